@@ -1,0 +1,69 @@
+PY ?= python3
+BIN := .venv/bin
+COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
+PYTEST = $(BIN)/python -m pytest -n 2
+ON_POSTGRES = $(BIN)/python tools/with_postgres.py
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up test test-sqlite test-postgres long check format lint types size requirements bench
+
+help:
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
+
+setup: .venv/.synced ## install everything into .venv; starts nothing
+
+up: setup ## start ADE on this machine and print address, user and password (ARGS="--pg" for PostgreSQL)
+	@$(BIN)/python manage.py up $(ARGS)
+
+test: test-sqlite test-postgres ## run the whole test suite on SQLite, then on PostgreSQL, without the long tests
+
+# An empty DATABASE_URL means SQLite, whatever the shell around us says.
+test-sqlite: setup ## run the test suite on SQLite
+	DATABASE_URL= $(PYTEST) $(ARGS)
+
+# What asks no database is tested once, with SQLite.
+NO_DATABASE = --ignore=tests/tools --ignore=tests/mssql --ignore-glob='tests/work/test_supervise*'
+
+test-postgres: setup ## run the test suite on a throw-away PostgreSQL
+	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) $(ARGS)
+
+long: setup ## run the long tests on both databases
+	DATABASE_URL= $(PYTEST) -m long $(ARGS)
+	$(ON_POSTGRES) $(PYTEST) -m long $(NO_DATABASE) $(ARGS)
+
+check: lint types ## run what CI runs: lint, types, imports, migrations, all tests
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(MAKE) test
+	$(MAKE) long
+
+format: setup ## format the code and mend what ruff can mend
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lint: setup ## look for mistakes and formatting
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup ## check the types
+	$(BIN)/mypy .
+
+size: setup ## print the ten longest functions and files: a mirror, not a gate
+	@$(BIN)/python tools/size.py
+
+requirements: $(BIN)/uv ## compile requirements/*.in to pinned, hashed .txt (ARGS="--upgrade" for newer versions)
+	$(COMPILE) $(ARGS) requirements/base.in -o requirements/base.txt
+	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) $(ARGS) requirements/mssql.in -o requirements/mssql.txt
+
+bench: setup ## measure; prints a table
+	$(BIN)/python -m benchmarks $(ARGS)
+
+# Only when missing: a newer pin of uv arrives with the sync below.
+$(BIN)/uv:
+	$(PY) tools/bootstrap.py .venv
+
+# One set (dev) for every target: `uv pip sync` removes what its file does not list.
+.venv/.synced: requirements/dev.txt | $(BIN)/uv
+	$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes requirements/dev.txt
+	@touch $@

@@ -1,0 +1,275 @@
+"""Measure ADE against its goals: `make bench`, or `python -m benchmarks [--quick] [--only PART] [--database NAME]`.
+
+Every goal is a ratio of two measurements of the same run, taken in turn, round after round; a figure is the median of
+the rounds. Runs do nothing here: measured is what ADE does around them.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import databases, goals, report
+from benchmarks.actors import Actor, WorkerProcess, tail
+from benchmarks.databases import World
+
+PARTS = ("drain", "history", "busy", "unready", "open", "submit", "pickup", "workers")
+# The states of the database that a part needs besides the plain one.
+STATES = {"history": "history", "busy": "busy", "unready": "unready", "open": "open"}
+DRAINS = ("drain", *STATES)
+# The first documents are those of these states; what is drained is of others.
+OF_STATES = 1001
+# How long one is measured before it is the turn of the next: a disk or a neighbour that is slow for a second should be
+# slow for all.
+SLICE_SECONDS = 0.25
+# How long a worker may take for all that is queued.
+LONGEST_DRAIN_SECONDS = 60.0
+# How long a worker may take to start.
+START_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    rounds: int
+    slices: int
+    # More than can be done in all slices.
+    drain: int
+    history: int
+    backlog: int
+    each: int
+    together: int
+    pickups: int
+
+
+FULL = Sizes(rounds=5, slices=8, drain=8000, history=1_000_000, backlog=100_000, each=200, together=1000, pickups=50)
+QUICK = Sizes(rounds=3, slices=4, drain=4000, history=100_000, backlog=20_000, each=100, together=1000, pickups=30)
+TINY = Sizes(rounds=1, slices=1, drain=200, history=100, backlog=50, each=5, together=10, pickups=2)
+
+
+class Bench:
+    def __init__(self, sizes: Sizes, parts: list[str], say: Callable[[str], None]) -> None:
+        self.sizes, self.parts, self.say = sizes, parts, say
+        self.samples = report.Samples()
+        self.worlds: list[World] = []
+
+    def run(self, servers: list["databases.Postgres | databases.Sqlite"], directory: Path) -> None:
+        try:
+            for server in servers:
+                self._prepare(server, directory)
+            for number in range(self.sizes.rounds):
+                self._round(number, servers)
+                self.say(f"round {number + 1} of {self.sizes.rounds}")
+        finally:
+            for world in self.worlds:
+                world.stop()
+
+    def _prepare(self, server: "databases.Postgres | databases.Sqlite", directory: Path) -> None:
+        began = time.monotonic()
+        ways: dict[str, Callable[[Actor], None]] = {
+            "history": lambda actor: actor.call("rows.history", number=self.sizes.history),
+            "busy": lambda actor: actor.call("rows.busy", number=self.sizes.backlog),
+            "unready": lambda actor: actor.call("rows.unready", number=self.sizes.backlog),
+            "open": self._open,
+        }
+        states = {STATES[part]: ways[STATES[part]] for part in self.parts if part in STATES}
+        # The first are those of the states above.
+        documents = OF_STATES + max(self.sizes.drain, self.sizes.together * 4, self.sizes.each * 4)
+        self.worlds += databases.worlds(server, directory, documents, states).values()
+        self.say(f"{server.name}: ready after {time.monotonic() - began:.0f} s")
+
+    def _open(self, actor: Actor) -> None:
+        actor.call("rows.busy", number=self.sizes.backlog)
+        actor.call("rows.open_all_gates")
+
+    def _round(self, number: int, servers: list["databases.Postgres | databases.Sqlite"]) -> None:
+        if set(DRAINS) & set(self.parts):
+            self._drains()
+        for world in self.worlds:
+            if world.name != "plain":
+                continue
+            if "submit" in self.parts:
+                self._submit(world)
+            if "pickup" in self.parts:
+                self._pick_up(world)
+            if "workers" in self.parts:
+                # In turn the first, so that nothing is always measured behind the other.
+                for processes, slots in ((2, 1), (1, 2))[:: 1 if number % 2 else -1]:
+                    self._workers(world, processes, slots)
+
+    def _drains(self) -> None:
+        """All of them in turn, slice after slice."""
+        drains = []
+        for world in self.worlds:
+            world.clear()
+            world.first.call("rows.fill", number=self.sizes.drain, offset=OF_STATES)
+            drains.append((world, "loops.drain", f"{world.server.name}.drain.{world.name}"))
+            if world.name == "plain":
+                world.first.call("rows.fill_raw", number=self.sizes.drain * 2)
+                drains.append((world, "loops.drain_raw", f"{world.server.name}.raw"))
+            world.first.call("rows.settle")
+        found: dict[str, list[dict[str, Any]]] = {name: [] for *_, name in drains}
+        for slice in range(self.sizes.slices):
+            shift = slice % len(drains)
+            for world, loop, name in drains[shift:] + drains[:shift]:
+                found[name] += self._both(world, loop)
+        for world, _, name in drains:
+            self._add_drain(world.server.name, name, found[name])
+
+    def _both(self, world: World, loop: str) -> list[dict[str, Any]]:
+        for n, actor in enumerate(world.actors):
+            actor.begin(loop, seconds=SLICE_SECONDS, owner=f"bench@host:{n}:boot{n}")
+        return [actor.answer() for actor in world.actors]
+
+    def _add_drain(self, server: str, name: str, answers: list[dict[str, Any]]) -> None:
+        # Two at the same time: what one did in a second counts for both.
+        done, seconds = sum(a["number"] for a in answers), sum(a["seconds"] for a in answers) / 2
+        self.samples.add(name, done / seconds)
+        self.samples.add(f"{name}.processor_us", 1e6 * sum(a["processor"] for a in answers) / max(done, 1))
+        self._count(server, "locked", sum(a["contended"] for a in answers))
+        self._count(server, "refused", sum(a["refused"] for a in answers))
+
+    def _count(self, server: str, what: str, number: int) -> None:
+        """Once is too often: one sum for all rounds."""
+        kept = self.samples.values[f"{server}.{what}"]
+        kept[:] = [sum(kept) + number]
+
+    def _submit(self, world: World) -> None:
+        for what, options in (
+            ("one_by_one", {"number": self.sizes.each, "together": 10}),
+            ("together", {"number": self.sizes.together}),
+        ):
+            world.clear()
+            world.first.call("rows.settle")
+            for way, rate in world.first.call(f"loops.submit_{what}", **options).items():
+                self.samples.add(f"{world.server.name}.{what}.{way}", rate)
+
+    def _pick_up(self, world: World) -> None:
+        world.clear()
+        world.first.call("rows.settle")
+        workers = self._start(world, 1, 1)
+        ways = ["ade"]
+        try:
+            time.sleep(0.5)
+            if world.server.name == "postgres":
+                ways.append("bare")
+                world.first.call("rows.fill_raw", number=0)
+                world.actors[1].begin("loops.listen_bare", number=self.sizes.pickups)
+                world.first.call("loops.await_listener")
+            # On SQLite a worker looks every 50 ms: gaps of that length would always meet it at the same moment.
+            gap = 0.02 if world.server.name == "postgres" else 0.09
+            taken = world.first.call("loops.pick_up", ways=ways, number=self.sizes.pickups, gap=gap)
+            if "bare" in ways:
+                world.actors[1].answer()
+        finally:
+            self._stop(world, workers)
+        self._add_moments(f"{world.server.name}.pickup", taken)
+
+    def _add_moments(self, name: str, taken: dict[str, list[float]]) -> None:
+        for what, moments in taken.items():
+            ordered = sorted(moments)
+            self.samples.add(f"{name}.{what}", ordered[len(ordered) // 2])
+            self.samples.add(f"{name}.{what}.p99", ordered[int(len(ordered) * 0.99)])
+
+    def _workers(self, world: World, processes: int, slots: int) -> None:
+        """Start them on an empty queue, then submit all at once: the rows say how long it took."""
+        world.clear()
+        world.first.call("rows.fill_raw", number=self.sizes.drain * 2)
+        world.first.call("rows.settle")
+        # Before and behind: raw SQL when the disk and the neighbours are as they are for the workers.
+        raw = self._both(world, "loops.drain_raw")
+        workers = self._start(world, processes, slots)
+        try:
+            behind = world.first.call("rows.last_run")
+            world.first.call("rows.fill", number=self.sizes.drain // 2, offset=OF_STATES)
+            until = time.monotonic() + LONGEST_DRAIN_SECONDS
+            while world.first.call("rows.left") and time.monotonic() < until:
+                time.sleep(0.1)
+            found = world.first.call("rows.drained", behind=behind)
+        finally:
+            self._stop(world, workers)
+        raw += self._both(world, "loops.drain_raw")
+        if not found["number"]:
+            raise RuntimeError(f"the workers did nothing:\n{tail(world.log)}")
+        name = f"{world.server.name}.workers.{processes}x{slots}"
+        self.samples.add(name, found["number"] / found["seconds"])
+        self.samples.add(f"{name}.events each", found["events_each"])
+        self.samples.add(f"{name}.raw", 2 * sum(a["number"] for a in raw) / sum(a["seconds"] for a in raw))
+        self._count(world.server.name, "locked", found["contentions"])
+
+    def _start(self, world: World, processes: int, slots: int) -> list[WorkerProcess]:
+        log = world.directory / f"{world.server.name}-workers.log"
+        log.touch()
+        before = world.first.call("rows.workers_ready")
+        started = [WorkerProcess(world.environment(), slots, log, f"bench{n}") for n in range(processes)]
+        until = time.monotonic() + START_SECONDS
+        while world.first.call("rows.workers_ready") < before + processes:
+            if time.monotonic() > until or any(worker.fallen() for worker in started):
+                raise RuntimeError(f"the workers did not start:\n{tail(log)}")
+            time.sleep(0.05)
+        try:
+            world.first.call("loops.probe")
+        except RuntimeError as error:
+            raise RuntimeError(f"{error}\nThe workers said:\n{tail(log)}") from error
+        return started
+
+    def _stop(self, world: World, workers: list[WorkerProcess]) -> None:
+        for worker in workers:
+            worker.stop()
+        log = world.directory / f"{world.server.name}-workers.log"
+        self._count(world.server.name, "locked", log.read_text(errors="replace").count("database is locked"))
+        log.write_text("")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller numbers: a first look, not a measurement")
+    parser.add_argument("--tiny", action="store_true", help="the smallest numbers: only whether it works")
+    parser.add_argument("--only", action="append", choices=PARTS, help="may be given more than once")
+    parser.add_argument("--database", choices=("postgres", "sqlite"), help="only this one")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
+    options = parser.parse_args(arguments)
+    sizes = TINY if options.tiny else QUICK if options.quick else FULL
+    if options.rounds:
+        sizes = Sizes(**{**vars(sizes), "rounds": options.rounds})
+    wanted = [options.database] if options.database else ["postgres", "sqlite"]
+    bench = Bench(sizes, options.only or list(PARTS), lambda text: print(text, file=sys.stderr, flush=True))
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="ade-bench-") as scratch:
+        os.chmod(scratch, 0o755)  # noqa: S103  # as root, the database server is another user
+        with databases.servers(wanted, Path(scratch)) as servers:
+            bench.run(servers, Path(scratch))
+    found = report.lines(goals.GOALS, bench.samples)
+    print(report.table(found))
+    print(f"\n{_machine()}; {time.monotonic() - began:.0f} s, {sizes}")
+    for name in ("refused", "workers.2x1.events each", "workers.1x2.events each"):
+        for database in wanted:
+            if (value := bench.samples.median(f"{database}.{name}")) is not None:
+                print(f"{database}.{name}: {value:g}")
+    if options.json:
+        options.json.write_text(json.dumps(_everything(bench, found), indent=1))
+    return 0
+
+
+def _everything(bench: Bench, found: list[report.Line]) -> dict[str, Any]:
+    return {
+        "machine": _machine(),
+        "sizes": vars(bench.sizes),
+        "goals": [line.as_json() for line in found],
+        "samples": bench.samples.values,
+    }
+
+
+def _machine() -> str:
+    return f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {os.cpu_count()} processors"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""One process of the benchmark: does what it is told by lines of JSON, on the database of its DATABASE_URL.
+
+Started by `benchmarks/actors.py`. Stays warm between measurements, so that nothing that is measured is a start.
+"""
+
+import json
+import os
+import sys
+import traceback
+
+import django
+
+
+def main() -> None:
+    # Whatever prints must not get between the answers.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    django.setup()
+    from benchmarks import loops, rows  # noqa: PLC0415  # models, which need the line above
+
+    for line in sys.stdin:
+        name, options = json.loads(line)
+        module, _, function = name.partition(".")
+        try:
+            value = getattr({"loops": loops, "rows": rows}[module], function)(**options)
+            answers.write(json.dumps({"value": value}) + "\n")
+        except Exception:
+            answers.write(json.dumps({"error": traceback.format_exc()}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

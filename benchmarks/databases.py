@@ -1,0 +1,133 @@
+"""The databases of the benchmark: one for each state of the world, so that all can be measured in turn."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import psycopg
+
+from benchmarks.actors import Actor, environment
+from tools.with_postgres import DURABLE, postgres
+
+
+class Server(Protocol):
+    name: str
+
+    def url(self, world: str) -> str: ...
+
+    def copy(self, source: str, world: str) -> None:
+        """Nobody may be connected to the source."""
+
+
+class Postgres:
+    name = "postgres"
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def url(self, world: str) -> str:
+        scheme, _, rest = self._url.partition("://")
+        credentials, _, query = rest.partition("/")
+        return f"{scheme}://{credentials}/bench_{world}?{query.partition('?')[2]}"
+
+    def create(self, world: str) -> None:
+        self._run(f"CREATE DATABASE bench_{world}")
+
+    def copy(self, source: str, world: str) -> None:
+        self._run(f"CREATE DATABASE bench_{world} TEMPLATE bench_{source}")
+
+    def version(self) -> str:
+        with psycopg.connect(self._url) as connection:
+            row = connection.execute("SHOW server_version").fetchone()
+        return f"PostgreSQL {row[0] if row else '?'}"
+
+    def _run(self, sql: str) -> None:
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            connection.execute(sql.encode())
+
+
+class Sqlite:
+    name = "sqlite"
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def url(self, world: str) -> str:
+        return f"sqlite:///{self._path(world)}"
+
+    def create(self, world: str) -> None:
+        pass
+
+    def copy(self, source: str, world: str) -> None:
+        shutil.copy(self._path(source), self._path(world))
+
+    def _path(self, world: str) -> Path:
+        return self.directory / f"bench-{world}.sqlite3"
+
+
+class World:
+    """One database in one state, with two actors that are connected to it."""
+
+    def __init__(self, server: "Postgres | Sqlite", name: str, directory: Path) -> None:
+        self.server, self.name, self.directory = server, name, directory
+        self.log = directory / f"{server.name}-{name}.log"
+        self.pipe = directory / f"{server.name}-{name}.pipe"
+        if not self.pipe.exists():
+            os.mkfifo(self.pipe)
+        # Held open by somebody who lives longer than both sides.
+        self._held = os.open(self.pipe, os.O_RDWR)
+        self.actors = [Actor(self.environment(), self.log) for _ in range(2)]
+        self.first = self.actors[0]
+        self.behind = 0
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return environment(
+            self.server.url(self.name), self.directory / "var", ADE_BENCHMARK_PIPE=str(self.pipe), **more
+        )
+
+    def remember(self) -> None:
+        """What is there now stays there."""
+        self.behind = self.first.call("rows.last_run")
+        self.first.call("rows.settle")
+
+    def clear(self) -> None:
+        self.first.call("rows.clear", behind=self.behind)
+
+    def stop(self) -> None:
+        for actor in self.actors:
+            actor.stop()
+        os.close(self._held)
+
+
+@contextlib.contextmanager
+def servers(wanted: list[str], directory: Path) -> Iterator[list["Postgres | Sqlite"]]:
+    with contextlib.ExitStack() as stack:
+        found: list[Postgres | Sqlite] = []
+        if "postgres" in wanted:
+            found.append(Postgres(stack.enter_context(postgres(DURABLE))))
+        if "sqlite" in wanted:
+            found.append(Sqlite(directory))
+        yield found
+
+
+def worlds(
+    server: "Postgres | Sqlite", directory: Path, documents: int, states: dict[str, Callable[[Actor], None]]
+) -> dict[str, World]:
+    """A database for each state, made from the same empty installation."""
+    server.create("plain")
+    plain = World(server, "plain", directory)
+    plain.first.call("rows.seed", documents=documents)
+    for actor in plain.actors:
+        actor.call("rows.close")
+    for name in states:
+        server.copy("plain", name)
+    made = {"plain": plain}
+    for name, bring_about in states.items():
+        made[name] = World(server, name, directory)
+        bring_about(made[name].first)
+    for world in made.values():
+        world.remember()
+    return made

@@ -1,0 +1,234 @@
+"""What is timed. Each function runs in one actor; where two processes compete, two actors run the same one."""
+
+import os
+import random
+import select
+import time
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+
+from benchmarks import kinds, rows
+from runs import lifecycle
+from runs.models import Run
+from work.claims import Claim
+from work.contention import Contended, is_contention
+
+RAW_CLAIM = {
+    "postgresql": (
+        "UPDATE bench_raw SET state = 1, worker = 'w', lease = now() + interval '60 s' WHERE id = (SELECT id FROM"
+        " bench_raw WHERE state = 0 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id"
+    ),
+    "sqlite": (
+        "UPDATE bench_raw SET state = 1, worker = 'w', lease = 1 WHERE id = (SELECT id FROM bench_raw WHERE state = 0"
+        " ORDER BY id LIMIT 1) RETURNING id"
+    ),
+}
+RAW_DONE = {
+    "postgresql": "UPDATE bench_raw SET state = 2, done = now() WHERE id = %s AND state = 1",
+    "sqlite": "UPDATE bench_raw SET state = 2, done = 2 WHERE id = %s AND state = 1",
+}
+BARE_CHANNEL = "bench_bare"
+# The first few find caches cold and are not counted.
+COLD = 5
+# Whoever waits for something in a pipe gives up after this long.
+PATIENCE_SECONDS = 20.0
+
+
+def drain(seconds: float, owner: str) -> dict[str, Any]:
+    """Claim and complete runs until there is none left, or for so long."""
+    return _drain(seconds, lambda: lifecycle.claim_next_run(owner), lifecycle.succeed)
+
+
+def drain_raw(seconds: float, owner: str) -> dict[str, Any]:
+    """The same two commits as bare SQL through Django's cursor: no events, no rules, no fences."""
+    claim, done = RAW_CLAIM[connection.vendor], RAW_DONE[connection.vendor]
+    with connection.cursor() as cursor:
+
+        def take() -> Any:
+            cursor.execute(claim)
+            row = cursor.fetchone()
+            return row and row[0]
+
+        return _drain(seconds, take, lambda id: cursor.execute(done, (id,)))
+
+
+def submit_one_by_one(number: int, together: int) -> dict[str, float]:
+    """How many rows a second, each committed by itself; a few at a time in each way, in turn."""
+    of, ready = rows.configuration("ready"), rows.ready_build()
+    ways: dict[str, Callable[[Any], object]] = {
+        "submit_many": lambda document: lifecycle.submit_many(of, [document], actor=rows.ACTOR),
+        "submit": lambda document: lifecycle.submit(of, document, actor=rows.ACTOR),
+        "create": lambda document: Run.objects.create(**_row(of, ready, document)),
+    }
+    documents = iter(rows.documents(len(ways) * (number + COLD)))
+    seconds = dict.fromkeys(ways, 0.0)
+    for one in ways.values():
+        _time(one, islice(documents, COLD))
+    for done in range(0, number, together):
+        for way, one in ways.items():
+            seconds[way] += _time(one, islice(documents, min(together, number - done)))
+    return {way: number / taken for way, taken in seconds.items()}
+
+
+def submit_together(number: int) -> dict[str, float]:
+    """How many rows a second, all in one call; twice in each way, in turn."""
+    of, ready = rows.configuration("ready"), rows.ready_build()
+    ways: dict[str, Callable[[Any], object]] = {
+        "submit_many": lambda documents: lifecycle.submit_many(of, documents, actor=rows.ACTOR),
+        "bulk_create": lambda documents: Run.objects.bulk_create([Run(**_row(of, ready, one)) for one in documents]),
+    }
+    seconds = dict.fromkeys(ways, 0.0)
+    for turn in range(2):
+        for n, (way, all_of) in enumerate(ways.items()):
+            documents = rows.documents(number, offset=(turn * 2 + n) * number)
+            began = time.monotonic()
+            all_of(documents)
+            seconds[way] += time.monotonic() - began
+    return {way: 2 * number / taken for way, taken in seconds.items()}
+
+
+def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
+    """Milliseconds until somebody else has claimed what is committed here, in turn in each way."""
+    of, documents = rows.configuration("ready"), rows.documents(number, offset=1)
+    pipe = _open_pipe()
+    found: dict[str, list[float]] = {f"{way}.{what}": [] for way in ways for what in ("whole", "from_commit")}
+    with psycopg.connect(**_connection_options(), autocommit=True) if "bare" in ways else nullcontext() as bare:
+        for document in documents:
+            for way in ways:
+                time.sleep(gap * random.uniform(0.5, 1.5))  # noqa: S311  # no secret
+                began = time.monotonic_ns()
+                if bare is not None and way == "bare":
+                    _insert_bare(bare)
+                else:
+                    lifecycle.submit_many(of, [document], actor=rows.ACTOR)
+                committed = time.monotonic_ns()
+                claimed = _read_moment(pipe)
+                found[f"{way}.whole"].append((claimed - began) / 1e6)
+                found[f"{way}.from_commit"].append((claimed - committed) / 1e6)
+    os.close(pipe)
+    return found
+
+
+def listen_bare(number: int) -> int:
+    """The other side of `pick_up("bare")`: what a listener costs that has nothing else to do."""
+    claim = RAW_CLAIM["postgresql"]
+    with (
+        psycopg.connect(**_connection_options(), autocommit=True) as listener,
+        psycopg.connect(**_connection_options(), autocommit=True) as work,
+    ):
+        listener.execute(f"LISTEN {BARE_CHANNEL}")
+        kinds.stamp(0)
+        for heard, _note in enumerate(listener.notifies(timeout=PATIENCE_SECONDS), 1):
+            work.execute(claim, prepare=True).fetchone()
+            kinds.stamp(heard)
+            if heard == number:
+                return heard
+    raise TimeoutError("the bare listener heard nothing")
+
+
+def await_listener() -> None:
+    """Until the bare listener has said that it listens."""
+    pipe = _open_pipe()
+    _read_moment(pipe)
+    os.close(pipe)
+
+
+def probe() -> None:
+    """Wait until a worker does what is submitted."""
+    pipe = _open_pipe()
+    lifecycle.submit_many(rows.configuration("ready"), rows.documents(1), actor=rows.ACTOR)
+    _read_moment(pipe)
+    os.close(pipe)
+
+
+def _time(one: Callable[[Any], object], documents: Iterable[Any]) -> float:
+    several = list(documents)
+    began = time.monotonic()
+    for document in several:
+        one(document)
+    return time.monotonic() - began
+
+
+def _drain(seconds: float, take: Callable[[], Any], complete: Callable[[Any], object]) -> dict[str, Any]:
+    number = contended = refused = 0
+    processor, began = _processor_seconds(), time.monotonic()
+    until = began + seconds
+    while time.monotonic() < until:
+        try:
+            claim = take()
+            if claim is None:
+                break
+            done = complete(claim)
+        except Contended:
+            contended += 1
+            continue
+        except Exception as error:
+            if not is_contention(error):
+                raise
+            contended += 1
+            continue
+        number += 1
+        refused += isinstance(claim, Claim) and done is not True
+    ended = time.monotonic()
+    return {
+        "number": number,
+        "seconds": ended - began,
+        "processor": _processor_seconds() - processor,
+        "contended": contended,
+        "refused": refused,
+    }
+
+
+def _processor_seconds() -> float:
+    """What this process and its connection's process at the server have computed: other programs do not change it."""
+    seconds = time.process_time()
+    if connection.vendor == "postgresql":
+        connection.ensure_connection()
+        ran = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat").read_text()
+        seconds += int(ran.split()[0]) / 1e9
+    return seconds
+
+
+def _insert_bare(bare: "psycopg.Connection[Any]") -> None:
+    with bare.transaction():
+        bare.execute("INSERT INTO bench_raw (payload) VALUES ('x')")
+        bare.execute("SELECT pg_notify(%s, 'job')", (BARE_CHANNEL,))
+
+
+def _row(of: Any, build_id: int, document: Any) -> dict[str, Any]:
+    """The row that a submission makes."""
+    return {
+        "workspace_id": of.workspace_id,
+        "configuration_id": of.pk,
+        "build_id": build_id,
+        "input_document_id": document.pk,
+        "last_sequence": 1,
+    }
+
+
+def _connection_options() -> dict[str, Any]:
+    database = settings.DATABASES["default"]
+    options = {"dbname": database["NAME"], "user": database["USER"], "password": database["PASSWORD"]}
+    options |= {"host": database["HOST"], "port": database["PORT"], **database.get("OPTIONS", {})}
+    return {name: value for name, value in options.items() if value}
+
+
+def _open_pipe() -> int:
+    # For reading and writing: so it opens at once, and stays open when the other side leaves.
+    pipe = os.open(os.environ[kinds.PIPE], os.O_RDWR)
+    while select.select([pipe], [], [], 0)[0]:
+        os.read(pipe, kinds.MOMENT.size)
+    return pipe
+
+
+def _read_moment(pipe: int) -> int:
+    if not select.select([pipe], [], [], PATIENCE_SECONDS)[0]:
+        raise TimeoutError("nobody claimed what was submitted")
+    return int(kinds.MOMENT.unpack(os.read(pipe, kinds.MOMENT.size))[1])

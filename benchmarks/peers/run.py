@@ -1,0 +1,40 @@
+"""Runs the peers' own `run_peers.py` with ADE among them, in the environment of `python -m benchmarks.peers`."""
+
+import os
+from typing import Any
+
+import run_peers  # type: ignore[import-not-found]  # of the folder into which this is copied
+
+ROOT, HERE = os.environ["ADE_ROOT"], str(run_peers.HERE)
+ADE = {
+    "PYTHONPATH": f"{HERE}:{ROOT}",
+    "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
+    "ADE_ENV_FILE": os.devnull,
+    "ADE_VAR_DIR": os.path.join(HERE, "var"),
+    "ADE_LOG_LEVEL": "WARNING",
+}
+run_peers.PEERS["ade"] = ("peer_ade", ADE, True)
+run_peers.PEERS["ade-slots"] = ("peer_ade", {**ADE, "BENCH_VARIANT": "slots"}, True)
+
+
+class NoRedis:
+    """Nobody among the chosen asks it."""
+
+    url = version = "none"
+
+    def __init__(self, _directory: str) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+class Bench(run_peers.Bench):  # type: ignore[misc]  # the same
+    def drain(self, peer: str, c: int, kind: str, *arguments: Any, **options: Any) -> None:
+        # A run of ADE has no engine yet that would start a process.
+        if kind != "proc":
+            super().drain(peer, c, kind, *arguments, **options)
+
+
+run_peers.Redis, run_peers.Bench = NoRedis, Bench
+run_peers.main()

@@ -1,0 +1,159 @@
+import json
+import re
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db.models import JSONField, Model
+from django.forms.fields import InvalidJSONInput
+from django.http import HttpRequest
+
+from builds import contents, lifecycle
+from builds.lifecycle import BUILD
+from builds.models import Build, Configuration
+from documents.admin import MOST_CHOICES, OperatedAdmin, ScopedAdmin, WorkspaceFilter
+from documents.models import Workspace
+from work.admin import choice_filter, is_referred_to, short
+from work.outcomes import Outcome, of_cancel
+
+
+class ConfigurationFilter(admin.SimpleListFilter):
+    title = parameter_name = "configuration"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        seen = Configuration.objects.for_user(request.user).order_by("name", "id").values_list("pk", "name")
+        # Within the workspace that is chosen, if one is.
+        workspace = request.GET.get("workspace", "")
+        seen = seen.filter(workspace_id=workspace) if re.fullmatch("[0-9]{1,18}", workspace) else seen
+        return [(str(id), name) for id, name in seen[:MOST_CHOICES]]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        chosen = self.value()
+        return queryset.filter(configuration_id=chosen) if chosen in dict(self.lookup_choices) else queryset
+
+
+class FilesField(forms.JSONField):
+    widget = forms.Textarea(attrs={"rows": 20, "class": "vLargeTextField"})
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return super().to_python(value)
+        # Nested too deeply, or a number of too many digits.
+        except (RecursionError, ValueError) as error:
+            raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": "…"}) from error
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        try:
+            return super().bound_data(data, initial)
+        except (RecursionError, ValueError):
+            return InvalidJSONInput(data)
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return super().prepare_value(value)
+        # Halves of surrogate pairs as JSON writes them: a page cannot carry them otherwise.
+        return json.dumps(value, indent=2, ensure_ascii=False).encode(errors="backslashreplace").decode()
+
+
+class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none at run time
+    def clean_files(self) -> Any:
+        files = self.cleaned_data["files"]
+        return _without_problems({} if files is None else files, contents.problems_of_files)
+
+    def clean_entry_point(self) -> Any:
+        return _without_problems(self.cleaned_data["entry_point"], contents.problems_of_entry_point)
+
+
+@admin.register(Configuration)
+class ConfigurationAdmin(ScopedAdmin):
+    form = ConfigurationForm
+    formfield_overrides = {
+        JSONField: {"form_class": FilesField, "help_text": "An object that maps paths to texts."},
+    }
+    list_display = ["id", "name", "workspace", "entry_point", "updated_at"]
+    list_display_links = ["id", "name"]
+    list_filter = [WorkspaceFilter]
+    search_fields = ["name"]
+    fields = [
+        "workspace",
+        "name",
+        "entry_point",
+        "requirements",
+        "files",
+        "contents_sha256",
+        "created_at",
+        "updated_at",
+    ]
+    readonly_fields = ["contents_sha256", "created_at", "updated_at"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return Workspace.objects.operated_by(request.user).exists()
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        mine = Workspace.objects.operated_by(request.user)
+        return (mine.filter(pk=obj.workspace_id) if isinstance(obj, Configuration) else mine).exists()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return obj is not None and self.has_change_permission(request, obj) and not is_referred_to(obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        # Its builds and runs are of that workspace.
+        return [*self.readonly_fields, "workspace"] if obj else list(self.readonly_fields)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        if db_field.name == "workspace":
+            options["queryset"] = Workspace.objects.operated_by(request.user).order_by("name")
+        return super().formfield_for_foreignkey(db_field, request, **options)
+
+
+@admin.register(Build)
+class BuildAdmin(OperatedAdmin):
+    moves = BUILD
+    workspace_path = "configuration__workspace"
+    list_display = ["id", "status", "error", "configuration", "print", "workspace", "created_at", "finished_at"]
+    list_filter = [choice_filter("status", lambda: Build.Status.choices), WorkspaceFilter, ConfigurationFilter]
+    search_fields = ["fingerprint", "configuration__name", "error_message"]
+    fields = [
+        *("configuration", "workspace", "fingerprint", "status", "losses", "size_bytes", "created_at", "queued_at"),
+        *("started_at", "finished_at", "lease_owner", "lease_expires_at", "claim_token", "cancel_requested_at"),
+        *("cancel_requested_by", "failure_type", "error_message", "lock"),
+    ]
+    readonly_fields = ["workspace"]
+    actions = ["again", "cancel"]
+    offered = {
+        "again": frozenset({"failed", "cancelled"}),
+        "cancel": frozenset({"queued", "building"}),
+    }
+
+    @admin.action(description="Build again", permissions=["operate"])
+    def again(self, request: HttpRequest, builds: Any) -> None:
+        def again(build: Build, actor: str) -> Outcome:
+            return Outcome.MADE if lifecycle.again(build.pk, actor=actor) else Outcome.NOT_ENDED
+
+        self.do_each(request, builds, again)
+
+    @admin.action(description="Cancel", permissions=["operate"])
+    def cancel(self, request: HttpRequest, builds: Any) -> None:
+        def cancel(build: Build, actor: str) -> Outcome:
+            return of_cancel(BUILD, build.status, lifecycle.cancel(build, actor=actor))
+
+        self.do_each(request, builds, cancel)
+
+    @admin.display(description="workspace")
+    def workspace(self, build: Build) -> Workspace:
+        return build.configuration.workspace
+
+    @admin.display(description="fingerprint")
+    def print(self, build: Build) -> str:
+        return build.fingerprint[:12]
+
+    @admin.display(description="error")
+    def error(self, build: Build) -> str:
+        return short(build.error_message)
+
+
+def _without_problems(value: Any, problems_of: Any) -> Any:
+    if problems := list(problems_of(value)):
+        raise ValidationError(problems)
+    return value

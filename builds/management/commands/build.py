@@ -1,0 +1,110 @@
+from typing import Any
+
+from builds import lifecycle
+from builds.commands import find_configuration
+from builds.lifecycle import BUILD
+from builds.models import Build
+from documents.commands import find_workspace
+from work.commands import (
+    AddVerb,
+    Answer,
+    NounCommand,
+    Row,
+    actor_of,
+    add_actor,
+    add_ids,
+    add_limit,
+    events_about,
+    fields,
+    history,
+    not_found,
+    of_each,
+    table,
+)
+from work.outcomes import Outcome, of_cancel
+
+COLUMNS = (
+    "id",
+    "configuration__workspace__name",
+    "configuration_id",
+    "configuration__name",
+    "fingerprint",
+    "status",
+    "failure_type",
+    "error_message",
+    "losses",
+    "size_bytes",
+    "created_at",
+    "started_at",
+    "finished_at",
+    "lease_owner",
+    "lease_expires_at",
+    "cancel_requested_at",
+    "cancel_requested_by",
+)
+EVENTS = 100
+
+
+class Command(NounCommand):
+    help = "Builds: the prepared environments of configurations."
+
+    def add_verbs(self, add: AddVerb) -> None:
+        listing = add("list", self.list_builds, "List builds, the newest first.")
+        listing.add_argument("--status", choices=Build.Status.values)
+        listing.add_argument("--configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
+        listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
+        add_limit(listing)
+        add_ids(add("show", self.show, "Show a build and its events."))
+        again = add("again", self.again, "Build again what has failed or was cancelled.")
+        cancel = add("cancel", self.cancel, "Cancel builds: at once what waits; what is under way is asked to stop.")
+        for verb in (again, cancel):
+            add_ids(verb, many=True)
+            add_actor(verb)
+
+    def list_builds(
+        self,
+        *,
+        status: str | None,
+        configuration: str | None,
+        workspace: str | None,
+        limit: int,
+        before: int | None,
+        **_: Any,
+    ) -> Answer:
+        found = Build.objects.order_by("-id")
+        found = found.filter(status=status) if status else found
+        found = found.filter(configuration=find_configuration(configuration)) if configuration else found
+        found = found.filter(configuration__workspace=find_workspace(workspace)) if workspace else found
+        found = found.filter(pk__lt=before) if before else found
+        rows = [_row(row) for row in found.values(*COLUMNS)[:limit]]
+        shown = ("id", "status", "workspace", "configuration", "fingerprint", "created_at", "error_message")
+        return Answer({"builds": rows}, table([row | {"fingerprint": row["fingerprint"][:12]} for row in rows], *shown))
+
+    def show(self, *, id: int, **_: Any) -> Answer:
+        found = Build.objects.filter(pk=id).values(*COLUMNS).first()
+        if found is None:
+            raise not_found("build", id, "`manage.py build list` shows them")
+        row, events = _row(found), events_about("build", id, EVENTS)
+        return Answer(row | {"events": events}, f"{fields(row)}\n\n{history(events)}")
+
+    def again(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
+        def again(build: Build) -> tuple[Outcome, Row]:
+            made = lifecycle.again(build.pk, actor=actor_of(actor))
+            return Outcome.MADE if made else Outcome.NOT_ENDED, {}
+
+        return of_each("build", ids, _builds(ids), again)
+
+    def cancel(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
+        def cancel(build: Build) -> tuple[Outcome, Row]:
+            status = lifecycle.cancel(build, actor=actor_of(actor))
+            return of_cancel(BUILD, build.status, status), {"status": status}
+
+        return of_each("build", ids, _builds(ids), cancel, "status")
+
+
+def _builds(ids: list[int]) -> dict[int, Build]:
+    return Build.objects.only("status").in_bulk(ids)
+
+
+def _row(found: Row) -> dict[str, Any]:
+    return {name.removesuffix("__name").removeprefix("configuration__"): value for name, value in found.items()}

@@ -1,0 +1,144 @@
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+
+from builds import fingerprint
+from documents.models import User, Workspace, visible_to
+from work import clock
+from work.models import SubjectQuerySet, Work, work_constraints
+
+# What a build is made from.
+CONTENTS = frozenset({"entry_point", "requirements", "files"})
+
+
+class ConfigurationQuerySet(models.QuerySet["Configuration"]):
+    def update(self, **values: Any) -> int:
+        # By save() only: the hash of the contents is written with them.
+        if changed := CONTENTS & values.keys():
+            raise TypeError(f"Configuration.{', '.join(sorted(changed))} is written by save() only")
+        return super().update(**values)
+
+    def for_user(self, user: User) -> "ConfigurationQuerySet":
+        return visible_to(self, user, "workspace")
+
+    def listed(self) -> "ConfigurationQuerySet":
+        """With what a list shows, and without large columns."""
+        return self.select_related("workspace").defer("files", "requirements")
+
+
+class Configuration(models.Model):
+    """Rules and code for processing a document, with its requirements."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="configurations")
+    name = models.CharField(max_length=100)
+    entry_point = models.CharField(max_length=200, default="main")
+    requirements = models.TextField(blank=True, default="")
+    # Path -> text, in one column: one read of one row sees one version of the whole package.
+    files = models.JSONField(default=dict, blank=True)
+    contents_sha256 = models.CharField(max_length=64, editable=False)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ConfigurationQuerySet.as_manager()
+
+    class Meta:
+        db_table = "configurations"
+        constraints = [
+            models.UniqueConstraint(
+                name="configuration_name_is_unique_in_its_workspace",
+                fields=["workspace", "name"],
+                violation_error_message="This workspace has a configuration of that name.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def save(self, **options: Any) -> None:
+        self.contents_sha256 = fingerprint.of_contents(self.snapshot())
+        fields = options.get("update_fields")
+        if fields is not None and CONTENTS.intersection(fields):
+            # All of them: what another process has written meanwhile is not what was hashed here.
+            options["update_fields"] = {*fields, *CONTENTS, "contents_sha256"}
+        super().save(**options)
+
+    def snapshot(self) -> fingerprint.Snapshot:
+        return {"entry_point": self.entry_point, "requirements": self.requirements, "files": self.files}
+
+
+class BuildQuerySet(SubjectQuerySet["Build"]):
+    def for_user(self, user: User) -> "BuildQuerySet":
+        return visible_to(self, user, "configuration__workspace")
+
+    def listed(self) -> "BuildQuerySet":
+        """With what a list shows, and without large columns."""
+        large = ("snapshot", "lock", "configuration__files", "configuration__requirements")
+        return self.select_related("configuration__workspace").defer(*large)
+
+    def claimable(self, now: Any) -> "BuildQuerySet":
+        return self.filter(status="queued").order_by("queued_at", "id")
+
+    def ended(self) -> "BuildQuerySet":
+        return self.filter(status__in=Build.TERMINAL)
+
+
+class Build(Work):
+    """The prepared environment of one configuration fingerprint. Made once, used by many runs."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        BUILDING = "building"
+        READY = "ready"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    ACTIVE = CLAIMED = "building"
+    TERMINAL = frozenset({"ready", "failed", "cancelled"})
+
+    configuration = models.ForeignKey(Configuration, on_delete=models.PROTECT, related_name="builds", db_index=False)
+    fingerprint = models.CharField(max_length=64)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED, editable=False)
+    snapshot = models.JSONField()
+    queued_at = models.DateTimeField(default=clock.now, editable=False)
+    # Claims that ended with the loss of their worker, since somebody last asked for this build.
+    losses = models.PositiveSmallIntegerField(default=0)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
+    cancel_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    lock = models.TextField(blank=True, default="")
+    size_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+
+    objects = BuildQuerySet.as_manager()
+
+    class Meta:
+        db_table = "builds"
+        constraints = [
+            *work_constraints(
+                "build",
+                ["queued", "building", "ready", "failed", "cancelled"],
+                claimed="building",
+                terminal=["ready", "failed", "cancelled"],
+            ),
+            models.UniqueConstraint(
+                name="build_one_per_configuration_and_fingerprint",
+                fields=["configuration", "fingerprint"],
+                violation_error_message="This configuration has a build of that fingerprint.",
+            ),
+            models.CheckConstraint(
+                name="build_fingerprint_is_not_empty",
+                condition=~Q(fingerprint=""),
+                violation_error_message="A build has a fingerprint.",
+            ),
+            models.CheckConstraint(
+                name="build_failure_type_is_set_exactly_when_failed",
+                condition=(Q(status="failed") & ~Q(failure_type="")) | (~Q(status="failed") & Q(failure_type="")),
+                violation_error_message="A failure type is set exactly when the build has failed.",
+            ),
+        ]
+        indexes = [
+            models.Index(name="builds_queued", fields=["queued_at", "id"], condition=Q(status="queued")),
+            models.Index(name="builds_expiring", fields=["lease_expires_at"], condition=Q(status="building")),
+        ]
+
+    def __str__(self) -> str:
+        return f"build {self.fingerprint[:12]} of {self.configuration}"

@@ -1,0 +1,255 @@
+"""What `manage.py doctor` looks at: settings, storage, database, workers, and then what must hold."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+from django.conf import settings
+from django.core import checks
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from config.mounts import NETWORK_FILE_SYSTEMS, file_system_of
+from documents.models import Stage
+from work import clock
+from work.invariants import Invariant, all_invariants
+from work.kinds import Kind, all_kinds
+from work.models import Work, Worker
+from work.moves import By
+
+MOST_OFFENDERS = 10
+# Beyond it, what people read in logs and in the database does not fit together any more.
+CLOCK_SECONDS = 5.0
+LEAST_FREE_BYTES = 100 * 2**20
+FEW_FREE_BYTES = 2**30
+COUNTED = 1000
+LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
+
+
+class Level(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True)
+class Finding:
+    level: Level
+    found: str
+    advice: str = ""
+    offenders: tuple[tuple[str, int], ...] = ()
+
+
+def ok(found: str) -> Finding:
+    return Finding(Level.OK, found)
+
+
+def warn(found: str, advice: str) -> Finding:
+    return Finding(Level.WARN, found, advice)
+
+
+def fail(found: str, advice: str, offenders: tuple[tuple[str, int], ...] = ()) -> Finding:
+    return Finding(Level.FAIL, found, advice, offenders)
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    look: Callable[[], Finding]
+    # When it fails, those behind it cannot be made.
+    is_ground: bool = False
+
+    def made(self) -> Finding:
+        try:
+            return self.look()
+        except (DatabaseError, OSError) as error:
+            return fail(" ".join(str(error).split()), "This check could not be made. The ones before it may say why.")
+
+
+def all_checks() -> Iterator[Check]:
+    yield Check("settings.checks", system_checks)
+    yield Check("settings.tests", nothing_for_tests)
+    yield Check("settings.debug", no_debugging_for_others)
+    yield Check("storage.writable", storage_is_writable)
+    yield Check("storage.space", storage_has_space)
+    yield Check("database.answers", database_answers, is_ground=True)
+    yield Check("database.migrations", migrations_are_applied, is_ground=True)
+    yield Check("database.clock", clocks_agree)
+    if connection.vendor == "sqlite":
+        yield Check("database.sqlite_file", sqlite_is_on_a_local_disk)
+        yield Check("database.sqlite_mode", sqlite_mode)
+    if connection.vendor == "postgresql":
+        yield Check("database.isolation", isolation)
+    yield Check("workers.alive", workers_are_alive)
+    yield Check("workers.slots", workers_have_slots)
+    yield Check("workers.version", workers_are_of_this_version)
+    for invariant in all_invariants():
+        yield Check(f"invariant.{invariant.name}", partial(holds, invariant))
+
+
+def system_checks() -> Finding:
+    found = checks.run_checks(include_deployment_checks=not settings.DEBUG)
+    spoken = [message for message in found if message.level >= checks.WARNING and not message.is_silenced()]
+    if not spoken:
+        return ok("Django's own checks find nothing")
+    said = "; ".join(f"{message.id}: {' '.join(str(message.msg).split())}" for message in spoken)
+    serious = any(message.level >= checks.ERROR for message in spoken)
+    return (fail if serious else warn)(said, "`manage.py check --deploy` says more.")
+
+
+def nothing_for_tests() -> Finding:
+    if settings.ADE_ALLOW_FAILPOINTS:
+        return warn("ADE_ALLOW_FAILPOINTS is true", "It is for tests. Set it to false where the data matters.")
+    return ok("nothing that is meant for tests")
+
+
+def no_debugging_for_others() -> Finding:
+    others = sorted(set(settings.ALLOWED_HOSTS) - LOCAL_HOSTS)
+    if settings.DEBUG and others:
+        found = f"DEBUG is true, and ALLOWED_HOSTS has {', '.join(others)}"
+        return warn(found, "Error pages tell strangers about the inside. Set DEBUG to false.")
+    return ok(f"DEBUG is {str(settings.DEBUG).lower()}")
+
+
+def storage_is_writable() -> Finding:
+    path = Path(settings.MEDIA_ROOT)
+    advice = f"Make {path} a directory that the user of ADE may write to."
+    if path.exists() and not path.is_dir():
+        return fail(f"{path} is no directory", advice)
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.NamedTemporaryFile(dir=path) as file:
+            file.write(b"doctor")
+            file.flush()
+    except OSError as error:
+        return fail(f"cannot write to {path}: {error.strerror}", advice)
+    return ok(f"{path} can be written to")
+
+
+def storage_has_space() -> Finding:
+    free = {path: shutil.disk_usage(path).free for path in (settings.VAR_DIR, settings.MEDIA_ROOT) if path.exists()}
+    path, least = min(free.items(), key=lambda item: item[1])
+    found = f"{least / 2**30:.1f} GB are free below {path}"
+    if least < LEAST_FREE_BYTES:
+        return fail(found, "Make room: the next file, or the next row, may not be written.")
+    return warn(found, "Make room soon.") if least < FEW_FREE_BYTES else ok(found)
+
+
+def database_answers() -> Finding:
+    try:
+        connection.ensure_connection()
+    except DatabaseError as error:
+        return fail(" ".join(str(error).split()), "Start the database, or correct DATABASE_URL.")
+    version = ".".join(map(str, connection.get_database_version()))
+    return ok(f"{connection.display_name} {version}, {connection.settings_dict['NAME']}")
+
+
+def migrations_are_applied() -> Finding:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        return fail(f"{len(plan)} are not applied, {plan[0][0]} the first", "Run `manage.py migrate`.")
+    return ok(f"all {len(executor.loader.applied_migrations)} are applied")
+
+
+def clocks_agree() -> Finding:
+    clock.measure()
+    off = (datetime.now(UTC) - clock.now()).total_seconds()
+    found = f"the clock of this host is {off:+.1f} s off the database's"
+    if abs(off) > CLOCK_SECONDS:
+        return warn(found, "ADE counts with the database's clock. Set both by NTP, so that logs can be compared.")
+    return ok(found)
+
+
+def sqlite_is_on_a_local_disk() -> Finding:
+    path = os.path.realpath(connection.settings_dict["NAME"])
+    kind = file_system_of(path)
+    if kind in NETWORK_FILE_SYSTEMS:
+        return fail(
+            f"{path} is on {kind}, a network file system",
+            "SQLite's locks do not hold there, and rows may be lost. Move the file, or use PostgreSQL.",
+        )
+    return ok(f"{path} is on {kind or 'a file system that cannot be told'}")
+
+
+def sqlite_mode() -> Finding:
+    wanted = {"journal_mode": "wal", "foreign_keys": "1"}
+    with connection.cursor() as cursor:
+        found = {name: str(cursor.execute(f"PRAGMA {name}").fetchone()[0]) for name in wanted}
+    said = ", ".join(f"{name} is {value}" for name, value in found.items())
+    if found != wanted:
+        return fail(said, "Expected WAL and foreign keys: config/settings.py asks for both at every connection.")
+    return ok(said)
+
+
+def isolation() -> Finding:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW default_transaction_isolation")
+        (level,) = cursor.fetchone()
+    if level != "read committed":
+        return warn(
+            f"transactions are {level}",
+            "ADE is made for read committed, and will see many writes refused. Change default_transaction_isolation.",
+        )
+    return ok(f"transactions are {level}")
+
+
+def workers_are_alive() -> Finding:
+    alive = Worker.objects.alive().count()
+    waiting = ", ".join(said for _, said in _waiting())
+    if alive:
+        return ok(f"{alive} alive; waiting: {waiting or 'nothing'}")
+    advice = "Start one: `manage.py worker`, or `make up` for everything on this machine."
+    return fail(f"no worker is alive; waiting: {waiting}", advice) if waiting else warn("no worker is alive", advice)
+
+
+def workers_have_slots() -> Finding:
+    alive = list(Worker.objects.alive())
+    slots = {kind for worker in alive for kind, number in worker.lanes.items() if number}
+    lacking = [said for kind, said in _waiting() if kind.name not in slots]
+    if alive and lacking:
+        return warn(
+            f"no worker has a slot for: {', '.join(lacking)}", "Start one that has: see `manage.py worker --help`."
+        )
+    return ok("every kind that waits has slots" if alive else "no worker to ask")
+
+
+def workers_are_of_this_version() -> Finding:
+    others = [f"{worker.owner} is {worker.version}" for worker in Worker.objects.alive().order_by("id")]
+    others = [said for said in others if not said.endswith(f" is {settings.ADE_VERSION}")]
+    if others:
+        return warn(
+            f"{'; '.join(others)}; this is {settings.ADE_VERSION}", "Restart them: they run what was there before."
+        )
+    return ok(f"all are {settings.ADE_VERSION}, as this is")
+
+
+def holds(invariant: Invariant) -> Finding:
+    found = invariant.breaches(MOST_OFFENDERS + 1)
+    if not found:
+        return ok("holds")
+    more = " and more" if len(found) > MOST_OFFENDERS else ""
+    offenders = tuple(found[:MOST_OFFENDERS])
+    said = ", ".join(f"{kind} {id}" for kind, id in offenders)
+    return fail(f"{invariant.promise} Not so: {said}{more}.", invariant.advice, offenders)
+
+
+def _waiting() -> Iterator[tuple[Kind, str]]:
+    """What waits to be taken up, by kind, and how much of it, counted to a bound."""
+    for kind in all_kinds():
+        model = kind.moves.model
+        takes = [kind.moves[verb] for verb in kind.moves if kind.moves[verb].by in (By.WORKER, By.ORCHESTRATOR)]
+        if issubclass(model, Work):
+            origins = {origin for move in takes if move.target == model.ACTIVE for origin in move.origins}
+            rows = kind.moves.rows.filter(status__in=origins)
+            # As in its `claimable`: the stages of a job that was given back wait for nobody.
+            rows = rows.filter(job__status="PROCESSING") if model is Stage else rows
+            if count := rows[: COUNTED + 1].count():
+                number = f"over {COUNTED}" if count > COUNTED else str(count)
+                yield kind, f"{number} {model._meta.verbose_name_plural if count > 1 else model._meta.verbose_name}"

@@ -1,0 +1,290 @@
+"""Every setting that comes from the environment, declared once.
+
+`python -m config.environment` prints `.env.example`.
+"""
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+from urllib.parse import urlsplit
+
+import environ
+
+DATABASE_SCHEMES = ("sqlite", "postgres", "postgresql", "mssql")
+YES = {"true", "yes", "on", "1"}
+NO = {"false", "no", "off", "0"}
+WEEK_SECONDS = 7 * 24 * 3600
+# gunicorn gives up on a worker that ends with 3 and would start one with any other code again, for ever.
+EXIT_CODE = 3
+
+
+class BadEnvironment(Exception):
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class Kind(Protocol):
+    @property
+    def allowed(self) -> str: ...
+
+    def parse(self, text: str) -> Any:
+        """Raises ValueError for a text that is not allowed."""
+
+
+@dataclass(frozen=True)
+class Text:
+    allowed: str = "any text"
+
+    def parse(self, text: str) -> str:
+        return text
+
+
+@dataclass(frozen=True)
+class Name:
+    allowed: str = "at most 64 letters, digits, dots, dashes and underscores"
+
+    def parse(self, text: str) -> str:
+        if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text) is None:
+            raise ValueError
+        return text
+
+
+@dataclass(frozen=True)
+class Whole:
+    least: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from {self.least} to {self.most}"
+
+    def parse(self, text: str) -> int:
+        number: int = environ.Env.parse_value(text, int)
+        if not self.least <= number <= self.most:
+            raise ValueError
+        return number
+
+
+@dataclass(frozen=True)
+class Flag:
+    allowed: str = "true or false"
+
+    # environ reads every unknown word as false; a mistyped DEBUG or ALLOW must not pass as an answer.
+    def parse(self, text: str) -> bool:
+        if text.lower() not in YES | NO:
+            raise ValueError
+        return text.lower() in YES
+
+
+@dataclass(frozen=True)
+class OneOf:
+    words: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return ", ".join(self.words)
+
+    def parse(self, text: str) -> str:
+        if text not in self.words:
+            raise ValueError
+        return text
+
+
+@dataclass(frozen=True)
+class Words:
+    allowed: str = "words separated by commas"
+
+    def parse(self, text: str) -> list[str]:
+        words: list[str] = environ.Env.parse_value(text, list)
+        return [word.strip() for word in words if word.strip()]
+
+
+@dataclass(frozen=True)
+class DatabaseUrl:
+    allowed: str = "sqlite:///FILE, postgres://USER:PASSWORD@HOST:PORT/NAME or mssql://USER:PASSWORD@HOST:PORT/NAME"
+
+    def parse(self, text: str) -> dict[str, Any]:
+        parts = urlsplit(text)
+        # sqlite://file has its file where the host belongs, and environ would silently use another one.
+        if parts.scheme not in DATABASE_SCHEMES or (parts.scheme == "sqlite" and parts.netloc):
+            raise ValueError
+        config: dict[str, Any] = environ.Env.db_url_config(text)
+        if config["NAME"] in ("", ":memory:"):
+            raise ValueError
+        return config
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    kind: Kind
+    # In the words of the environment, so that a default is read exactly as a person's value is.
+    default: str
+    help: str
+    secret: bool = False
+
+
+SECONDS = Whole(1, WEEK_SECONDS)
+SLOTS = Whole(1, 256)
+
+SETTINGS = (
+    Setting(
+        "ADE_ENV_FILE",
+        Text("a file name"),
+        ".env",
+        "File with any of the other settings, relative to manage.py. The process environment wins over it.",
+    ),
+    Setting(
+        "ADE_VAR_DIR",
+        Text("a directory name"),
+        "var",
+        "Directory for everything that ADE writes on this machine, relative to manage.py.",
+    ),
+    Setting(
+        "DATABASE_URL",
+        DatabaseUrl(),
+        "",
+        "The database that holds all state. Empty: SQLite in ADE_VAR_DIR.",
+        secret=True,
+    ),
+    Setting("DEBUG", Flag(), "true", "Development mode. Set it to false wherever others can reach ADE."),
+    Setting(
+        "SECRET_KEY",
+        Text("any text; 50 random characters are safe"),
+        "",
+        "Signs sessions and links. Empty: made once and kept in ADE_VAR_DIR, but only with DEBUG=true.",
+        secret=True,
+    ),
+    Setting(
+        "ALLOWED_HOSTS",
+        Words("host names separated by commas"),
+        "localhost,127.0.0.1,[::1]",
+        "The host names under which people reach ADE.",
+    ),
+    Setting("WEB_CONCURRENCY", SLOTS, "1", "How many processes answer the web."),
+    Setting("ADE_MAX_CONCURRENCY", SLOTS, "2", "How many runs one worker executes at the same time."),
+    Setting(
+        "ADE_QUEUE_SIZE",
+        Whole(1, 10_000_000),
+        "",
+        "How many runs may be queued or running before new ones are refused. Empty: no limit.",
+    ),
+    Setting("ADE_RUN_TIMEOUT_SECONDS", SECONDS, "120", "How long a run may take, counted from its start."),
+    Setting("ADE_BUILD_TIMEOUT", SECONDS, "600", "How many seconds a build may take."),
+    Setting("ADE_MAX_BUILD_CONCURRENCY", SLOTS, "1", "How many builds one worker makes at the same time."),
+    Setting("ADE_STAGE_CONCURRENCY", SLOTS, "2", "How many document stages one worker does at the same time."),
+    Setting(
+        "ADE_LEASE_SECONDS",
+        SECONDS,
+        "30",
+        "How long a claim holds without being renewed: how soon the work of a dead worker is taken up.",
+    ),
+    Setting("ADE_TICK_SECONDS", SECONDS, "1", "How often a worker looks for due, expired and new work."),
+    Setting(
+        "ADE_ZOMBIE_SECONDS",
+        SECONDS,
+        "7200",
+        "How long a processing job may stay in progress with nobody working on it.",
+    ),
+    Setting(
+        "ADE_DRAIN_SECONDS",
+        SECONDS,
+        "30",
+        "How long a worker that was asked to stop lets its work finish.",
+    ),
+    Setting("WORKER_NAME", Name(), "", "Name of this machine's worker. Empty: the host name."),
+    Setting("ADE_LOG_FORMAT", OneOf(("text", "json")), "text", "How log lines look."),
+    Setting(
+        "ADE_LOG_LEVEL",
+        OneOf(("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
+        "INFO",
+        "The least serious log lines that are written.",
+    ),
+    Setting(
+        "ADE_ALLOW_FAILPOINTS",
+        Flag(),
+        "false",
+        "Tests only: allows ADE_FAILPOINTS and ADE_TEST_APPS. Never true where the data matters.",
+    ),
+    Setting("ADE_FAILPOINTS", Text(), "", "Tests only: where the process is to fail, and how."),
+    Setting("ADE_TEST_APPS", Words(), "", "Tests only: further installed apps."),
+)
+
+
+def read(source: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for setting in SETTINGS:
+        # Not Env.str(): to it a value that begins with $, as a random key may, is another variable's name.
+        text = source.get(setting.name, "").strip() or setting.default
+        try:
+            values[setting.name] = setting.kind.parse(text) if text else empty(setting.kind)
+        except ValueError:
+            problems.append(refusal(setting, text))
+    problems += [] if problems else contradictions(values)
+    if problems:
+        raise BadEnvironment(problems)
+    return values
+
+
+def read_or_exit(source: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        return read(source)
+    except BadEnvironment as bad:
+        stop(bad.problems)
+
+
+def stop(problems: list[str]) -> NoReturn:
+    lines = "".join(f"  {problem}\n" for problem in problems)
+    sys.stderr.write(f"ADE cannot start with these settings:\n{lines}Each is explained in .env.example.\n")
+    raise SystemExit(EXIT_CODE)
+
+
+def empty(kind: Kind) -> Any:
+    if isinstance(kind, Text):
+        return ""
+    return [] if isinstance(kind, Words) else None
+
+
+def refusal(setting: Setting, text: str) -> str:
+    return f"{setting.name} is {shown(setting, text)!r}; allowed: {setting.kind.allowed}."
+
+
+def shown(setting: Setting, text: str) -> str:
+    if not setting.secret:
+        return text
+    # Of a database URL everything but the password helps to find the mistake.
+    without_password = re.sub(r"(://[^:/?#@]*):.*@", r"\1:***@", text)
+    return without_password if isinstance(setting.kind, DatabaseUrl) else "***"
+
+
+def contradictions(values: Mapping[str, Any]) -> Iterator[str]:
+    if not values["DEBUG"] and not values["SECRET_KEY"]:
+        yield "SECRET_KEY is ''; allowed with DEBUG=false: any text; 50 random characters are safe."
+    if not values["ADE_ALLOW_FAILPOINTS"]:
+        for name in ("ADE_FAILPOINTS", "ADE_TEST_APPS"):
+            if values[name]:
+                yield f"{name} is {values[name]!r}; allowed without ADE_ALLOW_FAILPOINTS=true: nothing."
+    database = values["DATABASE_URL"]
+    if database and database["ENGINE"] == "mssql" and importlib.util.find_spec("mssql") is None:
+        yield (
+            "DATABASE_URL is mssql://…; allowed without the packages of requirements/mssql.txt: "
+            "sqlite:// and postgres://."
+        )
+
+
+def example() -> str:
+    head = "# Copy to .env and change what you need. Every value below is the default.\n"
+    return head + "".join(f"\n{example_of(setting)}" for setting in SETTINGS)
+
+
+def example_of(setting: Setting) -> str:
+    return f"# {setting.help}\n# Allowed: {setting.kind.allowed}.\n#{setting.name}={setting.default}\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(example())

@@ -1,0 +1,26 @@
+"""Become another program that dies with the process that started it.
+
+Usage: python -m config.launch PARENT_PID COMMAND [ARGUMENT…]
+
+A program of its own because the usual way, preexec_fn, may deadlock in a process with threads.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+
+def main(parent: int, command: list[str]) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # The parent may have died before the line above; then no signal will come any more.
+    if os.getppid() != parent:
+        sys.exit("config.launch: the process that started this one has gone.")
+    os.execvp(command[0], command)  # noqa: S606 - arguments, not shell text
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,33 @@
+"""On which kind of file system a file is."""
+
+import os
+import re
+from pathlib import Path
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ncpfs", "ceph", "glusterfs", "lustre", "beegfs"),
+        *("gpfs", "ocfs2", "gfs2", "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "davfs"),
+    }
+)
+MOUNTS = Path("/proc/self/mountinfo")
+
+
+def file_system_of(path: str, mounts: str | None = None) -> str | None:
+    """As Linux names it; None where it cannot be told."""
+    if mounts is None:
+        if not MOUNTS.exists():
+            return None
+        mounts = MOUNTS.read_text(errors="surrogateescape")
+    best, kind = "", None
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        point = _unescaped(before.split()[4])
+        # Of two mounts in one place, the later one is seen.
+        if len(point) >= len(best) and os.path.commonpath([point, path]) == point:
+            best, kind = point, after.split()[0]
+    return kind
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)

@@ -1,0 +1,18 @@
+"""How people name rows on the command line, shared by the commands of the apps above."""
+
+from documents.models import Workspace
+from work.commands import LARGEST_ID, Failure, not_found
+
+
+def find_workspace(text: str) -> Workspace:
+    """By name, else by id."""
+    found = Workspace.objects.filter(name=text).first()
+    if found is None and text.isascii() and text.isdigit() and int(text) <= LARGEST_ID:
+        found = Workspace.objects.filter(pk=int(text)).first()
+    if found is None:
+        raise no_workspace(text)
+    return found
+
+
+def no_workspace(text: str) -> Failure:
+    return not_found("workspace", text, "`manage.py workspace list` shows them")

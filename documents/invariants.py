@@ -1,0 +1,61 @@
+"""What must hold for documents and their processing: see `work/invariants.py`."""
+
+from work.invariants import Dialect, Invariant
+
+
+def _live_jobs(dialect: Dialect) -> str:
+    return """
+        SELECT 'document', document_id FROM document_processing_jobs
+        WHERE status IN ('PENDING', 'PROCESSING') GROUP BY document_id HAVING COUNT(*) > 1"""
+
+
+def _accounts(dialect: Dialect) -> str:
+    return """
+        SELECT 'job', id FROM document_processing_jobs
+        WHERE attempts > max_attempts
+            OR (status = 'FAILED' AND error_log = '')
+            OR (status = 'COMPLETED' AND completed_at IS NULL)
+            OR (status <> 'COMPLETED' AND completed_at IS NOT NULL)"""
+
+
+def _completed(dialect: Dialect) -> str:
+    return """
+        SELECT DISTINCT 'job', j.id FROM document_processing_jobs j JOIN stages s ON s.job_id = j.id
+        WHERE j.status = 'COMPLETED' AND s.status <> 'DONE'"""
+
+
+def _standing(dialect: Dialect) -> str:
+    return """
+        SELECT 'document', d.id FROM documents d LEFT JOIN document_processing_jobs j ON j.document_id = d.id
+            AND j.id = (SELECT MAX(l.id) FROM document_processing_jobs l WHERE l.document_id = d.id)
+        WHERE (j.id IS NULL AND d.status = 'processing') OR d.status <>
+            CASE j.status WHEN 'COMPLETED' THEN 'processed' WHEN 'FAILED' THEN 'failed'
+                WHEN 'PENDING' THEN 'processing' WHEN 'PROCESSING' THEN 'processing' END"""
+
+
+INVARIANTS = (
+    Invariant(
+        "a_document_has_at_most_one_live_job",
+        "A document has at most one processing job that is pending or under way.",
+        _live_jobs,
+        "The constraint job_one_live_per_document is missing: compare the schema with the migrations.",
+    ),
+    Invariant(
+        "a_processing_job_accounts_for_itself",
+        "A job has no more attempts than its limit; one that failed says why, one that is completed says when.",
+        _accounts,
+        "The constraints of document_processing_jobs are missing: compare the schema with the migrations.",
+    ),
+    Invariant(
+        "a_completed_job_has_done_all_its_stages",
+        "A processing job is completed only when all of its stages are done.",
+        _completed,
+        "The document may lack text or fields. Process it again, and report it with the events of the job.",
+    ),
+    Invariant(
+        "a_document_stands_where_its_last_job_stands",
+        "A document is processing while it has a live job, and else what its last job came to.",
+        _standing,
+        "A document that waits for no job waits for ever. Process it again, and report it.",
+    ),
+)

@@ -1,0 +1,219 @@
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, Value
+from django.db.models.functions import Concat
+
+from documents import backoff
+from documents.models import Document, DocumentProcessingJob, Membership, Stage, Workspace
+from work import clock, failpoints, lifecycle, wakeups
+from work.claims import Claim
+from work.lifecycle import Data
+from work.moves import By, Move, Moves
+from work.recovery import Found
+
+DOCUMENT = Moves(
+    kind="document",
+    model=Document,
+    initial="processing",
+    created="DOCUMENT_ADDED",
+    table={
+        "process": Move(("processing",), "processed", By.ORCHESTRATOR, "DOCUMENT_PROCESSED"),
+        "fail": Move(("processing",), "failed", By.ORCHESTRATOR, "DOCUMENT_FAILED"),
+        "reopen": Move(("processed", "failed"), "processing", By.PERSON, "DOCUMENT_REOPENED"),
+    },
+)
+
+JOB = Moves(
+    kind="job",
+    model=DocumentProcessingJob,
+    initial="PENDING",
+    created="JOB_QUEUED",
+    table={
+        "begin": Move(("PENDING",), "PROCESSING", By.ORCHESTRATOR, "JOB_STARTED"),
+        "complete": Move(("PROCESSING",), "COMPLETED", By.ORCHESTRATOR, "JOB_COMPLETED"),
+        "postpone": Move(("PROCESSING",), "PENDING", By.ORCHESTRATOR, "JOB_POSTPONED"),
+        "fail": Move(("PROCESSING",), "FAILED", By.ORCHESTRATOR, "JOB_FAILED"),
+        "reset": Move(("PROCESSING",), "PENDING", By.RECOVERY, "JOB_RESET"),
+        "give_up": Move(("PROCESSING",), "FAILED", By.RECOVERY, "JOB_GIVEN_UP"),
+    },
+)
+
+STAGE = Moves(
+    kind="stage",
+    model=Stage,
+    initial="NEW",
+    created="STAGE_PLANNED",
+    table={
+        "ready": Move(("NEW",), "READY", By.ORCHESTRATOR, "STAGE_READY"),
+        "start": Move(("READY",), "RUNNING", By.WORKER, "STAGE_STARTED"),
+        "finish": Move(("RUNNING",), "DONE", By.HOLDER, "STAGE_DONE"),
+        "fail": Move(("RUNNING",), "ERROR", By.HOLDER, "STAGE_FAILED"),
+        "release": Move(("RUNNING",), "READY", By.RECOVERY, "STAGE_RELEASED"),
+        "abandon": Move(("RUNNING",), "ERROR", By.RECOVERY, "STAGE_ABANDONED"),
+        "renew": Move(("ERROR", "READY"), "NEW", By.POLICY, "STAGE_RENEWED"),
+    },
+)
+
+# A stage that has killed this many workers in one attempt of its job will kill the next one too.
+STAGE_LOSSES = 3
+# What must be DONE before a stage of that name may be claimed.
+ORDER = ("extract", "embed", "publish")
+
+
+def create_workspace(name: str) -> Workspace:
+    return Workspace.objects.create(name=name)
+
+
+def add_member(workspace: Workspace, user_id: int, role: Membership.Role) -> Membership:
+    return Membership.objects.create(workspace=workspace, user_id=user_id, role=role)
+
+
+def add_document(workspace: Workspace, values: Data, *, actor: str = "") -> Document:
+    """A stored file becomes a document with its job, in one transaction. The file must be in the storage before."""
+    with transaction.atomic():
+        document: Document = lifecycle.create_one(DOCUMENT, {"workspace_id": workspace.pk, **values}, actor=actor)
+        lifecycle.create(JOB, {"document_id": document.pk}, actor=actor)
+    return document
+
+
+def reprocess(document: Document, *, actor: str) -> int | None:
+    """A new job for a document whose last one has ended; None when one is under way."""
+    with transaction.atomic():
+        if not lifecycle.move(DOCUMENT, document.pk, "reopen", actor=actor):
+            return None
+        (job_id,) = lifecycle.create(JOB, {"document_id": document.pk}, actor=actor)
+    return job_id
+
+
+def begin_next_job(owner: str) -> Claim | None:
+    """The orchestrator takes up the next job that is due; nobody holds it from then on."""
+    with transaction.atomic():
+        claim = lifecycle.claim_next(JOB, "begin", owner, DocumentProcessingJob.objects.claimable, "document_id")
+        if claim is not None:
+            _renew_stages(claim.id, owner)
+    return claim
+
+
+def plan(job_id: int, segments: int, *, actor: str) -> bool:
+    """Lay out the stages of a job; those that exist stay as they are. False when the job has ended."""
+    wanted = [("extract", n) for n in range(segments)] + [("embed", 0), ("publish", 0)]
+    with transaction.atomic():
+        if not _lock_live(job_id):
+            return False
+        existing = set(Stage.objects.filter(job_id=job_id).values_list("name", "segment"))
+        missing = [stage for stage in wanted if stage not in existing]
+        if missing:
+            names, numbers = zip(*missing, strict=True)
+            varying = {"name": list(names), "segment": list(numbers)}
+            lifecycle.create(STAGE, {"job_id": job_id}, varying=varying, actor=actor)
+    return True
+
+
+def advance(job_id: int, *, actor: str) -> int:
+    """Make READY what no unfinished stage stands before; answers how many were."""
+    unfinished = Stage.objects.filter(job_id=job_id).unfinished()
+    current = next((name for name in ORDER if unfinished.filter(name=name).exists()), None)
+    ids = unfinished.filter(name=current, status="NEW", job__status="PROCESSING").values_list("pk", flat=True)
+    made = sum(lifecycle.move(STAGE, id, "ready", actor=actor) for id in ids)
+    if made:
+        wakeups.ring(STAGE.kind)
+    return made
+
+
+def settle(job: DocumentProcessingJob, *, actor: str, retry_after: float | None = None) -> bool:
+    """Bring a job under way to its end when its stages have come to theirs; False when there is nothing to decide."""
+    stages = Stage.objects.filter(job_id=job.pk)
+    failed = stages.filter(status="ERROR").order_by("finished_at", "id").first()
+    if failed is not None:
+        return _give_back(job, f"{failed}: {failed.error_message}", actor=actor, retry_after=retry_after)
+    if not stages.exists() or stages.unfinished().exists():
+        return False
+    with failpoints.inside("job.finish.before_commit"), transaction.atomic():
+        # Asked again under the lock: stages may have been laid out meanwhile.
+        if not _lock_live(job.pk) or stages.unfinished().exists():
+            return False
+        moved = lifecycle.move(JOB, job.pk, "complete", actor=actor, completed_at=clock.now())
+        moved = moved and lifecycle.move(DOCUMENT, job.document_id, "process", actor=actor)
+    failpoints.hit("job.finish.after_commit")
+    return moved
+
+
+def claim_stage(owner: str) -> Claim | None:
+    return lifecycle.claim_next(STAGE, "start", owner, Stage.objects.claimable, "job_id", "name", "segment")
+
+
+def finish_stage(claim: Claim, *, data: Data | None = None) -> bool:
+    return lifecycle.finish(claim, "finish", data=data)
+
+
+def fail_stage(claim: Claim, failure_type: str, message: str) -> bool:
+    return lifecycle.finish(claim, "fail", failure_type=failure_type, error_message=message, message=message)
+
+
+def rescue_stage(found: Found) -> str | None:
+    """Back to READY; to ERROR when it has cost too many workers."""
+    message = found.rule
+    lost: dict[str, Any] = {"losses": F("losses") + found.losses, "error_message": message}
+    if found.move("release", message=message, guards={"losses__lt": STAGE_LOSSES - found.losses}, **lost):
+        wakeups.ring(STAGE.kind)
+        return "release"
+    lost["error_message"] = message = f"{message}; {STAGE_LOSSES} workers were lost over it"
+    return found.move("abandon", message=message, failure_type="PROCESS_TERMINATED", **lost)
+
+
+def reset_zombies(actor: str) -> int:
+    """The watchdog: jobs whose stages nobody has worked at for too long go back, or fail at their last attempt."""
+    now = clock.now()
+    limit = now - timedelta(seconds=settings.ADE_ZOMBIE_SECONDS)
+    # A long job rests between two of its stages; it is the last of them that counts, not the first.
+    at_work = Q(status="RUNNING", lease_expires_at__gt=now) | Q(started_at__gt=limit) | Q(finished_at__gt=limit)
+    alive = Exists(Stage.objects.filter(at_work, job_id=OuterRef("pk")))
+    over = DocumentProcessingJob.objects.filter(~alive, status="PROCESSING", started_at__lt=limit)
+    message = f"processing for longer than {settings.ADE_ZOMBIE_SECONDS} s with nobody at work"
+    return sum(_give_back(job, message, actor=actor, recovering=~alive) for job in over.order_by("started_at")[:100])
+
+
+def _lock_live(job_id: int) -> bool:
+    """The row of a job that has not ended is the lock under which its stages are laid out, and found done."""
+    jobs = DocumentProcessingJob.objects.live().select_for_update().filter(pk=job_id)
+    return jobs.values_list("pk", flat=True).first() is not None
+
+
+def _give_back(
+    job: DocumentProcessingJob,
+    why: str,
+    *,
+    actor: str,
+    retry_after: float | None = None,
+    recovering: Any = None,
+) -> bool:
+    """PENDING for another attempt, or FAILED when this was the last."""
+    back, end = ("reset", "give_up") if recovering is not None else ("postpone", "fail")
+    now = clock.now()
+    line = f"{now:%Y-%m-%d %H:%M:%S} attempt {job.attempts + 1}: {why}\n"
+    counted: dict[str, Any] = {
+        "attempts": F("attempts") + 1,
+        "error_log": Concat("error_log", Value(line)),
+        "error_message": why,
+    }
+    # The attempt that was seen: two who see the same one count it once.
+    seen = Q(attempts=job.attempts, started_at=job.started_at)
+    where = seen if recovering is None else seen & Q(recovering)
+    with transaction.atomic():
+        if job.attempts + 1 < job.max_attempts:
+            due = now + timedelta(seconds=backoff.seconds(job.attempts + 1, retry_after))
+            return lifecycle.move(
+                JOB, job.pk, back, where=where, actor=actor, message=why, next_attempt_at=due, **counted
+            )
+        counted["failure_type"] = "ATTEMPTS_EXHAUSTED"
+        moved = lifecycle.move(JOB, job.pk, end, where=where, actor=actor, message=why, **counted)
+        return moved and lifecycle.move(DOCUMENT, job.document_id, "fail", actor=actor, message=why)
+
+
+def _renew_stages(job_id: int, actor: str) -> None:
+    """A new attempt of a job starts with what the last one left undone."""
+    for id in Stage.objects.filter(job_id=job_id, status__in=["ERROR", "READY"]).values_list("pk", flat=True):
+        lifecycle.move(STAGE, id, "renew", actor=actor, losses=0, failure_type="", error_message="")

@@ -1,0 +1,62 @@
+from typing import Any
+
+from documents.commands import find_workspace
+from documents.models import Document, DocumentProcessingJob, Stage
+from work.commands import (
+    AddVerb,
+    Answer,
+    NounCommand,
+    Row,
+    add_ids,
+    add_limit,
+    events_about,
+    fields,
+    history,
+    not_found,
+    table,
+)
+
+COLUMNS = ("id", "workspace__name", "name", "status", "content_type", "size_bytes", "sha256", "pages", "created_at")
+JOB_COLUMNS = ("id", "status", "attempts", "max_attempts", "next_attempt_at", "started_at", "finished_at", "error_log")
+STAGE_COLUMNS = ("id", "job_id", "name", "segment", "status", "losses", "lease_owner", "error_message")
+EVENTS = 100
+
+
+class Command(NounCommand):
+    help = "Documents and how their processing goes."
+
+    def add_verbs(self, add: AddVerb) -> None:
+        listing = add("list", self.list_documents, "List documents, the newest first.")
+        listing.add_argument("--status", choices=Document.Status.values)
+        listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
+        add_limit(listing)
+        add_ids(add("show", self.show, "Show a document, its processing jobs, their stages and its events."))
+
+    def list_documents(
+        self, *, status: str | None, workspace: str | None, limit: int, before: int | None, **_: Any
+    ) -> Answer:
+        found = Document.objects.order_by("-id")
+        found = found.filter(status=status) if status else found
+        found = found.filter(workspace=find_workspace(workspace)) if workspace else found
+        found = found.filter(pk__lt=before) if before else found
+        rows = [_row(row) for row in found.values(*COLUMNS)[:limit]]
+        return Answer({"documents": rows}, table(rows, "id", "status", "workspace", "name", "pages", "created_at"))
+
+    def show(self, *, id: int, **_: Any) -> Answer:
+        found = Document.objects.filter(pk=id).values(*COLUMNS).first()
+        if found is None:
+            raise not_found("document", id, "`manage.py document list` shows them")
+        jobs = list(DocumentProcessingJob.objects.filter(document=id).order_by("-id").values(*JOB_COLUMNS))
+        stages = list(Stage.objects.filter(job__document=id).order_by("-job", "id").values(*STAGE_COLUMNS))
+        events = events_about("document", id, EVENTS)
+        parts = [
+            fields(_row(found)),
+            table(jobs, "id", "status", "attempts", "next_attempt_at", "finished_at", "error_log"),
+            table(stages, "job_id", "name", "segment", "status", "losses", "lease_owner", "error_message"),
+            history(events),
+        ]
+        return Answer(_row(found) | {"jobs": jobs, "stages": stages, "events": events}, "\n\n".join(parts))
+
+
+def _row(found: Row) -> dict[str, Any]:
+    return {name.removesuffix("__name"): value for name, value in found.items()}

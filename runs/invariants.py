@@ -1,0 +1,160 @@
+"""What must hold for runs and job runs: see `work/invariants.py`."""
+
+from runs.models import JobRun, Run
+from work.invariants import DEFECT, Dialect, Invariant, words
+
+# A run is created a moment before its submission commits and others can see it.
+SUBMISSION_SECONDS = 1
+# Workers open gates every few ticks, `gates.BATCH` at a time: time enough for a hundred thousand behind one build.
+GATE_SECONDS = 300
+
+_ENDED = words(Run.TERMINAL)
+
+
+def _one_running(dialect: Dialect) -> str:
+    return """
+        SELECT 'document', input_document_id FROM runs
+        WHERE status = 'running' GROUP BY input_document_id HAVING COUNT(*) > 1"""
+
+
+def _overlaps(dialect: Dialect) -> str:
+    # In the order in which the events were written; whoever overlaps at all overlaps the one that started before it.
+    return f"""
+        SELECT 'run', o.id FROM (
+            SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
+                OVER (PARTITION BY r.input_document_id ORDER BY e.started) AS before_ended
+            FROM runs r JOIN (
+                SELECT subject_id, MIN(CASE WHEN to_status = 'running' THEN id END) AS started,
+                    MIN(CASE WHEN to_status IN ({_ENDED}) THEN id END) AS ended
+                FROM events WHERE subject_kind = 'run' AND to_status <> '' GROUP BY subject_id
+            ) e ON e.subject_id = r.id
+            WHERE e.started IS NOT NULL
+        ) o WHERE o.started < o.before_ended"""
+
+
+def _lives(dialect: Dialect) -> str:
+    return f"""
+        SELECT 'run', subject_id FROM events WHERE subject_kind = 'run' AND to_status <> '' GROUP BY subject_id
+        HAVING SUM(CASE WHEN from_status = 'queued' AND to_status = 'running' THEN 1 ELSE 0 END) > 1
+            OR SUM(CASE WHEN to_status IN ({_ENDED}) THEN 1 ELSE 0 END) > 1
+            OR MAX(CASE WHEN to_status NOT IN ({_ENDED}) THEN sequence END)
+                > MIN(CASE WHEN to_status IN ({_ENDED}) THEN sequence END)"""
+
+
+def _unready_builds(dialect: Dialect) -> str:
+    return """
+        SELECT 'run', r.id FROM runs r JOIN builds b ON b.id = r.build_id
+        WHERE r.status IN ('running', 'succeeded') AND b.status <> 'ready'"""
+
+
+def _broken_cancels(dialect: Dialect) -> str:
+    return "SELECT 'run', id FROM runs WHERE cancel_requested_at IS NOT NULL AND status IN ('succeeded', 'failed')"
+
+
+def _overtaken(dialect: Dialect) -> str:
+    """The older run of two, if the younger one of the same document has started although this one could have."""
+    left = f"COALESCE({{0}}.started_at, {{0}}.finished_at, {dialect.never()})"
+    # The inner part is for speed: it finds the few runs that started before any older one had left the queue.
+    return f"""
+        SELECT DISTINCT 'run', older.id FROM (
+            SELECT r.input_document_id, r.created_at, r.started_at,
+                MAX({left.format("r")}) OVER (PARTITION BY r.input_document_id ORDER BY r.created_at, r.id
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS older_left_at
+            FROM runs r
+        ) younger
+        JOIN runs older ON older.input_document_id = younger.input_document_id
+        JOIN builds b ON b.id = older.build_id
+        WHERE younger.started_at < younger.older_left_at
+            AND younger.started_at < {left.format("older")}
+            AND {dialect.later("older.created_at", SUBMISSION_SECONDS)} < younger.created_at
+            AND b.status = 'ready' AND {dialect.later("b.finished_at", GATE_SECONDS)} < younger.started_at"""
+
+
+def _forgotten_gates(dialect: Dialect) -> str:
+    since = dialect.ago(GATE_SECONDS)
+    return f"""
+        SELECT 'run', r.id FROM runs r
+        WHERE r.status = 'queued' AND r.gate = 'document' AND r.created_at < {since}
+            AND {dialect.a_worker_was_there(GATE_SECONDS)}
+            AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.input_document_id = r.input_document_id
+                AND (o.status = 'running' OR o.finished_at > {since}))
+            AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.input_document_id = r.input_document_id
+                AND o.status = 'queued' AND o.gate IN ('', 'document')
+                AND (o.created_at < r.created_at OR (o.created_at = r.created_at AND o.id < r.id)))
+            AND EXISTS (SELECT 1 FROM builds b WHERE b.id = r.build_id AND b.finished_at < {since})
+        UNION ALL
+        SELECT 'run', r.id FROM runs r JOIN builds b ON b.id = r.build_id
+        WHERE r.status = 'queued' AND r.gate = 'build' AND r.created_at < {since}
+            AND b.finished_at < {since} AND {dialect.a_worker_was_there(GATE_SECONDS)}"""
+
+
+def _slots(dialect: Dialect) -> str:
+    return """
+        SELECT 'job_run', MAX(id) FROM job_runs GROUP BY job_name, scheduled_for HAVING COUNT(*) > 1
+        UNION ALL
+        SELECT 'job_run', MAX(id) FROM job_runs WHERE status = 'running' GROUP BY job_name HAVING COUNT(*) > 1"""
+
+
+def _slot_lives(dialect: Dialect) -> str:
+    return f"""
+        SELECT 'job_run', subject_id FROM events
+        WHERE subject_kind = 'job_run' AND to_status IN ({words(JobRun.TERMINAL)})
+        GROUP BY subject_id HAVING COUNT(*) > 1"""
+
+
+INVARIANTS = (
+    Invariant(
+        "one_run_at_a_time_is_running_on_a_document",
+        "A document has at most one run that is running.",
+        _one_running,
+        "The constraint run_one_running_per_document is missing: compare the schema with the migrations.",
+    ),
+    Invariant(
+        "runs_of_a_document_never_overlap",
+        "A run of a document starts only when the one before it has ended.",
+        _overlaps,
+        DEFECT,
+    ),
+    Invariant(
+        "a_run_starts_once_and_ends_once",
+        "A run is claimed at most once and ends at most once, and nothing comes after its end.",
+        _lives,
+        DEFECT,
+    ),
+    Invariant(
+        "a_run_runs_only_with_a_ready_build",
+        "No run is running or has succeeded whose build is not ready.",
+        _unready_builds,
+        DEFECT,
+    ),
+    Invariant(
+        "an_accepted_cancel_of_a_run_binds",
+        "A run whose cancellation was accepted ends cancelled and in no other way.",
+        _broken_cancels,
+        DEFECT,
+    ),
+    Invariant(
+        "no_run_overtakes_an_older_one_of_its_document",
+        f"The runs of a document start in the order of submission, if their builds were ready {GATE_SECONDS} s before.",
+        _overtaken,
+        "Nothing has to be done for these runs. Report it with their events.",
+    ),
+    Invariant(
+        "no_gate_stays_shut",
+        f"While a worker is alive, no queued run waits for what has passed more than {GATE_SECONDS} s ago.",
+        _forgotten_gates,
+        "`manage.py rescue` opens gates now. If they are many and get fewer, wait; else read the logs of the workers.",
+    ),
+    Invariant(
+        "a_slot_is_claimed_once",
+        "A job has one row for each of its slots, and at most one that is running.",
+        _slots,
+        "The constraints of job_runs are missing: compare the schema with the migrations.",
+    ),
+    Invariant(
+        "a_slot_ends_once",
+        "A job run ends at most once.",
+        _slot_lives,
+        DEFECT,
+    ),
+)

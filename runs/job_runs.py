@@ -1,0 +1,89 @@
+"""Slots of scheduled jobs: claimed by being inserted. The database decides who was first."""
+
+import time
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from runs.models import JobRun
+from work import clock, failpoints, lifecycle, recovery
+from work.claims import Claim, Holder
+from work.contention import Contended
+from work.moves import By, Move, Moves
+from work.recovery import Found
+
+JOB_RUN = Moves(
+    kind="job_run",
+    model=JobRun,
+    initial="running",
+    created="SLOT_CLAIMED",
+    table={
+        "succeed": Move(("running",), "success", By.HOLDER, "SLOT_SUCCEEDED"),
+        "fail": Move(("running",), "failed", By.HOLDER, "SLOT_FAILED"),
+        "orphan": Move(("running",), "failed", By.RECOVERY, "SLOT_FAILED"),
+        "skip": Move(("running",), "skipped_timeout", By.RECOVERY, "SLOT_ABANDONED"),
+    },
+)
+
+# What the row of a slot says whose worker is gone; the first is the word of the contract.
+_MESSAGES = {recovery.EARLIER_BOOT: "worker_startup_recovery"}
+
+
+class Refusal(StrEnum):
+    SLOT_TAKEN = "slot_already_claimed"
+    JOB_RUNNING = "job_already_running"
+
+
+def claim_slot(job_name: str, scheduled_for: datetime, owner: str) -> Claim | Refusal:
+    """The slot, or why not. There is no look before the insert: the constraints answer.
+
+    Raises Contended when whatever was in the way has gone meanwhile.
+    """
+    asked_at, now = time.monotonic(), clock.now()
+    values = {
+        "job_name": job_name,
+        "scheduled_for": scheduled_for,
+        "created_at": now,
+        "started_at": now,
+        "worker_instance": owner[:128],
+        "lease_owner": owner,
+        "lease_expires_at": now + timedelta(seconds=settings.ADE_LEASE_SECONDS),
+        "claim_token": 1,
+    }
+    try:
+        with failpoints.inside("job_run.claim.selected"), transaction.atomic():
+            (id,) = lifecycle.create(JOB_RUN, values, actor=owner)
+    except IntegrityError as error:
+        of_job = JobRun.objects.filter(job_name=job_name)
+        if of_job.filter(scheduled_for=scheduled_for).exists():
+            return Refusal.SLOT_TAKEN
+        if of_job.filter(status="running").exists():
+            return Refusal.JOB_RUNNING
+        raise Contended(f"job_run: {error}") from error
+    failpoints.hit("slot.inserted")
+    return Claim(JOB_RUN, id, Holder(owner, 1), lifecycle.until(asked_at))
+
+
+def succeed(claim: Claim, rows_processed: int | None = None) -> bool:
+    return lifecycle.finish(claim, "succeed", rows_processed=rows_processed)
+
+
+def fail(claim: Claim, message: str) -> bool:
+    return lifecycle.finish(claim, "fail", message=message, error_message=message)
+
+
+def skip_stale(job_name: str, older_than: timedelta, *, actor: str) -> int:
+    """Give up on slots of this job that have run for too long; their workers are refused when they come back."""
+    message = f"running for longer than {older_than.total_seconds():.0f} s"
+    stale = JobRun.objects.running_since_before(clock.now() - older_than).filter(job_name=job_name)
+    skip: Mapping[str, Any] = {"actor": actor, "message": message, "error_message": message}
+    return sum(lifecycle.move(JOB_RUN, id, "skip", **skip) for id in stale.values_list("pk", flat=True))
+
+
+def rescue(found: Found) -> str | None:
+    message = _MESSAGES.get(found.rule, found.rule)
+    return found.move("orphan", message=message, error_message=message)

@@ -1,0 +1,228 @@
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+from django.db.models import Count, Exists, Q, QuerySet
+
+from builds.lifecycle import get_or_create_build
+from builds.models import Build, Configuration
+from documents.models import Document
+from runs import gates
+from runs.models import Admission, Artifact, Run
+from work import compiled, failpoints, lifecycle, wakeups
+from work.claims import Claim
+from work.contention import is_contention, patiently
+from work.lifecycle import Data
+from work.moves import By, Move, Moves
+from work.recovery import Found
+
+T = TypeVar("T")
+
+RUN = Moves(
+    kind="run",
+    model=Run,
+    initial="queued",
+    created="RUN_QUEUED",
+    table={
+        "start": Move(("queued",), "running", By.WORKER, "RUN_STARTED"),
+        "succeed": Move(("running",), "succeeded", By.HOLDER, "RUN_SUCCEEDED"),
+        "fail": Move(("running",), "failed", By.HOLDER, "RUN_FAILED"),
+        "cancel": Move(("queued",), "cancelled", By.PERSON, "RUN_CANCELLED"),
+        "request_cancel": Move(("running",), "running", By.PERSON, "RUN_CANCEL_REQUESTED"),
+        "stop": Move(("running",), "cancelled", By.HOLDER, "RUN_CANCELLED"),
+        "refuse": Move(("queued",), "failed", By.POLICY, "RUN_FAILED"),
+        "orphan": Move(("running",), "failed", By.RECOVERY, "RUN_FAILED"),
+        "drop": Move(("running",), "cancelled", By.RECOVERY, "RUN_CANCELLED"),
+    },
+)
+
+
+# In one go: each is a transaction of its own. The chore comes again at once as long as there are more.
+REFUSALS = 200
+
+
+class QueueFull(Exception):
+    """The queue has no place for what was submitted; nothing of it was accepted."""
+
+    code = "run_queue_full"
+
+    def __init__(self, limit: int, live: int, asked: int) -> None:
+        super().__init__(f"The queue takes {limit} runs and has {live}: no place for {asked} more. Submit again later.")
+        self.limit, self.live, self.asked = limit, live, asked
+
+
+class OtherWorkspace(Exception):
+    """A document and a configuration of different workspaces do not make a run."""
+
+
+def submit(configuration: Configuration, document: Document, *, actor: str) -> Run:
+    def create() -> Run:
+        constant, gates_of = _prepare(configuration, [document.pk], actor)
+        run: Run = lifecycle.create_one(
+            RUN, {**constant, "input_document_id": document.pk, "gate": gates_of[0]}, actor=actor
+        )
+        return run
+
+    return _admitted(configuration, [document], create)
+
+
+def submit_many(configuration: Configuration, documents: Sequence[Document], *, actor: str) -> list[int]:
+    """One run for each document, all or none; answers their ids in that order."""
+
+    def create() -> list[int]:
+        ids = [document.pk for document in documents]
+        constant, gates_of = _prepare(configuration, ids, actor)
+        varying: dict[str, Any] = {"input_document_id": ids, "gate": gates_of}
+        return lifecycle.create(RUN, constant, varying=varying, actor=actor)
+
+    return _admitted(configuration, documents, create) if documents else []
+
+
+def run_again(run: Run, *, actor: str) -> Run:
+    """Always a new run, with the configuration as it is now; the old one stays as it is."""
+    return submit(run.configuration, run.input_document, actor=actor)
+
+
+def claim_next_run(owner: str) -> Claim | None:
+    return lifecycle.claim_next(
+        RUN, "start", owner, Run.objects.claimable, "input_document_id", "configuration_id", "build_id"
+    )
+
+
+def succeed(claim: Claim, *, data: Data | None = None) -> bool:
+    """False when a cancel was accepted meanwhile, which is then obeyed, or when the claim is gone."""
+    return _finish(claim, "succeed", data=data)
+
+
+def fail(claim: Claim, failure_type: str, message: str) -> bool:
+    return _finish(claim, "fail", message=message, failure_type=failure_type, error_message=message)
+
+
+def stop(claim: Claim) -> bool:
+    """The holder obeys an accepted cancel."""
+    stopped = lifecycle.finish(claim, "stop", guards={"cancel_requested_at__isnull": False})
+    gates.open_document(claim.values["input_document_id"])
+    return stopped
+
+
+def cancel(run: Run, *, actor: str, reason: str = "") -> str:
+    """See work.lifecycle.cancel for the answer."""
+    status = lifecycle.cancel(RUN, run.pk, actor=actor, reason=reason)
+    gates.open_document(run.input_document_id)
+    return status
+
+
+def publish_artifact(claim: Claim, values: Data) -> bool:
+    """The file must be in its place before. False when the claim is gone: the file is then nobody's."""
+    failpoints.hit("artifact.written")
+    with transaction.atomic():
+        if lifecycle.record(RUN, claim.id, "ARTIFACT_PUBLISHED", claim=claim, message=str(values["name"])):
+            Artifact.objects.create(run_id=claim.id, **values)
+            return True
+    return False
+
+
+def heed_builds(owner: str) -> int:
+    """Bring on the queued runs of builds that have ended: to their turn, or to an end of their own."""
+    heeded = refused = 0
+    for build_id, status in gates.ended_builds():
+        waiting = gates.behind_build(build_id)
+        if status == "ready":
+            heeded += patiently(lambda runs=waiting: gates.leave_build(runs))  # type: ignore[misc]  # bound at once
+        else:
+            refused += sum(_refuse(run_id, build_id, status, owner) for run_id in waiting[: REFUSALS - refused])
+    heeded += refused
+    if heeded:
+        wakeups.ring(RUN.kind)
+    return heeded
+
+
+def rescue(found: Found) -> str | None:
+    """Cancelled if that was accepted, else failed: a run is never claimed twice."""
+    asked = {"cancel_requested_at__isnull": False}
+    failure = {"failure_type": found.failure_type, "error_message": found.rule}
+    verb = found.move("drop", guards=asked) or found.move(
+        "orphan", message=found.rule, guards={"cancel_requested_at__isnull": True}, **failure
+    )
+    if verb:
+        # The next run of the document is not to wait for the round of `open_forgotten`; but if somebody has locked it,
+        # this one is not to wait for that.
+        with suppress(OperationalError), transaction.atomic():
+            gates.open_document(Run.objects.values_list("input_document_id", flat=True).get(pk=found.id))
+    return verb
+
+
+def _admitted(configuration: Configuration, documents: Sequence[Document], create: Callable[[], T]) -> T:
+    if any(document.workspace_id != configuration.workspace_id for document in documents):
+        raise OtherWorkspace(
+            f"configuration {configuration.pk} runs over documents of workspace {configuration.workspace_id} only"
+        )
+    limit = settings.ADE_QUEUE_SIZE
+    made = patiently(lambda: _alone(create) if limit is None else _within(limit, len(documents), create))
+    failpoints.hit("run.created")
+    return made
+
+
+def _alone(create: Callable[[], T]) -> T:
+    # On SQLite a transaction is the write lock: what is looked at stays so, and runs are created in their order.
+    with transaction.atomic() if connection.vendor == "sqlite" else nullcontext():
+        return create()
+
+
+@transaction.atomic
+def _within(limit: int, asked: int, create: Callable[[], T]) -> T:
+    # The check and the insert are one for all who submit: they queue up at this row.
+    Admission.objects.select_for_update().get_or_create(pk=1)
+    live = sum(count for status in ("queued", "running") for (count,) in compiled.rows(_COUNTS[status]))
+    failpoints.hit("run.create.counted")
+    if live + asked > limit:
+        raise QueueFull(limit, live, asked)
+    return create()
+
+
+def _prepare(configuration: Configuration, document_ids: list[int], actor: str) -> tuple[dict[str, Any], list[str]]:
+    """What all the new runs have in common, and the gate of each."""
+    build = get_or_create_build(configuration, actor=actor)
+    constant = {
+        "workspace_id": configuration.workspace_id,
+        "configuration_id": configuration.pk,
+        "build_id": build.id,
+    }
+    if build.status != "ready":
+        return constant, [Run.Gate.BUILD.value] * len(document_ids)
+    return constant, gates.behind_document(document_ids)
+
+
+def _finish(claim: Claim, verb: str, **options: Any) -> bool:
+    moved = lifecycle.finish(claim, verb, guards={"cancel_requested_at__isnull": True}, **options)
+    if not moved and not claim.lost.is_set():
+        return stop(claim) and False
+    gates.open_document(claim.values["input_document_id"])
+    return moved
+
+
+def _count_of(status: str) -> Callable[[], "QuerySet[Any, Any]"]:
+    # One status at a time, and said in the SQL: so there is an index of just these rows.
+    return lambda: (
+        Run.objects.filter(status=status).order_by().values("status").annotate(n=Count("pk")).values_list("n")
+    )
+
+
+_COUNTS = {status: _count_of(status) for status in ("queued", "running")}
+
+
+def _refuse(run_id: int, build_id: int, status: str, owner: str) -> bool:
+    message = f"build failed: build {build_id} is {status}"
+    failure: dict[str, Any] = {"failure_type": Run.Failure.BUILD_FAILED, "error_message": message}
+    # Somebody may have queued the build again since we looked.
+    still = Q(Exists(Build.objects.filter(pk=build_id, status=status)))
+    told: dict[str, Any] = {"actor": owner, "message": message, "data": {"build": build_id}}
+    try:
+        return lifecycle.move(RUN, run_id, "refuse", where=still, **told, **failure)
+    except OperationalError as error:
+        # Somebody has locked this one; the others are not to wait for that.
+        if not is_contention(error):
+            raise
+        return False

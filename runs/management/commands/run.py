@@ -1,0 +1,143 @@
+from typing import Any
+
+from builds.commands import find_configuration
+from documents.commands import find_workspace
+from documents.models import Document
+from runs import lifecycle
+from runs.lifecycle import RUN, OtherWorkspace, QueueFull
+from runs.models import Run
+from work.commands import (
+    AddVerb,
+    Answer,
+    Exit,
+    Failure,
+    NounCommand,
+    Row,
+    actor_of,
+    add_actor,
+    add_ids,
+    add_limit,
+    events_about,
+    fields,
+    history,
+    identifier,
+    not_found,
+    of_each,
+    table,
+)
+from work.outcomes import Outcome, of_cancel
+
+COLUMNS = (
+    "id",
+    "workspace__name",
+    "configuration_id",
+    "configuration__name",
+    "input_document_id",
+    "input_document__name",
+    "build_id",
+    "status",
+    "failure_type",
+    "error_message",
+    "gate",
+    "created_at",
+    "started_at",
+    "finished_at",
+    "lease_owner",
+    "lease_expires_at",
+    "cancel_requested_at",
+    "cancel_requested_by",
+)
+SHOWN = ("id", "outcome", "workspace", "configuration", "input_document", "created_at", "error_message")
+EVENTS = 100
+
+
+class Command(NounCommand):
+    help = "Runs: one execution of the engine for one document with one build."
+
+    def add_verbs(self, add: AddVerb) -> None:
+        submit = add("submit", self.submit, "Queue one run for each document: all of them or none.")
+        submit.add_argument("configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
+        submit.add_argument("documents", metavar="DOCUMENT", type=identifier, nargs="+", help="id")
+        add_actor(submit)
+        listing = add("list", self.list_runs, "List runs, the newest first.")
+        listing.add_argument("--status", choices=Run.Status.values)
+        listing.add_argument("--outcome", choices=Run.OUTCOMES, help="the status, but for runs that timed out")
+        listing.add_argument("--configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
+        listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
+        add_limit(listing)
+        add_ids(add("show", self.show, "Show a run and its events."))
+        cancel = add("cancel", self.cancel, "Cancel runs: at once what is queued; what is running is asked to stop.")
+        again = add("again", self.again, "Run again: a new run of the same configuration and document for each.")
+        for verb in (cancel, again):
+            add_ids(verb, many=True)
+            add_actor(verb)
+
+    def submit(self, *, configuration: str, documents: list[int], actor: str | None, **_: Any) -> Answer:
+        chosen = find_configuration(configuration)
+        found = Document.objects.defer("text").in_bulk(documents)
+        if missing := [id for id in documents if id not in found]:
+            raise not_found("document", missing[0], "`manage.py document list` shows them")
+        try:
+            ids = lifecycle.submit_many(chosen, [found[id] for id in documents], actor=actor_of(actor))
+        except QueueFull as full:
+            raise _queue_full(full) from full
+        except OtherWorkspace as error:
+            raise Failure(str(error), Exit.REFUSED, "other_workspace", configuration=chosen.pk) from error
+        rows = [_row(row) for row in Run.objects.filter(pk__in=ids).order_by("id").values(*COLUMNS)]
+        return Answer({"runs": rows}, table(rows, *SHOWN[:-1]))
+
+    def list_runs(
+        self,
+        *,
+        status: str | None,
+        outcome: str | None,
+        configuration: str | None,
+        workspace: str | None,
+        limit: int,
+        before: int | None,
+        **_: Any,
+    ) -> Answer:
+        found = Run.objects.order_by("-id")
+        found = found.filter(status=status) if status else found
+        found = found.with_outcome(outcome) if outcome else found
+        found = found.filter(configuration=find_configuration(configuration)) if configuration else found
+        found = found.filter(workspace=find_workspace(workspace)) if workspace else found
+        found = found.filter(pk__lt=before) if before else found
+        rows = [_row(row) for row in found.values(*COLUMNS)[:limit]]
+        return Answer({"runs": rows}, table(rows, *SHOWN))
+
+    def show(self, *, id: int, **_: Any) -> Answer:
+        found = Run.objects.filter(pk=id).values(*COLUMNS).first()
+        if found is None:
+            raise not_found("run", id, "`manage.py run list` shows them")
+        row, events = _row(found), events_about("run", id, EVENTS)
+        artifacts = list(Run(pk=id).artifacts.order_by("name").values("name", "size_bytes", "sha256", "content_type"))
+        parts = [fields(row), history(events)]
+        parts[1:1] = [table(artifacts, "name", "size_bytes", "content_type")] if artifacts else []
+        return Answer(row | {"artifacts": artifacts, "events": events}, "\n\n".join(parts))
+
+    def cancel(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
+        def cancel(run: Run) -> tuple[Outcome, Row]:
+            status = lifecycle.cancel(run, actor=actor_of(actor))
+            return of_cancel(RUN, run.status, status), {"status": status}
+
+        return of_each("run", ids, Run.objects.only("status", "input_document_id").in_bulk(ids), cancel, "status")
+
+    def again(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
+        def again(run: Run) -> tuple[Outcome, Row]:
+            try:
+                made = lifecycle.run_again(run, actor=actor_of(actor))
+            except QueueFull:
+                return Outcome.NO_PLACE, {}
+            return Outcome.MADE, {"new_run": made.pk}
+
+        return of_each("run", ids, Run.objects.listed().in_bulk(ids), again, "new_run")
+
+
+def _queue_full(full: QueueFull) -> Failure:
+    return Failure(str(full), Exit.QUEUE_FULL, full.code, limit=full.limit, live=full.live, asked=full.asked)
+
+
+def _row(found: Row) -> dict[str, Any]:
+    row = {name.removesuffix("__name"): value for name, value in found.items()}
+    return {"id": row.pop("id"), "outcome": Run(status=row["status"], failure_type=row["failure_type"]).outcome, **row}

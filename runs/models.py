@@ -1,0 +1,252 @@
+from datetime import datetime
+from typing import Any
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+
+from builds.models import Build, Configuration
+from documents.models import Document, User, Workspace, visible_to
+from work import clock
+from work.models import SubjectQuerySet, Work, work_constraints
+
+
+class RunQuerySet(SubjectQuerySet["Run"]):
+    def for_user(self, user: User) -> "RunQuerySet":
+        return visible_to(self, user, "workspace")
+
+    def listed(self) -> "RunQuerySet":
+        """With what a list shows of its relations, without their large columns."""
+        related = self.select_related("workspace", "configuration", "input_document")
+        return related.defer("configuration__files", "configuration__requirements", "input_document__text")
+
+    def with_outcome(self, outcome: str) -> "RunQuerySet":
+        timed_out = Q(failure_type=Run.Failure.TIMED_OUT)
+        return self.filter(timed_out) if outcome == "timed_out" else self.filter(~timed_out, status=outcome)
+
+    def live(self) -> "RunQuerySet":
+        return self.filter(status__in=["queued", "running"])
+
+    def queued(self) -> "RunQuerySet":
+        return self.filter(status="queued")
+
+    def claimable(self, now: Any) -> "RunQuerySet":
+        """The oldest first, of those whose build is ready and whose document is free."""
+        same_document = Run.objects.filter(input_document_id=OuterRef("input_document_id"))
+        older = Q(created_at__lt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk"))
+        # Said so that PostgreSQL looks up each candidate's document and nothing else: NOT (a OR b) becomes no join,
+        # "another one" cannot be hashed, and a gate below "a" (none but the open one) fits no index of the queue.
+        running = same_document.filter(status="running").exclude(pk=OuterRef("pk"))
+        ahead = same_document.filter(older, status="queued", gate__lt="a")
+        return (
+            self.filter(status="queued", gate="", build__status="ready")
+            .filter(~(Q(Exists(running)) | Q(Exists(ahead))))
+            .order_by("created_at", "id")
+        )
+
+
+class Run(Work):
+    """One execution of the engine for one document with one build."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    OUTCOMES = (*Status.values, "timed_out")
+
+    class Failure(models.TextChoices):
+        PROCESS_TERMINATED = "PROCESS_TERMINATED", "process terminated"
+        TIMED_OUT = "TIMED_OUT", "timed out"
+        BUILD_FAILED = "BUILD_FAILED", "build failed"
+        ENGINE_FAILED = "ENGINE_FAILED", "engine failed"
+        LIMIT_EXCEEDED = "LIMIT_EXCEEDED", "limit exceeded"
+
+    class Gate(models.TextChoices):
+        """Why a claim need not look at this queued run. It never decides: what the claim asks for does."""
+
+        OPEN = "", "open"
+        BUILD = "build", "waits for its build"
+        DOCUMENT = "document", "waits for the run ahead of it on its document"
+
+    ACTIVE = CLAIMED = "running"
+    TERMINAL = frozenset({"succeeded", "failed", "cancelled"})
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="runs", db_index=False)
+    configuration = models.ForeignKey(Configuration, on_delete=models.PROTECT, related_name="runs", db_index=False)
+    input_document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="runs", db_index=False)
+    build = models.ForeignKey(Build, on_delete=models.PROTECT, related_name="runs", db_index=False)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED, editable=False)
+    gate = models.CharField(max_length=8, choices=Gate.choices, default=Gate.OPEN, blank=True, editable=False)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
+    cancel_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        db_table = "runs"
+        constraints = [
+            *work_constraints(
+                "run",
+                ["queued", "running", "succeeded", "failed", "cancelled"],
+                claimed="running",
+                terminal=["succeeded", "failed", "cancelled"],
+            ),
+            models.UniqueConstraint(
+                name="run_one_running_per_document",
+                fields=["input_document"],
+                condition=Q(status="running"),
+                violation_error_message="A run of this document is running already.",
+            ),
+            models.CheckConstraint(
+                name="run_that_ran_was_started",
+                condition=~Q(status__in=["running", "succeeded"]) | Q(started_at__isnull=False),
+                violation_error_message="A run that is running or has succeeded was started.",
+            ),
+            models.CheckConstraint(
+                name="run_failure_type_is_set_exactly_when_failed",
+                condition=(Q(status="failed") & ~Q(failure_type="")) | (~Q(status="failed") & Q(failure_type="")),
+                violation_error_message="A failure type is set exactly when the run has failed.",
+            ),
+            models.CheckConstraint(
+                name="run_is_claimed_at_most_once",
+                condition=Q(claim_token__lte=1),
+                violation_error_message="A run is claimed at most once.",
+            ),
+            models.CheckConstraint(
+                name="run_gate_is_known",
+                condition=Q(gate__in=["", "build", "document"]),
+                violation_error_message="A gate is open, build or document.",
+            ),
+        ]
+        indexes = [
+            # The claim: everything that waits behind a gate is not in it.
+            models.Index(name="runs_queue", fields=["created_at", "id"], condition=Q(status="queued", gate="")),
+            # The next run of a document, and whether an older one waits.
+            models.Index(
+                name="runs_queued_of_document",
+                fields=["input_document", "created_at", "id"],
+                condition=Q(status="queued"),
+            ),
+            # The builds that somebody waits for.
+            models.Index(name="runs_behind_build", fields=["build"], condition=Q(status="queued", gate="build")),
+            models.Index(name="runs_expiring", fields=["lease_expires_at"], condition=Q(status="running")),
+            models.Index(name="runs_of_workspace", fields=["workspace", "-created_at", "-id"]),
+            models.Index(name="runs_of_document", fields=["input_document", "-id"]),
+            models.Index(name="runs_of_build", fields=["build", "-id"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+    @property
+    def outcome(self) -> str:
+        """The status, but for a run that timed out."""
+        return "timed_out" if self.failure_type == self.Failure.TIMED_OUT else self.status
+
+
+class Admission(models.Model):
+    """The guard row under which the places of a limited queue are counted."""
+
+    class Meta:
+        db_table = "run_admission"
+
+    def __str__(self) -> str:
+        return "admission of runs"
+
+
+class ArtifactQuerySet(models.QuerySet["Artifact"]):
+    def for_user(self, user: User) -> "ArtifactQuerySet":
+        return visible_to(self, user, "run__workspace")
+
+    def listed(self) -> "ArtifactQuerySet":
+        return self.select_related("run__workspace")
+
+
+class Artifact(models.Model):
+    """One file that a run made."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="artifacts", db_index=False)
+    name = models.CharField(max_length=255)
+    file = models.CharField(max_length=500)
+    size_bytes = models.PositiveBigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    content_type = models.CharField(max_length=100)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+
+    objects = ArtifactQuerySet.as_manager()
+
+    class Meta:
+        db_table = "artifacts"
+        constraints = [
+            models.UniqueConstraint(
+                name="artifact_name_is_unique_in_its_run",
+                fields=["run", "name"],
+                violation_error_message="This run has an artifact of that name.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class JobRunQuerySet(SubjectQuerySet["JobRun"]):
+    def running_since_before(self, moment: datetime) -> "JobRunQuerySet":
+        return self.filter(status="running", started_at__lt=moment)
+
+
+class JobRun(Work):
+    """One execution of a scheduled job for one slot. Claimed by being inserted."""
+
+    class Status(models.TextChoices):
+        RUNNING = "running"
+        SUCCESS = "success"
+        FAILED = "failed"
+        SKIPPED_TIMEOUT = "skipped_timeout", "abandoned (over time)"
+
+    ACTIVE = CLAIMED = "running"
+    TERMINAL = frozenset({"success", "failed", "skipped_timeout"})
+
+    job_name = models.CharField(max_length=128)
+    scheduled_for = models.DateTimeField()
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.RUNNING, editable=False)
+    worker_instance = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001  # nullable by its contract
+    rows_processed = models.PositiveBigIntegerField(null=True, blank=True)
+
+    objects = JobRunQuerySet.as_manager()
+
+    class Meta:
+        db_table = "job_runs"
+        constraints = [
+            *work_constraints(
+                "job_run",
+                ["running", "success", "failed", "skipped_timeout"],
+                claimed="running",
+                terminal=["success", "failed", "skipped_timeout"],
+            ),
+            models.UniqueConstraint(
+                name="job_run_one_per_slot",
+                fields=["job_name", "scheduled_for"],
+                violation_error_message="This slot has been claimed already.",
+            ),
+            models.UniqueConstraint(
+                name="job_run_one_running_per_job",
+                fields=["job_name"],
+                condition=Q(status="running"),
+                violation_error_message="This job is running already.",
+            ),
+            models.CheckConstraint(
+                name="job_run_was_started",
+                condition=Q(started_at__isnull=False),
+                violation_error_message="A job run starts when it is claimed.",
+            ),
+        ]
+        indexes = [
+            models.Index(name="job_runs_by_status", fields=["status"]),
+            models.Index(name="job_runs_by_start", fields=["started_at"]),
+            models.Index(name="job_runs_expiring", fields=["lease_expires_at"], condition=Q(status="running")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job_name} for {self.scheduled_for:%Y-%m-%d %H:%M:%S}"

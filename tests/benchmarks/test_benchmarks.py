@@ -1,0 +1,55 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.goals import GOALS
+from benchmarks.report import Goal, Samples, lines, table
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_it_measures_and_reports(tmp_path):
+    found = measured(tmp_path, "--database", "sqlite", "--only", "drain", "--only", "submit")
+
+    assert found["samples"]["sqlite.drain.plain"][0] > 0
+    assert found["samples"]["sqlite.refused"] == [0]
+    assert {line["text"] for line in found["goals"]} >= {"sqlite: drain / raw SQL", "sqlite: submit / create"}
+
+
+@pytest.mark.long
+def test_it_measures_every_goal_on_both_databases(tmp_path):
+    found = measured(tmp_path)
+
+    assert [line["text"] for line in found["goals"]] == [goal.text for goal in GOALS]
+    # Every run that a worker has done has told of it three times.
+    assert found["samples"]["postgres.workers.2x1.events each"] == [3.0]
+    assert found["samples"]["sqlite.workers.1x2.events each"] == [3.0]
+
+
+def test_a_goal_is_met_or_says_by_how_much_it_is_missed():
+    samples = Samples()
+    for one, other in ((40, 100), (60, 100), (45, 100)):
+        samples.add("one", one)
+        samples.add("other", other)
+    goals = [
+        Goal("a", "missed", "one", "other", at_least=0.5),
+        Goal("b", "met", "one", "other", at_least=0.4),
+        Goal("c", "too much", "one", None, at_most=40),
+        Goal("d", "not measured", "nothing", None, at_most=1),
+    ]
+
+    found = lines(goals, samples)
+
+    assert [line.verdict for line in found] == ["missed (-10%)", "ok", "missed (+12%)"]
+    assert "missed (-10%)" in table(found)
+
+
+def measured(directory, *options):
+    file = directory / "found.json"
+    command = [sys.executable, "-m", "benchmarks", "--tiny", "--json", str(file), *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(file.read_text())

@@ -1,0 +1,62 @@
+import io
+import json
+from dataclasses import dataclass
+
+import pytest
+from django.core.management import load_command_class
+
+from tests.factories import ConfigurationFactory
+
+
+@dataclass
+class Ended:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def error(self):
+        return json.loads(self.err)
+
+
+@pytest.fixture
+def manage(monkeypatch):
+    """Run a command as the command line does, in this process; answers how it ended."""
+    # The connection is the test's.
+    monkeypatch.setattr("work.commands.connections.close_all", lambda: None)
+
+    def run(noun, *arguments):
+        app = APPS[noun]
+        command = load_command_class(app, noun)
+        out, err = io.StringIO(), io.StringIO()
+        command.stdout._out, command.stderr._out = out, err
+        code = 0
+        try:
+            command.run_from_argv(["manage.py", noun, *map(str, arguments)])
+        except SystemExit as exit:
+            code = exit.code or 0
+        return Ended(code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+APPS = {
+    "run": "runs",
+    "job": "runs",
+    "build": "builds",
+    "configuration": "builds",
+    "document": "documents",
+    "workspace": "documents",
+    "worker": "work",
+    "rescue": "work",
+    "doctor": "config",
+}
+
+
+@pytest.fixture
+def other_invoices():
+    return ConfigurationFactory(name="invoices")

@@ -1,0 +1,322 @@
+import os
+import shutil
+from collections import namedtuple
+from datetime import timedelta
+
+import pytest
+from django.core import checks
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from config import doctor
+from config.mounts import file_system_of
+from tests.breaches import much_has_happened, plant
+from tests.factories import DocumentFactory, ErrandFactory, RunFactory, StageFactory, force_status
+from work import boots, clock
+from work.models import Worker
+
+pytestmark = pytest.mark.django_db
+
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture(autouse=True)
+def media(settings, tmp_path):
+    settings.VAR_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
+    settings.ADE_ALLOW_FAILPOINTS = False
+
+
+@pytest.fixture
+def worker():
+    return boots.register("w1", "boot-1", {"errand": 2, "run": 1})
+
+
+def check(manage, name):
+    ended = manage("doctor", name, "--json")
+    (row,) = (row for row in ended.json["checks"] if row["name"] == name)
+    return row
+
+
+def test_all_is_well_when_much_has_happened(manage):
+    much_has_happened()
+
+    ended = manage("doctor", "--json")
+
+    assert ended.code == 0, [row for row in ended.json["checks"] if row["level"] == "FAIL"]
+    assert ended.json["ok"]
+    assert ended.json["skipped"] == []
+
+
+def test_a_breach_is_named_with_its_rows_and_what_to_do(manage):
+    runs = [RunFactory(status="succeeded") for _ in range(12)]
+    for run in runs:
+        plant(run, cancel_requested_at=clock.now())
+
+    ended = manage("doctor", "--json")
+
+    assert ended.code == 1
+    assert not ended.json["ok"]
+    (broken,) = (row for row in ended.json["checks"] if row["name"] == "invariant.an_accepted_cancel_of_a_run_binds")
+    assert broken["level"] == "FAIL"
+    assert broken["offenders"] == [{"kind": "run", "id": run.pk} for run in runs[:10]]
+    assert "and more" in broken["found"]
+    assert broken["advice"]
+
+
+def test_people_read_a_line_for_each_check_and_a_sum(manage):
+    run = RunFactory(status="succeeded")
+    plant(run, cancel_requested_at=clock.now())
+
+    ended = manage("doctor", "invariant.an_accepted")
+
+    lines = ended.out.splitlines()
+    assert [line.split()[:2] for line in lines if line[:4].strip()][-2:] == [
+        ["FAIL", "invariant.an_accepted_cancel_of_a_run_binds"],
+        ["3", "ok,"],
+    ]
+    assert f"Not so: run {run.pk}." in ended.out
+    assert lines[-1] == "3 ok, 0 to look at, 1 failed."
+
+
+def test_one_check_alone_needs_the_ground_it_stands_on(manage):
+    names = [row["name"] for row in manage("doctor", "workers.alive", "--json").json["checks"]]
+
+    assert names == ["database.answers", "database.migrations", "workers.alive"]
+
+
+def test_a_check_that_does_not_exist(manage):
+    ended = manage("doctor", "nonsense", "--json")
+
+    assert (ended.code, ended.error["code"]) == (2, "usage")
+
+
+def test_without_migrations_nothing_else_can_be_looked_at(manage):
+    MigrationRecorder.Migration.objects.filter(app="runs").delete()
+
+    ended = manage("doctor", "--json")
+
+    assert ended.code == 1
+    assert ended.json["checks"][-1]["name"] == "database.migrations"
+    assert "runs.0001" in ended.json["checks"][-1]["found"]
+    assert "workers.alive" in ended.json["skipped"]
+
+
+def test_a_database_that_is_away(manage, monkeypatch):
+    def away():
+        raise doctor.DatabaseError("connection refused")
+
+    monkeypatch.setattr("config.doctor.connection.ensure_connection", away)
+
+    ended = manage("doctor", "--json")
+
+    assert ended.code == 1
+    assert ended.json["checks"][-1]["found"] == "connection refused"
+    assert "DATABASE_URL" in ended.json["checks"][-1]["advice"]
+
+
+def test_a_check_that_breaks_down_has_failed_and_keeps_no_other_from_being_made(manage, monkeypatch):
+    def broken():
+        raise doctor.DatabaseError("no such\ntable")
+
+    monkeypatch.setattr("config.doctor.clocks_agree", broken)
+
+    ended = manage("doctor", "--json")
+
+    (row,) = (row for row in ended.json["checks"] if row["level"] == "FAIL")
+    assert (row["name"], row["found"]) == ("database.clock", "no such table")
+    assert ended.json["skipped"] == []
+
+
+@pytest.mark.parametrize(("kind", "level"), [(checks.Warning, "warn"), (checks.Error, "FAIL"), (checks.Info, "ok")])
+def test_what_django_says(manage, monkeypatch, kind, level):
+    monkeypatch.setattr("django.core.checks.run_checks", lambda **options: [kind("Something\nis odd.", id="x.W1")])
+
+    row = check(manage, "settings.checks")
+
+    assert row["level"] == level
+    assert level == "ok" or row["found"] == "x.W1: Something is odd."
+
+
+def test_settings_for_tests_and_for_strangers(manage, settings):
+    settings.ADE_ALLOW_FAILPOINTS, settings.DEBUG, settings.ALLOWED_HOSTS = True, True, ["localhost", "ade.example"]
+
+    assert check(manage, "settings.tests")["level"] == "warn"
+    assert check(manage, "settings.debug")["found"] == "DEBUG is true, and ALLOWED_HOSTS has ade.example"
+
+
+def test_a_storage_that_is_no_directory(manage, settings):
+    settings.MEDIA_ROOT.write_text("")
+
+    assert check(manage, "storage.writable")["level"] == "FAIL"
+
+
+def test_a_storage_that_cannot_be_written_to(manage, monkeypatch):
+    def refused(**options):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", refused)
+
+    row = check(manage, "storage.writable")
+
+    assert row["level"] == "FAIL"
+    assert "Read-only file system" in row["found"]
+
+
+def test_the_check_of_the_storage_leaves_nothing_behind(manage, settings):
+    check(manage, "storage.writable")
+
+    assert os.listdir(settings.MEDIA_ROOT) == []
+
+
+@pytest.mark.parametrize(("free", "level"), [(10**10, "ok"), (5 * 10**8, "warn"), (10**7, "FAIL")])
+def test_free_disk(manage, monkeypatch, free, level):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 0, free))
+
+    assert check(manage, "storage.space")["level"] == level
+
+
+@pytest.mark.parametrize(("off", "level"), [(0, "ok"), (4, "ok"), (60, "warn"), (-60, "warn")])
+def test_a_clock_that_is_off(manage, monkeypatch, off, level):
+    now = clock.now
+    monkeypatch.setattr("work.clock.now", lambda: now() - timedelta(seconds=off))
+
+    row = check(manage, "database.clock")
+
+    assert row["level"] == level
+    assert off == 0 or f"is {off:+}." in row["found"]
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize(("kind", "level"), [("ext4", "ok"), ("nfs4", "FAIL"), (None, "ok")])
+def test_sqlite_on_a_network_file_system(manage, monkeypatch, kind, level):
+    monkeypatch.setattr("config.doctor.file_system_of", lambda path: kind)
+
+    assert check(manage, "database.sqlite_file")["level"] == level
+
+
+@pytest.mark.only_on("sqlite")
+def test_sqlite_without_foreign_keys(manage, monkeypatch):
+    class Cursor:
+        def execute(self, sql):
+            return self
+
+        def fetchone(self):
+            return ("delete",)
+
+        __enter__ = __exit__ = lambda self, *error: self
+
+    assert check(manage, "database.sqlite_mode")["level"] == "ok"
+    monkeypatch.setattr("config.doctor.connection", type("Fake", (), {"cursor": Cursor}))
+
+    assert doctor.sqlite_mode().level == "FAIL"
+
+
+@pytest.mark.only_on("postgresql")
+def test_another_isolation_level(manage):
+    assert check(manage, "database.isolation")["level"] == "ok"
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL default_transaction_isolation = 'repeatable read'")
+
+    row = check(manage, "database.isolation")
+    assert (row["level"], row["found"]) == ("warn", "transactions are repeatable read")
+
+
+def test_work_that_waits_for_a_worker(manage):
+    assert check(manage, "workers.alive")["level"] == "warn"
+    RunFactory()
+    RunFactory()
+
+    row = check(manage, "workers.alive")
+
+    assert (row["level"], row["found"]) == ("FAIL", "no worker is alive; waiting: 2 runs")
+
+
+def test_a_stage_waits_only_while_its_job_is_under_way(manage):
+    stage = StageFactory(status="READY")
+    assert check(manage, "workers.alive")["found"] == "no worker is alive; waiting: 1 stage"
+    force_status(stage.job, "FAILED")
+
+    row = check(manage, "workers.alive")
+
+    assert (row["level"], row["found"]) == ("warn", "no worker is alive")
+
+
+def test_a_worker_that_is_alive(manage, worker):
+    ErrandFactory()
+
+    row = check(manage, "workers.alive")
+
+    assert (row["level"], row["found"]) == ("ok", "1 alive; waiting: 1 errand")
+
+
+@pytest.mark.parametrize("column", ["heartbeat_at", "stopped_at"])
+def test_a_worker_that_is_not(manage, worker, column):
+    Worker.objects.update(**{column: clock.now() - timedelta(minutes=5)})
+
+    assert check(manage, "workers.alive")["found"] == "no worker is alive"
+
+
+def test_much_that_waits_is_not_counted_to_the_end(manage, worker, monkeypatch):
+    monkeypatch.setattr(doctor, "COUNTED", 2)
+    for _ in range(3):
+        ErrandFactory()
+
+    assert check(manage, "workers.alive")["found"] == "1 alive; waiting: over 2 errands"
+
+
+def test_work_that_no_worker_has_a_slot_for(manage, worker):
+    ErrandFactory()
+    assert check(manage, "workers.slots")["level"] == "ok"
+    Worker.objects.update(lanes={"errand": 0, "run": 3})
+
+    row = check(manage, "workers.slots")
+
+    assert (row["level"], row["found"]) == ("warn", "no worker has a slot for: 1 errand")
+
+
+def test_a_worker_of_another_version(manage, worker, settings):
+    assert check(manage, "workers.version")["level"] == "ok"
+    settings.ADE_VERSION = "9.9"
+
+    row = check(manage, "workers.version")
+
+    assert row["level"] == "warn"
+    assert row["found"].endswith("is 0.1.0; this is 9.9")
+
+
+def test_a_document_without_its_job_is_found(manage):
+    document = DocumentFactory()
+
+    row = check(manage, "invariant.a_document_stands_where_its_last_job_stands")
+
+    assert row["offenders"] == [{"kind": "document", "id": document.pk}]
+
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:25 / /data rw,relatime shared:2 - nfs4 server:/export rw
+31 30 0:26 / /data/local rw,relatime - xfs /dev/sdb1 rw
+32 22 0:27 / /with\\040space rw - cifs //server/share rw
+33 22 0:28 / /twice rw - ext4 /dev/sdc rw
+34 33 0:29 / /twice rw - nfs server:/x rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "ext4"),
+        ("/database", "ext4"),
+        ("/data/ade.sqlite3", "nfs4"),
+        ("/data/local/ade.sqlite3", "xfs"),
+        ("/with space/ade.sqlite3", "cifs"),
+        ("/twice/ade.sqlite3", "nfs"),
+    ],
+)
+def test_the_file_system_of_a_path(path, kind):
+    assert file_system_of(path, MOUNTS) == kind
+
+
+def test_this_machine_can_be_asked(tmp_path):
+    assert file_system_of(str(tmp_path))

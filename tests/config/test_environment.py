@@ -1,0 +1,231 @@
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+from config import environment
+
+RANDOM = "k" * 50
+BAD = {
+    "DATABASE_URL": [
+        "mysql://u:p@h/d",
+        "postgres://h:port/d",
+        "postgres://h",
+        "sqlite://a.db",
+        "sqlite://:memory:",
+    ],
+    "DEBUG": ["maybe", "2"],
+    "WEB_CONCURRENCY": ["0", "many"],
+    "ADE_MAX_CONCURRENCY": ["0", "-1", "257", "two", "1.5"],
+    "ADE_QUEUE_SIZE": ["0", "no", "-5"],
+    "ADE_RUN_TIMEOUT_SECONDS": ["0", "-1", "0.5", "2m"],
+    "ADE_BUILD_TIMEOUT": ["0", "99999999"],
+    "ADE_MAX_BUILD_CONCURRENCY": ["0"],
+    "ADE_STAGE_CONCURRENCY": ["0"],
+    "ADE_LEASE_SECONDS": ["0", "30s"],
+    "ADE_TICK_SECONDS": ["0", "0.1"],
+    "ADE_ZOMBIE_SECONDS": ["0"],
+    "ADE_DRAIN_SECONDS": ["0"],
+    "WORKER_NAME": ["two words", "a@b", "a:b", "n" * 65],
+    "ADE_LOG_FORMAT": ["xml", "JSON"],
+    "ADE_LOG_LEVEL": ["LOUD", "info"],
+    "ADE_ALLOW_FAILPOINTS": ["perhaps"],
+}
+SECONDS = [setting.name for setting in environment.SETTINGS if setting.kind is environment.SECONDS]
+
+
+def problems(**source):
+    with pytest.raises(environment.BadEnvironment) as caught:
+        environment.read(source)
+    return caught.value.problems
+
+
+def check(tmp_path, **variables):
+    """Starts a process with these variables and nothing of ours but the path."""
+    source = {"PATH": os.environ["PATH"], "ADE_VAR_DIR": str(tmp_path), "ADE_ENV_FILE": os.devnull}
+    return subprocess.run(
+        [sys.executable, "manage.py", "check", *variables.pop("arguments", [])],
+        cwd=settings.BASE_DIR,
+        env=source | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in BAD for value in BAD[name]])
+def test_a_bad_value_is_named_with_what_was_found_and_what_is_allowed(name, value):
+    [problem] = problems(**{name: value})
+
+    kind = next(setting.kind for setting in environment.SETTINGS if setting.name == name)
+    assert problem.startswith(f"{name} is ")
+    assert kind.allowed in problem
+    assert value.replace(":p@", ":***@") in problem
+
+
+def test_several_bad_values_are_told_together():
+    found = problems(DEBUG="maybe", ADE_LEASE_SECONDS="0", ADE_LOG_FORMAT="xml")
+
+    assert [problem.split()[0] for problem in found] == ["DEBUG", "ADE_LEASE_SECONDS", "ADE_LOG_FORMAT"]
+
+
+def test_passwords_do_not_appear_in_messages():
+    [problem] = problems(DATABASE_URL="oracle://ade:hunter2:with@signs@db/ade")
+
+    assert "hunter2" not in problem
+    assert "with" not in problem
+    assert "oracle://ade:***@db/ade" in problem
+
+
+@pytest.mark.parametrize("name", SECONDS)
+def test_every_time_works_down_to_one_second(name):
+    assert environment.read({name: "1"})[name] == 1
+
+
+def test_the_times_are_all_known():
+    assert len(SECONDS) == 6
+
+
+def test_defaults_are_the_agreed_ones():
+    values = environment.read({})
+
+    assert (
+        values
+        | {
+            "ADE_MAX_CONCURRENCY": 2,
+            "ADE_QUEUE_SIZE": None,
+            "ADE_RUN_TIMEOUT_SECONDS": 120,
+            "ADE_BUILD_TIMEOUT": 600,
+            "ADE_MAX_BUILD_CONCURRENCY": 1,
+            "ADE_STAGE_CONCURRENCY": 2,
+            "ADE_LEASE_SECONDS": 30,
+            "ADE_TICK_SECONDS": 1,
+            "ADE_ZOMBIE_SECONDS": 7200,
+            "DEBUG": True,
+            "ADE_ALLOW_FAILPOINTS": False,
+        }
+        == values
+    )
+
+
+def test_an_empty_value_is_the_default():
+    assert environment.read({"ADE_QUEUE_SIZE": "", "ADE_MAX_CONCURRENCY": " "}) == environment.read({})
+
+
+def test_a_key_that_begins_with_a_dollar_is_a_key():
+    assert environment.read({"SECRET_KEY": "$HOME-and-more"})["SECRET_KEY"] == "$HOME-and-more"
+
+
+def test_without_debug_a_secret_key_is_required():
+    [problem] = problems(DEBUG="false")
+
+    assert problem.startswith("SECRET_KEY is ''; allowed with DEBUG=false: ")
+    assert environment.read({"DEBUG": "false", "SECRET_KEY": RANDOM})["SECRET_KEY"] == RANDOM
+
+
+@pytest.mark.parametrize("name", ["ADE_FAILPOINTS", "ADE_TEST_APPS"])
+def test_what_is_for_tests_is_refused_elsewhere(name):
+    [problem] = problems(**{name: "run.claimed:kill9"})
+
+    assert problem.startswith(f"{name} is ")
+    assert "ADE_ALLOW_FAILPOINTS" in problem
+    assert environment.read({name: "run.claimed:kill9", "ADE_ALLOW_FAILPOINTS": "true"})[name]
+
+
+@pytest.mark.parametrize(
+    ("url", "engine", "name", "host"),
+    [
+        ("sqlite:////data/ade.db", "django.db.backends.sqlite3", "/data/ade.db", ""),
+        ("postgres://u:p%40ss@db:5433/ade", "django.db.backends.postgresql", "ade", "db"),
+        ("postgresql://postgres:@/postgres?host=/tmp/pg", "django.db.backends.postgresql", "postgres", ""),
+    ],
+)
+def test_database_urls(url, engine, name, host):
+    database = environment.read({"DATABASE_URL": url})["DATABASE_URL"]
+
+    assert (database["ENGINE"], database["NAME"], database["HOST"]) == (engine, name, host)
+
+
+def test_a_directory_as_postgres_host_becomes_an_option():
+    database = environment.read({"DATABASE_URL": "postgres://postgres:@/postgres?host=/tmp/pg"})["DATABASE_URL"]
+
+    assert database["OPTIONS"] == {"host": "/tmp/pg"}
+
+
+def test_mssql_needs_its_packages(monkeypatch):
+    url = "mssql://u:p%40ss@host:1433/ade?driver=FreeTDS"
+    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None)
+    [problem] = problems(DATABASE_URL=url)
+    assert "requirements/mssql.txt" in problem
+
+    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: object())
+    assert environment.read({"DATABASE_URL": url})["DATABASE_URL"]["ENGINE"] == "mssql"
+
+
+def test_the_example_file_is_the_table():
+    assert (settings.BASE_DIR / ".env.example").read_text() == environment.example()
+
+
+def test_the_example_file_changes_nothing(tmp_path):
+    uncommented = environment.example().replace("\n#", "\n").splitlines()
+    lines = dict(line.split("=", 1) for line in uncommented if line.split("=")[0].isupper())
+
+    assert len(lines) == len(environment.SETTINGS)
+    assert environment.read(lines) == environment.read({})
+
+
+def test_a_process_with_bad_values_ends_with_one_message_and_no_traceback(tmp_path):
+    ended = check(tmp_path, ADE_MAX_CONCURRENCY="lots", DEBUG="maybe")
+
+    assert ended.returncode == environment.EXIT_CODE
+    assert "ADE_MAX_CONCURRENCY is 'lots'" in ended.stderr
+    assert "DEBUG is 'maybe'" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_a_directory_that_cannot_be_made_is_said_so(tmp_path):
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+
+    ended = check(tmp_path, ADE_VAR_DIR=str(in_the_way))
+
+    assert ended.returncode == environment.EXIT_CODE
+    assert f"ADE_VAR_DIR is '{in_the_way}'" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_env_file_is_read_and_the_process_environment_wins(tmp_path):
+    env_file = tmp_path / ".env"
+    env_file.write_text("ADE_LOG_FORMAT=xml\nADE_LEASE_SECONDS=0\n")
+
+    ended = check(tmp_path, ADE_ENV_FILE=str(env_file), ADE_LOG_FORMAT="json")
+
+    assert "ADE_LEASE_SECONDS is '0'" in ended.stderr
+    assert "ADE_LOG_FORMAT" not in ended.stderr
+
+
+def test_a_secret_key_is_made_once_for_development(tmp_path):
+    assert check(tmp_path).returncode == 0
+    made = tmp_path / "secret_key"
+    first = made.read_text()
+    assert check(tmp_path).returncode == 0
+
+    assert made.read_text() == first
+    assert len(first) >= 50
+    assert made.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_deployment_check_finds_nothing_without_debug(tmp_path):
+    key = "aB3$" + RANDOM
+    ended = check(
+        tmp_path,
+        DEBUG="false",
+        SECRET_KEY=key,
+        arguments=["--deploy", "--fail-level", "WARNING"],
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert not (tmp_path / "secret_key").exists()

@@ -1,0 +1,99 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from config.settings import database
+
+LOG_BOTH_WAYS = """
+import logging, structlog
+structlog.contextvars.bind_contextvars(run_id=7)
+structlog.get_logger("ade.test").info("ours", worker="w1")
+logging.getLogger("some.library").warning("theirs %s", 1)
+"""
+
+
+def log_lines(tmp_path, **variables):
+    ended = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--verbosity=0", f"--command={LOG_BOTH_WAYS}"],
+        cwd=settings.BASE_DIR,
+        env={"PATH": os.environ["PATH"], "ADE_VAR_DIR": str(tmp_path), "ADE_ENV_FILE": os.devnull} | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ended.stderr.splitlines()
+
+
+@pytest.mark.django_db
+def test_sqlite_waits_for_its_turn_and_keeps_references():
+    if connection.vendor != "sqlite":
+        assert settings.DATABASES["default"]["CONN_MAX_AGE"] == 0
+        return
+    with connection.cursor() as cursor:
+        pragmas = {
+            name: cursor.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "foreign_keys", "busy_timeout")
+        }
+
+    assert pragmas == {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 20_000}
+    assert connection.transaction_mode == "IMMEDIATE"
+    assert Path(connection.settings_dict["NAME"]).is_file()
+
+
+def test_json_logs_are_one_object_per_line_with_what_is_bound(tmp_path):
+    ours, theirs = [json.loads(line) for line in log_lines(tmp_path, ADE_LOG_FORMAT="json")]
+
+    assert (ours["event"], ours["level"], ours["worker"], ours["run_id"]) == ("ours", "info", "w1", 7)
+    assert (theirs["event"], theirs["logger"], theirs["run_id"]) == ("theirs 1", "some.library", 7)
+    assert ours["timestamp"].endswith("Z")
+
+
+def test_text_logs_are_keys_and_values(tmp_path):
+    ours, _ = log_lines(tmp_path)
+
+    assert ours.startswith("timestamp='20")
+    assert ours.endswith("level='info' event='ours' logger='ade.test' run_id=7 worker='w1'")
+
+
+def test_the_log_level_is_obeyed(tmp_path):
+    [theirs] = log_lines(tmp_path, ADE_LOG_LEVEL="WARNING")
+
+    assert "theirs" in theirs
+
+
+@pytest.mark.django_db
+def test_the_root_leads_to_the_admin(client):
+    assert client.get("/").headers["Location"] == "/admin/"
+
+
+@pytest.mark.django_db
+def test_pages_allow_no_foreign_and_no_inline_script(client):
+    policy = client.get("/admin/login/").headers["Content-Security-Policy"]
+
+    assert "script-src 'self';" in f"{policy};"
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+def test_the_file_of_sqlite_is_for_its_owner_alone(tmp_path):
+    path = tmp_path / "ade.sqlite3"
+
+    database({"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)})
+
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text("kept")
+    path.chmod(0o640)
+    database({"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)})
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("kept", 0o640)
+
+
+def test_a_file_of_sqlite_in_a_folder_that_is_not_there_is_told_by_who_connects(tmp_path):
+    name = str(tmp_path / "nowhere" / "ade.sqlite3")
+
+    assert database({"ENGINE": "django.db.backends.sqlite3", "NAME": name})["NAME"] == Path(name)

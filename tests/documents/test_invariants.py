@@ -1,0 +1,72 @@
+import pytest
+
+from documents.models import Document, DocumentProcessingJob
+from tests.breaches import breaches, much_has_happened, plant, plant_copy, unguard
+from tests.factories import JobFactory
+from work import clock
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def world(db):
+    much_has_happened()
+
+
+@pytest.mark.parametrize("status", ["PENDING", "PROCESSING"])
+def test_two_live_jobs(status):
+    job = JobFactory(status=status)
+    unguard(DocumentProcessingJob)
+    plant_copy(job, id=999_999)
+
+    assert breaches("a_document_has_at_most_one_live_job") == [("document", job.document_id)]
+
+
+@pytest.mark.parametrize(
+    ("status", "columns"),
+    [
+        ("PENDING", {"attempts": 4}),
+        ("FAILED", {"error_log": ""}),
+        ("COMPLETED", {"completed_at": None}),
+        ("PROCESSING", {"completed_at": clock.now()}),
+    ],
+)
+def test_a_job_that_does_not_account_for_itself(status, columns):
+    job = JobFactory(status=status)
+    unguard(DocumentProcessingJob)
+    plant(job, **columns)
+
+    assert breaches("a_processing_job_accounts_for_itself") == [("job", job.pk)]
+
+
+@pytest.mark.parametrize("status", ["NEW", "READY", "ERROR"])
+def test_a_completed_job_with_something_left_to_do(status):
+    job = DocumentProcessingJob.objects.filter(status="COMPLETED", stages__status="DONE").first()
+    stage = job.stages.first()
+    unguard(type(stage))
+    plant(stage, status=status)
+
+    assert breaches("a_completed_job_has_done_all_its_stages") == [("job", job.pk)]
+
+
+@pytest.mark.parametrize(
+    ("status", "lie"),
+    [
+        ("processing", "processed"),
+        ("processing", "failed"),
+        ("processed", "processing"),
+        ("processed", "failed"),
+    ],
+)
+def test_a_document_that_stands_elsewhere(status, lie):
+    document = Document.objects.filter(status=status).first()
+    plant(document, status=lie)
+
+    assert breaches("a_document_stands_where_its_last_job_stands") == [("document", document.pk)]
+
+
+def test_a_document_that_waits_for_no_job():
+    document = Document.objects.filter(status="processing").first()
+    document.jobs.all().delete()
+
+    assert breaches("a_document_stands_where_its_last_job_stands") == [("document", document.pk)]

@@ -1,0 +1,59 @@
+import pytest
+from django.contrib.auth.models import AnonymousUser
+
+from builds.models import Build, Configuration
+from documents.models import Document, DocumentProcessingJob, Stage, Workspace
+from runs.models import Artifact, Run
+from tests.factories import ArtifactFactory, MembershipFactory, StageFactory, UserFactory
+
+MODELS = [Workspace, Document, DocumentProcessingJob, Stage, Configuration, Build, Run, Artifact]
+
+pytestmark = [pytest.mark.django_db, pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)]
+
+
+@pytest.fixture(autouse=True)
+def theirs(workspace):
+    """One of everything in the workspace of the cast, one of everything elsewhere."""
+    StageFactory(job__document__workspace=workspace)
+    ArtifactFactory(run__configuration__workspace=workspace)
+    StageFactory()
+    ArtifactFactory()
+
+
+def workspaces(rows):
+    path = {
+        Workspace: "pk",
+        DocumentProcessingJob: "document__workspace",
+        Stage: "job__document__workspace",
+        Build: "configuration__workspace",
+        Artifact: "run__workspace",
+    }
+    return set(rows.values_list(path.get(rows.model, "workspace"), flat=True))
+
+
+@pytest.mark.parametrize("who", ["olga", "ravi"])
+def test_members_see_what_is_in_their_workspace_and_nothing_else(model, who, workspace, request):
+    assert workspaces(model.objects.for_user(request.getfixturevalue(who))) == {workspace.pk}
+
+
+def test_who_is_no_member_sees_nothing(model, zed):
+    assert not model.objects.for_user(zed).exists()
+
+
+def test_who_has_not_signed_in_sees_nothing(model, workspace):
+    assert not model.objects.for_user(AnonymousUser()).exists()
+
+
+def test_a_superuser_sees_everything(model):
+    assert model.objects.for_user(UserFactory(is_superuser=True)).count() == model.objects.count() > 1
+
+
+def test_a_superuser_that_was_shut_out_sees_no_more_than_its_workspaces(model):
+    assert not model.objects.for_user(UserFactory(is_superuser=True, is_active=False)).exists()
+
+
+def test_a_row_is_seen_once_by_a_member_of_many_workspaces(model, olga):
+    for other in Workspace.objects.exclude(memberships__user=olga):
+        MembershipFactory(workspace=other, user=olga)
+
+    assert model.objects.for_user(olga).count() == model.objects.count()

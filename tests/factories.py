@@ -1,0 +1,283 @@
+"""Rows for tests. A row in any status has come there by legal moves, with their events: `RunFactory(status="failed")`.
+
+`bring_to` makes the moves, `force_status` skips them, `age` and `expire_lease` let time pass, `claim_of` is the hold of
+a worker on a claimed row.
+"""
+
+import time
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from factory.declarations import LazyAttribute, LazyFunction, SelfAttribute, Sequence, SubFactory
+from factory.django import DjangoModelFactory, Password
+
+from builds import fingerprint
+from builds.models import Build, Configuration
+from documents.models import Document, DocumentProcessingJob, Membership, Stage, Workspace
+from runs import gates
+from runs.models import Artifact, JobRun, Run
+from tests.testwork.models import Errand
+from work import clock, lifecycle
+from work.claims import Claim, Holder
+from work.kinds import all_kinds
+from work.models import Event, Work
+from work.moves import By
+
+W1 = "w1@here:101:boot1"
+W2 = "w2@here:102:boot2"
+LEASE = timedelta(seconds=30)
+MOVES = {kind.moves.model: kind.moves for kind in all_kinds()}
+# What the database wants to see beside the common columns.
+MUST_SAY = {
+    (Run, "failed"): {"failure_type": "ENGINE_FAILED", "error_message": "the engine failed"},
+    (Build, "failed"): {"failure_type": "BUILD_FAILED", "error_message": "no such package"},
+    (Stage, "ERROR"): {"failure_type": "EXTRACTION_FAILED", "error_message": "no text"},
+    (DocumentProcessingJob, "FAILED"): {
+        "failure_type": "ATTEMPTS_EXHAUSTED",
+        "attempts": 3,
+        "error_log": "attempt 3: no text\n",
+        "error_message": "no text",
+    },
+}
+
+
+def must_say(model, status):
+    """What a move to this status has to set beside the common columns."""
+    said = {"failure_type": ""} if issubclass(model, Work) else {}
+    if (model, status) == (DocumentProcessingJob, "COMPLETED"):
+        said["completed_at"] = clock.now()
+    return said | MUST_SAY.get((model, status), {})
+
+
+def holder_for(row, move):
+    """Whoever holds the row, if it takes that to make the move."""
+    now = type(row)._base_manager.get(pk=row.pk)
+    return Holder(now.lease_owner, now.claim_token) if move.by is By.HOLDER else None
+
+
+def bring_to(row, status, owner=W1):
+    """By the fewest moves, without asking the app's verbs whether it is the row's turn."""
+    for verb in verbs_between(MOVES[type(row)], row.status, status):
+        move = MOVES[type(row)][verb]
+        said = must_say(type(row), move.target)
+        assert lifecycle.move(MOVES[type(row)], row.pk, verb, holder=holder_for(row, move), actor=owner, **said)
+    row.refresh_from_db()
+    return row
+
+
+def verbs_between(moves, origin, target):
+    paths = {origin: []}
+    for status in (queue := [origin]):
+        for verb in moves:
+            to = moves[verb].target
+            if status in moves[verb].origins and to not in paths:
+                paths[to] = [*paths[status], verb]
+                queue.append(to)
+    return paths[target]
+
+
+def force_status(row, status, owner=W1, **columns):
+    """Write the columns of a row in this status, however it may have come there. For arranging only: no event."""
+    now = clock.now()
+    values = {"status": status, **must_say(type(row), status)}
+    if isinstance(row, Work):
+        claimed, ended = status == row.CLAIMED, status in row.TERMINAL
+        values |= {
+            "lease_owner": owner if claimed else None,
+            "lease_expires_at": now + LEASE if claimed else None,
+            "claim_token": max(row.claim_token, 1) if claimed else row.claim_token,
+            "started_at": max(now, row.created_at) if ended or status == row.ACTIVE else None,
+            "finished_at": max(now, row.created_at) if ended else None,
+        }
+    if isinstance(row, DocumentProcessingJob):
+        values.setdefault("completed_at", None)
+    return write(row, **(values | columns))
+
+
+def write(row, **columns):
+    """Past everything that guards the columns, but for the database's own constraints."""
+    assert models.QuerySet(type(row)).filter(pk=row.pk).update(**columns) == 1
+    row.refresh_from_db()
+    return row
+
+
+def age(row, seconds):
+    """All that the row says happened, or will, so much earlier."""
+    by = timedelta(seconds=seconds)
+    moments = [f.attname for f in row._meta.concrete_fields if isinstance(f, models.DateTimeField)]
+    return write(row, **{name: moment - by for name in moments if (moment := getattr(row, name)) is not None})
+
+
+def expire_lease(row, seconds=1):
+    return write(row, lease_expires_at=clock.now() - timedelta(seconds=seconds))
+
+
+def claim_of(row, **holder):
+    """The hold of a worker on this row as it is now, or as `owner` and `token` say."""
+    held = Holder(holder.get("owner", row.lease_owner), holder.get("token", row.claim_token))
+    values = {f.attname: getattr(row, f.attname) for f in row._meta.concrete_fields}
+    return Claim(MOVES[type(row)], row.pk, held, time.monotonic() + 24, values)
+
+
+def columns_of(row):
+    """Every column as the database has it, to tell whether anything has changed."""
+    return type(row)._base_manager.filter(pk=row.pk).values().get()
+
+
+def events_of(row):
+    return Event.objects.filter(subject_kind=MOVES[type(row)].kind, subject_id=row.pk).order_by("sequence")
+
+
+def told(row):
+    """The kinds of the events of this row, in order."""
+    return list(events_of(row).values_list("kind", flat=True))
+
+
+class WorkspaceFactory(DjangoModelFactory[Workspace]):
+    name = Sequence(lambda n: f"workspace {n}")
+
+    class Meta:
+        model = Workspace
+
+
+class UserFactory(DjangoModelFactory[AbstractUser]):
+    username = Sequence(lambda n: f"user{n}")
+    password = Password("secret")
+
+    class Meta:
+        model = get_user_model()
+
+
+class MembershipFactory(DjangoModelFactory[Membership]):
+    workspace = SubFactory(WorkspaceFactory)
+    user = SubFactory(UserFactory)
+    role = "viewer"
+
+    class Meta:
+        model = Membership
+
+
+class ConfigurationFactory(DjangoModelFactory[Configuration]):
+    workspace = SubFactory(WorkspaceFactory)
+    name = Sequence(lambda n: f"configuration {n}")
+    files = LazyFunction(lambda: {"main.py": "def main(document):\n    return {}\n"})
+
+    class Meta:
+        model = Configuration
+
+
+class SubjectFactory(DjangoModelFactory[Any]):
+    """Creates the row as the lifecycle does, and brings it to `status` as `owner`."""
+
+    status = None
+    owner = W1
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def _create(cls, model_class, *args, **values):
+        status, owner = values.pop("status"), values.pop("owner")
+        moves = MOVES[model_class]
+        columns = {model_class._meta.get_field(name).attname: getattr(v, "pk", v) for name, v in values.items()}
+        (id,) = lifecycle.create(moves, columns, actor="factory")
+        row = model_class._base_manager.get(pk=id)
+        return bring_to(row, status, owner) if status and status != row.status else row
+
+
+class DocumentFactory(SubjectFactory):
+    """Without a processing job: see JobFactory, or documents.lifecycle.add_document for both."""
+
+    workspace = SubFactory(WorkspaceFactory)
+    name = Sequence(lambda n: f"document {n}.pdf")
+    file = Sequence(lambda n: f"documents/{n}")
+    content_type = "application/pdf"
+    size_bytes = 1000
+    sha256 = Sequence(lambda n: f"{n:064x}")
+
+    class Meta:
+        model = Document
+
+
+class JobFactory(SubjectFactory):
+    document = SubFactory(DocumentFactory)
+
+    class Meta:
+        model = DocumentProcessingJob
+
+
+class StageFactory(SubjectFactory):
+    job = SubFactory(JobFactory, status="PROCESSING")
+    name = "extract"
+    segment = LazyAttribute(lambda o: Stage.objects.filter(job=o.job, name=o.name).count())
+
+    class Meta:
+        model = Stage
+
+
+class BuildFactory(SubjectFactory):
+    configuration = SubFactory(ConfigurationFactory)
+    fingerprint = LazyAttribute(lambda o: fingerprint.of_build(o.configuration.contents_sha256))
+    snapshot = LazyAttribute(lambda o: o.configuration.snapshot())
+
+    class Meta:
+        model = Build
+
+
+class RunFactory(SubjectFactory):
+    """With a ready build, unless told otherwise; behind the gate where a submission would have put it."""
+
+    configuration = SubFactory(ConfigurationFactory)
+    workspace = SelfAttribute("configuration.workspace")
+    input_document = SubFactory(DocumentFactory, workspace=SelfAttribute("..workspace"))
+    build = LazyAttribute(lambda o: _build_of(o.configuration))  # type: ignore[assignment]  # a column, not the method
+    gate = LazyAttribute(lambda o: _gate_of(o.status or "queued", o.build, o.input_document))
+
+    class Meta:
+        model = Run
+
+
+class ArtifactFactory(DjangoModelFactory[Artifact]):
+    run = SubFactory(RunFactory, status="running")
+    name = Sequence(lambda n: f"result {n}.json")
+    file = Sequence(lambda n: f"artifacts/{n}")
+    size_bytes = 2
+    sha256 = Sequence(lambda n: f"{n:064x}")
+    content_type = "application/json"
+
+    class Meta:
+        model = Artifact
+
+
+class JobRunFactory(SubjectFactory):
+    job_name = Sequence(lambda n: f"job{n}")
+    scheduled_for = LazyFunction(lambda: clock.now().replace(second=0, microsecond=0))
+    created_at = LazyFunction(lambda: clock.now())
+    started_at = SelfAttribute("created_at")
+    worker_instance = SelfAttribute("owner")
+    lease_owner = SelfAttribute("owner")
+    lease_expires_at = LazyAttribute(lambda o: o.started_at + LEASE)
+    claim_token = 1
+
+    class Meta:
+        model = JobRun
+
+
+class ErrandFactory(SubjectFactory):
+    class Meta:
+        model = Errand
+
+
+def _build_of(configuration):
+    wanted = fingerprint.of_build(configuration.contents_sha256)
+    found = Build.objects.filter(configuration=configuration, fingerprint=wanted).first()
+    return found or BuildFactory(configuration=configuration, status="ready")
+
+
+def _gate_of(status, build, document):
+    if status != "queued":
+        return ""
+    return gates.behind_document([document.pk])[0] if build.status == "ready" else "build"

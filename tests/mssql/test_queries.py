@@ -1,0 +1,69 @@
+import re
+
+import pytest
+from django.apps import apps
+from django.db import models
+
+from work.kinds import all_kinds
+
+pytestmark = [
+    # Half a minute for the tests that ask, and it is the same whichever database they run on.
+    pytest.mark.long,
+    pytest.mark.timeout(600),
+    pytest.mark.only_on("sqlite"),
+]
+
+# Words of the other databases.
+FOREIGN = re.compile(
+    r"\b(?:LIMIT|RETURNING|ILIKE|TRUE|FALSE|FOR (?:NO KEY )?UPDATE|SKIP LOCKED|ON CONFLICT|json_each|unnest)\b|::",
+    re.IGNORECASE,
+)
+LOCKED = re.compile(r"SELECT TOP 1 .* FROM \[(\w+)\] WITH \(ROWLOCK, UPDLOCK, READPAST\) .* ORDER BY ")
+MOVE = re.compile(r"UPDATE \[(\w+)\] SET .*\[status\] = .* WHERE \(.*\[id\] = %s.*\[status\] = %s.*\)")
+
+
+def tables_that(expression, queries):
+    return {found.group(1) for sql in queries["compiled"] if (found := expression.search(sql))}
+
+
+def test_nothing_is_refused(queries):
+    assert queries["refused"] == {}
+
+
+def test_no_statement_speaks_the_language_of_another_database(queries):
+    assert {sql: test for sql, test in queries["compiled"].items() if FOREIGN.search(sql)} == {}
+
+
+def test_claims_lock_what_they_choose_and_pass_over_what_others_have_locked(queries):
+    claimed = {kind.moves.model for kind in all_kinds() if hasattr(kind.moves.model.objects.all(), "claimable")}
+
+    assert {model._meta.db_table for model in claimed} <= tables_that(LOCKED, queries)
+    assert {"runs", "builds", "stages", "document_processing_jobs"} <= tables_that(LOCKED, queries)
+
+
+def test_every_kind_is_moved_by_an_update_that_asks_for_its_id_and_status(queries):
+    moved = {kind.moves.model._meta.db_table for kind in all_kinds() if kind.moves.table}
+
+    assert moved <= tables_that(MOVE, queries)
+
+
+def test_what_a_person_may_see_is_asked_of_every_table_that_has_an_answer(queries):
+    answering = {
+        model._meta.db_table
+        for model in apps.get_models()
+        if isinstance(getattr(model, "objects", None), models.Manager) and hasattr(model.objects.all(), "for_user")
+    }
+    asked = {
+        found.group(1)
+        for sql in queries["compiled"]
+        if "[memberships]" in sql and (found := re.search(r"FROM \[(\w+)\]", sql))
+    }
+
+    assert answering <= asked
+
+
+def test_workers_renew_their_leases_and_recovery_finds_those_that_have_expired(queries):
+    text = "\n".join(queries["compiled"])
+
+    assert re.search(r"UPDATE \[\w+\] SET \[lease_expires_at\] = %s WHERE .*\[claim_token\] = %s", text)
+    assert re.search(r"SELECT TOP \d+ .* FROM \[runs\] WHERE .*\[lease_expires_at\] <= %s.* ORDER BY", text)

@@ -1,0 +1,89 @@
+import re
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+
+FILTERED = re.compile(r"CREATE (UNIQUE )?INDEX \[(\w+)\] ON \[(\w+)\] \((.*?)\) WHERE (.*);")
+# The grammar of a filter on SQL Server: no OR, no NOT, no function.
+TERM = r"\[\w+\] (?:= '\w*'|IN \('\w*'(?:, '\w*')*\)|IS NULL|IS NOT NULL)"
+CONDITION = re.compile(rf"\(?{TERM}(?: AND {TERM})*\)?")
+# Of one key of an index, in bytes.
+LONGEST_KEY = 1700
+BYTES = {"bigint": 8, "int": 4, "smallint": 2, "datetimeoffset": 10, "bit": 1}
+
+
+def our_models():
+    return [
+        model
+        for app in apps.get_app_configs()
+        if app.name in settings.INSTALLED_APPS and not app.name.startswith(("django.", "whitenoise", "csp", "tests."))
+        for model in app.get_models()
+    ]
+
+
+def of(migrations):
+    return [statement for statements in migrations.values() for statement in statements]
+
+
+def columns_of(table, migrations):
+    """The type of each column as it is created; a relation's is added later."""
+    text = "\n".join(of(migrations))
+    body = re.search(rf"CREATE TABLE \[{table}\] \((.*)\);", text).group(1)
+    added = re.findall(rf"ALTER TABLE \[{table}\] ADD (\[\w+\] .*);", text)
+    return dict(re.findall(r"\[(\w+)\] ([a-z]\w+(?:\(\w+\))?)", "\n".join([body, *added])))
+
+
+def size(kind):
+    length = re.fullmatch(r"nvarchar\((\d+)\)", kind)
+    return 2 * int(length.group(1)) if length else BYTES.get(kind, LONGEST_KEY + 1)
+
+
+@pytest.mark.parametrize(
+    ("index", "table", "column", "condition"),
+    [
+        ("run_one_running_per_document", "runs", "input_document_id", "[status] = 'running'"),
+        ("job_run_one_running_per_job", "job_runs", "job_name", "[status] = 'running'"),
+        (
+            "job_one_live_per_document",
+            "document_processing_jobs",
+            "document_id",
+            "[status] IN ('PENDING', 'PROCESSING')",
+        ),
+    ],
+)
+def test_what_there_may_be_one_of_is_a_filtered_unique_index(index, table, column, condition, migrations):
+    assert f"CREATE UNIQUE INDEX [{index}] ON [{table}] ([{column}]) WHERE {condition};" in of(migrations)
+
+
+def test_filters_of_indexes_are_such_that_sql_server_takes_them(migrations):
+    filters = [FILTERED.fullmatch(statement) for statement in of(migrations) if re.search(r"INDEX.* WHERE ", statement)]
+
+    assert filters
+    for found in filters:
+        assert found, "an index with a filter that this test cannot read"
+        assert CONDITION.fullmatch(found.group(5)), found.group(0)
+
+
+def test_no_constraint_and_no_index_is_left_out(migrations):
+    text = "\n".join(of(migrations))
+    declared = {
+        item.name for model in our_models() for item in (*model._meta.constraints, *model._meta.indexes) if item.name
+    }
+
+    assert {name for name in declared if f"[{name}]" not in text and f" {name} " not in text} == set()
+
+
+def test_every_indexed_column_is_short_enough(migrations):
+    for model in our_models():
+        columns = columns_of(model._meta.db_table, migrations)
+        constraints = [getattr(item, "fields", ()) for item in (*model._meta.indexes, *model._meta.constraints)]
+        for fields in [*constraints, *([f.name] for f in model._meta.local_fields if f.unique or f.db_index)]:
+            names = [model._meta.get_field(name.lstrip("-")).column for name in fields]
+            assert sum(size(columns[name]) for name in names) <= LONGEST_KEY, (model, names)
+
+
+def test_our_moments_know_their_time_zone(migrations):
+    for model in our_models():
+        kinds = columns_of(model._meta.db_table, migrations).values()
+        assert not {kind for kind in kinds if kind.startswith("datetime")} - {"datetimeoffset"}

@@ -1,0 +1,27 @@
+import pytest
+
+from tests.stepping import Step
+from work import failpoints, lifecycle, portable, sql
+
+
+@pytest.fixture
+def step_at(threads, monkeypatch):
+    """Hold up the first thread that reaches a failpoint: `at = step_at("run.finish.before_commit")`."""
+    steps = []
+
+    def put(name):
+        assert name.replace("errand", "run") in failpoints.NAMES
+        steps.append(Step())
+        monkeypatch.setitem(failpoints._armed, name, steps[-1])
+        return steps[-1]
+
+    yield put
+    # Before the threads are waited for.
+    for step in steps:
+        step.go_on()
+
+
+@pytest.fixture(params=["fast", pytest.param("portable", marks=pytest.mark.long)])
+def writer(request, monkeypatch):
+    """Both ways in which the lifecycle writes; databases that we have no server of know the second only."""
+    monkeypatch.setattr(lifecycle, "_writer", lambda: {"fast": sql, "portable": portable}[request.param])

@@ -1,0 +1,196 @@
+from datetime import timedelta
+
+import pytest
+
+from builds.models import Build
+from runs.models import JobRun, Run
+from tests.breaches import breaches, execute, much_has_happened, plant, plant_copy, unguard
+from tests.factories import BuildFactory, JobRunFactory, RunFactory, bring_to, write
+from work import clock
+from work.models import Event
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def world(db):
+    much_has_happened()
+
+
+@pytest.fixture
+def on_document(configuration, build, document):
+    return lambda **values: RunFactory(configuration=configuration, input_document=document, **values)
+
+
+def ago(seconds):
+    return clock.now() - timedelta(seconds=seconds)
+
+
+def test_two_runs_running_on_one_document(on_document, document):
+    run = on_document(status="running")
+    unguard(Run)
+    plant_copy(run, id=999_999)
+
+    assert breaches("one_run_at_a_time_is_running_on_a_document") == [("document", document.pk)]
+
+
+def test_runs_that_overlap(on_document):
+    first, second = on_document(status="succeeded"), on_document(status="succeeded")
+    ends = {
+        run.pk: Event.objects.get(subject_kind="run", subject_id=run.pk, to_status="succeeded").pk
+        for run in (first, second)
+    }
+    execute("UPDATE events SET id = 999999 WHERE id = %s", ends[first.pk])
+
+    assert breaches("runs_of_a_document_never_overlap") == [("run", second.pk)]
+
+
+def test_a_run_that_never_ended_and_one_after_it(on_document):
+    first, second = on_document(status="succeeded"), on_document(status="succeeded")
+    Event.objects.filter(subject_kind="run", subject_id=first.pk, to_status="succeeded").delete()
+
+    assert breaches("runs_of_a_document_never_overlap") == [("run", second.pk)]
+
+
+@pytest.mark.parametrize(
+    ("copied", "columns"),
+    [
+        ("RUN_STARTED", {}),
+        ("RUN_SUCCEEDED", {}),
+        ("RUN_SUCCEEDED", {"to_status": "failed"}),
+        ("RUN_QUEUED", {"from_status": "succeeded"}),
+    ],
+)
+def test_a_second_life(copied, columns):
+    run = RunFactory(status="succeeded")
+    event = Event.objects.get(subject_kind="run", subject_id=run.pk, kind=copied)
+    plant_copy(event, id=999_999, sequence=9, **columns)
+
+    assert breaches("a_run_starts_once_and_ends_once") == [("run", run.pk)]
+
+
+@pytest.mark.parametrize("status", ["running", "succeeded"])
+def test_a_run_whose_build_is_not_ready(status):
+    run = RunFactory(build=BuildFactory(status="failed"))
+    bring_to(run, status)
+
+    assert breaches("a_run_runs_only_with_a_ready_build") == [("run", run.pk)]
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed"])
+def test_a_cancel_that_was_accepted_and_forgotten(status):
+    run = RunFactory(status=status)
+    plant(run, cancel_requested_at=clock.now())
+
+    assert breaches("an_accepted_cancel_of_a_run_binds") == [("run", run.pk)]
+
+
+@pytest.fixture
+def older(on_document, build):
+    """The older of two runs of one document, which is queued; the younger one has started a minute ago."""
+    older, younger = on_document(), bring_to(on_document(), "succeeded")
+    unguard(Run, Build)
+    plant(build, finished_at=ago(900))
+    plant(older, created_at=ago(100), gate="")
+    plant(younger, created_at=ago(90), started_at=ago(60), finished_at=ago(50))
+    return older
+
+
+@pytest.mark.parametrize(
+    ("status", "started", "finished"),
+    [("queued", None, None), ("succeeded", 55, 54), ("cancelled", None, 55)],
+)
+def test_a_run_that_was_overtaken(older, status, started, finished):
+    times = {"started_at": started and ago(started), "finished_at": finished and ago(finished)}
+    plant(older, status=status, **times)
+
+    assert breaches("no_run_overtakes_an_older_one_of_its_document") == [("run", older.pk)]
+
+
+@pytest.mark.parametrize(
+    ("status", "started", "finished"),
+    [("succeeded", 80, 70), ("cancelled", None, 65)],
+)
+def test_a_run_that_had_left_the_queue_before(older, status, started, finished):
+    plant(older, status=status, started_at=started and ago(started), finished_at=ago(finished))
+
+    assert breaches("no_run_overtakes_an_older_one_of_its_document") == []
+
+
+def test_two_runs_of_the_same_second_have_no_order(older):
+    plant(older, created_at=ago(90.5))
+
+    assert breaches("no_run_overtakes_an_older_one_of_its_document") == []
+
+
+@pytest.mark.parametrize(("status", "finished"), [("building", None), ("ready", 350), ("failed", 900)])
+def test_a_run_whose_build_was_not_ready_in_time_may_be_overtaken(older, build, status, finished):
+    plant_copy(build, id=999_999, status=status, finished_at=finished and ago(finished))
+    plant(older, build_id=999_999)
+
+    assert breaches("no_run_overtakes_an_older_one_of_its_document") == []
+
+
+def test_a_gate_that_was_left_shut(on_document, build):
+    plant(build, created_at=ago(999), started_at=ago(950), finished_at=ago(900))
+    run = write(on_document(), gate="document", created_at=ago(310))
+
+    assert breaches("no_gate_stays_shut") == [("run", run.pk)]
+
+
+def test_a_gate_that_has_a_reason(on_document, build):
+    plant(build, created_at=ago(999), started_at=ago(950), finished_at=ago(900))
+    on_document(status="running")
+    write(on_document(), created_at=ago(310))
+    write(on_document(), created_at=ago(305))
+
+    assert breaches("no_gate_stays_shut") == []
+
+
+def test_a_gate_whose_reason_has_just_gone(on_document, build):
+    plant(build, created_at=ago(999), started_at=ago(950), finished_at=ago(900))
+    on_document(status="succeeded")
+    write(on_document(), gate="document", created_at=ago(310))
+
+    assert breaches("no_gate_stays_shut") == []
+
+
+@pytest.mark.parametrize("status", ["ready", "failed", "cancelled"])
+def test_a_gate_of_a_build_that_has_long_ended(status, document, workspace, configuration):
+    build = BuildFactory(configuration=configuration)
+    run = write(RunFactory(configuration=configuration, input_document=document, build=build), created_at=ago(900))
+    bring_to(build, status)
+    started = None if status == "cancelled" else ago(890)
+    # Many may be behind it, and they are moved on by and by.
+    plant(build, created_at=ago(900), started_at=started, finished_at=ago(290))
+    assert breaches("no_gate_stays_shut") == []
+    plant(build, finished_at=ago(310))
+
+    assert breaches("no_gate_stays_shut") == [("run", run.pk)]
+
+    execute("UPDATE workers SET stopped_at = heartbeat_at")
+    assert breaches("no_gate_stays_shut") == []
+
+
+def test_a_slot_that_was_claimed_twice():
+    slot = JobRunFactory(status="success")
+    unguard(JobRun)
+    plant_copy(slot, id=999_999)
+
+    assert breaches("a_slot_is_claimed_once") == [("job_run", 999_999)]
+
+
+def test_a_job_that_runs_twice():
+    slot = JobRunFactory()
+    unguard(JobRun)
+    plant_copy(slot, id=999_999, scheduled_for=ago(999))
+
+    assert breaches("a_slot_is_claimed_once") == [("job_run", 999_999)]
+
+
+def test_a_slot_that_ended_twice():
+    slot = JobRunFactory(status="success")
+    end = Event.objects.get(subject_kind="job_run", subject_id=slot.pk, to_status="success")
+    plant_copy(end, id=999_999, sequence=3, to_status="skipped_timeout")
+
+    assert breaches("a_slot_ends_once") == [("job_run", slot.pk)]

@@ -1,0 +1,80 @@
+"""What a process does in which a failpoint is armed: each life takes work from its beginning to its end.
+
+It says every answer that it gets, so that the test knows what was promised before it died.
+"""
+
+import json
+import os
+import sys
+
+from builds import lifecycle as builds
+from builds.models import Configuration
+from documents import lifecycle as documents
+from documents.models import Document, DocumentProcessingJob
+from runs import job_runs
+from runs import lifecycle as runs
+from runs.models import Run
+from work import clock, failpoints, lifecycle, recovery
+from work.kinds import all_kinds
+
+OWNER = f"w1@here:{os.getpid()}:bootsweep"
+ARTIFACT = {"name": "result.json", "file": "a", "size_bytes": 2, "sha256": "0" * 64, "content_type": "application/json"}
+
+
+def main(life):
+    failpoints.arm_from_settings()
+    globals()[f"live_a_{life}"]()
+    say("lived", life)
+
+
+def say(what, answer):
+    sys.stdout.write(json.dumps([what, answer]) + "\n")
+    sys.stdout.flush()
+    return answer
+
+
+def live_a_run():
+    configuration = Configuration.objects.get(name="ready")
+    say("submitted", runs.submit(configuration, Document.objects.get(name="contract.pdf"), actor="olga").pk)
+    claim = runs.claim_next_run(OWNER)
+    say("renewed", not lifecycle.renew(OWNER, [claim]))
+    say("published", runs.publish_artifact(claim, ARTIFACT) and claim.id)
+    say("succeeded", runs.succeed(claim) and claim.id)
+
+
+def live_a_cancel():
+    waiting = Run.objects.filter(status="queued").last()
+    claim = runs.claim_next_run(OWNER)
+    for run in (Run.objects.get(pk=claim.id), waiting):
+        say("cancelled", [run.pk, runs.cancel(run, actor="olga")])
+    say("stopped", runs.stop(claim))
+
+
+def live_a_build():
+    claim = builds.claim_next_build(OWNER)
+    say("renewed", not lifecycle.renew(OWNER, [claim]))
+    say("built", builds.succeed(claim) and claim.id)
+    say("heeded", runs.heed_builds(OWNER))
+
+
+def live_a_document():
+    job = documents.begin_next_job(OWNER)
+    documents.plan(job.id, 2, actor=OWNER)
+    while documents.advance(job.id, actor=OWNER):
+        while claim := documents.claim_stage(OWNER):
+            say("done", documents.finish_stage(claim) and claim.id)
+    say("settled", documents.settle(DocumentProcessingJob.objects.get(pk=job.id), actor=OWNER))
+
+
+def live_a_stage():
+    say("done", documents.finish_stage(documents.claim_stage(OWNER)))
+
+
+def live_a_slot():
+    claim = job_runs.claim_slot("ingest", clock.now().replace(microsecond=0), OWNER)
+    say("renewed", not lifecycle.renew(OWNER, [claim]))
+    say("success", job_runs.succeed(claim, rows_processed=3) and claim.id)
+
+
+def live_a_recovery():
+    say("recovered", recovery.rescue_expired(all_kinds(), OWNER))

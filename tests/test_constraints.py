@@ -1,0 +1,224 @@
+"""Every constraint is broken by SQL here: a new one fails this file until it has a row that breaks it."""
+
+from datetime import timedelta
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.db import IntegrityError, connection, models, transaction
+
+from tests.factories import (
+    W1,
+    ArtifactFactory,
+    BuildFactory,
+    ConfigurationFactory,
+    DocumentFactory,
+    ErrandFactory,
+    JobFactory,
+    JobRunFactory,
+    MembershipFactory,
+    RunFactory,
+    StageFactory,
+    WorkspaceFactory,
+)
+from work import clock
+from work.models import Event, Worker
+
+NOW = clock.now()
+EARLY, LATE = NOW - timedelta(days=1), NOW + timedelta(days=1)
+FREE = {"lease_owner": None, "lease_expires_at": None}
+LEASE = {"lease_owner": W1, "lease_expires_at": LATE}
+# The factory of each kind of work, and a status that is waiting, claimed and terminal; None where there is none.
+WORKS = {
+    "run": (RunFactory, "queued", "running", "succeeded"),
+    "build": (BuildFactory, "queued", "building", "ready"),
+    "job": (JobFactory, "PENDING", None, "COMPLETED"),
+    "stage": (StageFactory, "READY", "RUNNING", "DONE"),
+    "job_run": (JobRunFactory, None, "running", "success"),
+    "errand": (ErrandFactory, "queued", "doing", "done"),
+}
+
+
+def broken(factory, status=None, /, **columns):
+    """A row in a status, and the columns that it must not have then."""
+    return lambda: (factory(status=status) if status else factory(), columns)
+
+
+def broken_work(kind):
+    factory, waiting, claimed, terminal = WORKS[kind]
+    active = claimed or "PROCESSING"
+    known, lease, end, order = (
+        f"{kind}_{sentence}"
+        for sentence in (
+            "status_is_known",
+            "lease_is_set_exactly_while_claimed",
+            "finished_at_is_set_exactly_at_the_end",
+            "times_are_in_order",
+        )
+    )
+    for word in ("nonsense", "", active.swapcase()):
+        yield known, broken(factory, active, status=word, **FREE)
+    for status in sorted({waiting, terminal, active} - {claimed, None}):
+        yield lease, broken(factory, status, **LEASE)
+        yield lease, broken(factory, status, lease_owner=W1)
+        yield lease, broken(factory, status, lease_expires_at=LATE)
+    if claimed:
+        yield lease, broken(factory, claimed, **FREE)
+        yield lease, broken(factory, claimed, lease_owner=None)
+        yield lease, broken(factory, claimed, lease_expires_at=None)
+    yield end, broken(factory, terminal, finished_at=None)
+    yield end, broken(factory, active, finished_at=LATE)
+    yield order, broken(factory, active, started_at=EARLY)
+    yield order, broken(factory, terminal, finished_at=EARLY)
+
+
+def worker(boot_id):
+    own = {"name": "w1", "host": "here", "machine": "m", "pid": 1, "pid_started": 1, "boot_id": boot_id}
+    return Worker.objects.create(**own, started_at=NOW, heartbeat_at=NOW)
+
+
+def second_event_of_a_number():
+    subject = {"subject_kind": "run", "subject_id": 1, "at": NOW}
+    Event.objects.create(**subject, sequence=1)
+    return Event.objects.create(**subject, sequence=2), {"sequence": 1}
+
+
+def second_boot_of_an_id():
+    worker("b1")
+    return worker("b2"), {"boot_id": "b1"}
+
+
+def second_workspace_of_a_name():
+    WorkspaceFactory(name="Aster")
+    return WorkspaceFactory(), {"name": "Aster"}
+
+
+def second_membership():
+    first = MembershipFactory()
+    return MembershipFactory(workspace=first.workspace), {"user_id": first.user_id}
+
+
+def second_configuration_of_a_name():
+    first = ConfigurationFactory()
+    return ConfigurationFactory(workspace=first.workspace), {"name": first.name}
+
+
+def second_live_job():
+    first = JobFactory(status="PROCESSING")
+    return JobFactory(), {"document_id": first.document_id}
+
+
+def second_stage_of_a_segment():
+    first = StageFactory()
+    return StageFactory(job=first.job), {"segment": first.segment}
+
+
+def second_build_of_a_fingerprint():
+    first = BuildFactory()
+    return BuildFactory(configuration=first.configuration, fingerprint="other"), {"fingerprint": first.fingerprint}
+
+
+def second_running_run():
+    first = RunFactory(status="running")
+    return RunFactory(status="running"), {"input_document_id": first.input_document_id}
+
+
+def second_artifact_of_a_name():
+    first = ArtifactFactory()
+    return ArtifactFactory(run=first.run), {"name": first.name}
+
+
+def second_claim_of_a_slot():
+    first = JobRunFactory(status="success")
+    return JobRunFactory(scheduled_for=first.scheduled_for), {"job_name": first.job_name}
+
+
+def second_slot_running():
+    first = JobRunFactory()
+    return JobRunFactory(scheduled_for=EARLY), {"job_name": first.job_name}
+
+
+BREAKING = [
+    *(case for kind in WORKS for case in broken_work(kind)),
+    ("event_sequence_has_no_duplicates", second_event_of_a_number),
+    ("workers.boot_id", second_boot_of_an_id),
+    ("workspaces.name", second_workspace_of_a_name),
+    ("membership_one_per_workspace_and_user", second_membership),
+    ("membership_role_is_known", broken(MembershipFactory, role="king")),
+    ("document_status_is_known", broken(DocumentFactory, status="queued")),
+    ("configuration_name_is_unique_in_its_workspace", second_configuration_of_a_name),
+    ("job_one_live_per_document", second_live_job),
+    ("job_completed_at_is_set_exactly_when_completed", broken(JobFactory, "COMPLETED", completed_at=None)),
+    ("job_completed_at_is_set_exactly_when_completed", broken(JobFactory, "FAILED", completed_at=LATE)),
+    ("job_completed_at_is_set_exactly_when_completed", broken(JobFactory, "PROCESSING", completed_at=LATE)),
+    ("job_attempts_stay_within_the_limit", broken(JobFactory, attempts=4)),
+    ("job_failure_leaves_an_error_log", broken(JobFactory, "FAILED", error_log="")),
+    ("stage_one_per_job_name_and_segment", second_stage_of_a_segment),
+    ("stage_name_is_known", broken(StageFactory, name="guess")),
+    ("build_one_per_configuration_and_fingerprint", second_build_of_a_fingerprint),
+    ("build_fingerprint_is_not_empty", broken(BuildFactory, fingerprint="")),
+    ("build_failure_type_is_set_exactly_when_failed", broken(BuildFactory, "failed", failure_type="")),
+    ("build_failure_type_is_set_exactly_when_failed", broken(BuildFactory, "queued", failure_type="BUILD_FAILED")),
+    ("run_one_running_per_document", second_running_run),
+    ("run_failure_type_is_set_exactly_when_failed", broken(RunFactory, "failed", failure_type="")),
+    ("run_failure_type_is_set_exactly_when_failed", broken(RunFactory, "succeeded", failure_type="TIMED_OUT")),
+    ("run_that_ran_was_started", broken(RunFactory, "running", started_at=None)),
+    ("run_that_ran_was_started", broken(RunFactory, "succeeded", started_at=None)),
+    ("run_is_claimed_at_most_once", broken(RunFactory, "running", claim_token=2)),
+    ("run_gate_is_known", broken(RunFactory, gate="garden")),
+    ("artifact_name_is_unique_in_its_run", second_artifact_of_a_name),
+    ("job_run_one_per_slot", second_claim_of_a_slot),
+    ("job_run_one_running_per_job", second_slot_running),
+    ("job_run_was_started", broken(JobRunFactory, started_at=None)),
+]
+
+OURS = [model for model in apps.get_models() if (settings.BASE_DIR / model.__module__.partition(".")[0]).is_dir()]
+CONSTRAINTS = {constraint.name: constraint for model in OURS for constraint in model._meta.constraints}
+UNIQUE = {f"{m._meta.db_table}.{f.column}" for m in OURS for f in m._meta.fields if f.unique and not f.primary_key}
+
+
+def test_every_constraint_is_broken_here():
+    assert {name for name, _ in BREAKING} == {*CONSTRAINTS, *UNIQUE}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("name", "arrange"), BREAKING, ids=[name for name, _ in BREAKING])
+def test_the_database_refuses_a_row_that_breaks(name, arrange):
+    row, columns = arrange()
+
+    with pytest.raises(IntegrityError) as refused, transaction.atomic():
+        update(row, columns)
+
+    # SQLite names the columns of a broken unique constraint, not the constraint.
+    words = str(refused.value)
+    assert name in words or (connection.vendor == "sqlite" and "UNIQUE" in words) or unique_column(name) in words
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS.values(), ids=CONSTRAINTS)
+def test_a_constraint_speaks_to_people_in_a_sentence(constraint):
+    message = str(constraint.violation_error_message)
+
+    assert message != str(models.BaseConstraint.default_violation_error_message)
+    assert message[0].isupper()
+    assert message.endswith(".")
+    assert len(message.split()) > 3
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("column", ["workspace_id", "configuration_id", "input_document_id", "build_id"])
+def test_a_run_has_a_workspace_a_configuration_a_document_and_a_build(column):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        update(RunFactory(), {column: None})
+
+
+def update(row, columns):
+    fields = [row._meta.get_field(name) for name in columns]
+    sets = ", ".join(f"{field.column} = %s" for field in fields)
+    values = [field.get_db_prep_save(columns[name], connection) for name, field in zip(columns, fields, strict=True)]
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {row._meta.db_table} SET {sets} WHERE id = %s", [*values, row.pk])  # noqa: S608  # our own names
+
+
+def unique_column(name):
+    """PostgreSQL names a unique column's constraint after table and column."""
+    return name.replace(".", "_")

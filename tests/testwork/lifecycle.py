@@ -1,0 +1,82 @@
+import sys
+import tempfile
+import time
+
+from tests.testwork.models import Errand
+from work import lifecycle, supervise
+from work.claims import Interrupted
+from work.moves import By, Move, Moves
+
+ERRAND = Moves(
+    kind="errand",
+    model=Errand,
+    initial="queued",
+    created="ERRAND_QUEUED",
+    table={
+        "start": Move(("queued",), "doing", By.WORKER, "ERRAND_STARTED"),
+        "succeed": Move(("doing",), "done", By.HOLDER, "ERRAND_DONE"),
+        "fail": Move(("doing",), "failed", By.HOLDER, "ERRAND_FAILED"),
+        "cancel": Move(("queued",), "cancelled", By.PERSON, "ERRAND_CANCELLED"),
+        "request_cancel": Move(("doing",), "doing", By.PERSON, "ERRAND_CANCEL_REQUESTED"),
+        "stop": Move(("doing",), "cancelled", By.HOLDER, "ERRAND_CANCELLED"),
+        "again": Move(("failed", "cancelled"), "queued", By.PERSON, "ERRAND_QUEUED_AGAIN"),
+        "release": Move(("doing",), "queued", By.RECOVERY, "ERRAND_RELEASED"),
+    },
+)
+
+
+def add(**values):
+    (id,) = lifecycle.create(ERRAND, values)
+    return Errand.objects.get(pk=id)
+
+
+def claim_next(owner):
+    return lifecycle.claim_next(ERRAND, "start", owner, Errand.objects.claimable, "script")
+
+
+def do(claim):
+    """`noop`, `sleep:N` in this process, `deaf:N` without looking up, `child:N` in one of its own, `raise`."""
+    action, _, argument = claim.values["script"].partition(":")
+    if action == "raise":
+        raise ValueError("as the script says")
+    if action == "sleep":
+        until = time.monotonic() + float(argument)
+        while time.monotonic() < until:
+            claim.go_on()
+            time.sleep(0.02)
+    if action == "deaf":
+        time.sleep(float(argument))
+    if action == "child":
+        code = f"import time; time.sleep({float(argument)})"
+        with tempfile.TemporaryDirectory() as directory:
+            ended = supervise.run(
+                [sys.executable, "-c", code],
+                cwd=directory,
+                on_start=lambda child: keep(claim, child),
+                stop=claim.why_stop,
+                grace_seconds=0.5,
+            )
+        if ended.stop_reason:
+            raise Interrupted(ended.stop_reason)
+    return action
+
+
+def keep(claim, child):
+    claim.take_charge_of(child)
+    lifecycle.record_process(claim, child.process_id.to_json())
+
+
+def succeed(claim, result):
+    return lifecycle.finish(claim, "succeed", result=result, guards={"cancel_requested_at__isnull": True})
+
+
+def fail(claim, error):
+    return lifecycle.finish(claim, "fail", failure_type="FAILED", error_message=str(error))
+
+
+def stop(claim):
+    return lifecycle.finish(claim, "stop", guards={"cancel_requested_at__isnull": False})
+
+
+def rescue(found):
+    return found.move("release", message=found.rule)

@@ -1,0 +1,167 @@
+"""What the tests of supervision share: the witness, the levels of the sandbox, and who is alive on this machine."""
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from work import supervise
+from work.children import proc
+from work.supervise import Limits, Line, ProcessId
+
+ROOT = Path(__file__).parents[2]
+PYTHON = [sys.executable, "-I", "-S"]
+SCRIPT = str(Path(__file__).with_name("witness.py"))
+
+needs_bubblewrap = pytest.mark.skipif(
+    supervise.sandbox_level() != "bubblewrap", reason="bubblewrap is not installed, or this machine forbids it"
+)
+LEVELS = ["limits", pytest.param("bubblewrap", marks=needs_bubblewrap)]
+each_level = pytest.mark.parametrize("sandbox", LEVELS)
+# A test that fails to end its child shall not leave it for long.
+SHORT = Limits(wall_seconds=20)
+
+
+def witness(*mode):
+    return [*PYTHON, SCRIPT, *map(str, mode)]
+
+
+class Said(list[Line]):
+    """Takes `on_output`; knows what was said."""
+
+    def __call__(self, lines):
+        self.extend(lines)
+
+    @property
+    def texts(self):
+        return [line.text for line in self]
+
+    @property
+    def json(self):
+        return json.loads(self.texts[0])
+
+    def heard(self, word):
+        return any(text.split()[:1] == [word] for text in self.texts)
+
+
+def run(mode, cwd, **options):
+    """Runs the witness, and returns how it ended and what it said."""
+    said = Said()
+    options.setdefault("limits", SHORT)
+    return supervise.run(witness(*mode), cwd=cwd, on_output=said, **options), said
+
+
+def run_until(word, mode, cwd, **options):
+    """Asks it to stop as soon as it has said this word."""
+    said = Said()
+    options.setdefault("limits", SHORT)
+    ended = supervise.run(
+        witness(*mode), cwd=cwd, on_output=said, stop=lambda: "enough" if said.heard(word) else None, **options
+    )
+    return ended, said
+
+
+def wait_for(word, child, said):
+    while not said.heard(word):
+        assert child.poll(5) is None, child.ended
+
+
+def token():
+    return f"token-{uuid.uuid4().hex}"
+
+
+def carriers(token):
+    """Who is alive with this word among the arguments, in whatever session, group or pid namespace."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        process = ProcessId.of(int(name))
+        try:
+            arguments = Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if token.encode() in arguments and process and process.alive():
+            found.append(process)
+    return found
+
+
+def all_gone(token, seconds=5):
+    until = time.monotonic() + seconds
+    while left := carriers(token):
+        if time.monotonic() > until:
+            return False
+        gone(left[0].pid, 0.2)
+    return True
+
+
+def gone(pid, seconds=5.0):
+    """Waits for the end of a process that is not ours."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    watched = select.poll()
+    watched.register(pidfd, select.POLLIN)
+    try:
+        return bool(watched.poll(seconds * 1000))
+    finally:
+        os.close(pidfd)
+
+
+class Helper:
+    """Another Python that supervises, so that it can be killed. The program prints what the test waits for."""
+
+    def __init__(self, program, *arguments, python=None, **options):
+        head = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        self.process = subprocess.Popen(
+            [*(python or PYTHON), "-c", head + program, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+        self.pid = self.process.pid
+
+    def line(self):
+        return self.process.stdout.readline().rstrip("\n")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+def children_of(pid):
+    return [each.pid for each in proc.processes() if each.parent == pid]
+
+
+def _python_of_nobody():
+    """A Python that the user nobody may run: root's own is often below /root."""
+    for python in [sys.executable, "/usr/bin/python3"]:
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            subprocess.run(
+                [python, "-I", "-S", "-c", f"open({SCRIPT!r})"], check=True, capture_output=True, **_nobody()
+            )
+            return [python, "-I", "-S"]
+    return None
+
+
+def _nobody():
+    return {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"} if os.geteuid() == 0 else {}
+
+
+PYTHON_OF_NOBODY = _python_of_nobody()
+needs_nobody = pytest.mark.skipif(PYTHON_OF_NOBODY is None, reason="no Python here that the user nobody may run")
+
+
+def as_nobody(program, *arguments):
+    """A helper that is not root, for whom the limit of processes counts."""
+    return Helper(program, *arguments, python=PYTHON_OF_NOBODY, **_nobody())

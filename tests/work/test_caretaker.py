@@ -1,0 +1,131 @@
+from threading import Event as Flag
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from work import recovery
+from work.caretaker import Caretaker, Rescuer
+from work.kinds import Chore, Kind, all_kinds
+from work.steady import Steady
+
+
+@pytest.fixture
+def rung():
+    return []
+
+
+def caretaker(chores, rung):
+    kind = next(all_kinds())
+    return Caretaker([Kind(kind.moves, chores=chores)], "w1", Flag(), rung.append)
+
+
+def raises(owner):
+    raise ValueError("a bug")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_chore_that_raises_keeps_no_other_from_being_done(rung, caplog):
+    done = []
+    hands = caretaker((Chore(raises), Chore(done.append)), rung)
+
+    hands.do_chores(all_of_them=True)
+
+    assert done == ["w1"]
+    assert "chore_failed" in caplog.text
+
+
+@pytest.mark.django_db
+def test_a_chore_that_did_something_rings_and_is_asked_for_more_at_once(rung):
+    hands = caretaker((Chore(lambda owner: 1),), rung)
+
+    hands.do_chores(all_of_them=True)
+
+    assert len(rung) == 1
+    assert hands.woken.is_set()
+
+
+@pytest.mark.django_db
+def test_a_chore_that_found_nothing_waits_for_its_tick(rung):
+    hands = caretaker((Chore(lambda owner: 0),), rung)
+
+    hands.do_chores(all_of_them=True)
+
+    assert rung == []
+    assert not hands.woken.is_set()
+
+
+@pytest.mark.django_db
+def test_chores_have_their_ticks(rung):
+    done = []
+    hands = caretaker(
+        (Chore(lambda owner: done.append("each")), Chore(lambda owner: done.append("third"), every=3)), rung
+    )
+
+    for hands.ticks in (1, 2, 3):
+        hands.do_chores(all_of_them=False)
+
+    assert done == ["each", "each", "each", "third"]
+
+
+@pytest.mark.django_db
+@pytest.mark.only_on("postgresql")
+def test_a_chore_does_not_wait_for_a_locked_row(rung):
+    asked = []
+
+    def ask(owner):
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW lock_timeout")
+            asked.append(cursor.fetchone()[0])
+
+    caretaker((Chore(ask),), rung).do_chores(all_of_them=True)
+
+    assert asked == ["1s"]
+
+
+@pytest.mark.django_db
+def test_a_kind_whose_recovery_fails_keeps_no_other_from_being_recovered(monkeypatch, caplog):
+    seen = []
+
+    def look(kind, by):
+        seen.append(kind.name)
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(recovery, "_rescue_kind", look)
+
+    assert recovery.rescue_expired(list(all_kinds()), "w1") == 0
+
+    assert seen == [kind.name for kind in all_kinds()]
+    assert "kind_failed" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_recovery_moved_is_looked_at_at_once(monkeypatch, rung):
+    monkeypatch.setattr(settings, "ADE_TICK_SECONDS", 0)
+    monkeypatch.setattr(recovery, "rescue_expired", lambda kinds, by: 1)
+    kinds = list(all_kinds())
+
+    Rescuer(kinds, "w1", Flag(), rung.append).go_on()
+
+    assert rung == kinds
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("error", [ValueError, SystemExit])
+def test_a_thread_goes_on_whatever_happens(monkeypatch, error):
+    monkeypatch.setattr("work.steady.FIRST_PAUSE_SECONDS", 0.01)
+    stopping = Flag()
+    rounds = []
+
+    class Clumsy(Steady):
+        def go_on(self):
+            rounds.append(1)
+            if len(rounds) == 3:
+                stopping.set()
+            raise error
+
+    thread = Clumsy("clumsy", stopping)
+    thread.start()
+    thread.join(10)
+
+    assert len(rounds) == 3

@@ -1,0 +1,229 @@
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+
+from tests import factories
+from tests.factories import MOVES, columns_of, events_of, holder_for, must_say, verbs_between, write
+from work import clock, lifecycle, portable, sql
+from work.changes import INFO, WARNING
+from work.claims import Holder
+from work.models import Event, Work
+from work.moves import By
+
+FACTORIES = {factory._meta.model: factory for factory in factories.SubjectFactory.__subclasses__()}
+TABLES = list(MOVES.values())
+
+
+def statuses_of(moves):
+    return {moves.initial, *(status for verb in moves for status in (*moves[verb].origins, moves[verb].target))}
+
+
+EVERY_MOVE = [(moves, verb, status) for moves in TABLES for verb in moves for status in sorted(statuses_of(moves))]
+
+
+def cases(*, legal):
+    chosen = [(m, verb, status) for m, verb, status in EVERY_MOVE if (status in m[verb].origins) == legal]
+    return [pytest.param(*case, id=f"{case[0].kind}-{case[1]}-from-{case[2]}") for case in chosen]
+
+
+@pytest.fixture(params=[sql, portable], ids=["fast", "portable"])
+def writer(request, monkeypatch, db):
+    monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
+
+
+def make(moves, row, verb):
+    """The move, with what the database wants to see beside it."""
+    sets = must_say(moves.model, moves[verb].target)
+    holder = holder_for(row, moves[verb])
+    return lifecycle.move(moves, row.pk, verb, holder=holder, actor="w9", message="why", data={"n": 1}, **sets)
+
+
+@pytest.mark.parametrize("moves", TABLES, ids=lambda moves: moves.kind)
+def test_every_status_can_be_reached(moves):
+    for status in statuses_of(moves):
+        verbs_between(moves, moves.initial, status)
+
+
+@pytest.mark.parametrize(("moves", "verb", "status"), cases(legal=True))
+def test_a_move_goes_from_its_origin_to_its_target_and_tells_so_once(moves, verb, status, writer):
+    row = FACTORIES[moves.model](status=status)
+    before = columns_of(row)
+
+    assert make(moves, row, verb)
+
+    after, event = columns_of(row), events_of(row).last()
+    assert after["status"] == moves[verb].target
+    assert after["last_sequence"] == before["last_sequence"] + 1 == events_of(row).count() == event.sequence
+    assert (event.kind, event.from_status, event.to_status) == (moves[verb].event, status, moves[verb].target)
+    assert (event.actor, event.message, event.data) == ("w9", "why", {"n": 1})
+    assert event.claim_token == after.get("claim_token", 0)
+    assert event.level == (WARNING if must_say(moves.model, moves[verb].target).get("failure_type") else INFO)
+
+
+@pytest.mark.parametrize(("moves", "verb", "status"), cases(legal=True))
+def test_a_move_leaves_the_common_columns_as_its_ends_demand(moves, verb, status, writer):
+    if not issubclass(moves.model, Work):
+        return
+    row = FACTORIES[moves.model](status=status)
+    if status == moves.claimed:
+        write(row, process={"pid": 1})
+    before, model, target = columns_of(row), moves.model, moves[verb].target
+    earliest = clock.now()
+
+    make(moves, row, verb)
+
+    after = columns_of(row)
+    claims = target == moves.claimed != status
+    stays = status == target
+    assert after["claim_token"] == before["claim_token"] + claims
+    if claims:
+        lease = timedelta(seconds=settings.ADE_LEASE_SECONDS)
+        assert after["lease_owner"] == "w9"
+        assert earliest + lease <= after["lease_expires_at"] <= clock.now() + lease
+    elif stays:
+        assert {n: after[n] for n in ("lease_owner", "lease_expires_at", "process")} == {
+            n: before[n] for n in ("lease_owner", "lease_expires_at", "process")
+        }
+    else:
+        assert (after["lease_owner"], after["lease_expires_at"], after["process"]) == (None, None, None)
+    if target in model.TERMINAL:
+        assert earliest <= after["finished_at"] <= clock.now()
+    else:
+        assert after["finished_at"] is None
+    if target == model.ACTIVE and not stays:
+        assert earliest <= after["started_at"] <= clock.now()
+    elif target in model.TERMINAL or stays:
+        assert after["started_at"] == before["started_at"]
+    else:
+        assert after["started_at"] is None
+
+
+@pytest.mark.parametrize(("moves", "verb", "status"), cases(legal=True))
+def test_a_move_changes_no_other_column(moves, verb, status, writer):
+    row = FACTORIES[moves.model](status=status)
+    before = columns_of(row)
+
+    make(moves, row, verb)
+
+    common = {"status", "last_sequence", "started_at", "finished_at", "lease_owner", "lease_expires_at", "claim_token"}
+    said = set(must_say(moves.model, moves[verb].target))
+    assert {name for name, value in columns_of(row).items() if value != before[name]} <= common | said
+
+
+@pytest.mark.parametrize(("moves", "verb", "status"), cases(legal=False))
+def test_a_move_from_another_status_answers_false_and_changes_nothing(moves, verb, status, writer):
+    row = FACTORIES[moves.model](status=status)
+    before = columns_of(row)
+
+    assert not make(moves, row, verb)
+
+    assert columns_of(row) == before
+    assert events_of(row).count() == before["last_sequence"]
+
+
+@pytest.mark.parametrize("moves", TABLES, ids=lambda moves: moves.kind)
+def test_a_move_of_a_row_that_is_not_there_answers_false(moves, writer):
+    for verb in moves:
+        holder = Holder("w9", 1) if moves[verb].by is By.HOLDER else None
+        assert not lifecycle.move(moves, 2**40, verb, holder=holder, **must_say(moves.model, moves[verb].target))
+
+    assert not Event.objects.filter(subject_kind=moves.kind).exists()
+
+
+def test_a_move_whose_guard_does_not_hold_changes_nothing(writer):
+    moves = next(moves for moves in TABLES if moves.kind == "errand")
+    row = FACTORIES[moves.model](status="doing")
+    before, holder = columns_of(row), holder_for(row, moves["succeed"])
+
+    assert not lifecycle.move(moves, row.pk, "succeed", holder=holder, guards={"cancel_requested_at__isnull": False})
+    assert not lifecycle.move(moves, row.pk, "succeed", holder=holder, guards={"claim_token__lt": 1})
+    assert not lifecycle.move(moves, row.pk, "succeed", holder=holder, guards={"script": "raise"})
+
+    assert columns_of(row) == before
+
+
+def test_a_move_and_its_event_are_both_written_or_neither(writer, monkeypatch):
+    moves = next(moves for moves in TABLES if moves.kind == "errand")
+    row = FACTORIES[moves.model]()
+    before = columns_of(row)
+    # An event of that number stands in the way.
+    Event(subject_kind="errand", subject_id=row.pk, sequence=2, at=clock.now(), kind="NOTE").save()
+
+    with pytest.raises(lifecycle.IntegrityError), lifecycle.transaction.atomic():
+        make(moves, row, "cancel")
+
+    assert columns_of(row) == before
+
+
+@pytest.mark.parametrize("moves", TABLES, ids=lambda moves: moves.kind)
+def test_both_writers_write_the_same(moves, db, monkeypatch):
+    moment = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: moment)
+    written = []
+
+    for writer in (sql, portable):
+        monkeypatch.setattr(lifecycle, "_writer", lambda writer=writer: writer)
+        for verb, status in [(verb, moves[verb].origins[0]) for verb in moves]:
+            row = FACTORIES[moves.model](status=status)
+            make(moves, row, verb)
+            written.append((writer, verb, described(row)))
+
+    fast, slow = ([(verb, row) for by, verb, row in written if by is writer] for writer in (sql, portable))
+    assert fast == slow
+
+
+# What makes a row this one and no other, and the defaults that ask the clock themselves.
+OWN = {"name", "file", "sha256", "segment", "fingerprint", "job_name", "scheduled_for", "queued_at", "next_attempt_at"}
+
+
+def described(row):
+    own = OWN | {f.attname for f in row._meta.concrete_fields if f.primary_key or f.is_relation}
+    columns = {name: value for name, value in columns_of(row).items() if name not in own}
+    return columns, [{**event, "id": 0, "subject_id": 0} for event in events_of(row).values()]
+
+
+@pytest.mark.parametrize("moves", TABLES, ids=lambda moves: moves.kind)
+def test_the_table_and_the_model_say_the_same(moves):
+    model = moves.model
+    if hasattr(model, "Status"):
+        assert statuses_of(moves) == set(model.Status.values)
+    assert set(words_the_database_knows(model)) == statuses_of(moves)
+    if not issubclass(model, Work):
+        return
+    leaves = {origin for verb in moves for origin in moves[verb].origins}
+    by_holder = {moves[verb].origins for verb in moves if moves[verb].by in ("the worker that holds the claim",)}
+    assert statuses_of(moves) - leaves <= model.TERMINAL
+    assert by_holder <= {(model.CLAIMED,)}
+    assert model.CLAIMED in (None, model.ACTIVE)
+    assert model.ACTIVE not in model.TERMINAL
+
+
+def words_the_database_knows(model):
+    (known,) = [c for c in model._meta.constraints if c.name.endswith("status_is_known")]
+    ((_, words),) = known.condition.children
+    return words
+
+
+@pytest.mark.parametrize("moves", [m for m in TABLES if issubclass(m.model, Work)], ids=lambda moves: moves.kind)
+def test_the_constraints_name_the_claimed_and_the_terminal_statuses(moves):
+    model = moves.model
+    conditions = {
+        c.name.removeprefix(f"{moves.kind}_"): repr(getattr(c, "condition", "")) for c in model._meta.constraints
+    }
+    lease = conditions["lease_is_set_exactly_while_claimed"]
+    end = conditions["finished_at_is_set_exactly_at_the_end"]
+
+    assert ("'status'" in lease) == (model.CLAIMED is not None)
+    assert model.CLAIMED is None or f"('status', '{model.CLAIMED}')" in lease
+    assert f"('status__in', {sorted(model.TERMINAL)})" in end
+
+
+def test_a_move_of_the_holder_needs_a_holder_and_no_other_move_takes_one(db):
+    moves = next(moves for moves in TABLES if moves.kind == "errand")
+    row = FACTORIES[moves.model](status="doing")
+
+    with pytest.raises(TypeError, match="errand succeed is made by the worker that holds the claim; a holder"):
+        lifecycle.move(moves, row.pk, "succeed")
+    with pytest.raises(TypeError, match="errand release is made by recovery; no holder"):
+        lifecycle.move(moves, row.pk, "release", holder=Holder(row.lease_owner, row.claim_token))

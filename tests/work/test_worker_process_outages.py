@@ -1,0 +1,288 @@
+"""Workers whose database goes away, and workers that are killed, stopped and started at random."""
+
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import psutil
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from tests.processes import START_SECONDS
+from tests.races.invariants import assert_all_hold
+from tests.races.test_sqlite import HOLD
+from tests.stepping import until
+from tests.testwork import lifecycle as errands
+from tests.testwork.models import Errand
+from tests.work.test_worker_process import add, child_of, events, is_gone, seconds_until, statuses, until_at_work
+from work import lifecycle
+from work.models import Event
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(180)]
+
+WAIT = "import os, signal; print(os.environ['DATABASE_URL'], flush=True); signal.pause()"
+
+
+def main(script):
+    """Of another process, on another database: adds an errand."""
+    add(script)
+
+
+class Server:
+    """A PostgreSQL of the test's own, which can go away and come back."""
+
+    def __init__(self):
+        self._keeper = subprocess.Popen(
+            [sys.executable, "tools/with_postgres.py", sys.executable, "-c", WAIT],
+            cwd=settings.BASE_DIR,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.url = self._keeper.stdout.readline().strip()
+        self.data = Path(parse_qs(urlsplit(self.url).query)["host"][0])
+        self._again = []
+
+    def stop(self):
+        server = psutil.Process(int((self.data / "postmaster.pid").read_text().split()[0]))
+        server.send_signal(signal.SIGINT)
+        server.wait(START_SECONDS)
+
+    def start(self):
+        command = shlex.split((self.data / "postmaster.opts").read_text())
+        # It refuses to be root's, as its files are not.
+        with open(self.data / "log", "ab") as log:
+            self._again.append(subprocess.Popen(command, user=self.data.stat().st_uid, stdout=log, stderr=log))
+        until(self.answers)
+
+    def answers(self):
+        try:
+            return self.ask("SELECT true") == [(True,)]
+        except psycopg.OperationalError:
+            return False
+
+    def ask(self, sql):
+        with psycopg.connect(self.url) as asking:
+            return asking.execute(sql).fetchall()
+
+    def end(self):
+        for each in self._again:
+            each.terminate()
+            each.wait(START_SECONDS)
+        self._keeper.terminate()
+        self._keeper.wait(START_SECONDS)
+        self._keeper.stdout.close()
+
+
+@pytest.fixture
+def server(programs):
+    server = Server()
+    migrated = programs.start("manage.py", "migrate", "--verbosity", 0, DATABASE_URL=server.url)
+    assert migrated.code() == 0, migrated.logged()
+    yield server
+    programs.end()
+    server.end()
+
+
+def add_there(programs, server, script):
+    added = programs.main(__name__, script, DATABASE_URL=server.url)
+    assert added.code() == 0, added.logged()
+
+
+@pytest.mark.only_on("postgresql")
+def test_a_database_that_is_away_for_longer_than_the_lease_costs_the_work_and_not_the_worker(programs, server):
+    add_there(programs, server, "child:60")
+    worker = programs.worker(DATABASE_URL=server.url, ADE_LEASE_SECONDS=3)
+    ((pid,),) = until(lambda: server.ask("SELECT (process->>'pid')::int FROM errands WHERE process IS NOT NULL"))
+    child = psutil.Process(pid)
+
+    away_at = time.monotonic()
+    server.stop()
+    took = seconds_until(lambda: is_gone(child), 10)
+    until(lambda: time.monotonic() > away_at + 10, every=0.2)
+    assert worker.is_alive(), worker.logged()
+    server.start()
+
+    assert took < 3
+    # The same errand, taken up again, and new ones.
+    until(lambda: server.ask("SELECT 1 FROM errands WHERE status = 'doing' AND claim_token = 2"))
+    add_there(programs, server, "noop")
+    until(lambda: server.ask("SELECT 1 FROM errands WHERE status = 'done'"))
+    worker.end_at_once()
+    assert worker.code() == 0, worker.logged()
+    kinds = Counter(kind for (kind,) in server.ask("SELECT kind FROM events WHERE subject_kind = 'errand'"))
+    assert kinds["ERRAND_STARTED"] == 3
+    assert server.ask("SELECT status, claim_token FROM errands ORDER BY id") == [("queued", 2), ("done", 1)]
+
+
+@pytest.mark.only_on("postgresql")
+def test_work_that_ends_while_the_database_is_away_is_not_done_again(programs, server):
+    add_there(programs, server, "deaf:2")
+    worker = programs.worker(DATABASE_URL=server.url, ADE_LEASE_SECONDS=30)
+    until(lambda: server.ask("SELECT 1 FROM errands WHERE status = 'doing'"))
+
+    server.stop()
+    worker.until_logged("slot.cannot_end")
+    server.start()
+
+    until(lambda: server.ask("SELECT 1 FROM errands WHERE status = 'done' AND claim_token = 1"))
+    kinds = [kind for (kind,) in server.ask("SELECT kind FROM events WHERE subject_kind = 'errand' ORDER BY sequence")]
+    assert kinds == ["ERRAND_QUEUED", "ERRAND_STARTED", "ERRAND_DONE"]
+    worker.send(signal.SIGTERM)
+    assert worker.code() == 0, worker.logged()
+
+
+@pytest.mark.only_on("postgresql")
+def test_a_worker_that_is_told_to_end_while_the_database_is_away_ends(programs, server):
+    add_there(programs, server, "sleep:60")
+    worker = programs.worker(DATABASE_URL=server.url)
+    until(lambda: server.ask("SELECT 1 FROM errands WHERE status = 'doing'"))
+
+    server.stop()
+    worker.end_at_once()
+
+    assert worker.code() in (0, 1), worker.logged()
+    server.start()
+    assert server.ask("SELECT status FROM errands") == [("doing",)]
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_database_that_is_locked_for_longer_than_the_lease_costs_the_work_and_not_the_worker(programs):
+    row = add("child:60")
+    worker = programs.worker(ADE_LEASE_SECONDS=2)
+    until_at_work(row)
+    child = child_of(row)
+
+    holder = programs.start("-c", HOLD, connection.settings_dict["NAME"], 4)
+    assert holder.line()
+    took = seconds_until(lambda: is_gone(child), 10)
+    assert holder.code() == 0
+
+    assert took < 2
+    until(lambda: events(row, "ERRAND_STARTED").count() == 2)
+    late = add()
+    until(lambda: events(late, "ERRAND_DONE").exists())
+    worker.end_at_once()
+    assert worker.code() == 0, worker.logged()
+    assert_all_hold()
+
+
+@pytest.mark.only_on("postgresql")
+def test_a_worker_whose_connections_are_ended_again_and_again_does_all_its_work_once(programs):
+    rows = [add("sleep:0.05") for _ in range(60)]
+    worker = programs.worker(ADE_LEASE_SECONDS=5)
+    until(lambda: statuses()["done"])
+
+    def end_connections():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        return statuses() == {"done": len(rows)}
+
+    until(end_connections, seconds=60, every=0.1)
+
+    worker.send(signal.SIGTERM)
+    assert worker.code() == 0, worker.logged()
+    assert Event.objects.filter(kind="ERRAND_DONE").count() == len(rows)
+    assert not Event.objects.filter(kind=lifecycle.LATE_WRITE_REFUSED).exists()
+    assert_all_hold()
+
+
+@pytest.mark.only_on("postgresql")
+def test_a_bell_that_rang_while_nobody_could_hear_it_is_not_missed(programs):
+    worker = programs.worker(ADE_TICK_SECONDS=60, ADE_LEASE_SECONDS=60)
+    worker.until_logged("worker.recovered")
+    first = add()
+    until(lambda: events(first, "ERRAND_DONE").exists())
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+            " AND datname = current_database()"
+        )
+        assert cursor.fetchall() == [(True,)]
+    row = add()
+
+    assert seconds_until(lambda: events(row, "ERRAND_DONE").exists(), 20) < 5
+
+
+@pytest.mark.only_on("postgresql")
+def test_a_table_that_is_locked_for_longer_than_the_lease_costs_the_work_and_not_the_worker(programs, threads):
+    row = add("child:60")
+    worker = programs.worker(ADE_LEASE_SECONDS=2)
+    until_at_work(row)
+    child = child_of(row)
+
+    def lock():
+        with connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE errands IN ACCESS EXCLUSIVE MODE")
+        return time.monotonic()
+
+    migration = threads.hold(lock)
+    took = seconds_until(lambda: is_gone(child), 10)
+    locked_at = time.monotonic()
+    until(lambda: time.monotonic() > locked_at + 2, every=0.1)
+    migration.commit()
+
+    assert took < 2
+    until(lambda: events(row, "ERRAND_STARTED").count() == 2)
+    worker.end_at_once()
+    assert worker.code() == 0, worker.logged()
+    assert_all_hold()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_workers_that_are_killed_stopped_and_started_at_random_do_everything(programs, seed):
+    chance = random.Random(seed)
+    scripts = ["noop", "sleep:0.3", "deaf:0.3", "child:0.3", "raise"]
+    rows = [add(chance.choice(scripts)) for _ in range(200)]
+    to_cancel = chance.sample(rows, 20)
+    accepted = set()
+
+    def start(n):
+        return programs.worker(f"w{n}", ADE_LEASE_SECONDS=1, ADE_DRAIN_SECONDS=2)
+
+    workers = [start(n) for n in range(3)]
+    until(lambda: statuses()["done"])
+
+    def happen():
+        n = chance.randrange(len(workers))
+        worker, what = workers[n], chance.choice(["kill", "stop", "end", "cancel", "cancel"])
+        if what == "cancel" and to_cancel:
+            row = to_cancel.pop()
+            if lifecycle.cancel(errands.ERRAND, row.pk, actor="olga") in ("cancelled", "doing"):
+                accepted.add(row.pk)
+        elif what == "stop":
+            # For longer than its lease. On SQLite all others wait meanwhile if it was writing just now.
+            worker.send(signal.SIGSTOP)
+            stopped_at = time.monotonic()
+            until(lambda: time.monotonic() > stopped_at + 1.3, every=0.1)
+            worker.send(signal.SIGCONT)
+        elif what in ("kill", "end"):
+            worker.send(signal.SIGKILL if what == "kill" else signal.SIGTERM)
+            worker.code()
+            workers[n] = start(n)
+
+    began = time.monotonic()
+    until(lambda: happen() or time.monotonic() > began + 20, every=0.4)
+    until(lambda: not statuses()["queued"] + statuses()["doing"], seconds=90)
+    for worker in workers:
+        # One that was started just now may not listen to signals yet.
+        worker.until_logged("worker.recovered")
+        worker.send(signal.SIGTERM)
+
+    assert [worker.code() for worker in workers] == [0] * 3
+    assert (
+        Errand.objects.filter(pk__in=accepted).exclude(status="cancelled").values_list("pk", "status").first() is None
+    )
+    assert_all_hold(quiet=True)

@@ -1,0 +1,69 @@
+"""Who a worker is: one boot of one name on one host. What earlier boots left is told from what living ones hold."""
+
+import socket
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError
+
+from work import clock, lifecycle, recovery
+from work.changes import WARNING
+from work.children.processes import ProcessId
+from work.kinds import Kind
+from work.models import Worker
+from work.moves import Moves
+
+WORKER = Moves(kind="worker", model=Worker, initial="", created="WORKER_STARTED", table={})
+CONTENTION = "SCHEDULER_CONTENTION"
+
+log = structlog.get_logger(__name__)
+
+
+def register(name: str, boot_id: str, lanes: dict[str, int]) -> Worker:
+    clock.measure()
+    me = ProcessId.current()
+    now = clock.now()
+    values = {
+        "name": name,
+        "host": socket.gethostname(),
+        "machine": me.machine,
+        "pid": me.pid,
+        "pid_started": me.start_ticks,
+        "boot_id": boot_id,
+        "version": settings.ADE_VERSION,
+        "lanes": lanes,
+        "started_at": now,
+        "heartbeat_at": now,
+    }
+    row: Worker = lifecycle.create_one(WORKER, values, actor=name)
+    return row
+
+
+def recover_earlier(row: Worker, kinds: list[Kind]) -> int:
+    """At once, without waiting for leases, what dead boots of this name on this host hold. All others are left to their
+    leases: a name alone proves nothing, two workers may share it.
+    """
+    earlier = Worker.objects.filter(name=row.name, host=row.host, stopped_at__isnull=True).exclude(pk=row.pk)
+    dead = [other for other in earlier if _process(other).alive() is False]
+    moved = recovery.rescue_owned_by(kinds, [other.owner for other in dead], recovery.EARLIER_BOOT, row.owner)
+    moved += recovery.rescue_expired(kinds, row.owner)
+    now = clock.now()
+    Worker.objects.filter(pk__in=[other.pk for other in dead]).update(stopped_at=now)
+    log.info("worker.recovered", owner=row.owner, dead_boots=[other.owner for other in dead], moved=moved)
+    return moved
+
+
+def record_contention(row: Worker, met: str) -> None:
+    lifecycle.record(WORKER, row.pk, CONTENTION, actor=row.owner, message=met, level=WARNING)
+
+
+def sign_off(row: Worker) -> None:
+    try:
+        lifecycle.record(WORKER, row.pk, "WORKER_STOPPED", actor=row.owner, stopped_at=clock.now(), doing=[])
+    except DatabaseError as error:
+        # Its pid says the same to whoever comes after.
+        log.warning("worker.cannot_sign_off", error=str(error).strip())
+
+
+def _process(row: Worker) -> ProcessId:
+    return ProcessId(row.host, row.machine, row.pid, row.pid_started)

@@ -1,0 +1,318 @@
+"""One started child: taking in what it writes, and ending it. Made by `work/supervise.py`."""
+
+import json
+import os
+import select
+import selectors
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from work.children import launcher
+from work.children.keeper import KILL_SECONDS
+from work.children.launcher import Answer, Keeper
+from work.children.output import Events, Output
+from work.children.processes import ProcessId
+
+# A lost lease or a cancellation is seen this often: half of what we promise.
+LOOK_SECONDS = 0.05
+# What the keeper may take longer than it promises before it is held for stuck.
+KEEPER_SECONDS = 2.0
+# One read: as much as a pipe holds.
+READ_BYTES = 1 << 16
+# Reads of a pipe once the child is gone: the largest pipe, and an end to a writer that nobody could kill.
+DRAIN_READS = 32
+
+
+@dataclass(frozen=True)
+class Ended:
+    # "lost": its keeper was killed, and the child with it.
+    reason: Literal["exited", "signalled", "timed_out", "stopped", "lost"]
+    # As in subprocess: the exit code, or minus the signal. None when nobody could see it.
+    returncode: int | None
+    signal: str | None
+    stop_reason: str | None
+    # By time.monotonic().
+    started: float
+    ended: float
+    output_bytes: int
+    truncated: bool
+    events_refused: int
+    # The largest process of its tree; not below the 10 MB or so of the process that became the child.
+    max_rss_bytes: int
+    cpu_seconds: float
+    # Processes that not even SIGKILL ended in time: do not use their directory again.
+    left_behind: tuple[int, ...]
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.started
+
+    def __str__(self) -> str:
+        what = {
+            "exited": f"exited with code {self.returncode}",
+            "signalled": f"ended by {self.signal}{_USUAL_CAUSES.get(self.signal or '', '')}",
+            "timed_out": "timed out",
+            "stopped": f"stopped ({self.stop_reason})",
+            "lost": "lost: the process that kept it was killed",
+        }[self.reason]
+        left = f"; could not be killed: {', '.join(map(str, self.left_behind))}" if self.left_behind else ""
+        return f"{what} after {self.seconds:.1f} s{left}"
+
+
+_USUAL_CAUSES = {
+    "SIGXCPU": " (over its limit of CPU time)",
+    "SIGXFSZ": " (over its limit of file size)",
+    "SIGKILL": " (by the kernel when memory runs out, or by somebody)",
+}
+
+
+class CannotStart(Exception):
+    """Nothing of the program ran. Says what was expected and what was found."""
+
+    def __init__(self, message: str, number: int | None = None) -> None:
+        super().__init__(message)
+        self.errno = number
+
+
+@dataclass
+class Pipes:
+    """What the child writes, and who takes it in."""
+
+    output: Output
+    events: Events | None
+    feeds: dict[int, Callable[[bytes], None]]
+    # Where bubblewrap says whether the program ran; None without bubblewrap.
+    sandbox_report: int | None = None
+
+
+class Child:
+    """Used by one thread; `stop` and `trust_until` may be called from any."""
+
+    def __init__(
+        self,
+        program: str,
+        keeper: Keeper,
+        answer: Answer,
+        pipes: Pipes,
+        opened: ExitStack,
+        *,
+        wall_seconds: float,
+        grace_seconds: float,
+    ) -> None:
+        self.process_id = ProcessId.here(answer.pid, answer.start_ticks)
+        self.ended: Ended | None = None
+        self._program = program
+        self._keeper = keeper
+        self._started = answer
+        self._pipes = pipes
+        self._opened = opened
+        self._unread = answer.unread
+        self._report: dict[str, Any] | None = None
+        self._stop_reason: str | None = None
+        self._closed = False
+        self._sending = threading.Lock()
+        self._grace_seconds = grace_seconds
+        self._out_of_time_at = answer.at + wall_seconds
+        self._stuck_at = self._out_of_time_at + self._longest_end(grace_seconds)
+        # Of poll, not epoll: one descriptor less per child.
+        self._selector = selectors.PollSelector()
+        self._selector.register(keeper.control, selectors.EVENT_READ, self._hear)
+        for descriptor, feed in pipes.feeds.items():
+            self._selector.register(descriptor, selectors.EVENT_READ, partial(self._read, descriptor, feed))
+        self._hear_lines()
+
+    @staticmethod
+    def _longest_end(grace_seconds: float) -> float:
+        return grace_seconds + KILL_SECONDS + KEEPER_SECONDS
+
+    def wait(self, stop: Callable[[], str | None] | None = None) -> Ended:
+        look_at = 0.0
+        while True:
+            if stop is not None and time.monotonic() >= look_at and self._stop_reason is None:
+                if reason := stop():
+                    self.stop(reason)
+                look_at = time.monotonic() + LOOK_SECONDS
+            if ended := self.poll(LOOK_SECONDS if stop is not None else 1.0):
+                return ended
+
+    def poll(self, timeout_seconds: float = 0.0) -> Ended | None:
+        """Takes in what there is, waiting for it at most so long. None while the child runs.
+
+        Raises CannotStart when bubblewrap could not start the program, which is known only now.
+        """
+        if self.ended or self._closed:
+            return self.ended
+        for key, _ in self._selector.select(max(min(timeout_seconds, self._pipes.output.seconds_until_due()), 0)):
+            key.data()
+        if self._pipes.output.seconds_until_due() <= 0:
+            self._pipes.output.flush()
+        if self._report is None and time.monotonic() >= self._stuck_at:
+            self._signal_keeper()
+        if self._report is not None:
+            try:
+                self.ended = self._finish(self._report)
+            finally:
+                self.close()
+        return self.ended
+
+    def stop(self, reason: str, grace_seconds: float | None = None) -> None:
+        """Asks the keeper for SIGTERM, the grace, SIGKILL, and returns at once. The first reason counts."""
+        grace = self._grace_seconds if grace_seconds is None else grace_seconds
+        self._stop_reason = self._stop_reason or reason
+        self._stuck_at = min(self._stuck_at, time.monotonic() + self._longest_end(grace))
+        self._tell({"stop": grace})
+
+    def trust_until(self, moment: float) -> None:
+        """At this moment of time.monotonic() the keeper kills the child, unless it is told a later one before.
+
+        Also when this process is stopped or hangs: for a lease that has to be renewed.
+        """
+        self._tell({"trust_until": moment})
+
+    def _tell(self, command: dict[str, Any]) -> None:
+        message = json.dumps(command | {"number": self._started.number}).encode() + b"\n"
+        with self._sending, suppress(OSError):  # it has ended when nobody listens
+            if not self._closed:
+                self._keeper.control.sendall(message)
+
+    def _read(self, descriptor: int, feed: Callable[[bytes], None]) -> bool:
+        try:
+            data = os.read(descriptor, READ_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            # Closed, which a running program may do: only the keeper says that it has ended.
+            self._selector.unregister(descriptor)
+            return False
+        feed(data)
+        return True
+
+    def _hear(self) -> None:
+        try:
+            data = self._keeper.control.recv(READ_BYTES)
+        except ConnectionResetError:
+            data = b""
+        self._unread += data
+        self._hear_lines()
+        if not data and self._report is None:
+            self._report = self._report_of_lost()
+
+    def _hear_lines(self) -> None:
+        if b"\n" in self._unread:
+            self._report = json.loads(self._unread)
+
+    def _report_of_lost(self) -> dict[str, Any]:
+        now = time.monotonic()
+        timed_out = now >= self._out_of_time_at
+        gone = _is_ready(self._started.pidfd, KILL_SECONDS)
+        return {
+            "status": None,
+            "why": "stopped" if self._stop_reason else "timed_out" if timed_out else "lost",
+            "at": now,
+            "max_rss_bytes": 0,
+            "cpu_seconds": 0.0,
+            "left_behind": [] if gone else [self.process_id.pid],
+            "keeper_is_free": False,
+        }
+
+    def _finish(self, report: dict[str, Any]) -> Ended:
+        self._selector.unregister(self._keeper.control)
+        for key in list(self._selector.get_map().values()):
+            for _ in range(DRAIN_READS):
+                if not key.data():
+                    break
+        self._pipes.output.end()
+        if self._pipes.events:
+            self._pipes.events.end()
+        returncode = None if report["status"] is None else self._returncode(report)
+        reason, stop_reason = self._reason(report["why"], returncode)
+        return Ended(
+            reason=reason,
+            returncode=returncode,
+            signal=_signal_name(returncode),
+            stop_reason=stop_reason,
+            started=self._started.at,
+            ended=report["at"],
+            output_bytes=self._pipes.output.seen_bytes,
+            truncated=self._pipes.output.truncated,
+            events_refused=self._pipes.events.refused if self._pipes.events else 0,
+            max_rss_bytes=report["max_rss_bytes"],
+            cpu_seconds=report["cpu_seconds"],
+            left_behind=tuple(report["left_behind"]),
+        )
+
+    def _returncode(self, report: dict[str, Any]) -> int:
+        code = os.waitstatus_to_exitcode(report["status"])
+        if self._pipes.sandbox_report is None:
+            return code
+        if code == 1 and report["why"] is None and b"exit-code" not in os.read(self._pipes.sandbox_report, READ_BYTES):
+            found = " ".join(self._pipes.output.last) or "nothing"
+            raise CannotStart(f"cannot start {self._program}: bubblewrap ended without running it, and said: {found}")
+        # bubblewrap tells a signal as a shell does, and so a program that exits with 137 looks killed.
+        return 128 - code if code > 128 and code - 128 in signal.valid_signals() else code
+
+    def _reason(self, why: str | None, returncode: int | None) -> tuple[Any, str | None]:
+        if why == "trust_ended":
+            return "stopped", "not trusted any longer"
+        if why == "stopped":
+            return "stopped", self._stop_reason
+        return why or ("signalled" if returncode is not None and returncode < 0 else "exited"), None
+
+    def close(self) -> None:
+        """Kills what still runs, waits until it is gone, and closes the descriptors."""
+        if self._closed:
+            return
+        if self._report is None:
+            self._tell({"stop": 0})
+            self._await_report(KILL_SECONDS + KEEPER_SECONDS)
+        if self._report is None:
+            self._signal_keeper()
+            _is_ready(self._started.pidfd, KILL_SECONDS)
+        with self._sending:
+            self._closed = True
+        if self._report and self._report["keeper_is_free"]:
+            launcher.give_back(self._keeper)
+        else:
+            self._keeper.close()
+        self._opened.close()
+
+    def _await_report(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while self._report is None and (left := until - time.monotonic()) > 0:
+            if _is_ready(self._keeper.control.fileno(), left):
+                self._hear()
+
+    def _signal_keeper(self) -> None:
+        with suppress(OSError):
+            signal.pidfd_send_signal(self._keeper.pidfd, signal.SIGKILL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _is_ready(descriptor: int, seconds: float) -> bool:
+    """A pidfd is when its process has ended."""
+    watched = select.poll()
+    watched.register(descriptor, select.POLLIN)
+    return bool(watched.poll(seconds * 1000))
+
+
+def _signal_name(returncode: int | None) -> str | None:
+    if returncode is None or returncode >= 0:
+        return None
+    try:
+        return signal.Signals(-returncode).name
+    except ValueError:
+        return f"signal {-returncode}"  # a real-time signal has no name

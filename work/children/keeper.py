@@ -1,0 +1,316 @@
+"""Starts one child after another for the launcher, and keeps each until it is gone with all that it forked.
+
+It is a subreaper: what a child forks comes back to it, also after setsid or a double fork, so it finds and ends
+all of it. It enforces the times, so they hold while the worker is stopped. It ends everything when the worker or
+the launcher is gone. The child in turn dies with its keeper, by PR_SET_PDEATHSIG: that signal is tied to the
+thread that forked, and a keeper has only one.
+
+A token looked for in /proc/*/environ would need no keeper, but a program can wash its environment and cannot
+wash its ancestors. A Python per child would need no launcher, and cost as much as a small program itself.
+"""
+
+import array
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from typing import Any, NoReturn
+
+from work.children import proc
+
+# What the kernel passes in one message (SCM_MAX_FD).
+DESCRIPTORS_AT_MOST = 253
+# SIGKILL is at once, unless a process is in uninterruptible sleep: then we stop waiting and say who is left.
+KILL_SECONDS = 5.0
+# While processes are being killed they may fork new ones: look again.
+SWEEP_SECONDS = 0.02
+# When memory runs out the kernel shall take the child, not the worker.
+OOM_SCORE = "800"
+
+# Python ignores SIGPIPE and SIGXFSZ, nohup ignores SIGHUP, and what is ignored stays so over exec.
+_ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
+
+
+class Keeper:
+    def __init__(self, control: socket.socket, launcher: int) -> None:
+        proc.prctl(proc.PR_SET_CHILD_SUBREAPER, 1)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # for sigtimedwait
+        self.control = control
+        self.launcher = proc.pidfd_of_parent(launcher)
+        self.unread = b""
+        self.orphaned = False
+
+    def run(self) -> int:
+        socket.send_fds(self.control, [_line({"keeper": os.getpid()})], [os.pidfd_open(os.getpid())])
+        while received := self.receive_order():
+            order, descriptors = received
+            if self.start(order, descriptors):
+                while not self.child_is_gone() and time.monotonic() < self.give_up_at:
+                    self.enforce()
+                if self.finish():
+                    return 1  # the launcher goes on with what is left
+        return 0
+
+    def receive_order(self) -> tuple[dict[str, Any], list[int]] | None:
+        """None when nobody is left to order."""
+        descriptors: list[int] = []
+        while not self.orphaned:
+            while b"\n" in self.unread:
+                line, _, self.unread = self.unread.partition(b"\n")
+                message = json.loads(line)
+                if "argv" in message:  # anything else was meant for the last child and came too late
+                    return message, descriptors
+            if self.launcher in self.wait_for([self.control.fileno(), self.launcher]):
+                return None
+            data, received = self.hear()
+            self.unread += data
+            descriptors += received
+            self.orphaned = not data
+        return None
+
+    def hear(self) -> tuple[bytes, list[int]]:
+        try:
+            data, descriptors, _ = receive(self.control, 1 << 16, DESCRIPTORS_AT_MOST)
+        except ConnectionResetError:
+            return b"", []
+        return data, descriptors
+
+    def wait_for(self, descriptors: list[int], seconds: float = float("inf")) -> set[int]:
+        watched = select.poll()
+        for each in descriptors:
+            watched.register(each, select.POLLIN)
+        # At least a millisecond: a time that rounds to nothing would spin.
+        timeout = None if seconds == float("inf") else max(seconds * 1000, 1)
+        return {each for each, _ in watched.poll(timeout)}
+
+    def start(self, order: dict[str, Any], descriptors: list[int]) -> bool:
+        told, trouble = -1, b""
+        try:
+            if len(descriptors) != len(order["numbers"]):
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            told, tell = os.pipe()
+            descriptors.append(tell)
+            keeper = os.getpid()
+            self.pid = os.fork()
+            if self.pid == 0:
+                become(order, descriptors[:-1], keeper, tell)
+        except OSError as error:
+            trouble = failure("fork", error)
+        for each in descriptors:
+            os.close(each)
+        trouble = trouble or self.wait_for_exec(told)
+        if told >= 0:
+            os.close(told)
+        if trouble:
+            self.control.sendall(trouble)
+            return False
+        self.take_on(order)
+        return True
+
+    def take_on(self, order: dict[str, Any]) -> None:
+        self.number = order["number"]
+        self.grace = order["grace_seconds"]
+        self.sandboxed = order["sandboxed"]
+        self.why: str | None = None
+        self.max_rss_bytes, self.cpu_seconds = 0, 0.0
+        self.untrusted_at = self.kill_at = self.give_up_at = float("inf")
+        self.started = time.monotonic()
+        self.deadline = self.started + order["wall_seconds"]
+        self.pidfd = os.pidfd_open(self.pid)
+        found = proc.process(self.pid)
+        ticks = found.start_ticks if found else 0
+        message = {"pid": self.pid, "start_ticks": ticks, "at": self.started}
+        socket.send_fds(self.control, [_line(message)], [self.pidfd])
+
+    def wait_for_exec(self, told: int) -> bytes:
+        if told in self.wait_for([told, self.control.fileno(), self.launcher]):
+            trouble = os.read(told, 1 << 16)
+            if trouble:
+                os.waitpid(self.pid, 0)
+            return trouble
+        os._exit(1)  # nobody waits for it any more; our death ends the child
+
+    def child_is_gone(self) -> bool:
+        until = min(self.deadline, self.untrusted_at, self.kill_at, self.give_up_at)
+        listening = [] if self.orphaned else [self.control.fileno(), self.launcher]
+        ready = self.wait_for([self.pidfd, *listening], until - time.monotonic())
+        if self.launcher in ready:
+            self.become_orphan()
+        elif self.control.fileno() in ready:
+            self.obey()
+        return self.pidfd in ready
+
+    def obey(self) -> None:
+        data, _ = self.hear()
+        if not data:
+            self.become_orphan()
+        *lines, self.unread = (self.unread + data).split(b"\n")
+        for line in lines:
+            command = json.loads(line)
+            if command["number"] != self.number:
+                continue
+            if "trust_until" in command:
+                self.untrusted_at = command["trust_until"]
+            else:
+                self.begin_end("stopped", command["stop"])
+
+    def become_orphan(self) -> None:
+        self.orphaned = True
+        self.begin_end("orphaned", 0)
+
+    def enforce(self) -> None:
+        now = time.monotonic()
+        if now >= self.untrusted_at:
+            self.untrusted_at = float("inf")
+            self.begin_end("trust_ended", 0)
+        if now >= self.deadline:
+            self.deadline = float("inf")
+            self.begin_end("timed_out", self.grace)
+        if now >= self.kill_at:
+            self.kill_at = float("inf")
+            self.give_up_at = min(self.give_up_at, now + KILL_SECONDS)
+            # Its descendants follow when it is gone, and are ours then.
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def begin_end(self, why: str, grace: float) -> None:
+        self.why = self.why or why
+        self.kill_at = min(self.kill_at, time.monotonic() + grace)
+        if grace > 0:
+            self.ask_to_end()
+
+    def ask_to_end(self) -> None:
+        group = self.group_to_ask()
+        # A stopped process takes SIGTERM only when it continues.
+        for number in (signal.SIGTERM, signal.SIGCONT):
+            with contextlib.suppress(OSError):
+                os.killpg(group, number)
+
+    def group_to_ask(self) -> int:
+        """bubblewrap itself would end at once and take the program with it: ask the group inside."""
+        inner = [each for each in proc.processes() if each.parent == self.pid] if self.sandboxed else []
+        return next((each.group for each in inner if each.group == each.session), self.pid)
+
+    def finish(self) -> list[int]:
+        ended = time.monotonic()
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        self.count(usage)
+        os.close(self.pidfd)
+        left = self.end_the_rest()
+        report = {
+            "status": status if pid else None,
+            "why": self.why,
+            "at": ended,
+            "max_rss_bytes": self.max_rss_bytes,
+            "cpu_seconds": self.cpu_seconds,
+            "left_behind": left,
+            "keeper_is_free": not left,
+        }
+        with contextlib.suppress(OSError):
+            self.control.sendall(_line(report))
+        return left
+
+    def end_the_rest(self) -> list[int]:
+        give_up_at = min(self.give_up_at, time.monotonic() + KILL_SECONDS)
+        # All in the sandbox is dead with its first process, and only needs to be reaped.
+        look_at = min(give_up_at, time.monotonic() + (SWEEP_SECONDS if self.sandboxed else 0))
+        rest: list[proc.Process] = []
+        while self.has_children():
+            if time.monotonic() >= look_at:
+                rest = proc.descendants(os.getpid())
+                for each in rest:
+                    proc.send_exactly(each, signal.SIGKILL)
+            if time.monotonic() >= give_up_at:
+                return [each.pid for each in rest if each.state != "Z"]
+            signal.sigtimedwait([signal.SIGCHLD], SWEEP_SECONDS)
+        return []
+
+    def has_children(self) -> bool:
+        """After reaping. bubblewrap does not wait for its sandbox, so what that used is told only here."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.wait4(-1, os.WNOHANG))[0]:
+                self.count(ended[2])
+            return True
+        return False
+
+    def count(self, usage: resource.struct_rusage) -> None:
+        self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
+        self.cpu_seconds += usage.ru_utime + usage.ru_stime
+
+
+def become(order: dict[str, Any], descriptors: list[int], keeper: int, tell: int) -> NoReturn:
+    """Turns this process into the program, or says on `tell` which step failed."""
+    step = "setsid"
+    try:
+        os.setsid()
+        step = "prctl"
+        proc.prctl(proc.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != keeper:
+            os._exit(1)  # it died before the signal was set
+        if not order["sandboxed"]:
+            proc.prctl(proc.PR_SET_NO_NEW_PRIVS, 1)  # bubblewrap sets it itself, and is set-uid on some hosts
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            file.write(OOM_SCORE)
+        step = "descriptors"
+        tell = _place(descriptors, order["numbers"], tell)
+        step = "chdir"
+        os.chdir(order["cwd"])
+        os.umask(0o077)
+        _restore_signals()
+        step = "limits"
+        _limit(order["limits"])
+        step = "exec"
+        os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # a shell is not wanted
+    except BaseException as error:
+        # Whatever it was, this process must not return into the keeper's code.
+        os.write(tell, failure(step, error))
+    finally:
+        os._exit(127)
+
+
+def _place(descriptors: list[int], numbers: list[int], tell: int) -> int:
+    above = max(numbers) + 1
+    out_of_the_way = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, above) for each in [*descriptors, tell]]
+    for source, number in zip(out_of_the_way, numbers, strict=False):
+        os.dup2(source, number)
+    return out_of_the_way[-1]
+
+
+def _restore_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in _ignored:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _limit(limits: dict[str, int]) -> None:
+    for name, wanted in limits.items():
+        number = getattr(resource, name)
+        most = resource.getrlimit(number)[1]
+        soft = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        # The signal of RLIMIT_CPU comes at the soft limit; at the hard one the kernel kills.
+        hard = soft + 1 if name == "RLIMIT_CPU" and soft != most else soft
+        resource.setrlimit(number, (soft, hard))
+
+
+def receive(connection: socket.socket, size: int, descriptors_at_most: int) -> tuple[bytes, list[int], bool]:
+    """Message, descriptors, and whether they are all. Python's own recv_fds ignores its flags: not close-on-exec."""
+    numbers = array.array("i")
+    space = socket.CMSG_SPACE(descriptors_at_most * numbers.itemsize)
+    message, ancillary, flags, _ = connection.recvmsg(size, space, socket.MSG_CMSG_CLOEXEC)
+    for _, _, data in ancillary:
+        numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    return message, list(numbers), not flags & socket.MSG_CTRUNC
+
+
+def failure(step: str, error: BaseException) -> bytes:
+    number = error.errno if isinstance(error, OSError) else None
+    return _line({"failed": number, "step": step, "error": str(error)})
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"

@@ -1,0 +1,140 @@
+"""Names one process for good, so that a later worker can end what a dead one left, and nothing else."""
+
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Literal, Self
+
+from work.children import proc
+
+# SIGKILL is at once, unless a process is in uninterruptible sleep.
+KILL_SECONDS = 5.0
+
+
+@cache
+def _boot() -> str:
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return file.read().strip()
+
+
+def _machine() -> str:
+    """A pid means something only within one boot of one kernel and one pid namespace."""
+    return f"{_boot()}/{os.stat('/proc/self/ns/pid').st_ino}"
+
+
+@dataclass(frozen=True)
+class ProcessId:
+    host: str
+    machine: str
+    pid: int
+    start_ticks: int
+
+    @classmethod
+    def of(cls, pid: int) -> Self | None:
+        found = proc.process(pid)
+        return cls.here(pid, found.start_ticks) if found else None
+
+    @classmethod
+    def here(cls, pid: int, start_ticks: int) -> Self:
+        return cls(socket.gethostname(), _machine(), pid, start_ticks)
+
+    @classmethod
+    def current(cls) -> Self:
+        found = cls.of(os.getpid())
+        if found is None:
+            raise RuntimeError("expected to find this process in /proc, found nothing: is /proc mounted?")
+        return found
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        return cls(value["host"], value["machine"], value["pid"], value["start_ticks"])
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def alive(self) -> bool | None:
+        """None: cannot be judged here, being of another machine, boot or pid namespace. No zombie is alive."""
+        if self.machine != _machine():
+            return None
+        found = proc.process(self.pid)
+        return found is not None and found.start_ticks == self.start_ticks and found.state not in "ZX"
+
+
+def end_recorded(process_id: ProcessId, grace_seconds: float) -> Literal["ended", "gone", "elsewhere", "unkillable"]:
+    """Ends this process, its group, session and descendants: SIGTERM, grace, SIGKILL.
+
+    "gone": nothing is left of it, also when its pid now belongs to another process. "elsewhere": nothing was
+    done, see `ProcessId.alive`. "unkillable": still there, in uninterruptible sleep or of another user.
+    """
+    if process_id.machine != _machine():
+        return "elsewhere"
+    if process_id == ProcessId.current():
+        raise ValueError(f"expected the process of a dead worker, found this very process {process_id.pid}")
+    if not (victims := _belonging_to(process_id)):
+        return "gone"
+    _send(victims, signal.SIGTERM, signal.SIGCONT)
+    _wait(victims, grace_seconds)
+    give_up_at = time.monotonic() + KILL_SECONDS
+    known = set(victims)
+    while victims := _still_alive(known):
+        if time.monotonic() >= give_up_at:
+            return "unkillable"
+        known |= _with_descendants(victims)
+        _send(known, signal.SIGKILL)
+        _wait(known, 0.1)
+    return "ended"
+
+
+def _belonging_to(process_id: ProcessId) -> set[proc.Process]:
+    leader = proc.process(process_id.pid)
+    if leader is None or leader.start_ticks != process_id.start_ticks:
+        return set()
+    ours = [each for each in proc.processes() if process_id.pid in (each.pid, each.group, each.session)]
+    return {each for each in _with_descendants(ours) if each.state not in "ZX"}
+
+
+def _with_descendants(roots: Iterable[proc.Process]) -> set[proc.Process]:
+    found = set(roots)
+    for each in list(found):
+        found.update(proc.descendants(each.pid))
+    return found
+
+
+def _still_alive(known: Iterable[proc.Process]) -> set[proc.Process]:
+    now = {each: proc.process(each.pid) for each in known}
+    return {
+        each
+        for each, found in now.items()
+        if found and found.start_ticks == each.start_ticks and found.state not in "ZX"
+    }
+
+
+def _send(victims: Iterable[proc.Process], *numbers: int) -> None:
+    for each in victims:
+        for number in numbers:
+            proc.send_exactly(each, number)
+
+
+def _wait(victims: Iterable[proc.Process], seconds: float) -> None:
+    """Until all have ended, at most so long."""
+    watched = select.poll()
+    waiting = set()
+    for each in _still_alive(victims):
+        try:
+            pidfd = os.pidfd_open(each.pid)
+        except OSError:
+            continue
+        watched.register(pidfd, select.POLLIN)
+        waiting.add(pidfd)
+    opened, until = set(waiting), time.monotonic() + seconds
+    while waiting and (left := until - time.monotonic()) > 0:
+        for pidfd, _ in watched.poll(left * 1000):
+            watched.unregister(pidfd)
+            waiting.discard(pidfd)
+    for pidfd in opened:
+        os.close(pidfd)

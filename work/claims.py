@@ -1,0 +1,113 @@
+"""A worker's hold on one row, as the worker sees it."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event as Flag
+from threading import Lock
+from typing import Any
+
+from work.children.child import Child
+from work.moves import Moves
+
+LEASE_LOST = "lease_lost"
+CANCEL_REQUESTED = "cancel_requested"
+WORKER_STOPPING = "worker_stopping"
+# Of the lease, what is left unused: time to end a child process before somebody else may start one.
+MARGIN = 0.2
+
+
+class Interrupted(Exception):
+    """Work ended before it was done, for one of the reasons above."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What a row must say for a write to come from whoever holds it."""
+
+    owner: str
+    token: int
+
+
+@dataclass(eq=False)
+class Claim:
+    moves: Moves
+    id: int
+    holder: Holder
+    # By the monotonic clock; counted from before the lease was asked for.
+    trusted_until: float
+    values: Mapping[str, Any] = field(default_factory=dict)
+    lost: Flag = field(default_factory=Flag)
+    cancel_requested: Flag = field(default_factory=Flag)
+    stopping: Flag = field(default_factory=Flag)
+    child: Child | None = None
+    # The verbs of which it has been recorded that they came too late.
+    told_late: set[str] = field(default_factory=set)
+
+    def __str__(self) -> str:
+        return f"{self.moves.kind} {self.id}"
+
+    def take_charge_of(self, child: Child) -> None:
+        """From now on the child has to end when the claim does, also while this process is stopped."""
+        self.child = child
+        child.trust_until(self.trusted_until)
+
+    def trust(self, until: float) -> None:
+        self.trusted_until = until
+        if self.child is not None:
+            self.child.trust_until(until)
+
+    def is_trusted(self) -> bool:
+        return not self.lost.is_set() and time.monotonic() < self.trusted_until
+
+    def why_stop(self) -> str | None:
+        """What a supervised child has to end for, None while it may go on."""
+        if not self.is_trusted():
+            return LEASE_LOST
+        if self.cancel_requested.is_set():
+            return CANCEL_REQUESTED
+        return WORKER_STOPPING if self.stopping.is_set() else None
+
+    def go_on(self) -> None:
+        """For work without a child process: raises Interrupted when it has to end."""
+        if reason := self.why_stop():
+            raise Interrupted(reason)
+
+
+class Holdings:
+    """All the claims of a worker; its threads share it."""
+
+    def __init__(self) -> None:
+        self._claims: list[Claim] = []
+        self._lock = Lock()
+
+    def __iter__(self) -> Iterator[Claim]:
+        with self._lock:
+            return iter(list(self._claims))
+
+    @contextmanager
+    def holding(self, claim: Claim) -> Iterator[None]:
+        with self._lock:
+            self._claims.append(claim)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._claims.remove(claim)
+
+
+def by_kind(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """Claims of one kind are rows of one table: what is asked of them is asked at once."""
+    found: dict[str, list[Claim]] = {}
+    for claim in claims:
+        found.setdefault(claim.moves.kind, []).append(claim)
+    return list(found.values())
+
+
+def trusted_until(asked_at: float, lease_seconds: float) -> float:
+    return asked_at + lease_seconds * (1 - MARGIN)

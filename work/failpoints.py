@@ -1,0 +1,98 @@
+"""Named points at which a test lets this process die, stop, sleep or fail. Without ADE_FAILPOINTS they cost one look.
+
+ADE_FAILPOINTS="run.claimed:kill9,run.finish.before_commit:raise*3,lease.before_renew:sleep:2"
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError, transaction
+
+ACTIONS = ("kill9", "raise", "stop", "sleep:SECONDS")
+# Every kind of work passes these four.
+KIND_POINTS = ("claim.selected", "claimed", "finish.before_commit", "finish.after_commit")
+KINDS = ("run", "build", "job", "stage", "job_run")
+OTHER_POINTS = (
+    "run.create.counted",
+    "run.created",
+    "slot.inserted",
+    "cancel.read",
+    "lease.before_renew",
+    "recover.selected",
+    "recover.before_commit",
+    "artifact.written",
+)
+KIND_NAMES = frozenset(f"{kind}.{point}" for kind in KINDS for point in KIND_POINTS)
+# A slot is claimed by being inserted.
+NAMES = (KIND_NAMES - {"job_run.claimed"}) | frozenset(OTHER_POINTS)
+
+
+class Armed:
+    def __init__(self, action: str, times: int | None) -> None:
+        self.action = action
+        self.left = times
+
+    def fire(self, name: str) -> None:
+        if self.left is not None:
+            if self.left == 0:
+                return
+            self.left -= 1
+        if self.action == "kill9":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif self.action == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif self.action == "raise":
+            raise OperationalError(f"failpoint {name}")
+        else:
+            time.sleep(float(self.action.removeprefix("sleep:")))
+
+
+_armed: dict[str, Armed] = {}
+
+
+def hit(name: str) -> None:
+    if _armed and (point := _armed.get(name)):
+        point.fire(name)
+
+
+@contextmanager
+def inside(name: str) -> Iterator[None]:
+    """A point between the last statement of a transaction and its commit, also where a statement is a transaction."""
+    if name not in _armed:
+        yield
+        return
+    with transaction.atomic():
+        yield
+        hit(name)
+
+
+def arm(text: str, extra_names: Iterable[str] = ()) -> None:
+    """Read what ADE_FAILPOINTS says; an empty text disarms all."""
+    _armed.clear()
+    known = NAMES | frozenset(extra_names)
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, _, rest = part.partition(":")
+        action, _, times = rest.partition("*")
+        if name not in known or not _valid(action) or (times and not times.isdigit()):
+            raise ImproperlyConfigured(
+                f"ADE_FAILPOINTS: found {part!r}; expected POINT:ACTION or POINT:ACTION*TIMES,"
+                f" with an action of {', '.join(ACTIONS)} and a point of {', '.join(sorted(known))}"
+            )
+        _armed[name] = Armed(action, int(times) if times else None)
+
+
+def arm_from_settings() -> None:
+    if settings.ADE_FAILPOINTS and not settings.ADE_ALLOW_FAILPOINTS:
+        raise ImproperlyConfigured("ADE_FAILPOINTS is set, but failpoints are for tests: ADE_ALLOW_FAILPOINTS is false")
+    arm(settings.ADE_FAILPOINTS)
+
+
+def _valid(action: str) -> bool:
+    if action.startswith("sleep:"):
+        return action.removeprefix("sleep:").replace(".", "", 1).isdigit()
+    return action in ACTIONS

@@ -1,0 +1,206 @@
+"""What must hold in the database whatever has happened, as SQL that anybody can read and run. `manage.py doctor` does.
+
+Each app declares its own beside its models and names them in `settings.WORK_INVARIANTS`; those here hold for every kind
+of work. The SQL is plain enough for all three databases: no WITH, no LIMIT, and times only through `Dialect`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.conf import settings
+from django.db import connection
+from django.utils.module_loading import import_string
+
+from work import clock
+from work.boots import WORKER
+from work.kinds import all_kinds
+from work.models import Work
+from work.moves import Moves
+
+DEFECT = "This is a defect of ADE, or somebody wrote to the tables. Keep the rows and their events, and report it."
+# What lost work may take to be moved on: leases run out, a tick comes, and it may have to come again.
+RESCUE_SECONDS = 60
+_LATER = {
+    "postgresql": "({moment} + interval '{seconds} seconds')",
+    # In the text that Django stores, so that it can be compared with others.
+    "sqlite": "strftime('%Y-%m-%d %H:%M:%f', {moment}, '+{seconds} seconds')",
+    "microsoft": "DATEADD(second, {seconds}, {moment})",
+}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    vendor: str
+    now: datetime
+
+    def later(self, moment: str, seconds: int) -> str:
+        return _LATER[self.vendor].format(moment=moment, seconds=seconds)
+
+    def ago(self, seconds: int) -> str:
+        return self.moment(self.now - timedelta(seconds=seconds))
+
+    def never(self) -> str:
+        return self.moment(datetime(9999, 1, 1, tzinfo=UTC))
+
+    def moment(self, at: datetime) -> str:
+        return f"'{connection.ops.adapt_datetimefield_value(at)}'"
+
+    def a_worker_was_there(self, seconds: int) -> str:
+        """A condition: some worker that is alive has been there for so long, to do what is a worker's duty."""
+        return (
+            f"EXISTS (SELECT 1 FROM workers w WHERE w.stopped_at IS NULL AND w.started_at < {self.ago(seconds)}"
+            f" AND w.heartbeat_at > {self.ago(settings.ADE_LEASE_SECONDS)})"
+        )
+
+
+@dataclass(frozen=True)
+class Invariant:
+    name: str
+    promise: str
+    # Each row is one breach: the kind of the subject and its id.
+    sql: Callable[[Dialect], str]
+    # What to do about a breach.
+    advice: str
+
+    def breaches(self, most: int) -> list[tuple[str, int]]:
+        with connection.cursor() as cursor:
+            # Without parameters, and so without a meaning of %.
+            cursor.execute(self.sql(Dialect(connection.vendor, clock.now())))
+            return [(kind, id) for kind, id in cursor.fetchmany(most)]
+
+
+def all_invariants() -> Iterator[Invariant]:
+    for path in settings.WORK_INVARIANTS:
+        yield from import_string(path)
+
+
+def words(values: Iterable[str]) -> str:
+    """A list for IN, of words that stand in the code."""
+    return ", ".join(f"'{value}'" for value in sorted(values))
+
+
+def _for_every_kind(sql: Callable[[Moves, Dialect], str | None]) -> Callable[[Dialect], str]:
+    def union(dialect: Dialect) -> str:
+        parts = (sql(kind.moves, dialect) for kind in all_kinds())
+        return "\nUNION ALL\n".join(part for part in parts if part)
+
+    return union
+
+
+def _last_event(moves: Moves, dialect: Dialect) -> str:
+    return f"""
+        SELECT '{moves.kind}', r.id FROM {moves.model._meta.db_table} r
+        LEFT JOIN (
+            SELECT subject_id, to_status, ROW_NUMBER() OVER (PARTITION BY subject_id ORDER BY sequence DESC) AS nth
+            FROM events WHERE subject_kind = '{moves.kind}' AND to_status <> ''
+        ) e ON e.subject_id = r.id AND e.nth = 1
+        WHERE e.to_status IS NULL OR e.to_status <> r.status"""
+
+
+def _numbers(moves: Moves, dialect: Dialect) -> str:
+    return f"""
+        SELECT '{moves.kind}', r.id FROM {moves.model._meta.db_table} r
+        LEFT JOIN (
+            SELECT subject_id, COUNT(*) AS events, MIN(sequence) AS lowest, MAX(sequence) AS highest
+            FROM events WHERE subject_kind = '{moves.kind}' GROUP BY subject_id
+        ) e ON e.subject_id = r.id
+        WHERE e.events IS NULL OR e.lowest <> 1 OR e.highest <> e.events OR e.highest <> r.last_sequence"""
+
+
+def _fence(moves: Moves, dialect: Dialect) -> str:
+    held = moves.claimed or ""
+    return f"""
+        SELECT DISTINCT '{moves.kind}', e.subject_id FROM (
+            SELECT subject_id, from_status, to_status, claim_token,
+                LAG(to_status) OVER (PARTITION BY subject_id ORDER BY sequence) AS before_status,
+                LAG(claim_token) OVER (PARTITION BY subject_id ORDER BY sequence) AS before_token
+            FROM events WHERE subject_kind = '{moves.kind}' AND to_status <> ''
+        ) e
+        WHERE (e.before_status IS NULL AND e.from_status <> '')
+            OR e.from_status <> e.before_status
+            OR (e.from_status = '{held}' AND e.claim_token <> e.before_token)
+            OR (e.from_status <> '{held}' AND e.to_status = '{held}' AND e.claim_token <> e.before_token + 1)"""
+
+
+def _times(moves: Moves, dialect: Dialect) -> str | None:
+    model = moves.model
+    if not issubclass(model, Work):
+        return None
+    known = {moves.initial, *(status for verb in moves for status in (*moves[verb].origins, moves[verb].target))}
+    ended = f"status IN ({words(model.TERMINAL)})"
+    under_way = f"status = '{model.ACTIVE}'"
+    return f"""
+        SELECT '{moves.kind}', id FROM {model._meta.db_table}
+        WHERE status NOT IN ({words(known)})
+            OR ({ended} AND finished_at IS NULL)
+            OR (NOT {ended} AND finished_at IS NOT NULL)
+            OR ({under_way} AND started_at IS NULL)
+            OR (NOT {under_way} AND NOT {ended} AND started_at IS NOT NULL)
+            OR started_at < created_at
+            OR finished_at < COALESCE(started_at, created_at)"""
+
+
+def _lease(moves: Moves, dialect: Dialect) -> str | None:
+    if not issubclass(moves.model, Work):
+        return None
+    held = f"status = '{moves.claimed or ''}'"
+    return f"""
+        SELECT '{moves.kind}', id FROM {moves.model._meta.db_table}
+        WHERE ({held} AND (lease_owner IS NULL OR lease_expires_at IS NULL OR claim_token < 1))
+            OR (NOT {held} AND (lease_owner IS NOT NULL OR lease_expires_at IS NOT NULL))"""
+
+
+def _lost(moves: Moves, dialect: Dialect) -> str | None:
+    if moves.claimed is None:
+        return None
+    return f"""
+        SELECT '{moves.kind}', id FROM {moves.model._meta.db_table}
+        WHERE status = '{moves.claimed}' AND lease_expires_at < {dialect.ago(RESCUE_SECONDS)}
+            AND {dialect.a_worker_was_there(RESCUE_SECONDS)}"""
+
+
+def _worker_numbers(dialect: Dialect) -> str:
+    return f"{_for_every_kind(_numbers)(dialect)}\nUNION ALL\n{_numbers(WORKER, dialect)}"
+
+
+_BY_HAND = "Somebody or something wrote to the table past ADE. Compare the row with its events, and correct the row."
+
+INVARIANTS = (
+    Invariant(
+        "status_is_that_of_the_last_event",
+        "Every row has the status that its last event tells.",
+        _for_every_kind(_last_event),
+        _BY_HAND,
+    ),
+    Invariant(
+        "times_agree_with_the_status",
+        "Work is created, started and finished in this order, and has exactly the times that its status says.",
+        _for_every_kind(_times),
+        _BY_HAND,
+    ),
+    Invariant(
+        "a_lease_is_held_exactly_while_claimed",
+        "Work that is claimed has an owner and a moment at which its claim ends; nothing else has.",
+        _for_every_kind(_lease),
+        f"{_BY_HAND} A claim without an end is never taken up again.",
+    ),
+    Invariant(
+        "moves_follow_one_another_under_one_claim",
+        "Every move begins where the one before it ended, and the end of a claim carries the token of its start.",
+        _for_every_kind(_fence),
+        DEFECT,
+    ),
+    Invariant(
+        "events_are_numbered_without_gaps",
+        "The events of a row are numbered from one without a gap, and the row knows the last number.",
+        _worker_numbers,
+        "Events are missing: somebody deleted some, or restored a part of the database.",
+    ),
+    Invariant(
+        "lost_work_is_moved_on",
+        f"While a worker is alive, no claim stays for more than {RESCUE_SECONDS} s after its lease has run out.",
+        _for_every_kind(_lost),
+        "`manage.py rescue` moves it on now. Look for `recovery.failed` in the logs of the workers.",
+    ),
+)

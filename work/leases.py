@@ -1,0 +1,72 @@
+"""Keeps what a worker holds: its heartbeat, its leases, and what has been asked of its claims meanwhile."""
+
+import time
+from collections.abc import Iterable
+from threading import Event as Flag
+
+import structlog
+from django.conf import settings
+
+from work import clock, lifecycle
+from work.claims import Claim, Holdings, by_kind
+from work.contention import be_impatient
+from work.models import Worker
+from work.steady import Steady
+
+# Three renewals in a lease: two may fail.
+RENEWALS_PER_LEASE = 3
+
+log = structlog.get_logger(__name__)
+
+
+class LeaseKeeper(Steady):
+    def __init__(self, worker: Worker, holdings: Holdings, stopping: Flag) -> None:
+        super().__init__("leases", stopping)
+        self.worker, self.holdings = worker, holdings
+        self.woken = Flag()
+        self.renew_at = 0.0
+
+    def go_on(self) -> None:
+        self.run_once()
+        self.woken.wait(min(settings.ADE_TICK_SECONDS, self._interval()))
+        self.woken.clear()
+
+    def run_once(self) -> None:
+        held = list(self.holdings)
+        if time.monotonic() >= self.renew_at:
+            started = time.monotonic()
+            be_impatient()
+            lifecycle.renew(self.worker.owner, held)
+            self._heartbeat(held)
+            self.renew_at = started + self._interval()
+        look(held)
+
+    def _heartbeat(self, held: Iterable[Claim]) -> None:
+        if self.stopping.is_set():
+            # The worker signs off: this would say that it is there.
+            return
+        off = clock.measure()
+        if abs(off) > clock.JUMP_SECONDS:
+            log.warning("leases.clock_jumped", seconds=off)
+        doing = [str(claim) for claim in held]
+        Worker.objects.filter(pk=self.worker.pk).update(heartbeat_at=clock.now(), doing=doing, stopped_at=None)
+
+    def _interval(self) -> float:
+        return settings.ADE_LEASE_SECONDS / RENEWALS_PER_LEASE
+
+
+def look(held: Iterable[Claim]) -> None:
+    """See which claims have been asked to end, and which are somebody else's by now."""
+    for ours in by_kind(held):
+        moves = ours[0].moves
+        columns = ["pk", "lease_owner", "claim_token"]
+        cancels = any(field.name == "cancel_requested_at" for field in moves.model._meta.fields)
+        rows = moves.rows.filter(pk__in=[claim.id for claim in ours])
+        found = {id: row for id, *row in rows.values_list(*columns, *(["cancel_requested_at"] if cancels else []))}
+        # Claim by claim: a worker may have claimed again what it has lost, and still be at work on the old claim.
+        for claim in ours:
+            owner, token, *asked = found.get(claim.id, (None, None))
+            if any(asked):
+                claim.cancel_requested.set()
+            if (owner, token) != (claim.holder.owner, claim.holder.token):
+                claim.lost.set()

@@ -1,0 +1,46 @@
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import F
+
+from work import clock, recovery
+from work.commands import Answer, OperatorCommand, Row, actor_of, add_actor, table
+from work.kinds import Kind, all_kinds
+from work.models import Event
+
+
+class Command(OperatorCommand):
+    help = (
+        "Do at once what every worker does in its ticks: move on what lost workers have left, and see to the small"
+        " duties of each kind of work. Does no harm beside workers, or when repeated."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        add_actor(parser)
+
+    def answer(self, **options: Any) -> Answer:
+        by = actor_of(options["actor"])
+        clock.measure()
+        last = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        duties = [duty for kind in all_kinds() for duty in _see_to(kind, by)]
+        moved = _moves_since(last, by)
+        text = [
+            table(duties, "kind", "duty", "rows"),
+            table(moved, "kind", "id", "from_status", "to_status", "message") if moved else "No status has changed.",
+        ]
+        return Answer({"duties": duties, "moved": moved}, "\n\n".join(text))
+
+
+def _see_to(kind: Kind, by: str) -> Iterator[Row]:
+    if kind.rescue:
+        yield {"kind": kind.name, "duty": "rescue", "rows": recovery.rescue_expired([kind], by)}
+    for chore in kind.chores:
+        yield {"kind": kind.name, "duty": chore.do.__name__, "rows": chore.do(by)}
+
+
+def _moves_since(last: int, by: str) -> list[Row]:
+    told = Event.objects.filter(pk__gt=last, actor__in=[by, f"recovery by {by}"]).exclude(from_status=F("to_status"))
+    columns = told.order_by("pk").values_list("subject_kind", "subject_id", "from_status", "to_status", "message")
+    return [dict(zip(("kind", "id", "from_status", "to_status", "message"), row, strict=True)) for row in columns]

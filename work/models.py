@@ -1,0 +1,207 @@
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, TypeVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from work import clock
+
+# What only work/lifecycle.py may write.
+PROTECTED = frozenset(
+    {"status", "started_at", "finished_at", "lease_owner", "lease_expires_at", "claim_token", "last_sequence"}
+)
+
+
+T = TypeVar("T", bound=models.Model)
+
+
+class SubjectQuerySet(models.QuerySet[T]):
+    """Refuses to write what only the lifecycle writes."""
+
+    def update(self, **values: Any) -> int:
+        _refuse_protected(self.model, values)
+        return super().update(**values)
+
+    def bulk_update(self, objs: Iterable[T], fields: Iterable[str], batch_size: int | None = None) -> int:
+        fields = list(fields)
+        _refuse_protected(self.model, fields)
+        return super().bulk_update(objs, fields, batch_size)
+
+
+class Subject(models.Model):
+    """Something that events are about."""
+
+    # Grows under the row's own update, so that a subject's events have no gaps and no late commits.
+    last_sequence = models.PositiveIntegerField(default=0, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:
+        if not self._state.adding:
+            if update_fields is None:
+                update_fields = [
+                    f.name for f in self._meta.concrete_fields if not f.primary_key and f.name not in PROTECTED
+                ]
+            _refuse_protected(type(self), update_fields)
+        super().save(update_fields=update_fields, **options)
+
+
+class Work(Subject):
+    """Something that is claimed, done and finished. Each kind has its own status words."""
+
+    # The status in which it is being done.
+    ACTIVE: ClassVar[str]
+    # The same where a worker holds the row meanwhile, None for a kind that nobody holds.
+    CLAIMED: ClassVar[str | None]
+    TERMINAL: ClassVar[frozenset[str]]
+
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+    started_at = models.DateTimeField(null=True, blank=True, editable=False)
+    finished_at = models.DateTimeField(null=True, blank=True, editable=False)
+    lease_owner = models.CharField(max_length=200, null=True, blank=True, editable=False)  # noqa: DJ001  # NULL: nobody
+    lease_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # The fence: grows by one with every claim, so that a claim can never be mistaken for a later one.
+    claim_token = models.PositiveIntegerField(default=0, editable=False)
+    # The child process that does the work, for whoever has to end it when its worker is gone.
+    process = models.JSONField(null=True, blank=True, editable=False)
+    failure_type = models.CharField(max_length=40, blank=True, default="")
+    error_message = models.TextField(blank=True, default="")
+
+    class Meta:
+        abstract = True
+
+
+def work_constraints(
+    name: str, statuses: Iterable[str], *, claimed: str | None, terminal: Iterable[str]
+) -> list[models.CheckConstraint]:
+    """What must hold for every kind of work, as sentences that the database enforces."""
+    terminal = sorted(terminal)
+    held = Q(lease_owner__isnull=False, lease_expires_at__isnull=False)
+    free = Q(lease_owner__isnull=True, lease_expires_at__isnull=True)
+    lease = (Q(status=claimed) & held) | (~Q(status=claimed) & free) if claimed else free
+    return [
+        _check(
+            name,
+            "status_is_known",
+            Q(status__in=sorted(statuses)),
+            "The status is not a word of this kind of work.",
+        ),
+        _check(
+            name,
+            "lease_is_set_exactly_while_claimed",
+            lease,
+            "A lease is set exactly while a worker holds the row.",
+        ),
+        _check(
+            name,
+            "finished_at_is_set_exactly_at_the_end",
+            Q(status__in=terminal, finished_at__isnull=False) | (~Q(status__in=terminal) & Q(finished_at__isnull=True)),
+            "The time of the end is set exactly when the work has ended.",
+        ),
+        _check(
+            name,
+            "times_are_in_order",
+            (Q(started_at__isnull=True) | Q(started_at__gte=F("created_at")))
+            & (Q(finished_at__isnull=True) | Q(started_at__isnull=True) | Q(finished_at__gte=F("started_at"))),
+            "Work is created, then started, then finished.",
+        ),
+    ]
+
+
+def _check(name: str, sentence: str, condition: Q, message: str) -> models.CheckConstraint:
+    return models.CheckConstraint(name=f"{name}_{sentence}", condition=condition, violation_error_message=message)
+
+
+def _refuse_protected(model: type[models.Model], names: Iterable[str]) -> None:
+    if refused := PROTECTED & set(names):
+        raise TypeError(
+            f"{model.__name__}.{', '.join(sorted(refused))} is written by work/lifecycle.py only;"
+            " call a verb of the app's lifecycle"
+        )
+
+
+class Event(models.Model):
+    """One line of the append-only history of anything. Written in the transaction of the change that it tells."""
+
+    subject_kind = models.CharField(max_length=16)
+    subject_id = models.BigIntegerField()
+    sequence = models.PositiveIntegerField()
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=40)
+    from_status = models.CharField(max_length=16, blank=True, default="")
+    to_status = models.CharField(max_length=16, blank=True, default="")
+    claim_token = models.PositiveIntegerField(default=0)
+    actor = models.CharField(max_length=200, blank=True, default="")
+    # The numbers of the logging module.
+    level = models.PositiveSmallIntegerField(default=20)
+    message = models.TextField(blank=True, default="")
+    data = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        db_table = "events"
+        constraints = [
+            models.UniqueConstraint(
+                name="event_sequence_has_no_duplicates",
+                fields=["subject_kind", "subject_id", "sequence"],
+                violation_error_message="This subject has an event of that number already.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_kind} {self.subject_id} #{self.sequence} {self.kind}"
+
+    def save(self, **options: Any) -> None:
+        if not self._state.adding:
+            raise TypeError("events are append-only")
+        super().save(**options)
+
+
+class WorkerQuerySet(SubjectQuerySet["Worker"]):
+    def alive(self) -> "WorkerQuerySet":
+        return self.filter(stopped_at__isnull=True, heartbeat_at__gte=_heard_from_since())
+
+
+class Worker(Subject):
+    """One boot of one worker process."""
+
+    name = models.CharField(max_length=100)
+    host = models.CharField(max_length=100)
+    # Kernel boot and pid namespace: a pid can only be judged by a process that shares both.
+    machine = models.CharField(max_length=100)
+    pid = models.PositiveIntegerField()
+    pid_started = models.BigIntegerField()
+    boot_id = models.CharField(max_length=32, unique=True)
+    version = models.CharField(max_length=40)
+    lanes = models.JSONField(default=dict)
+    started_at = models.DateTimeField()
+    heartbeat_at = models.DateTimeField()
+    stopped_at = models.DateTimeField(null=True, blank=True)
+    doing = models.JSONField(default=list, blank=True)
+
+    objects = WorkerQuerySet.as_manager()
+
+    class Meta:
+        db_table = "workers"
+        indexes = [models.Index(name="workers_by_heartbeat", fields=["heartbeat_at"])]
+
+    def __str__(self) -> str:
+        return self.owner
+
+    @property
+    def owner(self) -> str:
+        return f"{self.name}@{self.host}:{self.pid}:{self.boot_id}"
+
+    @property
+    def state(self) -> str:
+        if self.stopped_at:
+            return "stopped"
+        return "alive" if self.heartbeat_at >= _heard_from_since() else "silent"
+
+
+def _heard_from_since() -> datetime:
+    # Whoever has not been heard from for as long as a lease has lost all of its own.
+    clock.keep_measured()
+    return clock.now() - timedelta(seconds=settings.ADE_LEASE_SECONDS)

@@ -1,0 +1,194 @@
+"""What a lost worker left behind is moved on by the rule of its kind, with a receipt.
+
+Every worker does this at its start and in every tick: it needs no schedule, no queue and no other process.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from django.conf import settings
+from django.db import connection, models, transaction
+
+from work import clock, failpoints, lifecycle
+from work.changes import WARNING
+from work.children.processes import ProcessId, end_recorded
+from work.claims import Claim, Holder
+from work.models import Worker
+from work.moves import Moves
+
+if TYPE_CHECKING:
+    from work.kinds import Kind
+
+RECEIPT = "RECOVERED"
+# The rules by which a row is found; they are what its error message says.
+EXPIRED = "the lease of its worker had expired"
+EARLIER_BOOT = "an earlier boot of its worker had left it"
+STOPPED = "its worker was told to stop"
+OVER_BUDGET = "it was at work for longer than is allowed"
+# One look takes so many; the next begins behind the last row, so that rows which cannot be moved hide no others.
+PAGE = 100
+# Recovery must not be what hangs: a statement that waits longer has met a lock, and the next tick comes.
+STATEMENT_TIMEOUT_MS = 5000
+# How long an engine that outlived its worker is given to end by itself.
+GRACE_SECONDS = 1.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A claimed row whose worker is gone, as it was when it was found."""
+
+    moves: Moves
+    id: int
+    holder: Holder
+    lease_expires_at: datetime
+    process: dict[str, Any] | None
+    rule: str
+    by: str
+
+    @property
+    def losses(self) -> int:
+        """One more, if the work itself may be what its worker died of."""
+        return 0 if self.rule == STOPPED else 1
+
+    @property
+    def failure_type(self) -> str:
+        return "TIMED_OUT" if self.rule == OVER_BUDGET else "PROCESS_TERMINATED"
+
+    @property
+    def fence(self) -> dict[str, Any]:
+        """What the row must still say."""
+        # A lease that was renewed after we saw it expired is not ours to end.
+        unchanged = {"lease_expires_at": self.lease_expires_at} if self.rule == EXPIRED else {}
+        return {"lease_owner": self.holder.owner, "claim_token": self.holder.token, **unchanged}
+
+    def is_unchanged(self) -> bool:
+        return self.moves.rows.filter(pk=self.id, **self.fence).exists()
+
+    def move(self, verb: str, *, guards: lifecycle.Data | None = None, **options: Any) -> str | None:
+        """The verb, if it was made; None when the row is no longer as it was found."""
+        allowed = {**self.fence, **(guards or {})}
+        actor = self.by if self.rule == STOPPED else f"recovery by {self.by}"
+        made = lifecycle.move(self.moves, self.id, verb, actor=actor, guards=allowed, **options)
+        return verb if made else None
+
+
+def rescue_expired(kinds: Iterable["Kind"], by: str) -> int:
+    """Everything whose lease has run out or that is over its budget; answers how many rows were moved."""
+    if clock.jumped_within(settings.ADE_LEASE_SECONDS):
+        # A clock was set: the leases of living workers only look expired until they have been renewed.
+        return 0
+    moved = 0
+    for kind in kinds:
+        try:
+            moved += _rescue_kind(kind, by)
+        except Exception:
+            if connection.connection is not None and not connection.is_usable():
+                raise
+            # The database is there: the other kinds must not wait for somebody to mend this one.
+            log.exception("recovery.kind_failed", kind=kind.name)
+    return moved
+
+
+def _rescue_kind(kind: "Kind", by: str) -> int:
+    moved = _rescue(kind, EXPIRED, by, models.Q(lease_expires_at__lte=clock.now()))
+    if kind.budget:
+        # The holder ends its own work in time; this is for one that does not.
+        slack = settings.ADE_LEASE_SECONDS
+        latest = clock.now() - timedelta(seconds=getattr(settings, kind.budget) + slack)
+        moved += _rescue(kind, OVER_BUDGET, by, models.Q(started_at__lt=latest))
+    return moved
+
+
+def rescue_owned_by(kinds: Iterable["Kind"], owners: Iterable[str], rule: str, by: str) -> int:
+    """Everything that these owners hold, without waiting for leases: they are known to be gone."""
+    held = models.Q(lease_owner__in=list(owners))
+    return sum(_rescue(kind, rule, by, held) for kind in kinds)
+
+
+def release(kind: "Kind", claim: Claim, by: str) -> bool:
+    """A worker gives up what it holds itself."""
+    row = kind.moves.rows.filter(pk=claim.id).values("lease_expires_at", "process").first()
+    if row is None or kind.rescue is None:
+        return False
+    expires_at, process = row["lease_expires_at"], row["process"]
+    return _move_on(kind, Found(kind.moves, claim.id, claim.holder, expires_at, process, STOPPED, by))
+
+
+def _rescue(kind: "Kind", rule: str, by: str, lost: models.Q) -> int:
+    if kind.moves.claimed is None or kind.rescue is None:
+        return 0
+    moved = 0
+    for found in _pages(kind.moves, rule, by, lost):
+        try:
+            moved += _move_on(kind, found)
+        except Exception as error:
+            # This row has its turn again at the next tick; the others must not wait for it, whatever it is.
+            log.warning("recovery.failed", kind=kind.name, id=found.id, error=repr(error).strip())
+    return moved
+
+
+def _pages(moves: Moves, rule: str, by: str, lost: models.Q) -> Iterator[Found]:
+    columns = ("lease_expires_at", "pk", "lease_owner", "claim_token", "process")
+    rows = moves.rows.filter(lost, status=moves.claimed).order_by("lease_expires_at", "pk")
+    behind = models.Q()
+    while page := list(rows.filter(behind).values_list(*columns)[:PAGE]):
+        failpoints.hit("recover.selected")
+        for expires_at, id, owner, token, process in page:
+            yield Found(moves, id, Holder(owner, token), expires_at, process, rule, by)
+        behind = models.Q(lease_expires_at__gt=page[-1][0]) | models.Q(lease_expires_at=page[-1][0], pk__gt=page[-1][1])
+
+
+def _move_on(kind: "Kind", found: Found) -> bool:
+    assert kind.rescue is not None
+    if not found.is_unchanged():
+        # Looking after those before it took a while: its worker may have come back.
+        return False
+    ended = _end_process(found)
+    with _impatiently():
+        verb = kind.rescue(found)
+        if verb is None:
+            return False
+        _leave_receipt(found, verb, ended)
+        failpoints.hit("recover.before_commit")
+    log.warning("recovery.moved", kind=kind.name, id=found.id, verb=verb, owner=found.holder.owner, rule=found.rule)
+    return True
+
+
+def _end_process(found: Found) -> str:
+    """An exclusive row is not an exclusive engine: end it before anybody may start another."""
+    if found.process is None:
+        return "none recorded"
+    return end_recorded(ProcessId.from_json(found.process), GRACE_SECONDS)
+
+
+def _leave_receipt(found: Found, verb: str, process: str) -> None:
+    heartbeat = Worker.objects.filter(boot_id=found.holder.owner.rpartition(":")[2]).values_list(
+        "heartbeat_at", flat=True
+    )
+    last = heartbeat.first()
+    data = {
+        "owner": found.holder.owner,
+        "claim_token": found.holder.token,
+        "lease_expired_at": found.lease_expires_at.isoformat() if found.lease_expires_at else None,
+        "last_heartbeat_at": last.isoformat() if last else None,
+        "process": process,
+        "rule": found.rule,
+        "verb": verb,
+    }
+    message = f"{verb}: {found.holder.owner} is gone, {found.rule}"
+    lifecycle.record(found.moves, found.id, RECEIPT, actor=found.by, message=message, data=data, level=WARNING)
+
+
+@contextmanager
+def _impatiently() -> Iterator[None]:
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL statement_timeout = %s", [STATEMENT_TIMEOUT_MS])
+        yield

@@ -1,0 +1,124 @@
+"""One slot of a lane: claims, does, ends, and begins again."""
+
+import time
+from collections.abc import Callable
+from threading import Condition
+from threading import Event as Flag
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from work import claims, recovery
+from work.claims import Claim, Holdings, Interrupted
+from work.contention import Contended
+from work.kinds import Kind
+from work.steady import FIRST_PAUSE_SECONDS, Steady
+
+# A database that does not take the end of some work is asked again at least this often.
+LONGEST_PAUSE_SECONDS = 5.0
+
+log = structlog.get_logger(__name__)
+
+
+class Bell:
+    """Wakes one waiting slot; whoever finds something rings for the next, so that none wakes for nothing."""
+
+    def __init__(self) -> None:
+        self._condition = Condition()
+        self._rung = False
+
+    def ring(self) -> None:
+        with self._condition:
+            self._rung = True
+            self._condition.notify()
+
+    def wake_all(self) -> None:
+        with self._condition:
+            self._condition.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        with self._condition:
+            if not self._rung:
+                self._condition.wait(seconds)
+            self._rung = False
+
+
+class Slot(Steady):
+    def __init__(
+        self,
+        kind: Kind,
+        number: int,
+        *,
+        owner: str,
+        bell: Bell,
+        holdings: Holdings,
+        stopping: Flag,
+        after: Callable[[Kind], None],
+        contended: Callable[[Kind, Contended], None],
+    ) -> None:
+        super().__init__(f"{kind.name}-{number}", stopping)
+        self.kind, self.owner, self.bell, self.holdings = kind, owner, bell, holdings
+        self.after, self.contended = after, contended
+
+    def go_on(self) -> None:
+        try:
+            if not self.run_once():
+                self.bell.wait(settings.ADE_TICK_SECONDS)
+        except Contended as met:
+            self.contended(self.kind, met)
+            self.stopping.wait(settings.ADE_TICK_SECONDS)
+
+    def run_once(self) -> bool:
+        """True when there was something to do: look again at once."""
+        assert self.kind.lane is not None
+        claim = self.kind.lane.claim(self.owner)
+        if claim is None:
+            return False
+        self.bell.ring()
+        with self.holdings.holding(claim):
+            self._end(claim, self._do(claim))
+        self.after(self.kind)
+        return True
+
+    def _do(self, claim: Claim) -> Callable[[], object]:
+        """Do the work; answers what is to be said of it."""
+        lane = self.kind.lane
+        assert lane is not None
+        try:
+            claim.go_on()
+            result = lane.do(claim)
+        except Interrupted as interruption:
+            return self._interrupted(claim, interruption.reason)
+        except (Exception, SystemExit) as error:
+            log.exception("slot.failed", slot=self.name, claim=str(claim))
+            failure = error
+            return lambda: lane.fail(claim, failure)
+        return lambda: lane.succeed(claim, result)
+
+    def _interrupted(self, claim: Claim, reason: str) -> Callable[[], object]:
+        assert self.kind.lane is not None
+        log.info("slot.interrupted", slot=self.name, claim=str(claim), reason=reason)
+        stop = self.kind.lane.stop
+        if reason == claims.CANCEL_REQUESTED and stop is not None:
+            return lambda: stop(claim)
+        if not claim.is_trusted():
+            return lambda: None
+        return lambda: recovery.release(self.kind, claim, self.owner)
+
+    def _end(self, claim: Claim, say: Callable[[], object]) -> None:
+        """Say how it ended, again while the database is away and the claim is ours. Then it is left to recovery."""
+        pause = FIRST_PAUSE_SECONDS
+        # As it is now: one row that cannot be written, in a database that is there, is not to be renewed for ever.
+        until = claim.trusted_until
+        while True:
+            try:
+                say()
+                return
+            except DatabaseError as error:
+                log.warning("slot.cannot_end", slot=self.name, claim=str(claim), error=str(error).strip())
+                connection.close()
+                if time.monotonic() + pause >= until:
+                    return
+                time.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)

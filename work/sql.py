@@ -1,0 +1,220 @@
+"""The writes of the lifecycle as SQL, for databases that return rows from a write; called by `work/lifecycle.py` only.
+
+On PostgreSQL a change and its event are one statement and so one round trip; on SQLite two statements in one
+immediate transaction. Elsewhere the lifecycle takes its portable way through the ORM, to the same effect.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from django.db import connection, models, transaction
+
+from work import compiled, statements
+from work.changes import Change, Claimable, Told
+from work.models import Subject, Work
+from work.statements import Row, adapt, literal
+
+FAST_VENDORS = frozenset({"postgresql", "sqlite"})
+CHANNEL = "ade_work"
+_COMPARISONS = {"": "=", "lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
+
+
+class Statement(NamedTuple):
+    """The SQL of all changes of one shape; `event` where the event is a statement of its own."""
+
+    sql: str
+    event: str
+
+
+_statements: dict[Any, Statement] = {}
+
+
+def change_one(change: Change) -> Row | None:
+    """Answers (id, last_sequence, claim_token) of the changed row, None when the guards did not hold."""
+    return _write(change)
+
+
+def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Row | None:
+    """The same for the first row of `claimable`, with `columns` behind the three."""
+    return _write(change, claimable, columns)
+
+
+def create(
+    model: type[Subject],
+    subject_kind: str,
+    values: Mapping[str, Any],
+    varying: Mapping[str, Sequence[Any]],
+    told: Told,
+    topic: str,
+) -> list[int]:
+    """Insert one row, or as many as `varying` has values for each of its columns; answers their ids in that order."""
+    key = ("create", connection.vendor, model, _tells(told), *values, None, *varying)
+    statement = _statements.get(key) or _statements.setdefault(
+        key, _creation(model, subject_kind, tuple(values), tuple(varying), told, topic)
+    )
+    params = [adapt(value) for value in values.values()]
+    if connection.vendor == "postgresql":
+        params += [list(column) for column in varying.values()]
+        return sorted(id for (id,) in statements.rows(statement.sql, [*params, *_told_params(told)]) if id)
+    if varying:
+        params.append(json.dumps(list(zip(*varying.values(), strict=True))))
+    with transaction.atomic():
+        ids = sorted(row[0] for row in statements.rows(statement.sql, params))
+        statements.run(statement.event, [*_told_params(told), json.dumps(ids)])
+    return ids
+
+
+def ring(topic: str) -> None:
+    if connection.vendor == "postgresql":
+        statements.run("SELECT pg_notify(%s, %s)", [CHANNEL, topic])
+
+
+def _write(change: Change, claimable: Claimable | None = None, columns: tuple[str, ...] = ()) -> Row | None:
+    vendor = connection.vendor
+    key = (vendor, change.model, _shape(change), claimable, columns)
+    statement = _statements.get(key) or _statements.setdefault(key, _statement(change, claimable, columns))
+    changed = [adapt(value) for name, value in change.sets.items() if name != "status"]
+    changed += [adapt(change.told.at)] * len(change.moments)
+    guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
+    if claimable:
+        chosen = compiled.sql_and_params(_first(claimable), change.told.at)[1]
+        changed = [*chosen, *changed] if vendor == "postgresql" else [*changed, *chosen]
+    if vendor == "postgresql":
+        return statements.one(statement.sql, [*changed, *guarded, *_told_params(change.told)])
+    with transaction.atomic():
+        row = statements.one(statement.sql, [*changed, *guarded])
+        if row is not None:
+            statements.run(statement.event, [*_told_params(change.told), json.dumps([row[0]])])
+    return row
+
+
+def _shape(change: Change) -> tuple[Any, ...]:
+    """All that the SQL of a change depends on."""
+    constants = [(key, value) for key, value in change.guards.items() if _is_constant(key)]
+    sets = (change.sets.get("status"), *change.sets)
+    return (*change.guards, *constants, None, *sets, None, *change.grows, *change.moments.items(), _tells(change.told))
+
+
+def _is_constant(guard: str) -> bool:
+    return guard == "status" or guard.endswith("__isnull")
+
+
+def _tells(told: Told) -> tuple[Any, ...]:
+    return told.kind, told.from_status, told.to_status, told.level
+
+
+def _told_params(told: Told) -> list[Any]:
+    return [adapt(told.at), told.actor, told.message, adapt(told.data)]
+
+
+def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, ...]) -> Statement:
+    table = _table(change.model)
+    where = _where(change)
+    before = ""
+    if claimable:
+        candidate, _ = compiled.sql_and_params(_first(claimable), change.told.at)
+        if connection.vendor == "postgresql":
+            # Materialized: a plain subquery with LIMIT may be planned to run more than once, and then to lock more.
+            lock = f"FOR NO KEY UPDATE OF {table} SKIP LOCKED"
+            before = f"candidate (chosen) AS MATERIALIZED ({candidate} {lock}), "
+            candidate = "SELECT chosen FROM candidate"
+        where = f"{table}.id = ({candidate}) AND {where}"
+    returned = ", ".join([f"{table}.id", f"{table}.last_sequence", f"{_token(change.model)} AS claim_token", *columns])
+    update = f"UPDATE {table} SET {_sets(change)} WHERE {where} RETURNING {returned}"
+    if connection.vendor == "postgresql":
+        event = _event(change.subject_kind, change.told, "moved")
+        return Statement(f"WITH {before}moved AS ({update}), told AS ({event}) SELECT * FROM moved", "")
+    return Statement(update, _event_about(change.model, change.subject_kind, change.told))
+
+
+def _creation(
+    model: type[Subject],
+    subject_kind: str,
+    values: tuple[str, ...],
+    varying: tuple[str, ...],
+    told: Told,
+    topic: str,
+) -> Statement:
+    names = ", ".join(_field(model, name).column for name in (*values, *varying))
+    returned = f"id, last_sequence, {_token(model)} AS claim_token"
+    insert = f"INSERT INTO {_table(model)} ({names}) {_rows(model, len(values), varying)} RETURNING {returned}"
+    if connection.vendor == "postgresql":
+        event = _event(subject_kind, told, "made")
+        bell = f" UNION ALL SELECT 0 FROM pg_notify('{CHANNEL}', '{topic}')" if topic else ""
+        return Statement(f"WITH made AS ({insert}), told AS ({event}) SELECT id FROM made{bell}", "")
+    return Statement(insert, _event_about(model, subject_kind, told))
+
+
+def _rows(model: type[Subject], constants: int, varying: tuple[str, ...]) -> str:
+    """The SELECT that an INSERT takes its rows from."""
+    select = ["%s"] * constants
+    if not varying:
+        return f"SELECT {', '.join(select)}"
+    fields = [_field(model, name) for name in varying]
+    if connection.vendor == "postgresql":
+        arrays = ", ".join(f"%s::{field.db_type(connection)}[]" for field in fields)
+        names = ", ".join(field.column for field in fields)
+        select += [f"v.{field.column}" for field in fields]
+        return f"SELECT {', '.join(select)} FROM unnest({arrays}) WITH ORDINALITY AS v ({names}, nth) ORDER BY nth"
+    select += [f"json_extract(value, '$[{n}]')" for n in range(len(fields))]
+    return f"SELECT {', '.join(select)} FROM json_each(%s) ORDER BY key"
+
+
+def _event_about(model: type[Subject], subject_kind: str, told: Told) -> str:
+    return _event(subject_kind, told, f"{_table(model)} WHERE id IN (SELECT value FROM json_each(%s))", _token(model))
+
+
+def _event(subject_kind: str, told: Told, source: str, token_of: str = "claim_token") -> str:  # noqa: S107  # a column
+    from_to = f"{literal(told.from_status)}, {literal(told.to_status)}"
+    return (
+        "INSERT INTO events (subject_kind, subject_id, sequence, at, kind, from_status, to_status, claim_token,"
+        f" level, actor, message, data) SELECT {literal(subject_kind)}, id, last_sequence, %s, {literal(told.kind)},"
+        f" {from_to}, {token_of}, {told.level}, %s, %s, %s FROM {source}"
+    )
+
+
+def _sets(change: Change) -> str:
+    parts = [f"status = {literal(change.sets['status'])}"] if "status" in change.sets else []
+    parts += [f"{_field(change.model, name).column} = %s" for name in change.sets if name != "status"]
+    greatest = "GREATEST" if connection.vendor == "postgresql" else "MAX"
+    parts += [f"{name} = {greatest}(%s, COALESCE({floor}, created_at))" for name, floor in change.moments.items()]
+    parts += [f"{name} = {_table(change.model)}.{name} + 1" for name in change.grows]
+    return ", ".join(parts)
+
+
+def _where(change: Change) -> str:
+    parts = []
+    # A claimed row is found by its id. In this form the planner cannot take an index of the rows of one status
+    # instead, which it believes to be empty, and walk all that has ever left it while an old snapshot is open.
+    status = "COALESCE({}, '') = {}" if connection.vendor == "postgresql" else "{} = {}"
+    for key, value in change.guards.items():
+        name, _, lookup = key.partition("__")
+        column = f"{_table(change.model)}.{_field(change.model, name).column}"
+        if lookup == "isnull":
+            parts.append(f"{column} IS {'NULL' if value else 'NOT NULL'}")
+        elif name == "status":
+            parts.append(status.format(column, literal(value)))
+        else:
+            parts.append(f"{column} {_COMPARISONS[lookup]} %s")
+    return " AND ".join(parts)
+
+
+@cache
+def _first(claimable: Claimable) -> Claimable:
+    # One and the same function for each queryset, for what is compiled is kept under it.
+    return lambda now: claimable(now).values("pk")[:1]
+
+
+@cache
+def _field(model: type[models.Model], name: str) -> Any:
+    return model._meta.get_field(name)
+
+
+def _table(model: type[models.Model]) -> str:
+    return model._meta.db_table
+
+
+def _token(model: type[Subject]) -> str:
+    return f"{model._meta.db_table}.claim_token" if issubclass(model, Work) else "0"
