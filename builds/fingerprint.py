@@ -15,6 +15,7 @@ PLATFORM = f"{platform.system()}-{platform.machine()}".lower()
 class Snapshot(TypedDict):
     entry_point: str
     requirements: str
+    python_version: str
     files: dict[str, str]
 
 

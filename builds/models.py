@@ -9,7 +9,7 @@ from work import clock
 from work.models import SubjectQuerySet, Work, work_constraints
 
 # What a build is made from.
-CONTENTS = frozenset({"entry_point", "requirements", "files"})
+CONTENTS = frozenset({"entry_point", "requirements", "files", "python_version"})
 
 
 class ConfigurationQuerySet(models.QuerySet["Configuration"]):
@@ -34,6 +34,8 @@ class Configuration(models.Model):
     name = models.CharField(max_length=100)
     entry_point = models.CharField(max_length=200, default="main")
     requirements = models.TextField(blank=True, default="")
+    # Empty: the version that ADE itself runs on.
+    python_version = models.CharField(max_length=8, blank=True, default="")
     # Path -> text, in one column: one read of one row sees one version of the whole package.
     files = models.JSONField(default=dict, blank=True)
     contents_sha256 = models.CharField(max_length=64, editable=False)
@@ -64,7 +66,12 @@ class Configuration(models.Model):
         super().save(**options)
 
     def snapshot(self) -> fingerprint.Snapshot:
-        return {"entry_point": self.entry_point, "requirements": self.requirements, "files": self.files}
+        return {
+            "entry_point": self.entry_point,
+            "requirements": self.requirements,
+            "python_version": self.python_version,
+            "files": self.files,
+        }
 
 
 class BuildQuerySet(SubjectQuerySet["Build"]):

@@ -61,6 +61,8 @@ class Run(Work):
         TIMED_OUT = "TIMED_OUT", "timed out"
         BUILD_FAILED = "BUILD_FAILED", "build failed"
         ENGINE_FAILED = "ENGINE_FAILED", "engine failed"
+        STEP_FAILED = "STEP_FAILED", "step failed"
+        REJECTED = "REJECTED", "document rejected"
         LIMIT_EXCEEDED = "LIMIT_EXCEEDED", "limit exceeded"
 
     class Gate(models.TextChoices):
@@ -189,6 +191,49 @@ class Artifact(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class RunFieldQuerySet(models.QuerySet["RunField"]):
+    def for_user(self, user: User) -> "RunFieldQuerySet":
+        return visible_to(self, user, "run__workspace")
+
+    def listed(self) -> "RunFieldQuerySet":
+        return self.select_related("run__workspace")
+
+
+class RunField(models.Model):
+    """One value that a run found, and where on the page."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="fields", db_index=False)
+    # A name may come several times: this is the order in which they were found.
+    position = models.PositiveIntegerField()
+    name = models.CharField(max_length=100)
+    value = models.JSONField(null=True)
+    confidence = models.FloatField(null=True, blank=True)
+    page = models.PositiveIntegerField(null=True, blank=True)
+    # Left, top, right, bottom, as shares of the page from its top left corner.
+    box = models.JSONField(null=True, blank=True)
+    step = models.CharField(max_length=100, blank=True, default="")
+
+    objects = RunFieldQuerySet.as_manager()
+
+    class Meta:
+        db_table = "run_fields"
+        constraints = [
+            models.UniqueConstraint(
+                name="run_field_position_is_unique_in_its_run",
+                fields=["run", "position"],
+                violation_error_message="This run has a field in that position.",
+            ),
+            models.CheckConstraint(
+                name="run_field_confidence_is_a_share",
+                condition=Q(confidence__isnull=True) | Q(confidence__gte=0, confidence__lte=1),
+                violation_error_message="A confidence lies between 0 and 1.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value}"
 
 
 class JobRunQuerySet(SubjectQuerySet["JobRun"]):
