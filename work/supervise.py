@@ -30,6 +30,8 @@ __all__ = [
 ]  # fmt: skip
 
 Level = Literal["bubblewrap", "limits"]
+OnOutput = Callable[[list[Line]], None]
+OnEvent = Callable[[dict[str, Any]], None]
 Path = str | os.PathLike[str]
 
 # Between SIGTERM and SIGKILL: time to flush a file, not to finish the work.
@@ -40,6 +42,11 @@ SCRATCH = ".tmp"
 EVENTS_VARIABLE = "ADE_EVENTS_FD"
 
 logger = logging.getLogger(__name__)
+
+
+class Times(TypedDict):
+    wall_seconds: float
+    grace_seconds: float
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,14 @@ class Limits:
         }
         return {name: value for name, value in wanted.items() if value is not None}
 
+    def times(self, grace_seconds: float) -> Times:
+        wall_seconds = math.inf if self.wall_seconds is None else self.wall_seconds
+        return {"wall_seconds": wall_seconds, "grace_seconds": grace_seconds}
+
+    def pipes(self, on_output: OnOutput | None, on_event: OnEvent | None) -> Pipes:
+        events = Events(self.event_bytes, on_event) if on_event is not None else None
+        return Pipes(Output(self.output_bytes, on_output), events, {})
+
 
 class Options(TypedDict, total=False):
     """What `run` hands to `spawn`."""
@@ -84,8 +99,8 @@ class Options(TypedDict, total=False):
     stdin: int | None
     limits: Limits
     grace_seconds: float
-    on_output: Callable[[list[Line]], None] | None
-    on_event: Callable[[dict[str, Any]], None] | None
+    on_output: OnOutput | None
+    on_event: OnEvent | None
     pass_fds: Sequence[int]
     network: bool
     writable: Sequence[Path]
@@ -121,8 +136,8 @@ def spawn(
     stdin: int | None = None,
     limits: Limits | None = None,
     grace_seconds: float = GRACE_SECONDS,
-    on_output: Callable[[list[Line]], None] | None = None,
-    on_event: Callable[[dict[str, Any]], None] | None = None,
+    on_output: OnOutput | None = None,
+    on_event: OnEvent | None = None,
     pass_fds: Sequence[int] = (),
     network: bool = False,
     writable: Sequence[Path] = (),
@@ -136,23 +151,20 @@ def spawn(
     only: there the child sees the machine read-only and without network; not what is `hidden`, but in it what is
     `readable`, `writable` or `cwd`. Raises CannotStart, and ValueError for a secret in `env`.
     """
-    directory = _directory(cwd)
-    scratch = _scratch(directory)
+    directory, scratch, variables = place(cwd, env or {})
     limits = limits or Limits()
-    variables = environment(directory, scratch, env or {})
     program = _executable(argv, directory, variables["PATH"])
     command = [program, *argv[1:]]
-    events = Events(limits.event_bytes, on_event) if on_event is not None else None
-    pipes = Pipes(Output(limits.output_bytes, on_output), events, {})
-    with ExitStack() as ours, ExitStack() as theirs, _explained(program, directory):
+    pipes = limits.pipes(on_output, on_event)
+    with ExitStack() as ours, ExitStack() as theirs, explained(program, directory):
         wires = Wires(ours, theirs, pass_fds)
-        _connect(wires, pipes, stdin, variables)
+        connect(wires, pipes, variables, stdin=stdin)
         if (sandbox or sandbox_level()) == "bubblewrap":
             walls = Walls(directory, scratch, network, _absolute(writable), _absolute(readable), _absolute(hidden))
             number = wires.free_number()
             pipes.sandbox_report = wires.pipe(number)
             command = wrap(command, walls, status=number)
-        wall_seconds = math.inf if limits.wall_seconds is None else limits.wall_seconds
+        times = limits.times(grace_seconds)
         order = {
             "argv": command,
             "env": variables,
@@ -160,19 +172,27 @@ def spawn(
             "limits": limits.rlimits(),
             "sandboxed": pipes.sandbox_report is not None,
         }
-        times = {"wall_seconds": wall_seconds, "grace_seconds": grace_seconds}
         keeper, answer = launcher.start(order | times, wires)
         return Child(program, keeper, answer, pipes, ours.pop_all(), **times)
 
 
-def _connect(wires: Wires, pipes: Pipes, stdin: int | None, variables: dict[str, str]) -> None:
+def connect(
+    wires: Wires, pipes: Pipes, variables: dict[str, str], *, stdin: int | None = None, events_number: int | None = None
+) -> None:
     wires.give(wires.open_null() if stdin is None else stdin, 0)
     pipes.feeds[wires.pipe(1)] = partial(pipes.output.feed, "stdout")
     pipes.feeds[wires.pipe(2)] = partial(pipes.output.feed, "stderr")
     if pipes.events:
-        number = wires.free_number()
+        number = events_number or wires.free_number()
         pipes.feeds[wires.pipe(number)] = pipes.events.feed
         variables[EVENTS_VARIABLE] = str(number)
+
+
+def place(cwd: Path, env: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
+    """Where a child works, where it may put what lasts no longer than it, and its environment."""
+    directory = _directory(cwd)
+    scratch = _scratch(directory)
+    return directory, scratch, environment(directory, scratch, env)
 
 
 def _directory(cwd: Path) -> str:
@@ -242,7 +262,7 @@ _EXPLAINED = {
 
 
 @contextmanager
-def _explained(program: str, directory: str) -> Iterator[None]:
+def explained(program: str, directory: str) -> Iterator[None]:
     try:
         yield
     except (launcher.Refused, OSError) as error:

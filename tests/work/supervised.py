@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ade_keeper import proc
 from work import supervise
-from work.children import proc
 from work.supervise import Limits, Line, ProcessId
 
 ROOT = Path(__file__).parents[2]

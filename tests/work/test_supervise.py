@@ -251,7 +251,7 @@ def test_a_forked_process_has_children_of_its_own(tmp_path):
     program = f"""
 import os
 from work import supervise
-from work.children.proc import processes
+from ade_keeper.proc import processes
 def go(code):
     leave = f"import os; os._exit({{code}})"
     return supervise.run([sys.executable, "-I", "-S", "-c", leave], cwd={str(tmp_path)!r})

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from ade_keeper import keeper, proc
 from tests.work.supervised import (
     SHORT,
     Helper,
@@ -23,7 +24,7 @@ from tests.work.supervised import (
     witness,
 )
 from work import supervise
-from work.children import keeper, launcher, proc
+from work.children import launcher
 
 SUPERVISOR = """
 from work import supervise
@@ -192,11 +193,11 @@ def test_the_kernel_ends_the_child_with_its_keeper(tmp_path):
 def test_a_child_whose_keeper_died_before_it_asked_for_the_signal_does_not_start(tmp_path):
     program = f"""
 import os
-from work.children import keeper
+from ade_keeper import keeper
 order = {{"argv": ["/bin/sh", "-c", "touch {tmp_path}/started"], "env": {{}}, "cwd": "/", "numbers": [], "limits": {{}},
     "sandboxed": False}}
 if os.fork() == 0:
-    keeper.become(order, [], 1 if {{wrong}} else os.getppid(), 2)
+    keeper.become(order, [], 1 if {{wrong}} else os.getppid(), 2, keeper.execute)
 print(os.waitstatus_to_exitcode(os.wait()[1]), os.path.exists("{tmp_path}/started"))
 """
     with Helper(program.replace("{wrong}", "True")) as helper:

@@ -86,7 +86,7 @@ def test_the_launcher_and_its_keepers_know_no_secrets(tmp_path):
 import os
 os.environ["SECRET_KEY"] = "hidden-thing"
 from work import supervise
-from work.children.proc import descendants
+from ade_keeper.proc import descendants
 child = supervise.spawn(["sleep", "20"], cwd={str(tmp_path)!r}, sandbox="limits")
 for each in descendants(os.getpid()):
     for name in ("environ", "cmdline"): assert b"hidden-thing" not in open(f"/proc/{{each.pid}}/{{name}}", "rb").read()

@@ -196,7 +196,7 @@ def test_those_in_between_have_too_many_open_files(tmp_path, who):
     program = f"""
 import os, resource
 from work import supervise
-from work.children.proc import processes
+from ade_keeper.proc import processes
 def children(of): return [each.pid for each in processes() if each.parent == of]
 hold = [supervise.spawn(["sleep", "30"], cwd={str(tmp_path)!r}, sandbox="limits")]
 [target] = [launcher] = children(os.getpid())
@@ -227,7 +227,7 @@ def test_too_many_processes(who):
     program = f"""
 import os, resource, tempfile
 from work import supervise
-from work.children.proc import processes
+from ade_keeper.proc import processes
 cwd = tempfile.mkdtemp()
 def children(of): return [each.pid for each in processes() if each.parent == of]
 def attempt():

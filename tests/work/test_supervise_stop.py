@@ -9,6 +9,7 @@ from statistics import median
 
 import pytest
 
+from ade_keeper import keeper
 from tests.work.supervised import (
     SHORT,
     Helper,
@@ -23,7 +24,7 @@ from tests.work.supervised import (
     witness,
 )
 from work import supervise
-from work.children import keeper, launcher
+from work.children import launcher
 from work.supervise import Limits, ProcessId
 
 FAMILIES = ["fork", "setsid", "double", "orphan", "heir"]

@@ -14,8 +14,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from ade_keeper.keeper import KILL_SECONDS
 from work.children import launcher
-from work.children.keeper import KILL_SECONDS
 from work.children.launcher import Answer, Keeper
 from work.children.output import Events, Output
 from work.children.processes import ProcessId
@@ -105,8 +105,12 @@ class Child:
         *,
         wall_seconds: float,
         grace_seconds: float,
+        process_id: ProcessId | None = None,
+        give_back: Callable[[Keeper], None] = launcher.give_back,
     ) -> None:
-        self.process_id = ProcessId.here(answer.pid, answer.start_ticks)
+        # Whoever ends this process ends the child.
+        self.process_id = process_id or ProcessId.here(answer.pid, answer.start_ticks)
+        self._give_back = give_back
         self.ended: Ended | None = None
         self._program = program
         self._keeper = keeper
@@ -278,7 +282,7 @@ class Child:
         with self._sending:
             self._closed = True
         if self._report and self._report["keeper_is_free"]:
-            launcher.give_back(self._keeper)
+            self._give_back(self._keeper)
         else:
             self._keeper.close()
         self._opened.close()

@@ -11,8 +11,8 @@ import socket
 import sys
 from typing import NoReturn
 
-from work.children import proc
-from work.children.keeper import SWEEP_SECONDS, Keeper, failure, receive
+from ade_keeper import proc
+from ade_keeper.keeper import SWEEP_SECONDS, Keeper, failure, receive
 
 
 def serve(descriptor: int, worker: int) -> None:

@@ -11,9 +11,9 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from work.children.keeper import receive
+from ade_keeper.keeper import receive
 
 # It answers within a millisecond. Longer than this and it is stopped, or the machine is.
 ANSWER_SECONDS = 10.0
@@ -143,16 +143,26 @@ class Refused(Exception):
 class Keeper:
     """One process that keeps one child at a time. Forking one costs more than many a child, so it is used again."""
 
-    def __init__(self, launcher: Launcher) -> None:
+    def __init__(self, control: socket.socket) -> None:
+        """Takes over the socket, once the keeper at its other end has said that it is there."""
         self._orders = 0
+        self.control = control
         with ExitStack() as opened:
-            self.control, there = socket.socketpair()
-            opened.enter_context(self.control)
-            with there:
-                launcher.ring([there.fileno()])
-            self.control.settimeout(ANSWER_SECONDS)
+            opened.enter_context(control)
+            control.settimeout(ANSWER_SECONDS)
             _, _, self.pidfd = self._receive(opened)
             opened.pop_all()
+
+    @classmethod
+    def of(cls, launcher: Launcher) -> Self:
+        control, there = socket.socketpair()
+        try:
+            with there:
+                launcher.ring([there.fileno()])
+            return cls(control)
+        except BaseException:
+            control.close()
+            raise
 
     def start(self, order: dict[str, Any], wires: Wires) -> Answer:
         """Raises Refused.
@@ -225,9 +235,9 @@ class Pool:
         launcher = self._launcher
         try:
             try:
-                return Keeper(launcher), True
+                return Keeper.of(launcher), True
             except ConnectionAbortedError:
-                return Keeper(launcher), True  # it was killed with our call unanswered; now it is started again
+                return Keeper.of(launcher), True  # it was killed with our call unanswered; now it is started again
         except TimeoutError:
             # It is stopped, or stuck. Its keepers may be well, and end with it: so it stays, and another serves.
             if self._launcher is launcher:

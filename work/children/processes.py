@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Literal, Self
 
-from work.children import proc
+from ade_keeper import proc
 
 # SIGKILL is at once, unless a process is in uninterruptible sleep.
 KILL_SECONDS = 5.0

@@ -1,8 +1,9 @@
-"""Starts one child after another for the launcher, and keeps each until it is gone with all that it forked.
+"""Starts one child after another, and keeps each until it is gone with all that it forked. Standard library only: it
+is forked by the worker's launcher, and runs as the zygote inside the environments of configurations.
 
 It is a subreaper: what a child forks comes back to it, also after setsid or a double fork, so it finds and ends
 all of it. It enforces the times, so they hold while the worker is stopped. It ends everything when the worker or
-the launcher is gone. The child in turn dies with its keeper, by PR_SET_PDEATHSIG: that signal is tied to the
+its own parent is gone. The child in turn dies with its keeper, by PR_SET_PDEATHSIG: that signal is tied to the
 thread that forked, and a keeper has only one.
 
 A token looked for in /proc/*/environ would need no keeper, but a program can wash its environment and cannot
@@ -20,9 +21,10 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from work.children import proc
+from ade_keeper import proc
 
 # What the kernel passes in one message (SCM_MAX_FD).
 DESCRIPTORS_AT_MOST = 253
@@ -37,12 +39,21 @@ OOM_SCORE = "800"
 _ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
 
 
+def execute(order: dict[str, Any], tell: int) -> NoReturn:
+    os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # a shell is not wanted
+
+
 class Keeper:
-    def __init__(self, control: socket.socket, launcher: int) -> None:
+    """`turn_into` is the last step of becoming the child: it does not return, and closes `tell` when it has begun."""
+
+    def __init__(
+        self, control: socket.socket, parent: int, turn_into: Callable[[dict[str, Any], int], NoReturn] = execute
+    ) -> None:
         proc.prctl(proc.PR_SET_CHILD_SUBREAPER, 1)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # for sigtimedwait
         self.control = control
-        self.launcher = proc.pidfd_of_parent(launcher)
+        self.parent = proc.pidfd_of_parent(parent)
+        self.turn_into = turn_into
         self.unread = b""
         self.orphaned = False
 
@@ -64,9 +75,9 @@ class Keeper:
             while b"\n" in self.unread:
                 line, _, self.unread = self.unread.partition(b"\n")
                 message = json.loads(line)
-                if "argv" in message:  # anything else was meant for the last child and came too late
+                if "env" in message:  # anything else was meant for the last child and came too late
                     return message, descriptors
-            if self.launcher in self.wait_for([self.control.fileno(), self.launcher]):
+            if self.parent in self.wait_for([self.control.fileno(), self.parent]):
                 return None
             data, received = self.hear()
             self.unread += data
@@ -99,7 +110,7 @@ class Keeper:
             keeper = os.getpid()
             self.pid = os.fork()
             if self.pid == 0:
-                become(order, descriptors[:-1], keeper, tell)
+                become(order, descriptors[:-1], keeper, tell, self.turn_into)
         except OSError as error:
             trouble = failure("fork", error)
         for each in descriptors:
@@ -129,7 +140,7 @@ class Keeper:
         socket.send_fds(self.control, [_line(message)], [self.pidfd])
 
     def wait_for_exec(self, told: int) -> bytes:
-        if told in self.wait_for([told, self.control.fileno(), self.launcher]):
+        if told in self.wait_for([told, self.control.fileno(), self.parent]):
             trouble = os.read(told, 1 << 16)
             if trouble:
                 os.waitpid(self.pid, 0)
@@ -138,9 +149,9 @@ class Keeper:
 
     def child_is_gone(self) -> bool:
         until = min(self.deadline, self.untrusted_at, self.kill_at, self.give_up_at)
-        listening = [] if self.orphaned else [self.control.fileno(), self.launcher]
+        listening = [] if self.orphaned else [self.control.fileno(), self.parent]
         ready = self.wait_for([self.pidfd, *listening], until - time.monotonic())
-        if self.launcher in ready:
+        if self.parent in ready:
             self.become_orphan()
         elif self.control.fileno() in ready:
             self.obey()
@@ -243,7 +254,13 @@ class Keeper:
         self.cpu_seconds += usage.ru_utime + usage.ru_stime
 
 
-def become(order: dict[str, Any], descriptors: list[int], keeper: int, tell: int) -> NoReturn:
+def become(
+    order: dict[str, Any],
+    descriptors: list[int],
+    keeper: int,
+    tell: int,
+    turn_into: Callable[[dict[str, Any], int], NoReturn],
+) -> NoReturn:
     """Turns this process into the program, or says on `tell` which step failed."""
     step = "setsid"
     try:
@@ -265,7 +282,7 @@ def become(order: dict[str, Any], descriptors: list[int], keeper: int, tell: int
         step = "limits"
         _limit(order["limits"])
         step = "exec"
-        os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # a shell is not wanted
+        turn_into(order, tell)
     except BaseException as error:
         # Whatever it was, this process must not return into the keeper's code.
         os.write(tell, failure(step, error))

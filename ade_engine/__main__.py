@@ -1,0 +1,28 @@
+"""`python -I -m ade_engine run` in the working directory of a run, `… check` to see whether the entry point loads,
+`… serve DESCRIPTOR` to fork a process for each run.
+"""
+
+import json
+import sys
+
+from ade_engine import runner, zygote
+
+
+def check() -> None:
+    steps = runner.load()
+    sys.stdout.write(json.dumps({"steps": [step.name for step in steps]}) + "\n")
+
+
+def main() -> None:
+    match sys.argv[1:]:
+        case ["run"]:
+            runner.run_here(runner.load)
+        case ["check"]:
+            check()
+        case ["serve", descriptor]:
+            zygote.serve(int(descriptor))
+        case _:
+            sys.exit("usage: python -I -m ade_engine run | check | serve DESCRIPTOR")
+
+
+main()

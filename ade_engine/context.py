@@ -1,0 +1,212 @@
+"""What a step is given: the document, and the ways to tell what it found."""
+
+import csv
+import json
+import math
+import re
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ade_engine.channel import Channel
+
+LEVELS = ("debug", "info", "warning", "error")
+# A progress bar that is drawn more often helps nobody and costs a row each time.
+PROGRESS_SECONDS = 0.2
+LONGEST_NAME = 100
+ARTIFACTS = "artifacts"
+# Each part of an artifact's name; nothing that a shell, a browser or a file system reads otherwise.
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]*")
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
+# But for an amount, which only looks like the beginning of one.
+_AMOUNT = re.compile(r"[+-][0-9][0-9., ]*%?")
+
+
+class Document:
+    """The document that the run is for."""
+
+    def __init__(self, directory: Path, told: Mapping[str, Any]) -> None:
+        self.id: int | None = told.get("id")
+        self.name: str = told["name"]
+        self.content_type: str = told["content_type"]
+        self.size_bytes: int = told["size_bytes"]
+        self.sha256: str = told["sha256"]
+        self.pages: int | None = told.get("pages")
+        # The stored file; None when there is none.
+        self.path: Path | None = directory / told["file"] if told.get("file") else None
+        self._text: Path | None = directory / told["text"] if told.get("text") else None
+
+    def read(self) -> bytes:
+        """The bytes of the file."""
+        if self.path is None:
+            raise FileNotFoundError(f"expected a stored file of document {self.name!r}, found none")
+        return self.path.read_bytes()
+
+    @property
+    def text(self) -> str:
+        """What was extracted from it. Of a text file that nobody has extracted: what is in it. Else nothing."""
+        if self._text is not None:
+            return self._text.read_text("utf-8")
+        if self.path is None or not self.content_type.startswith("text/"):
+            return ""
+        return self.path.read_text("utf-8-sig", errors="replace")
+
+
+class Context:
+    """The same for all steps of a run. What a failed attempt has found is dropped before the next one."""
+
+    def __init__(self, directory: Path, told: Mapping[str, Any], channel: Channel) -> None:
+        self.run_id: int | None = told.get("run")
+        self.document = Document(directory, told["document"])
+        # Handed from step to step.
+        self.data: dict[str, Any] = {}
+        # The step that is at work, and its attempt.
+        self.step = ""
+        self.attempt = 0
+        self._channel = channel
+        self._artifacts = directory / ARTIFACTS
+        self._found: list[dict[str, Any]] = []
+        self._published: set[str] = set()
+        self._written: set[str] = set()
+        self._data_before: dict[str, Any] = {}
+        self._progress_at = 0.0
+
+    def log(self, message: object, level: str = "info") -> None:
+        if level not in LEVELS:
+            raise ValueError(f"expected one of {', '.join(LEVELS)}, found {level!r}")
+        self._channel.tell("log", step=self.step, level=level, message=str(message))
+
+    def progress(self, done: float, total: float | None = None) -> None:
+        """How far the step is: `progress(3, 10)`. Told a few times a second at most, and always at the end."""
+        now = time.monotonic()
+        if now - self._progress_at >= PROGRESS_SECONDS or done == total:
+            self._progress_at = now
+            self._channel.tell("progress", step=self.step, done=_number(done), total=_number(total))
+
+    def field(
+        self,
+        name: str,
+        value: Any,
+        confidence: float | None = None,
+        page: int | None = None,
+        box: Sequence[float] | None = None,
+    ) -> None:
+        """Something that was found: how sure from 0 to 1, and where. Pages count from 1; a box is left, top, right,
+        bottom, as shares of the page from its top left corner.
+        """
+        self._found.append(
+            {
+                "name": _name(name),
+                "value": _json(name, value),
+                "confidence": _share(name, confidence),
+                "page": _page(name, page),
+                "box": _box(name, box),
+                "step": self.step,
+            }
+        )
+
+    def artifact(self, name: str, content: str | bytes | None = None) -> Path:
+        """The path of a file to keep under this name; written here when `content` is given."""
+        path = self._path_of(name)
+        self._written.add(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content is not None:
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+        """Kept as the artifact NAME.csv. A text that a spreadsheet would take for a formula gets an apostrophe."""
+        path = self.artifact(f"{name}.csv")
+        count = 0
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([_cell(each) for each in columns])
+            for count, row in enumerate(rows, 1):  # read after the loop
+                if len(row) != len(columns):
+                    raise ValueError(f"expected {len(columns)} values in row {count} of {name}, found {len(row)}")
+                writer.writerow([_cell(each) for each in row])
+        self.log(f"table {name}: {count} rows, {len(columns)} columns")
+        return path
+
+    def begin(self, step: str, attempt: int) -> None:
+        """Called by the engine."""
+        self.step, self.attempt = step, attempt
+        self._data_before = dict(self.data)
+        self._found, self._written = [], set()
+
+    def keep(self) -> None:
+        """Called by the engine when an attempt has succeeded."""
+        for found in self._found:
+            self._channel.tell("field", soon=True, **found)
+        self._published |= self._written
+
+    def drop(self) -> None:
+        """Called by the engine when an attempt has failed."""
+        self.data.clear()
+        self.data.update(self._data_before)
+        for name in self._written - self._published:
+            path = self._artifacts / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def _path_of(self, name: str) -> Path:
+        if len(name) > LONGEST_NAME or not all(_PART.fullmatch(part) for part in name.split("/")):
+            raise ValueError(
+                f"expected a name for an artifact of at most {LONGEST_NAME} letters, digits, dots, dashes, spaces and"
+                f" slashes, no part beginning with a dot or a dash, found {name!r}"
+            )
+        return self._artifacts / name
+
+
+def _name(name: str) -> str:
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
+        raise ValueError(f"expected a name of 1 to {LONGEST_NAME} characters for a field, found {name!r}")
+    return name
+
+
+def _json(name: str, value: Any) -> Any:
+    """What JSON has no word for becomes text: a date, an amount."""
+    try:
+        return json.loads(json.dumps(value, default=str, allow_nan=False))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"expected a value for {name!r} that JSON can hold, found {value!r}: {error}") from error
+
+
+def _share(name: str, value: float | None) -> float | None:
+    if value is None:
+        return None
+    if not 0 <= float(value) <= 1:
+        raise ValueError(f"expected a confidence from 0 to 1 for {name!r}, found {value!r}")
+    return float(value)
+
+
+def _page(name: str, page: int | None) -> int | None:
+    if page is not None and (not isinstance(page, int) or not 1 <= page < 2**31):
+        raise ValueError(f"expected a page of {name!r}, counted from 1, found {page!r}")
+    return page
+
+
+def _box(name: str, box: Sequence[float] | None) -> list[float] | None:
+    if box is None:
+        return None
+    shares = [float(each) for each in box]
+    if len(shares) != 4 or not all(0 <= each <= 1 for each in shares) or shares[0] > shares[2] or shares[1] > shares[3]:
+        raise ValueError(
+            f"expected left, top, right and bottom of {name!r} as shares of the page from 0 to 1, found {box!r}"
+        )
+    return [round(each, 5) for each in shares]
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _AMOUNT.fullmatch(value):
+        return f"'{value}"
+    return value

@@ -1,0 +1,148 @@
+"""Runs the steps of a configuration over one document. Whoever started this process reads its events and waits for its
+end; a run has succeeded when it has said so, whatever the exit code.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ade_engine.channel import Channel, own_channel
+from ade_engine.context import Context
+from ade_engine.steps import Rejected, Step, declared_steps
+
+# In the environment, beside what its packages are installed in.
+CONFIGURATION = "configuration"
+MARKER = "ade.json"
+INPUT = "input.json"
+# A message is a row, and is read by people.
+LONGEST_MESSAGE = 2000
+
+
+class NoSteps(Exception):
+    """The entry point has nothing to run."""
+
+
+def load(environment: Path | None = None) -> list[Step]:
+    """Imports the entry point of the configuration; answers its steps."""
+    root = environment or Path(sys.prefix)
+    entry_point: str = json.loads((root / MARKER).read_bytes())["entry_point"]
+    sys.path.insert(0, str(root / CONFIGURATION))
+    name, _, function = entry_point.partition(":")
+    module = importlib.import_module(name)
+    if function:
+        return [_single(module, entry_point, function)]
+    if not (steps := declared_steps()):
+        raise NoSteps(f"expected a function with @step in {name}, or an entry point MODULE:FUNCTION, found neither")
+    return steps
+
+
+def run_here(load: Callable[[], Sequence[Step]]) -> NoReturn:
+    """In the working directory of a run, and the end of this process."""
+    channel = own_channel()
+    code = 1
+    try:
+        steps = load()
+        directory = Path.cwd()
+        told = json.loads((directory / INPUT).read_bytes())
+        code = 0 if _run_steps(steps, Context(directory, told, channel), channel) else 1
+    except BaseException as error:
+        _print(error)
+        channel.tell("result", outcome="failed", type=type(error).__name__, error=_message(error), step="")
+    finally:
+        end(code)
+
+
+def end(code: int) -> NoReturn:
+    """At once: no thread, no `atexit` of anybody's keeps a run that has told its result."""
+    for stream in (sys.stdout, sys.stderr):
+        # Closed by a step, which it may.
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def start_anew() -> None:
+    """In a process that was forked with everything imported: what must not be the same in each."""
+    random.seed()
+    tempfile.tempdir = None
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed()
+    gc.enable()
+
+
+def _single(module: Any, entry_point: str, function: str) -> Step:
+    found = getattr(module, function, None)
+    if not callable(found):
+        raise NoSteps(f"expected a function at {entry_point}, found {'nothing' if found is None else repr(found)}")
+    return next((step for step in declared_steps() if step.function is found), Step(function, found, 2))
+
+
+def _run_steps(steps: Sequence[Step], context: Context, channel: Channel) -> bool:
+    for step in steps:
+        if not _run_step(step, context, channel):
+            return False
+    channel.tell("result", outcome="succeeded")
+    return True
+
+
+def _run_step(step: Step, context: Context, channel: Channel) -> bool:
+    me = os.getpid()
+    for attempt in range(1, step.attempts + 1):
+        channel.tell("step_started", step=step.name, attempt=attempt)
+        context.begin(step.name, attempt)
+        started = time.perf_counter()
+        error: BaseException | None = None
+        try:
+            step.function(context)
+        except BaseException as raised:
+            error = raised
+        if os.getpid() != me:
+            # A step has forked and its child has come back here: it is no second run.
+            os._exit(0)
+        told: dict[str, Any] = {
+            "step": step.name,
+            "attempt": attempt,
+            "seconds": round(time.perf_counter() - started, 6),
+        }
+        if error is None:
+            context.keep()
+            channel.tell("step_succeeded", soon=True, **told)
+            return True
+        _print(error)
+        context.drop()
+        told |= {"type": type(error).__name__, "error": _message(error)}
+        if attempt < step.attempts and isinstance(error, Exception) and not isinstance(error, Rejected):
+            channel.tell("step_retried", soon=True, **told)
+            continue
+        channel.tell("step_failed", soon=True, **told)
+        outcome = "rejected" if isinstance(error, Rejected) else "failed"
+        channel.tell("result", outcome=outcome, **told)
+        return False
+    return False
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"called sys.exit({error.code!r}); a step ends by returning, or by raising an exception"
+    return (str(error) or type(error).__name__)[:LONGEST_MESSAGE]
+
+
+def _print(error: BaseException) -> None:
+    """For the log: from the configuration's own code on."""
+    if isinstance(error, Rejected):
+        return
+    ours = os.path.dirname(__file__)
+    found = error.__traceback__
+    while found is not None and found.tb_frame.f_code.co_filename.startswith(ours) and found.tb_next is not None:
+        found = found.tb_next
+    traceback.print_exception(type(error), error, found)
