@@ -31,17 +31,24 @@ class RunQuerySet(SubjectQuerySet["Run"]):
 
     def claimable(self, now: Any) -> "RunQuerySet":
         """The oldest first, of those whose build is ready and whose document is free."""
-        same_document = Run.objects.filter(input_document_id=OuterRef("input_document_id"))
-        older = Q(created_at__lt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk"))
-        # Said so that PostgreSQL looks up each candidate's document and nothing else: NOT (a OR b) becomes no join,
-        # "another one" cannot be hashed, and a gate below "a" (none but the open one) fits no index of the queue.
-        running = same_document.filter(status="running").exclude(pk=OuterRef("pk"))
-        ahead = same_document.filter(older, status="queued", gate__lt="a")
-        return (
-            self.filter(status="queued", gate="", build__status="ready")
-            .filter(~(Q(Exists(running)) | Q(Exists(ahead))))
-            .order_by("created_at", "id")
-        )
+        held = Q(*map(Exists, in_the_way().values()), _connector=Q.OR)
+        return self.filter(*MUST_HOLD.values(), status="queued").filter(~held).order_by("created_at", "id")
+
+
+# What a claim asks of a queued run, part by part: `runs/why.py` asks the same of one run, each by its name.
+MUST_HOLD = {"build_is_ready": Q(build__status="ready"), "is_open": Q(gate="")}
+
+
+def in_the_way() -> dict[str, RunQuerySet]:
+    """The runs none of which may be there, each as a queryset about the outer run."""
+    same_document = Run.objects.filter(input_document_id=OuterRef("input_document_id"))
+    older = Q(created_at__lt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk"))
+    # Said so that PostgreSQL looks up each candidate's document and nothing else: NOT (a OR b) becomes no join,
+    # "another one" cannot be hashed, and a gate below "a" (none but the open one) fits no index of the queue.
+    return {
+        "running": same_document.filter(status="running").exclude(pk=OuterRef("pk")),
+        "older": same_document.filter(older, status="queued", gate__lt="a"),
+    }
 
 
 class Run(Work):

@@ -1,0 +1,26 @@
+"""Why is this build waiting? See `work/why.py`. Its claim asks for nothing but its turn."""
+
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from builds.lifecycle import BUILD
+from builds.models import Build
+from work import clock, why
+from work.why import Crew, Explanation
+
+
+def explain(build: Build, crew: Crew | None = None) -> Explanation:
+    """As the database has it now. Raises Build.DoesNotExist when it has not."""
+    waits = Build.objects.claimable(clock.now()).filter(pk=build.pk).exists()
+    now = Build.objects.defer("snapshot", "lock").get(pk=build.pk)
+    if not waits:
+        return why.of_others(BUILD, now, now.status, now.status)
+    crew = crew or Crew.now()
+    ahead = why.count(_ahead, now.queued_at, now.pk)
+    return why.of_queued(BUILD, now.pk, [why.of_worker(crew, BUILD), why.of_capacity(crew, BUILD, ahead)])
+
+
+def _ahead(queued_at: datetime, id: int) -> "QuerySet[Build, tuple[int]]":
+    not_later = Build.objects.claimable(queued_at).filter(queued_at__lte=queued_at)
+    return why.counted(not_later.filter(Q(queued_at__lt=queued_at) | Q(pk__lt=id)))

@@ -1,0 +1,152 @@
+"""Why is this run waiting? See `work/why.py`. The claim's own conditions are asked of the run, each by itself, so
+that what is told here is what the claim goes by.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, Q, QuerySet, Subquery, When
+
+from builds import why as builds
+from builds.models import Build
+from runs.lifecycle import RUN
+from runs.models import MUST_HOLD, Run, in_the_way
+from work import compiled, why
+from work.why import Crew, Explanation, Gate
+
+# What a claim finds of a queued run: its `gate`, whether each of MUST_HOLD holds, and who is in the way.
+Found = Mapping[str, Any]
+# What becomes of the runs that wait for a build when it has ended.
+_THEN = {
+    "ready": "; workers let the run go on to its turn within a tick",
+    "failed": "; workers let the run fail with it within a tick",
+    "cancelled": "; workers let the run fail with it within a tick",
+}
+
+
+def explain(run: Run) -> Explanation:
+    """As the database has it now. Raises Run.DoesNotExist when it has not."""
+    return _explain(run.pk, Crew.now(), is_followed=True)
+
+
+def _explain(id: int, crew: Crew, *, is_followed: bool) -> Explanation:
+    rows = compiled.rows(_asked, id)
+    run = Run.objects.select_related("build").defer("build__snapshot", "build__lock").get(pk=id)
+    if not rows:
+        return why.of_others(RUN, run, run.status, run.outcome)
+    found = dict(zip(("gate", *MUST_HOLD, *in_the_way()), rows[0], strict=True))
+    ahead = why.count(_ahead, run.created_at, id)
+    gates = [
+        why.of_worker(crew, RUN),
+        why.of_capacity(crew, RUN, ahead),
+        _of_build(run, found, crew),
+        _of_document(run, found, crew, is_followed=is_followed),
+    ]
+    return why.of_queued(RUN, id, gates)
+
+
+def _asked(id: int) -> "QuerySet[Run, Any]":
+    """The parts of `claimable`, of one run, in one statement: all of one moment."""
+    parts: dict[str, Any] = {name: Case(When(condition, then=1), default=0) for name, condition in MUST_HOLD.items()}
+    parts |= {name: Subquery(_in_order(runs).values("pk")[:1]) for name, runs in in_the_way().items()}
+    return Run.objects.queued().filter(pk=id).annotate(**parts).values_list("gate", *parts)
+
+
+def _ahead(created_at: datetime, id: int) -> "QuerySet[Any, Any]":
+    return why.counted(_before(Run.objects.claimable(created_at), created_at, id))
+
+
+def _older(document_id: int, created_at: datetime, id: int) -> "QuerySet[Any, Any]":
+    return why.counted(_before(_waiting(document_id), created_at, id))
+
+
+def _open_of(document_id: int) -> "QuerySet[Any, Any]":
+    return _waiting(document_id).filter(gate="").values_list("pk")[:1]
+
+
+def _oldest_of(document_id: int) -> "QuerySet[Any, Any]":
+    return _waiting(document_id).values_list("pk")[:1]
+
+
+def _waiting(document_id: int) -> "QuerySet[Run]":
+    """Those of a document among which it is a matter of turns; who waits for a build keeps nobody waiting."""
+    return _in_order(Run.objects.queued().filter(input_document_id=document_id, gate__in=["", "document"]))
+
+
+def _before(runs: "QuerySet[Run]", created_at: datetime, id: int) -> "QuerySet[Run]":
+    # The first part is for the index: what came later is not looked at.
+    return runs.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
+
+
+def _in_order(runs: "QuerySet[Run]") -> "QuerySet[Run]":
+    return runs.order_by("created_at", "id")
+
+
+def _is_shut(found: Found, gate: str) -> bool:
+    return not found["is_open"] and found["gate"] == gate
+
+
+def _of_build(run: Run, found: Found, crew: Crew) -> Gate:
+    """Is its environment there?"""
+    build, is_shut = run.build, _is_shut(found, "build")
+    data = {"id": build.pk, "status": build.status, "by": build.lease_owner}
+    if found["build_is_ready"] and not is_shut:
+        return Gate("build", False, f"Its build {build.pk} is ready.", data=data)
+    since, said = _state_of(build, crew)
+    then = _THEN.get(build.status, "") if is_shut else ""
+    return Gate("build", True, f"Its build {build.pk} {said}{then}.", f"build {build.pk}", since, data)
+
+
+def _state_of(build: Build, crew: Crew) -> tuple[datetime | None, str]:
+    """Since when it is what it is, and that in words."""
+    if build.status == "queued":
+        reason = builds.explain(build, crew).reason().rstrip(".")
+        return build.queued_at, f"is queued since {build.queued_at:%Y-%m-%d %H:%M:%S}. {reason}"
+    if build.status == "building":
+        return build.started_at, f"is being made {why.by(build.lease_owner, build.started_at)}"
+    said = {"ready": "is ready", "failed": "has failed", "cancelled": "was cancelled"}
+    return build.finished_at, said[build.status]
+
+
+def _of_document(run: Run, found: Found, crew: Crew, *, is_followed: bool) -> Gate:
+    """Is it its turn among the runs of its document?"""
+    if found["running"]:
+        return _behind_running(run, found["running"])
+    if found["older"]:
+        # That one has nobody before it, or it would be told of instead: so this goes one step far.
+        reason = _explain(found["older"], crew, is_followed=False).reason() if is_followed else ""
+        return _behind_queued(run, found["older"], f"It waits in turn: {reason}" if reason else "")
+    if _is_shut(found, "document"):
+        return _behind_forgotten(run)
+    return Gate("document", False, "No other run of its document is in its way.")
+
+
+def _behind_running(run: Run, id: int) -> Gate:
+    other = Run.objects.only("lease_owner", "started_at").get(pk=id)
+    older = _count_older(run)
+    said = f"Run {id} of the same document is running {why.by(other.lease_owner, other.started_at)}"
+    said += f"; {why.are_ahead(RUN, older)} in the queue of the document" if older else ""
+    data = {"id": id, "status": "running", "by": other.lease_owner, "ahead": older}
+    return Gate("document", True, f"{said}.", f"run {id}", other.started_at, data)
+
+
+def _behind_queued(run: Run, id: int, reason: str) -> Gate:
+    since = Run.objects.only("created_at").get(pk=id).created_at
+    data = {"id": id, "status": "queued", "by": None, "ahead": _count_older(run)}
+    said = f"Run {id} of the same document goes first, queued since {since:%Y-%m-%d %H:%M:%S}. {reason}"
+    return Gate("document", True, said.rstrip(), f"run {id}", since, data)
+
+
+def _behind_forgotten(run: Run) -> Gate:
+    """Nothing is in its way but its own gate, which was not opened when its reason went: `open_forgotten` will."""
+    first = compiled.rows(_open_of, run.input_document_id) or compiled.rows(_oldest_of, run.input_document_id)
+    id = first[0][0] if first else run.pk
+    if id != run.pk:
+        return _behind_queued(run, id, "")
+    said = "It is the next run of its document; workers open its gate within a few ticks."
+    return Gate("document", True, said, data={"id": None, "status": None, "by": None, "ahead": 0})
+
+
+def _count_older(run: Run) -> int:
+    return why.count(_older, run.input_document_id, run.created_at, run.pk)

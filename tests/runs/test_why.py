@@ -1,0 +1,438 @@
+import random
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from builds.models import Build
+from runs import gates, lifecycle
+from runs.models import MUST_HOLD, Run, in_the_way
+from runs.why import explain
+from tests.factories import (
+    BuildFactory,
+    ConfigurationFactory,
+    DocumentFactory,
+    RunFactory,
+    bring_to,
+    force_status,
+    write,
+)
+from work import boots, clock, compiled
+from work.models import Worker
+
+pytestmark = pytest.mark.django_db
+
+ENDED = ["succeeded", "failed", "cancelled"]
+
+
+@pytest.fixture
+def worker():
+    """With two slots for runs and one for builds."""
+    return boots.register("w1", "boot1", {"run": 2, "build": 1})
+
+
+def gate(run, name):
+    (found,) = (gate for gate in explain(run).gates if gate.name == name)
+    return found
+
+
+def held_by(run):
+    return [gate.name for gate in explain(run).holding]
+
+
+def test_what_nothing_holds_is_claimed_at_once(worker):
+    explanation = explain(run := RunFactory())
+
+    assert [gate.name for gate in explanation.gates] == ["worker", "capacity", "build", "document"]
+    assert explanation.holding == []
+    assert (
+        explanation.message
+        == f"run {run.pk} is queued; nothing holds it: it will be claimed at once, or within a tick."
+    )
+    assert lifecycle.claim_next_run(worker.owner).id == run.pk
+
+
+def test_a_run_that_is_not_queued_does_not_wait(worker):
+    running = RunFactory(status="running")
+    late = force_status(RunFactory(), "failed", failure_type="TIMED_OUT")
+
+    told = explain(running), explain(late)
+
+    assert [(each.status, each.outcome, each.gates) for each in told] == [
+        ("running", "running", ()),
+        ("failed", "timed_out", ()),
+    ]
+    assert told[0].message.startswith(f"run {running.pk} is running, by {running.lease_owner} since ")
+    assert told[1].message.startswith(f"run {late.pk} has ended at ")
+    assert told[1].message.endswith(": timed out.")
+
+
+@pytest.mark.parametrize("status", ENDED)
+def test_a_run_that_has_ended_says_how(status):
+    assert explain(RunFactory(status=status)).outcome == status
+
+
+def test_the_row_is_read_anew(worker):
+    run = RunFactory()
+    lifecycle.cancel(Run.objects.get(pk=run.pk), actor="olga")
+
+    assert (run.status, explain(run).status) == ("queued", "cancelled")
+
+
+def test_a_run_that_is_gone(worker):
+    with pytest.raises(Run.DoesNotExist):
+        explain(Run(pk=999_999))
+
+
+# The worker
+
+
+def test_nobody_has_ever_been_there():
+    found = gate(RunFactory(), "worker")
+
+    assert (found.holds, found.holder, found.since) == (True, "", None)
+    assert found.message == "No worker is alive; none has ever been started."
+
+
+def test_the_last_worker_is_named_with_the_time_when_it_was_seen(worker):
+    boots.register("w0", "boot0", {})
+    Worker.objects.exclude(pk=worker.pk).update(heartbeat_at=clock.now() - timedelta(days=2))
+    write(worker, heartbeat_at=clock.now() - timedelta(days=1))
+
+    found = gate(RunFactory(), "worker")
+
+    assert (found.holds, found.holder, found.since) == (True, worker.owner, worker.heartbeat_at)
+    assert found.message.startswith(f"No worker is alive; {worker.owner} was last heard from at ")
+
+
+def test_a_worker_that_was_stopped_says_so(worker):
+    write(worker, stopped_at=clock.now())
+
+    found = gate(RunFactory(), "worker")
+
+    assert (found.holds, found.since) == (True, worker.stopped_at)
+    assert f"{worker.owner} has stopped at " in found.message
+
+
+@pytest.mark.parametrize("lanes", [{}, {"build": 1}, {"run": 0}])
+def test_a_worker_without_a_slot_for_runs_is_none(lanes):
+    boots.register("w1", "boot1", lanes)
+
+    found = gate(RunFactory(), "worker")
+
+    assert (found.holds, found.message) == (True, "1 worker is alive, but none has a slot for runs.")
+    assert found.data == {"alive": 1, "with_slots": 0}
+
+
+def test_without_a_worker_no_slot_is_busy():
+    RunFactory()
+
+    found = gate(RunFactory(), "capacity")
+
+    assert (found.holds, found.message) == (False, "There is no slot that could be busy; 1 run is ahead of it.")
+
+
+# Capacity
+
+
+def test_all_slots_are_busy(worker):
+    first, second = (RunFactory(status="running", owner=worker.owner) for _ in range(2))
+    write(second, started_at=first.started_at - timedelta(seconds=0.5), created_at=first.created_at - timedelta(days=1))
+    waiting = [RunFactory() for _ in range(3)]
+
+    found = gate(waiting[2], "capacity")
+
+    assert held_by(waiting[2]) == ["capacity"]
+    assert (found.holder, found.since) == (f"run {second.pk}", second.started_at)
+    assert found.message.startswith(f"All 2 slots are busy: run {second.pk} by {worker.owner} since ")
+    assert found.message.endswith("; 2 runs are ahead of it.")
+    at_work = [{"kind": "run", "id": run.pk, "by": worker.owner, "since": run.started_at} for run in (second, first)]
+    assert found.data == {"slots": 2, "free": 0, "ahead": 2, "at_work": at_work}
+
+
+def test_one_slot_is_free_and_nobody_is_ahead(worker):
+    RunFactory(status="running", owner=worker.owner)
+
+    found = gate(RunFactory(), "capacity")
+
+    assert (found.holds, found.message) == (False, "1 of 2 slots is free; no run is ahead of it.")
+
+
+def test_the_free_slots_are_for_those_who_are_ahead(worker):
+    _, second, third = (RunFactory() for _ in range(3))
+
+    assert held_by(second) == []
+    assert held_by(third) == ["capacity"]
+    message = "2 of 2 slots are free; 2 runs are ahead of it and will be claimed first."
+    assert gate(third, "capacity").message == message
+
+
+def test_what_lost_workers_hold_takes_no_slot(worker, w2):
+    for _ in range(3):
+        RunFactory(status="running", owner=w2)
+
+    assert held_by(RunFactory()) == []
+
+
+def test_only_what_can_be_claimed_is_ahead(worker):
+    blocked = RunFactory(build=BuildFactory())
+    RunFactory(input_document=RunFactory(status="running", owner="w9").input_document)
+    RunFactory(gate="document")
+    run = RunFactory()
+    RunFactory()
+
+    assert gate(run, "capacity").data["ahead"] == 0
+    assert gate(blocked, "capacity").data["ahead"] == 0
+
+
+def test_of_the_same_moment_the_first_submitted_is_ahead(worker):
+    runs = [RunFactory(created_at=clock.now().replace(microsecond=0)) for _ in range(3)]
+    for run in runs:
+        write(run, created_at=runs[0].created_at)
+
+    assert [gate(run, "capacity").data["ahead"] for run in runs] == [0, 1, 2]
+
+
+def test_a_long_queue_is_counted_to_a_bound(worker, monkeypatch):
+    monkeypatch.setattr("work.why.MOST_COUNTED", 2)
+    # Without what is kept under the real one.
+    monkeypatch.setattr(compiled, "_compiled", compiled._compiled.__wrapped__)
+    runs = [RunFactory() for _ in range(5)]
+
+    found = gate(runs[4], "capacity")
+
+    assert found.data["ahead"] == 3
+    assert "over 2 runs are ahead of it" in found.message
+
+
+# The build
+
+
+def test_a_build_that_is_queued_tells_what_it_waits_for_itself(worker):
+    first, second = BuildFactory(), BuildFactory()
+    run = RunFactory(build=second)
+
+    found = gate(run, "build")
+
+    assert held_by(run) == ["build"]
+    assert (found.holder, found.since) == (f"build {second.pk}", second.queued_at)
+    assert found.message.startswith(f"Its build {second.pk} is queued since ")
+    assert found.message.endswith("1 of 1 slot is free; 1 build is ahead of it and will be claimed first.")
+    assert first.pk < second.pk
+
+
+def test_a_build_that_is_being_made(worker):
+    build = BuildFactory(status="building", owner=worker.owner)
+    run = RunFactory(build=build)
+
+    found = gate(run, "build")
+
+    assert (found.holds, found.holder, found.since) == (True, f"build {build.pk}", build.started_at)
+    assert found.message.startswith(f"Its build {build.pk} is being made by {worker.owner} since ")
+    assert found.data == {"id": build.pk, "status": "building", "by": worker.owner}
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("ready", "is ready; workers let the run go on to its turn within a tick."),
+        ("failed", "has failed; workers let the run fail with it within a tick."),
+        ("cancelled", "was cancelled; workers let the run fail with it within a tick."),
+    ],
+)
+def test_a_build_that_has_ended_moves_the_run_in_the_next_tick(worker, status, said):
+    run = RunFactory(build=bring_to(BuildFactory(), status), gate="build")
+
+    found = gate(run, "build")
+    lifecycle.heed_builds(worker.owner)
+
+    assert (found.holds, found.since) == (True, run.build.finished_at)
+    assert found.message == f"Its build {run.build_id} {said}"
+    run.refresh_from_db()
+    assert run.status == ("queued" if status == "ready" else "failed")
+    assert held_by(run) == []
+
+
+def test_a_ready_build_holds_nothing(worker, build, configuration):
+    found = gate(RunFactory(configuration=configuration), "build")
+
+    assert (found.holds, found.holder, found.since) == (False, "", None)
+    assert found.message == f"Its build {build.pk} is ready."
+
+
+# The document
+
+
+def test_another_run_of_the_document_is_running(worker, document, configuration):
+    running = RunFactory(status="running", owner=worker.owner, configuration=configuration, input_document=document)
+    second, third = (RunFactory(configuration=configuration, input_document=document) for _ in range(2))
+
+    found = gate(second, "document")
+
+    assert held_by(second) == ["document"]
+    assert (found.holder, found.since) == (f"run {running.pk}", running.started_at)
+    since = f"{running.started_at:%Y-%m-%d %H:%M:%S}"
+    assert found.message == f"Run {running.pk} of the same document is running by {worker.owner} since {since}."
+    assert found.data == {"id": running.pk, "status": "running", "by": worker.owner, "ahead": 0}
+    assert gate(third, "document").message.endswith("; 1 run is ahead of it in the queue of the document.")
+
+
+def test_an_older_run_of_the_document_is_ahead_and_says_why_it_waits(worker, document, configuration):
+    for _ in range(2):
+        RunFactory(status="running", owner=worker.owner)
+    older, run = (RunFactory(configuration=configuration, input_document=document) for _ in range(2))
+
+    found = gate(run, "document")
+
+    assert held_by(run) == ["capacity", "document"]
+    assert (found.holder, found.since) == (f"run {older.pk}", older.created_at)
+    assert found.message.startswith(f"Run {older.pk} of the same document goes first, queued since ")
+    assert "It waits in turn: All 2 slots are busy: " in found.message
+
+
+def test_an_older_run_whose_build_is_not_ready_is_passed_over(worker, document, configuration, build):
+    RunFactory(build=BuildFactory(), input_document=document)
+
+    assert held_by(RunFactory(configuration=configuration, input_document=document)) == []
+
+
+def test_an_older_run_that_nothing_holds_will_be_claimed(worker, document, configuration):
+    older, run = (RunFactory(configuration=configuration, input_document=document) for _ in range(2))
+
+    message = gate(run, "document").message
+
+    assert message.endswith(
+        f"run {older.pk} is queued; nothing holds it: it will be claimed at once, or within a tick."
+    )
+
+
+def test_a_gate_that_was_left_shut_is_told(worker):
+    run = RunFactory(gate="document")
+
+    found = gate(run, "document")
+    gates.open_forgotten()
+
+    assert (found.holds, found.holder, found.since) == (True, "", None)
+    assert found.message == "It is the next run of its document; workers open its gate within a few ticks."
+    assert held_by(run) == []
+
+
+@pytest.mark.parametrize("gates_of", [("document", "document"), ("", "document")])
+def test_behind_gates_that_were_left_shut_the_next_one_is_named(worker, document, configuration, gates_of):
+    first, second = (RunFactory(configuration=configuration, input_document=document, gate=gate) for gate in gates_of)
+
+    assert gate(second, "document").holder == f"run {first.pk}"
+
+
+def test_a_younger_run_whose_gate_is_open_goes_first(worker, document, configuration):
+    older, younger = (
+        RunFactory(configuration=configuration, input_document=document, gate=gate) for gate in ("document", "")
+    )
+
+    assert held_by(younger) == []
+    assert gate(older, "document").holder == f"run {younger.pk}"
+
+
+# It cannot lie
+
+STATUSES = ["queued"] * 6 + ["running", *ENDED]
+
+
+def shuffle(chance, runs, documents, environments):
+    """Put all the rows into some situation, however it may have come about."""
+    for build in environments:
+        force_status(build, chance.choice(Build.Status.values))
+    now, busy = clock.now(), set()
+    for run in runs:
+        force_status(run, "queued")
+    for run in runs:
+        document, status = chance.choice(documents), chance.choice(STATUSES)
+        if status == "running":
+            status = "queued" if document in busy else "running"
+            busy.add(document)
+        columns = {
+            "input_document": document,
+            "build": chance.choice(environments),
+            "gate": chance.choice(["", "", "build", "document"]),
+            "created_at": now - timedelta(seconds=chance.randrange(3)),
+        }
+        force_status(run, status, owner=chance.choice(["w1", "w2"]), **columns)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_gate_holds_exactly_what_a_claim_would_take(workspace, seed):
+    configurations = [ConfigurationFactory(workspace=workspace) for _ in range(3)]
+    documents = [DocumentFactory(workspace=workspace) for _ in range(3)]
+    environments = [BuildFactory(configuration=configuration) for configuration in configurations]
+    runs = [
+        RunFactory(configuration=configurations[0], build=environments[0], input_document=documents[0])
+        for _ in range(7)
+    ]
+    chance, seen = random.Random(seed), set()
+
+    for _ in range(15):
+        shuffle(chance, runs, documents, environments)
+        claimable = set(Run.objects.claimable(clock.now()).values_list("pk", flat=True))
+        for run in runs:
+            explanation = explain(run)
+            holding = tuple(name for name in ("build", "document") if name in [g.name for g in explanation.holding])
+            assert (explanation.status == "queued" and not holding) == (run.pk in claimable), explanation
+            assert bool(explanation.gates) == (run.status == "queued")
+            seen.add(holding if explanation.gates else None)
+
+    assert seen == {None, (), ("build",), ("document",), ("build", "document")}
+
+
+def test_every_part_of_the_claim_has_a_gate_that_tells_it():
+    """Whoever adds a part to the claim adds what it means to `runs/why.py`, and to the situations above."""
+    assert {*MUST_HOLD, *in_the_way()} == {"build_is_ready", "is_open", "running", "older"}
+
+
+# What it costs
+
+
+def queries_of(run):
+    explain(run)
+    with CaptureQueriesContext(connection) as queries:
+        explain(run)
+    return [query["sql"] for query in queries]
+
+
+@pytest.fixture
+def busy(worker, document, configuration, build):
+    """One that is held in every way; and how to make everything longer."""
+    for _ in range(2):
+        RunFactory(status="running", owner=worker.owner)
+
+    def more(number):
+        for _ in range(number):
+            RunFactory(configuration=configuration)
+            RunFactory(configuration=configuration, input_document=document)
+            RunFactory(build=BuildFactory(), input_document=document)
+
+    more(1)
+    return more
+
+
+def test_it_asks_as_often_whatever_waits(busy):
+    run = RunFactory(build=BuildFactory(), input_document=Run.objects.filter(gate="build").get().input_document)
+    few = queries_of(run)
+    busy(4)
+    younger = RunFactory(build=BuildFactory(), input_document=run.input_document)
+
+    assert held_by(younger) == ["capacity", "build", "document"]
+    assert len(queries_of(younger)) == len(few) <= 20
+
+
+@pytest.mark.only_on("sqlite")
+def test_every_question_has_an_index(busy):
+    run = RunFactory(build=BuildFactory(), input_document=Run.objects.filter(gate="build").get().input_document)
+
+    for sql in queries_of(run):
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql.replace('%', '%%')}", [])
+            plan = [row[3] for row in cursor.fetchall()]
+        assert not [
+            step for step in plan if step.startswith("SCAN") and "USING" not in step and "workers" not in step
+        ], sql

@@ -1,0 +1,196 @@
+"""Why is this waiting? The answer is made of gates, each of which holds a queued row or lets it through.
+
+Here is what all kinds of work have in common: somebody must be there to claim it, and must have room. An app adds gates
+of its own, and asks for them what its claim asks.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from django.db.models import QuerySet
+
+from work import clock, compiled
+from work.compiled import Query
+from work.models import Work, Worker
+from work.moves import Moves
+
+# Nobody waits for the exact number of those ahead, and a queue may be long.
+MOST_COUNTED = 1000
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Gate:
+    name: str
+    holds: bool
+    # In words, and `data` for programs.
+    message: str
+    # What or who it waits for: "run 12", "build 3", or a worker.
+    holder: str = ""
+    since: datetime | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        told = {"holder": self.holder or None, "since": self.since, "data": dict(self.data)}
+        return {"name": self.name, "holds": self.holds, "message": self.message, **told}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    kind: str
+    id: int
+    status: str
+    outcome: str
+    message: str
+    # In the order in which somebody would look; none for what is not queued.
+    gates: tuple[Gate, ...] = ()
+
+    @property
+    def holding(self) -> list[Gate]:
+        return [gate for gate in self.gates if gate.holds]
+
+    def reason(self) -> str:
+        """What holds it, in one sentence, for whoever waits for it in turn."""
+        return self.holding[0].message if self.holding else self.message
+
+    def to_json(self) -> dict[str, Any]:
+        told = {"kind": self.kind, "id": self.id, "status": self.status, "outcome": self.outcome}
+        told |= {"message": self.message, "held_by": [gate.name for gate in self.holding]}
+        return {**told, "gates": [gate.to_json() for gate in self.gates]}
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The workers that are alive, found once for all gates of an answer."""
+
+    workers: tuple[Worker, ...]
+
+    @classmethod
+    def now(cls) -> "Crew":
+        return cls(tuple(Worker.objects.alive().order_by("id")))
+
+    def slots(self, kind: str) -> "Counter[str]":
+        """Owner -> slots for this kind of work, of those who have any."""
+        return Counter({worker.owner: n for worker in self.workers if (n := worker.lanes.get(kind, 0))})
+
+
+def of_queued(moves: Moves, id: int, gates: Iterable[Gate]) -> Explanation:
+    gates = tuple(gates)
+    holding = [gate.name for gate in gates if gate.holds]
+    name = f"{moves.model._meta.verbose_name} {id}"
+    said = (
+        f"held by: {', '.join(holding)}"
+        if holding
+        else "nothing holds it: it will be claimed at once, or within a tick"
+    )
+    return Explanation(moves.kind, id, moves.initial, moves.initial, f"{name} is queued; {said}.", gates)
+
+
+def of_others(moves: Moves, row: Work, status: str, outcome: str) -> Explanation:
+    """What is not queued does not wait."""
+    name = f"{moves.model._meta.verbose_name} {row.pk}"
+    if status == moves.initial:
+        # It has come back between two questions.
+        said = f"{name} has just been queued: ask again."
+    elif row.finished_at:
+        said = f"{name} has ended {at(row.finished_at)}: {outcome.replace('_', ' ')}."
+    else:
+        said = f"{name} is {status}, {by(row.lease_owner, row.started_at)}."
+    return Explanation(moves.kind, row.pk, status, outcome, said)
+
+
+def of_worker(crew: Crew, moves: Moves) -> Gate:
+    """Is anybody there who does such work?"""
+    many = str(moves.model._meta.verbose_name_plural)
+    alive, having = len(crew.workers), len(crew.slots(moves.kind))
+    data = {"alive": alive, "with_slots": having}
+    if having:
+        return Gate(
+            "worker", False, f"{_number(having, 'worker')} with slots for {many} {_are(having)} alive.", data=data
+        )
+    if alive:
+        said = f"{_number(alive, 'worker')} {_are(alive)} alive, but none has a slot for {many}."
+        return Gate("worker", True, said, data=data)
+    last = Worker.objects.order_by("-heartbeat_at").first()
+    if last is None:
+        return Gate("worker", True, "No worker is alive; none has ever been started.", data=data)
+    since = last.stopped_at or last.heartbeat_at
+    said = "has stopped" if last.stopped_at else "was last heard from"
+    return Gate("worker", True, f"No worker is alive; {last.owner} {said} {at(since)}.", last.owner, since, data)
+
+
+def of_capacity(crew: Crew, moves: Moves, ahead: int) -> Gate:
+    """Is there a free slot, and one that nobody takes who comes first?"""
+    slots = crew.slots(moves.kind)
+    at_work = [row for row in _at_work(moves) if row.lease_owner in slots] if slots else []
+    free = sum((slots - Counter(str(row.lease_owner) for row in at_work)).values())
+    data = {"slots": slots.total(), "free": free, "ahead": ahead, "at_work": [_told(moves, row) for row in at_work]}
+    if not slots:
+        return Gate("capacity", False, f"There is no slot that could be busy; {are_ahead(moves, ahead)}.", data=data)
+    if free:
+        said = f"{free} of {_number(slots.total(), 'slot')} {_are(free)} free; {are_ahead(moves, ahead)}"
+        return Gate("capacity", ahead >= free, f"{said}{' and will be claimed first' * (ahead >= free)}.", data=data)
+    busy = "The only slot is busy" if slots.total() == 1 else f"All {slots.total()} slots are busy"
+    said = f"{busy}: {_named(moves, at_work)}; {are_ahead(moves, ahead)}."
+    longest = at_work[0]
+    return Gate("capacity", True, said, f"{moves.kind} {longest.pk}", longest.started_at, data)
+
+
+def are_ahead(moves: Moves, ahead: int) -> str:
+    one, many = moves.model._meta.verbose_name, moves.model._meta.verbose_name_plural
+    number = {0: f"no {one}", 1: f"1 {one}"}.get(ahead, f"{ahead} {many}")
+    return f"{f'over {MOST_COUNTED} {many}' if ahead > MOST_COUNTED else number} {_are(ahead or 1)} ahead of it"
+
+
+def count(query: Query, *arguments: Any) -> int:
+    """Of a queryset of ids that `counted` has bounded."""
+    return len(compiled.rows(query, *arguments))
+
+
+def counted(rows: "QuerySet[Any, Any]") -> "QuerySet[Any, Any]":
+    return rows.values_list("pk")[: MOST_COUNTED + 1]
+
+
+def at(moment: datetime) -> str:
+    return f"at {moment:%Y-%m-%d %H:%M:%S}"
+
+
+def by(owner: str | None, since: datetime | None) -> str:
+    """Of what somebody holds, or held a moment ago."""
+    return f"by {owner or 'nobody'}" + (f" since {since:%Y-%m-%d %H:%M:%S}" if since else "")
+
+
+def _at_work(moves: Moves) -> list[Work]:
+    """What anybody holds, the longest first."""
+    ids = [id for (id,) in compiled.rows(_claimed(moves.model))]
+    rows = moves.rows.filter(pk__in=ids, status=moves.claimed).only("lease_owner", "started_at") if ids else []
+    now = clock.now()
+    return sorted(rows, key=lambda row: (row.started_at or now, row.pk))
+
+
+@cache
+def _claimed(model: Any) -> Query:
+    # One and the same function for each model, for what is compiled is kept under it.
+    return lambda: counted(model._base_manager.filter(status=model.CLAIMED))
+
+
+def _told(moves: Moves, row: Work) -> dict[str, Any]:
+    return {"kind": moves.kind, "id": row.pk, "by": row.lease_owner, "since": row.started_at}
+
+
+def _named(moves: Moves, rows: list[Work]) -> str:
+    said = [f"{moves.kind} {row.pk} {by(row.lease_owner, row.started_at)}" for row in rows[:MOST_NAMED]]
+    more = len(rows) - MOST_NAMED
+    return ", ".join([*said, *([f"and {more} more"] if more > 0 else [])])
+
+
+def _number(number: int, one: str) -> str:
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
