@@ -11,7 +11,7 @@ from documents.models import Workspace
 from runs import lifecycle
 from runs.job_runs import JOB_RUN
 from runs.lifecycle import RUN, QueueFull
-from runs.models import Artifact, JobRun, Run
+from runs.models import Artifact, JobRun, Run, RunField
 from work.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
 from work.outcomes import Outcome, of_cancel
 
@@ -90,6 +90,24 @@ class ArtifactAdmin(ScopedAdmin, ReadOnlyAdmin):
     @admin.display(description="workspace")
     def workspace(self, artifact: Artifact) -> Workspace:
         return artifact.run.workspace
+
+
+@admin.register(RunField)
+class RunFieldAdmin(ScopedAdmin, ReadOnlyAdmin):
+    workspace_path = "run__workspace"
+    list_display = ["id", "name", "found", "confidence", "page", "run", "workspace", "step"]
+    list_filter = [WorkspaceFilter]
+    search_fields = ["name"]
+    fields = ["run", "workspace", "position", "name", "value", "confidence", "page", "box", "step"]
+    readonly_fields = ["workspace"]
+
+    @admin.display(description="value")
+    def found(self, field: RunField) -> str:
+        return short(str(field.value))
+
+    @admin.display(description="workspace")
+    def workspace(self, field: RunField) -> Workspace:
+        return field.run.workspace
 
 
 @admin.register(JobRun)

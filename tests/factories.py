@@ -18,7 +18,7 @@ from builds import fingerprint
 from builds.models import Build, Configuration
 from documents.models import Document, DocumentProcessingJob, Membership, Stage, Workspace
 from runs import gates
-from runs.models import Artifact, JobRun, Run
+from runs.models import Artifact, JobRun, Run, RunField
 from tests.testwork.models import Errand
 from work import clock, lifecycle
 from work.claims import Claim, Holder
@@ -250,6 +250,16 @@ class ArtifactFactory(DjangoModelFactory[Artifact]):
 
     class Meta:
         model = Artifact
+
+
+class RunFieldFactory(DjangoModelFactory[RunField]):
+    run = SubFactory(RunFactory, status="running")
+    position = LazyAttribute(lambda o: RunField.objects.filter(run=o.run).count())
+    name = Sequence(lambda n: f"field {n}")
+    value = "42"
+
+    class Meta:
+        model = RunField
 
 
 class JobRunFactory(SubjectFactory):
