@@ -1,6 +1,6 @@
 from typing import Any
 
-from builds import lifecycle
+from builds import lifecycle, why
 from builds.commands import find_configuration
 from builds.lifecycle import BUILD
 from builds.models import Build
@@ -8,7 +8,6 @@ from documents.commands import find_workspace
 from work.commands import (
     AddVerb,
     Answer,
-    NounCommand,
     Row,
     actor_of,
     add_actor,
@@ -22,6 +21,8 @@ from work.commands import (
     table,
 )
 from work.outcomes import Outcome, of_cancel
+from work.watching import WatchedCommand
+from work.why import Explanation
 
 COLUMNS = (
     "id",
@@ -45,8 +46,10 @@ COLUMNS = (
 EVENTS = 100
 
 
-class Command(NounCommand):
+class Command(WatchedCommand):
     help = "Builds: the prepared environments of configurations."
+    moves = BUILD
+    terminal = Build.TERMINAL
 
     def add_verbs(self, add: AddVerb) -> None:
         listing = add("list", self.list_builds, "List builds, the newest first.")
@@ -55,11 +58,15 @@ class Command(NounCommand):
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
         add_ids(add("show", self.show, "Show a build and its events."))
+        self.add_watching(add)
         again = add("again", self.again, "Build again what has failed or was cancelled.")
         cancel = add("cancel", self.cancel, "Cancel builds: at once what waits; what is under way is asked to stop.")
         for verb in (again, cancel):
             add_ids(verb, many=True)
             add_actor(verb)
+
+    def explain(self, id: int) -> Explanation:
+        return why.explain(Build(pk=id))
 
     def list_builds(
         self,

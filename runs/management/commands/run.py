@@ -3,7 +3,7 @@ from typing import Any
 from builds.commands import find_configuration
 from documents.commands import find_workspace
 from documents.models import Document
-from runs import lifecycle
+from runs import lifecycle, why
 from runs.lifecycle import RUN, OtherWorkspace, QueueFull
 from runs.models import Run
 from work.commands import (
@@ -11,7 +11,6 @@ from work.commands import (
     Answer,
     Exit,
     Failure,
-    NounCommand,
     Row,
     actor_of,
     add_actor,
@@ -26,6 +25,8 @@ from work.commands import (
     table,
 )
 from work.outcomes import Outcome, of_cancel
+from work.watching import WatchedCommand
+from work.why import Explanation
 
 COLUMNS = (
     "id",
@@ -48,11 +49,14 @@ COLUMNS = (
     "cancel_requested_by",
 )
 SHOWN = ("id", "outcome", "workspace", "configuration", "input_document", "created_at", "error_message")
+FIELD_COLUMNS = ("position", "name", "value", "confidence", "page", "step", "box")
 EVENTS = 100
 
 
-class Command(NounCommand):
+class Command(WatchedCommand):
     help = "Runs: one execution of the engine for one document with one build."
+    moves = RUN
+    terminal = Run.TERMINAL
 
     def add_verbs(self, add: AddVerb) -> None:
         submit = add("submit", self.submit, "Queue one run for each document: all of them or none.")
@@ -65,12 +69,16 @@ class Command(NounCommand):
         listing.add_argument("--configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
-        add_ids(add("show", self.show, "Show a run and its events."))
+        add_ids(add("show", self.show, "Show a run, what it found and made, and its events."))
+        self.add_watching(add)
         cancel = add("cancel", self.cancel, "Cancel runs: at once what is queued; what is running is asked to stop.")
         again = add("again", self.again, "Run again: a new run of the same configuration and document for each.")
         for verb in (cancel, again):
             add_ids(verb, many=True)
             add_actor(verb)
+
+    def explain(self, id: int) -> Explanation:
+        return why.explain(Run(pk=id))
 
     def submit(self, *, configuration: str, documents: list[int], actor: str | None, **_: Any) -> Answer:
         chosen = find_configuration(configuration)
@@ -110,11 +118,17 @@ class Command(NounCommand):
         found = Run.objects.filter(pk=id).values(*COLUMNS).first()
         if found is None:
             raise not_found("run", id, "`manage.py run list` shows them")
-        row, events = _row(found), events_about("run", id, EVENTS)
-        artifacts = list(Run(pk=id).artifacts.order_by("name").values("name", "size_bytes", "sha256", "content_type"))
-        parts = [fields(row), history(events)]
-        parts[1:1] = [table(artifacts, "name", "size_bytes", "content_type")] if artifacts else []
-        return Answer(row | {"artifacts": artifacts, "events": events}, "\n\n".join(parts))
+        row, events, run = _row(found), events_about("run", id, EVENTS), Run(pk=id)
+        found_fields = list(run.fields.order_by("position").values(*FIELD_COLUMNS))
+        artifacts = list(run.artifacts.order_by("name").values("name", "size_bytes", "sha256", "content_type"))
+        parts = [
+            fields(row),
+            table(found_fields, *FIELD_COLUMNS[:-1]) if found_fields else "",
+            table(artifacts, "name", "size_bytes", "content_type") if artifacts else "",
+            history(events),
+        ]
+        told = {"fields": found_fields, "artifacts": artifacts, "events": events}
+        return Answer(row | told, "\n\n".join(filter(None, parts)))
 
     def cancel(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def cancel(run: Run) -> tuple[Outcome, Row]:

@@ -1,0 +1,112 @@
+"""`manage.py NOUN why` and `manage.py NOUN logs`, for what waits in a queue and has a log while it is at work."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.core.serializers.json import DjangoJSONEncoder
+
+from work.commands import AddVerb, Answer, NounCommand, Row, add_ids, clean, fields, identifier, not_found
+from work.models import Event
+from work.moves import Moves
+from work.why import Explanation
+
+STREAMS = ("stdout", "stderr", "log")
+LOOK_SECONDS = 0.5
+# Of the log, read at a time.
+BATCH = 1000
+
+
+class WatchedCommand(NounCommand):
+    moves: ClassVar[Moves]
+    terminal: ClassVar[frozenset[str]]
+
+    def explain(self, id: int) -> Explanation:
+        raise NotImplementedError
+
+    def add_watching(self, add: AddVerb) -> None:
+        name = self.moves.model._meta.verbose_name
+        add_ids(add("why", self.why, f"Say what a queued {name} waits for, and who holds that since when."))
+        logs = add("logs", self.logs, f"Print what a {name} has said while it was at work, the latest last.")
+        add_ids(logs)
+        logs.add_argument(
+            "--follow", action="store_true", help=f"go on until the {name} has ended; with --json one line each"
+        )
+        logs.add_argument("--after", metavar="SEQUENCE", type=identifier, default=0, help="only what came after this")
+        logs.add_argument("--stream", choices=STREAMS, help="only this one")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not options.get("follow"):
+            super().handle(*args, **options)
+            return
+        # Whoever watches ends it so.
+        with suppress(KeyboardInterrupt):
+            self._follow(**options)
+
+    def why(self, *, id: int, **_: Any) -> Answer:
+        try:
+            found = self.explain(id)
+        except ObjectDoesNotExist as error:
+            raise self._not_found(id) from error
+        gates = {gate.name: f"{'HOLDS' if gate.holds else 'open '}  {gate.message}" for gate in found.gates}
+        text = clean(found.message)
+        return Answer(found.to_json(), f"{text}\n\n{fields(gates)}" if gates else text)
+
+    def logs(self, *, id: int, after: int, stream: str | None, **_: Any) -> Answer:
+        status = self._status(id)
+        found = [event for event in self._said(id, after) if stream in (None, event["stream"])]
+        text = "\n".join(line for event in found for line in _lines(event))
+        return Answer({"id": id, "status": status, "logs": found}, text or "None.")
+
+    def _follow(self, *, id: int, after: int, stream: str | None, json: bool = False, **_: Any) -> None:
+        while True:
+            # Asked first: what it said before its end is then found below.
+            has_ended = self._status(id) in self.terminal
+            for event in self._said(id, after):
+                after = event["sequence"]
+                if stream in (None, event["stream"]):
+                    self._write(event, json=json)
+            self.stdout.flush()
+            if has_ended:
+                return
+            time.sleep(LOOK_SECONDS)
+
+    def _write(self, event: Row, *, json: bool) -> None:
+        for line in [_as_line(event)] if json else _lines(event):
+            self.stdout.write(line)
+
+    def _status(self, id: int) -> str:
+        status = self.moves.rows.filter(pk=id).values_list("status", flat=True).first()
+        if status is None:
+            raise self._not_found(id)
+        return str(status)
+
+    def _not_found(self, id: int) -> Exception:
+        return not_found(self.moves.kind, id, f"`manage.py {self.moves.kind} list` shows them")
+
+    def _said(self, id: int, after: int) -> Iterator[Row]:
+        """Log lines by their sequence, which has no gaps: what is written meanwhile comes behind what was read."""
+        events = Event.objects.filter(subject_kind=self.moves.kind, subject_id=id, kind="LOG").order_by("sequence")
+        while found := list(events.filter(sequence__gt=after)[:BATCH]):
+            after = found[-1].sequence
+            yield from map(_row, found)
+
+
+def _row(event: Event) -> dict[str, Any]:
+    data = event.data or {}
+    told = {"stream": data.get("stream", "log"), "step": data.get("step") or None, "message": event.message}
+    return {"sequence": event.sequence, "at": event.at, "claim_token": event.claim_token, **told}
+
+
+def _lines(event: Row) -> Iterator[str]:
+    step = f"{clean(str(event['step']))}: " if event["step"] else ""
+    head = f"{event['sequence']:>5}  {event['at']:%H:%M:%S}  {clean(str(event['stream'])):6}  {step}"
+    # Tabs are harmless, and progress bars go back to the beginning of the line: the rest is shown, not obeyed.
+    return (head + clean(line.expandtabs()) for line in event["message"].splitlines() or [""])
+
+
+def _as_line(event: Row) -> str:
+    return json.dumps(event, cls=DjangoJSONEncoder)
