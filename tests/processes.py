@@ -3,8 +3,11 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from urllib.parse import urlsplit, urlunsplit
 
 import psutil
@@ -15,6 +18,10 @@ from tests.stepping import until
 
 # A Python with Django in it starts in half a second, on a machine that has nothing else to do.
 START_SECONDS = 30
+# Others are done with what they write within this; only who stands still holds SQLite's lock for longer.
+WRITE_SECONDS = 0.3
+# Within which PostgreSQL has begun with what a program had sent before it stood still.
+SENT_SECONDS = 0.1
 CALL_MAIN = "import importlib, sys, django; django.setup(); importlib.import_module(sys.argv[1]).main(*sys.argv[2:])"
 
 
@@ -25,11 +32,31 @@ def database_url():
     return urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}"))
 
 
+def holds_a_lock(program):
+    """Whether this program, which stands still, has a transaction open on the database of the test."""
+    if connection.vendor == "postgresql":
+        time.sleep(SENT_SECONDS)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND state <> 'idle'", [program]
+            )
+            return cursor.fetchone()[0] > 0
+    name = connection.settings_dict["NAME"]
+    with closing(sqlite3.connect(name, timeout=WRITE_SECONDS, isolation_level=None)) as database:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        database.execute("ROLLBACK")
+        return False
+
+
 class Program:
     """One process. Its log is kept in a file, and what it says on its standard output is read as JSON, line by line."""
 
     def __init__(self, arguments, environment, log):
         self.log = log
+        self._known_as = environment["PGAPPNAME"]
         with open(log, "ab") as file:
             self._process = subprocess.Popen(
                 [sys.executable, *map(str, arguments)],
@@ -45,6 +72,20 @@ class Program:
 
     def send(self, number):
         self._process.send_signal(number)
+
+    def freeze(self):
+        """Stops it between two of its transactions. With one open it would keep its locks for as long as it stands
+        still: on PostgreSQL those of a row, on SQLite nobody else could write anything.
+        """
+        until(self._stands_still_without_a_lock, every=0.005)
+
+    def _stands_still_without_a_lock(self):
+        self.send(signal.SIGSTOP)
+        until(self.is_stopped, every=0.001)
+        if not holds_a_lock(self._known_as):
+            return True
+        self.send(signal.SIGCONT)
+        return False
 
     def end_at_once(self):
         """The second signal: sent together with the first, the two may arrive as one."""
@@ -74,7 +115,8 @@ class Program:
         return self._process.poll() is None
 
     def is_stopped(self):
-        return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        """All of its threads: what /proc says of a process is that of its first one."""
+        return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
 
     def children(self):
         """All that it has started, in whatever session."""
@@ -108,6 +150,8 @@ class Programs:
     def start(self, *arguments, **environment):
         """A Python with these arguments; DATABASE_URL is that of the test."""
         values = os.environ | {"DATABASE_URL": database_url(), "PYTHONUNBUFFERED": "1"}
+        # What PostgreSQL calls its connections.
+        values["PGAPPNAME"] = f"program {len(self.started)} of {os.getpid()}"
         values |= {name: str(value) for name, value in environment.items()}
         program = Program(arguments, values, self._directory / f"{len(self.started)}.log")
         self.started.append(program)

@@ -216,10 +216,10 @@ def test_a_lease_that_is_shorter_than_the_work_is_kept_by_renewal(programs):
 
 
 def test_what_a_worker_writes_that_was_stopped_for_longer_than_its_lease_is_refused(programs):
-    row = add("deaf:1")
+    row = add("deaf:2")
     first = programs.worker("w1")
     owner = until_at_work(row)
-    first.send(signal.SIGSTOP)
+    first.freeze()
     second = programs.worker("w2")
     until(lambda: events(row, "ERRAND_DONE").exists())
     done_by = events(row, "ERRAND_DONE").get().actor
@@ -246,7 +246,7 @@ def test_the_child_of_a_worker_that_is_stopped_ends_before_another_may_be_starte
     until_at_work(row)
     child = child_of(row)
 
-    first.send(signal.SIGSTOP)
+    first.freeze()
     programs.worker("w2")
     until(lambda: events(row, "RECOVERED").exists())
     started_again = until(lambda: events(row, "ERRAND_STARTED").count() == 2)
