@@ -57,12 +57,29 @@ class FilesField(forms.JSONField):
 
 
 class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none at run time
+    class Meta:
+        help_texts = {
+            "entry_point": "A module of the files, or MODULE:FUNCTION.",
+            "requirements": "One on each line, like package>=1.2. They come from the package index: no options,"
+            " addresses or paths.",
+            "python_version": "Like 3.12. Empty for the one that ADE itself runs on.",
+        }
+
     def clean_files(self) -> Any:
         files = self.cleaned_data["files"]
         return _without_problems({} if files is None else files, contents.problems_of_files)
 
     def clean_entry_point(self) -> Any:
         return _without_problems(self.cleaned_data["entry_point"], contents.problems_of_entry_point)
+
+    def clean_python_version(self) -> Any:
+        return _without_problems(self.cleaned_data["python_version"], contents.problems_of_python_version)
+
+    def clean_requirements(self) -> Any:
+        before, sent = self.instance.requirements, self.cleaned_data["requirements"].replace("\r\n", "\n")
+        # A browser ends lines in its own way: what nobody has edited is not to become another build.
+        text = before if before.strip().splitlines() == sent.splitlines() else sent
+        return _without_problems(text, contents.problems_of_requirements)
 
 
 @admin.register(Configuration)
@@ -79,6 +96,7 @@ class ConfigurationAdmin(ScopedAdmin):
         "workspace",
         "name",
         "entry_point",
+        "python_version",
         "requirements",
         "files",
         "contents_sha256",

@@ -1,17 +1,57 @@
-"""What the files of a configuration may be, in words for whoever wrote them."""
+"""What a configuration may be made of, in words for whoever wrote it."""
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 MOST_FILES = 200
 MOST_BYTES = 2**20
 LONGEST_PATH = 200
+LONGEST_NAME = 100
+MOST_REQUIREMENTS_BYTES = 2**16
+MOST_REQUIREMENTS_LINES = 1000
+MOST_MANIFEST_BYTES = 2**14
+MOST_PACKAGE_BYTES = MOST_BYTES + MOST_REQUIREMENTS_BYTES + MOST_MANIFEST_BYTES
+# The files of a package that are not the configuration's own.
+MANIFEST = "ade.toml"
+REQUIREMENTS = "requirements.txt"
+# What a message shows of something that may be of any length.
+_SHOWN = 100
+MOST_TOLD = 10
 # Letters, digits and what names of modules, data and packages need; nothing that a shell or an archive reads otherwise.
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+# What Python, git and file managers leave beside files, and nobody means to hand on.
+_BYPRODUCT = re.compile(r"(^|/)(\.(?!\.?(/|$))|__pycache__(/|$))|\.pyc$", re.IGNORECASE)
 # NUL, and halves of pairs that mean nothing alone.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _ENTRY_POINT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?", re.ASCII)
+_PYTHON_VERSION = re.compile(r"3\.(1[1-9]|[2-9][0-9])", re.ASCII)
+
+_LINE = re.compile("\r\n|\r|\n")
+_COMMENT = re.compile(r"(^|\s)#.*")
+# Wherever they stand, what reads the lines after us could see the end of one in them.
+_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_REFUSED_ANYWHERE = (
+    (re.compile(r"[^\t -~]"), "outside comments it is plain ASCII"),
+    (re.compile(r"(^|\s)-"), "where packages come from, and how, is decided where ADE is installed, not by an option"),
+    (re.compile(r"\\$"), "it goes on in the next line, but each stands on a line of its own"),
+    (re.compile(r"\$"), "variables of the environment are not filled in"),
+)
+_NOT_AN_ADDRESS = "packages come from the package index, not from an address"
+_NOT_A_FILE = "packages come from the package index, not from files or folders"
+# What stands behind a semicolon compares texts, which may be any.
+_REFUSED_BEFORE_MARKERS = ((re.compile("[@:]"), _NOT_AN_ADDRESS), (re.compile(r"^\.|[/\\]"), _NOT_A_FILE))
+_ARCHIVES = (".whl", ".zip", ".tgz", ".tbz", ".tbz2", ".txz", ".tlz")
+
+
+class BadPackage(Exception):
+    """All that is wrong is in its problems; its text has the first of them."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = list(problems)
+        more = len(self.problems) - MOST_TOLD
+        super().__init__(" ".join([*self.problems[:MOST_TOLD], *([f"And {more} more."] if more > 0 else [])]))
 
 
 def problems_of_files(files: Any) -> Iterator[str]:
@@ -20,23 +60,68 @@ def problems_of_files(files: Any) -> Iterator[str]:
         return
     if len(files) > MOST_FILES:
         yield f"Expected at most {MOST_FILES} files, found {len(files)}."
-    seen: dict[str, str] = {}
+        return
+    yield from problems_of_paths(files)
     for path, text in files.items():
-        yield from _problems_of_path(path)
-        if (other := seen.setdefault(path.casefold(), path)) != path:
-            yield f"{path!r} and {other!r} differ only in capital letters, which some file systems do not tell apart."
+        if path.casefold() in (MANIFEST, REQUIREMENTS):
+            yield f"Expected files of the configuration's own, found {path!r}, which a package has for itself."
         if not isinstance(text, str):
-            yield f"Expected the text of {path!r}, found {_kind(text)}."
+            yield f"Expected the text of {shown(path)}, found {_kind(text)}."
         elif found := _UNSTORABLE.search(text):
-            yield f"Expected text in {path!r}, found {found[0]!r}, which no database stores."
+            yield f"Expected text in {shown(path)}, found {found[0]!r}, which no database stores."
     size = sum(len(text.encode(errors="replace")) for text in files.values() if isinstance(text, str))
     if size > MOST_BYTES:
         yield f"Expected at most {MOST_BYTES} bytes in all files, found {size}."
 
 
+def problems_of_paths(files: Collection[str], folders: Collection[str] = ()) -> Iterator[str]:
+    """Of the paths of files, and of folders that may be empty, as places that are to lie side by side."""
+    for path in [*files, *folders]:
+        yield from _problems_of_path(path)
+    short = [path for path in files if len(path) <= LONGEST_PATH]
+    around = {path[:n] for path in short for n, letter in enumerate(path) if letter == "/"}
+    around.update(path for path in folders if len(path) <= LONGEST_PATH)
+    yield from _clashes([*short, *sorted(around)])
+    for path in sorted(around.intersection(short)):
+        yield f"Expected a file or a folder at {path!r}, found both."
+
+
 def problems_of_entry_point(text: str) -> Iterator[str]:
     if _ENTRY_POINT.fullmatch(text) is None:
-        yield f"Expected a module, or MODULE:FUNCTION, found {text!r}."
+        yield f"Expected a module, or MODULE:FUNCTION, found {shown(text)}."
+
+
+def problems_of_name(text: str) -> Iterator[str]:
+    if not 0 < len(text) <= LONGEST_NAME or not text.isprintable() or text != text.strip():
+        yield f"Expected a name of 1 to {LONGEST_NAME} printable characters, no space around them, found {shown(text)}."
+
+
+def problems_of_python_version(text: str) -> Iterator[str]:
+    if text and _PYTHON_VERSION.fullmatch(text) is None:
+        yield f"Expected a version of Python from '3.11' on, or nothing for that of ADE, found {shown(text)}."
+
+
+def problems_of_requirements(text: str) -> Iterator[str]:
+    """What a requirement is called and which versions will do is for the package index to judge."""
+    if (size := len(text.encode(errors="replace"))) > MOST_REQUIREMENTS_BYTES:
+        yield f"Expected at most {MOST_REQUIREMENTS_BYTES} bytes of requirements, found {size}."
+        return
+    lines = _LINE.split(text)
+    if len(lines) > MOST_REQUIREMENTS_LINES:
+        yield f"Expected at most {MOST_REQUIREMENTS_LINES} lines of requirements, found {len(lines)}."
+        return
+    for number, line in enumerate(lines, start=1):
+        if reason := _why_refused(line):
+            yield f"Expected a requirement like 'package>=1.2' in line {number}, found {shown(line)}: {reason}."
+
+
+def is_byproduct(path: str) -> bool:
+    return _BYPRODUCT.search(path) is not None
+
+
+def shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…{text[-1]}"
 
 
 def _problems_of_path(path: str) -> Iterator[str]:
@@ -47,6 +132,34 @@ def _problems_of_path(path: str) -> Iterator[str]:
             f"Expected a relative path of letters, digits, dots, dashes and underscores, found {path!r}."
             " No part of it may be empty or begin with a dot or a dash."
         )
+    elif is_byproduct(path):
+        yield f"Expected what people write, found {path!r}, which Python makes by itself."
+
+
+def _clashes(paths: Iterable[str]) -> Iterator[str]:
+    spelled: dict[str, str] = {}
+    for path in paths:
+        composed = unicodedata.normalize("NFC", path)
+        other = spelled.setdefault(unicodedata.normalize("NFC", composed.casefold()), path)
+        if unicodedata.normalize("NFC", other) != composed:
+            yield f"{path!r} and {other!r} differ only in capital letters, which some file systems do not tell apart."
+        elif other != path:
+            yield f"{path!r} and {other!r} differ only in how accents are written: {path!a}, {other!a}."
+
+
+def _why_refused(line: str) -> str:
+    if _CONTROL.search(line):
+        return "it contains a control character"
+    said = _COMMENT.sub("", line).strip(" \t")
+    named = said.partition(";")[0].strip()
+    broken = [reason for pattern, reason in _REFUSED_ANYWHERE if pattern.search(said)]
+    broken += [reason for pattern, reason in _REFUSED_BEFORE_MARKERS if pattern.search(named)]
+    broken += [_NOT_A_FILE] if _is_archive(named.partition("[")[0].strip().lower()) else []
+    return broken[0] if broken else ""
+
+
+def _is_archive(name: str) -> bool:
+    return name.endswith((".tar", *_ARCHIVES)) or name.rpartition(".")[0].endswith(".tar")
 
 
 def _kind(value: Any) -> str:
