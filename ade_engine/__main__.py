@@ -2,15 +2,15 @@
 `… serve DESCRIPTOR` to fork a process for each run.
 """
 
-import json
 import sys
 
 from ade_engine import runner, zygote
+from ade_engine.channel import own_channel
 
 
 def check() -> None:
-    steps = runner.load()
-    sys.stdout.write(json.dumps({"steps": [step.name for step in steps]}) + "\n")
+    channel = own_channel()
+    channel.tell("checked", steps=[step.name for step in runner.load()])
 
 
 def main() -> None:

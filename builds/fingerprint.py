@@ -4,10 +4,12 @@ import hashlib
 import json
 import platform
 import sys
+from pathlib import Path
 from typing import TypedDict
 
-# Raised when the engine changes in a way that makes earlier environments unfit.
-ENGINE_VERSION = "1"
+import ade_engine
+import ade_keeper
+
 PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 PLATFORM = f"{platform.system()}-{platform.machine()}".lower()
 
@@ -32,3 +34,13 @@ def _sha256(value: object) -> str:
     return hashlib.sha256(
         json.dumps(value, sort_keys=True, ensure_ascii=False).encode(errors="surrogatepass")
     ).hexdigest()
+
+
+def _engine_version() -> str:
+    """Its very text: an environment has a copy of it, and is never to run another one than its host expects."""
+    sources = [path for package in (ade_engine, ade_keeper) for path in Path(package.__path__[0]).glob("*.py")]
+    texts = {f"{path.parent.name}/{path.name}": path.read_text("utf-8") for path in sources}
+    return _sha256(texts)[:12]
+
+
+ENGINE_VERSION = _engine_version()

@@ -1,12 +1,25 @@
-from runs import gates, job_runs, lifecycle
-from work.kinds import Chore, Kind
+from runs import chores, gates, job_runs, lane, lifecycle
+from work.kinds import Chore, Kind, Lane
 
 RUN = Kind(
     lifecycle.RUN,
+    lane=Lane(
+        slots="ADE_MAX_CONCURRENCY",
+        claim=lifecycle.claim_next_run,
+        do=lane.do,
+        succeed=lane.succeed,
+        fail=lane.fail,
+        stop=lifecycle.stop,
+    ),
     rescue=lifecycle.rescue,
     budget="ADE_RUN_TIMEOUT_SECONDS",
     # Shut gates are rare to be forgotten and dear to look for: not in every tick.
-    chores=(Chore(lifecycle.heed_builds), Chore(gates.open_forgotten, every=5)),
+    chores=(
+        Chore(lifecycle.heed_builds),
+        Chore(gates.open_forgotten, every=5),
+        Chore(chores.retire_engines, every=5, when_rung=False),
+        Chore(chores.tidy, every=60, when_rung=False),
+    ),
     wakes_on=("build",),
 )
 JOB_RUN = Kind(job_runs.JOB_RUN, rescue=job_runs.rescue)

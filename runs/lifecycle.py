@@ -10,7 +10,7 @@ from builds.lifecycle import get_or_create_build
 from builds.models import Build, Configuration
 from documents.models import Document
 from runs import gates
-from runs.models import Admission, Artifact, Run
+from runs.models import Admission, Artifact, Run, RunField
 from work import compiled, failpoints, lifecycle, wakeups
 from work.claims import Claim
 from work.contention import is_contention, patiently
@@ -91,9 +91,19 @@ def claim_next_run(owner: str) -> Claim | None:
     )
 
 
-def succeed(claim: Claim, *, data: Data | None = None) -> bool:
-    """False when a cancel was accepted meanwhile, which is then obeyed, or when the claim is gone."""
-    return _finish(claim, "succeed", data=data)
+def succeed(
+    claim: Claim, *, data: Data | None = None, fields: Sequence[Data] = (), artifacts: Sequence[Data] = ()
+) -> bool:
+    """With what the run has found and made. False when a cancel was accepted meanwhile, which is then obeyed, or when
+    the claim is gone: nothing is kept then.
+    """
+
+    def keep() -> None:
+        RunField.objects.bulk_create(RunField(run_id=claim.id, **values) for values in fields)
+        for values in artifacts:
+            publish_artifact(claim, values)
+
+    return _finish(claim, "succeed", also=keep if fields or artifacts else None, data=data)
 
 
 def fail(claim: Claim, failure_type: str, message: str) -> bool:

@@ -56,7 +56,7 @@ class Caretaker(Steady):
     def do_chores(self, *, all_of_them: bool) -> None:
         be_impatient()
         for kind in self.kinds:
-            due = [chore for chore in kind.chores if all_of_them or self.ticks % chore.every == 0]
+            due = [each for each in kind.chores if (each.when_rung if all_of_them else self.ticks % each.every == 0)]
             done = [self._do(chore) for chore in due]
             if any(done):
                 self.ring(kind)

@@ -1,7 +1,7 @@
 """A worker's hold on one row, as the worker sees it."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event as Flag
@@ -46,6 +46,8 @@ class Claim:
     cancel_requested: Flag = field(default_factory=Flag)
     stopping: Flag = field(default_factory=Flag)
     child: Child | None = None
+    # Written in the transaction of its end, whichever that is.
+    with_end: Callable[[], object] | None = None
     # The verbs of which it has been recorded that they came too late.
     told_late: set[str] = field(default_factory=set)
 

@@ -26,6 +26,10 @@ OTHER_POINTS = (
     "recover.selected",
     "recover.before_commit",
     "artifact.written",
+    "build.exited",
+    "engine.before_spawn",
+    "engine.spawned",
+    "engine.exited",
 )
 KIND_NAMES = frozenset(f"{kind}.{point}" for kind in KINDS for point in KIND_POINTS)
 # A slot is claimed by being inserted.

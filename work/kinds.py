@@ -17,10 +17,12 @@ from work.recovery import Found
 
 @dataclass(frozen=True)
 class Chore:
-    """A small duty of every worker: called with its owner name at every so many ticks."""
+    """A small duty of every worker: called with its owner name at every so many ticks, and when somebody rings."""
 
     do: Callable[[str], object]
     every: int = 1
+    # Otherwise at its ticks only.
+    when_rung: bool = True
 
 
 @dataclass(frozen=True)

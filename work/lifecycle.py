@@ -3,13 +3,14 @@ finds its row otherwise changes nothing and answers False: somebody else has dec
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any, Protocol
 
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.db.models import F, Q
+from django.db.models import Q
 
 from work import clock, failpoints, portable, sql, wakeups
 from work.changes import INFO, WARNING, Change, Claimable, Told
@@ -30,6 +31,8 @@ class Writer(Protocol):
     """How changes are written: `work/sql.py` or `work/portable.py`."""
 
     def change_one(self, change: Change) -> Sequence[Any] | None: ...
+
+    def tell_many(self, change: Change, entries: Sequence[Told]) -> bool: ...
 
     def claim_first(self, change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Sequence[Any] | None: ...
 
@@ -122,10 +125,14 @@ def move(
     return False
 
 
-def finish(claim: Claim, verb: str, **options: Any) -> bool:
-    """A move by the holder of a claim. When it is refused because the claim is gone, that is recorded."""
+def finish(claim: Claim, verb: str, *, also: Callable[[], object] | None = None, **options: Any) -> bool:
+    """A move by the holder of a claim. When it is refused because the claim is gone, that is recorded.
+
+    What `also` writes, and what the claim wants to have written with its end, is there exactly if the move is.
+    """
+    writes = [write for write in (claim.with_end, also) if write is not None]
     with failpoints.inside(f"{claim.moves.kind}.finish.before_commit"):
-        moved = move(claim.moves, claim.id, verb, holder=claim.holder, **options)
+        moved = _move_with(writes, claim, verb, options)
     failpoints.hit(f"{claim.moves.kind}.finish.after_commit")
     # Its answer may have been lost with the connection.
     return moved or _own_end(claim) == claim.moves[verb].event or refuse_late(claim, verb)
@@ -204,17 +211,10 @@ def record(
 
 def record_many(claim: Claim, entries: Sequence[Told]) -> bool:
     """Write a batch of events of whoever holds the row under one update of it."""
-    moves, id = claim.moves, claim.id
-    with transaction.atomic():
-        must = {"id": id, "status": moves.claimed, **_fence(claim.holder)}
-        if portable.update(moves.model, must, last_sequence=F("last_sequence") + len(entries)):
-            last = moves.rows.values_list("last_sequence", flat=True).get(pk=id)
-            numbered = enumerate(entries, last - len(entries) + 1)
-            Event.objects.bulk_create(
-                portable.event(moves.kind, id, n, claim.holder.token, told) for n, told in numbered
-            )
-            return True
-    return refuse_late(claim, "record")
+    moves = claim.moves
+    must = {"id": claim.id, "status": moves.claimed, **_fence(claim.holder)}
+    change = Change(moves.model, moves.kind, must, None, {}, (), {}, entries[0])
+    return patiently(lambda: _writer().tell_many(change, entries)) or refuse_late(claim, "record")
 
 
 def record_process(claim: Claim, process: Data) -> bool:
@@ -264,6 +264,16 @@ def _extend(moves: Moves, owner: str, held: list[Claim]) -> list[Claim]:
             claim.lost.set()
             refuse_late(claim, "renew")
     return [claim for claim in held if (claim.id, claim.holder.token) not in kept]
+
+
+def _move_with(writes: Sequence[Callable[[], object]], claim: Claim, verb: str, options: dict[str, Any]) -> bool:
+    with transaction.atomic() if writes else nullcontext():
+        for write in writes:
+            write()
+        moved = move(claim.moves, claim.id, verb, holder=claim.holder, **options)
+        if writes and not moved:
+            transaction.set_rollback(True)
+    return moved
 
 
 def _change(

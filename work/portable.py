@@ -19,6 +19,20 @@ def change_one(change: Change) -> Sequence[Any] | None:
         return _tell(change, change.guards["id"])
 
 
+def tell_many(change: Change, entries: Sequence[Told]) -> bool:
+    """Events that are no moves, all of one row; False when the guards did not hold."""
+    with transaction.atomic():
+        if not update(change.model, change.guards, last_sequence=F("last_sequence") + len(entries)):
+            return False
+        last = change.model._base_manager.values_list("last_sequence", flat=True).get(pk=change.guards["id"])
+        token = change.guards["claim_token"]
+        Event.objects.bulk_create(
+            event(change.subject_kind, change.guards["id"], number, token, told)
+            for number, told in enumerate(entries, last - len(entries) + 1)
+        )
+    return True
+
+
 def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Sequence[Any] | None:
     """The same for the first row of `claimable`, with `columns` behind the three."""
     with transaction.atomic():

@@ -6,6 +6,7 @@ immediate transaction. Elsewhere the lifecycle takes its portable way through th
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,6 +35,25 @@ _statements: dict[Any, Statement] = {}
 def change_one(change: Change) -> Row | None:
     """Answers (id, last_sequence, claim_token) of the changed row, None when the guards did not hold."""
     return _write(change)
+
+
+def tell_many(change: Change, entries: Sequence[Told]) -> bool:
+    """Events that are no moves, all of one row; False when the guards did not hold."""
+    key = ("tell_many", connection.vendor, change.model, _shape(change))
+    statement = _statements.get(key) or _statements.setdefault(key, _telling(change))
+    guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
+    told = [
+        (_moment(each.at), each.kind, each.level, each.actor, each.message, each.data and json.dumps(each.data))
+        for each in entries
+    ]
+    if connection.vendor == "postgresql":
+        columns = [list(column) for column in zip(*told, strict=True)]
+        return statements.one(statement.sql, [len(told), *guarded, len(told), *columns]) is not None
+    with transaction.atomic():
+        row = statements.one(statement.sql, [len(told), *guarded])
+        if row is not None:
+            statements.run(statement.event, [row[1] - len(told), row[2], row[0], json.dumps(told)])
+    return row is not None
 
 
 def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Row | None:
@@ -127,6 +147,36 @@ def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, 
         event = _event(change.subject_kind, change.told, "moved")
         return Statement(f"WITH {before}moved AS ({update}), told AS ({event}) SELECT * FROM moved", "")
     return Statement(update, _event_about(change.model, change.subject_kind, change.told))
+
+
+def _telling(change: Change) -> Statement:
+    table = _table(change.model)
+    update = (
+        f"UPDATE {table} SET last_sequence = {table}.last_sequence + %s WHERE {_where(change)}"
+        f" RETURNING {table}.id, {table}.last_sequence, {_token(change.model)} AS claim_token"
+    )
+    columns = "subject_kind, subject_id, sequence, claim_token, from_status, to_status, at, kind, level, actor, message"
+    into = f"INSERT INTO events ({columns}, data) SELECT {literal(change.subject_kind)}"
+    if connection.vendor == "postgresql":
+        arrays = "%s::timestamptz[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[]"
+        event = (
+            f"{into}, id, last_sequence - %s + nth, claim_token, '', '', at, kind, level, actor, message, data::jsonb"
+            f" FROM moved, unnest({arrays}) WITH ORDINALITY AS v (at, kind, level, actor, message, data, nth)"
+        )
+        return Statement(f"WITH moved AS ({update}), told AS ({event}) SELECT * FROM moved", "")
+    values = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(6))
+    # The parameters in the order in which they are written: number before the first, token, id.
+    numbered = "sequence, claim_token, subject_id, subject_kind, from_status, to_status"
+    constants = f"%s + key + 1, %s, %s, {literal(change.subject_kind)}, '', ''"
+    event = (
+        f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data)"
+        f" SELECT {constants}, {values} FROM json_each(%s) ORDER BY key"
+    )
+    return Statement(update, event)
+
+
+def _moment(at: datetime) -> Any:
+    return at if connection.vendor == "postgresql" else str(adapt(at))
 
 
 def _creation(

@@ -1,0 +1,19 @@
+"""What a worker does about the environments of its host from time to time."""
+
+import structlog
+from django.conf import settings
+
+from builds import environments
+
+log = structlog.get_logger(__name__)
+
+
+def tidy(_owner: str = "") -> int:
+    """Remove what died half-made, and what nobody has used for long; answers how many."""
+    swept = environments.sweep()
+    pruned = environments.prune(
+        unused_seconds=settings.ADE_ENVIRONMENT_UNUSED_SECONDS, most_bytes=settings.ADE_ENVIRONMENTS_BYTES
+    )
+    if swept or pruned:
+        log.info("environments.tidied", swept=swept, pruned=[each.fingerprint[:12] for each in pruned])
+    return 0

@@ -1,0 +1,61 @@
+"""How a worker makes a build."""
+
+import time
+from functools import partial
+
+from django.conf import settings
+
+from builds import builder, lifecycle
+from builds.builder import BuildFailed, Made, Watch
+from builds.models import Build
+from work import failpoints
+from work import lifecycle as kernel
+from work.claims import Claim, Interrupted
+from work.journal import Journal
+from work.supervise import CannotStart, Child, Line
+
+
+def do(claim: Claim) -> Made:
+    journal = Journal(claim)
+    build = Build.objects.only("snapshot", "fingerprint").get(pk=claim.id)
+    watch = Watch(
+        until=time.monotonic() + settings.ADE_BUILD_TIMEOUT,
+        stop=partial(look, claim, journal),
+        on_start=partial(keep, claim),
+        say=partial(_hear, journal),
+    )
+    try:
+        return builder.make(build.snapshot, build.fingerprint, watch)
+    except Interrupted:
+        journal.write()
+        raise
+    finally:
+        failpoints.hit("build.exited")
+
+
+def succeed(claim: Claim, made: Made) -> bool:
+    return lifecycle.succeed(claim, lock=made.lock, size_bytes=made.size_bytes)
+
+
+def fail(claim: Claim, error: BaseException) -> bool:
+    if isinstance(error, BuildFailed):
+        return lifecycle.fail(claim, error.failure_type, str(error))
+    if isinstance(error, CannotStart):
+        return lifecycle.fail(claim, "BUILD_FAILED", str(error))
+    return lifecycle.fail(claim, "BUILD_FAILED", f"ADE itself failed: {error!r}")
+
+
+def keep(claim: Claim, child: Child) -> None:
+    """The child ends with the claim, and whoever has to end it should this worker be gone knows which it is."""
+    claim.take_charge_of(child)
+    kernel.record_process(claim, child.process_id.to_json())
+
+
+def look(claim: Claim, journal: Journal) -> str | None:
+    journal.look()
+    return claim.why_stop()
+
+
+def _hear(journal: Journal, lines: list[Line]) -> None:
+    journal.lines(lines)
+    journal.look()

@@ -1,0 +1,166 @@
+"""The files that a run has made: looked at with suspicion, and kept in the storage.
+
+Each is opened once, without following links, and from then on only the descriptor is asked: whatever happens to its
+name meanwhile, what was checked is what is kept.
+"""
+
+import hashlib
+import mimetypes
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.core.files import File
+from django.core.files.storage import default_storage
+
+from ade_engine.context import ARTIFACTS
+
+MOST_FILES = 1000
+MOST_BYTES = 1 << 30
+# Folders in folders.
+DEEPEST = 8
+LONGEST_NAME = 255
+BINARY = "application/octet-stream"
+
+
+class NotKept(Exception):
+    """What a run has made cannot be kept; says which file, what was expected and what was found."""
+
+    def __init__(self, message: str, *, over_limit: bool = False) -> None:
+        super().__init__(message)
+        self.over_limit = over_limit
+
+
+@dataclass(frozen=True)
+class Made:
+    """An open file below the artifacts of a run."""
+
+    name: str
+    file: BinaryIO
+    size_bytes: int
+
+
+class Reader(File):  # type: ignore[type-arg]  # takes none at run time
+    """Counts and hashes what the storage reads of it."""
+
+    def __init__(self, made: Made) -> None:
+        super().__init__(made.file, made.name)
+        self._made = made
+        self.sha256 = hashlib.sha256()
+        self.seen_bytes = 0
+        self.size = made.size_bytes
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        while data := self._made.file.read(chunk_size or self.DEFAULT_CHUNK_SIZE):
+            self.sha256.update(data)
+            self.seen_bytes += len(data)
+            yield data
+
+
+def store(directory: Path, run_id: int, token: int) -> list[dict[str, Any]]:
+    """Copies all artifacts below this working directory into the storage; answers the values of their rows.
+
+    Raises NotKept, and then none is kept.
+    """
+    kept: list[dict[str, Any]] = []
+    try:
+        for number, made in enumerate(_made(directory), 1):
+            with made.file:
+                kept.append(_store(made, f"runs/{run_id}/{token}/{number:04}"))
+    except BaseException:
+        discard(kept)
+        raise
+    return kept
+
+
+def discard(kept: list[dict[str, Any]]) -> None:
+    """What was stored for a claim that came too late is nobody's."""
+    for values in kept:
+        with suppress(OSError):
+            default_storage.delete(values["file"])
+
+
+def _store(made: Made, path: str) -> dict[str, Any]:
+    reader = Reader(made)
+    stored = default_storage.save(path, reader)
+    return {
+        "name": made.name,
+        "file": stored,
+        "size_bytes": reader.seen_bytes,
+        "sha256": reader.sha256.hexdigest(),
+        "content_type": mimetypes.guess_type(made.name)[0] or BINARY,
+    }
+
+
+def _made(directory: Path) -> Iterator[Made]:
+    try:
+        root = os.open(directory / ARTIFACTS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise NotKept(f"expected {ARTIFACTS} to be a directory, found {error.strerror}") from error
+    count = total = 0
+    for made in _below(root, "", 0):
+        count, total = count + 1, total + made.size_bytes
+        if count > MOST_FILES or total > MOST_BYTES:
+            made.file.close()
+            found = f"more than {MOST_FILES} files" if count > MOST_FILES else f"{total:,} bytes up to {made.name!r}"
+            raise NotKept(
+                f"expected at most {MOST_FILES} artifacts of {MOST_BYTES:,} bytes together, found {found}",
+                over_limit=True,
+            )
+        yield made
+
+
+def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries)
+        for name in names:
+            path = _checked_name(f"{prefix}{name}")
+            descriptor = _open(folder, name, path)
+            found = os.fstat(descriptor)
+            if stat.S_ISDIR(found.st_mode):
+                if depth >= DEEPEST:
+                    os.close(descriptor)
+                    raise NotKept(f"expected artifacts at most {DEEPEST} folders deep, found {path!r}", over_limit=True)
+                yield from _below(descriptor, f"{path}/", depth + 1)
+                continue
+            _check_file(descriptor, path, found)
+            yield Made(path, os.fdopen(descriptor, "rb"), found.st_size)
+    finally:
+        os.close(folder)
+
+
+def _open(folder: int, name: str, path: str) -> int:
+    # Without blocking: a pipe that nobody writes to would hold us for ever.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else error.strerror
+        raise NotKept(f"expected artifact {path!r} to be a regular file, found {kind}") from error
+
+
+def _check_file(descriptor: int, path: str, found: os.stat_result) -> None:
+    problem = ""
+    if not stat.S_ISREG(found.st_mode):
+        problem = "another kind of file"
+    elif found.st_nlink != 1:
+        problem = f"one with {found.st_nlink} names: a hard link may lead anywhere"
+    if problem:
+        os.close(descriptor)
+        raise NotKept(f"expected artifact {path!r} to be a regular file, found {problem}")
+
+
+def _checked_name(path: str) -> str:
+    printable = path.isprintable() and not any(0xD800 <= ord(c) <= 0xDFFF for c in path)
+    if not printable or len(path) > LONGEST_NAME:
+        shown = path[:80].encode(errors="backslashreplace").decode()
+        raise NotKept(f"expected a printable name of at most {LONGEST_NAME} characters, found {shown!r}")
+    return path

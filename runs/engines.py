@@ -1,0 +1,179 @@
+"""The engines of this worker: for each build in use a process that has everything imported and forks one for each run,
+and where that cannot be, a cold start.
+"""
+
+import atexit
+import shutil
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+import psutil
+import structlog
+from django.conf import settings
+
+from builds import environments
+from builds.builder import hidden
+from runs.workplaces import Desk
+from work import supervise
+from work.claims import Claim, Interrupted
+from work.supervise import CannotStart, Child, Limits, OnEvent, OnOutput
+from work.zygote import Zygote
+
+# Isolated, unbuffered, and with a traceback for a crash in C.
+FLAGS = ("-I", "-u", "-B", "-X", "utf8", "-X", "faulthandler", "-m", "ade_engine")
+# Two slots of a worker are busy with as many runs: libraries that start a thread per core would fight over them.
+VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+# Less than this share of the machine's memory left: what is kept only to be quick is given up.
+LEAST_MEMORY = 0.08
+# Builds that cannot be kept warm are not tried again by this process.
+_hopeless: set[str] = set()
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class Warm:
+    fingerprint: str
+    zygote: Zygote
+    folder: Path
+    # Keeps the environment from being pruned.
+    held: ExitStack
+
+    def close(self) -> None:
+        self.zygote.close()
+        self.held.close()
+
+
+class Pool:
+    """Used by all slots of a worker; an engine that is taken is its taker's alone."""
+
+    def __init__(self) -> None:
+        self._desk: Desk | None = None
+        self._idle: list[Warm] = []
+        self._taken = 0
+        self._lock = threading.Lock()
+
+    def desk(self) -> Desk:
+        with self._lock:
+            if self._desk is None:
+                self._desk = Desk()
+            return self._desk
+
+    def take(self, claim: Claim, fingerprint: str) -> Warm | None:
+        """None: start a cold one. Raises Interrupted when the claim has to end meanwhile."""
+        if not settings.ADE_WARM_ENGINES or fingerprint in _hopeless:
+            return None
+        with self._lock:
+            found = next((each for each in self._idle if each.fingerprint == fingerprint), None)
+            if found is not None:
+                self._idle.remove(found)
+        if found is not None and found.zygote.is_free():
+            return found
+        if found is not None:
+            found.close()
+        if memory_is_short():
+            self.retire(everything=True)
+            return None
+        return self._start(claim, fingerprint)
+
+    def give_back(self, warm: Warm) -> None:
+        if not warm.zygote.is_free() or warm.zygote.forked >= settings.ADE_WARM_RUNS:
+            warm.close()
+            return
+        with self._lock:
+            self._idle.append(warm)
+        self._keep_few()
+
+    def retire(self, *, everything: bool = False) -> int:
+        """End those that nobody has needed for a while; answers how many."""
+        oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
+        with self._lock:
+            gone = [each for each in self._idle if everything or each.zygote.used_at < oldest]
+            self._idle = [each for each in self._idle if each not in gone]
+        for each in gone:
+            each.close()
+        return len(gone)
+
+    def close(self) -> None:
+        self.retire(everything=True)
+        with self._lock:
+            if self._desk is not None:
+                self._desk.close()
+                self._desk = None
+
+    def _keep_few(self) -> None:
+        """As many as there are slots, twice: a worker that goes through many builds keeps the latest."""
+        with self._lock:
+            most = 2 * settings.ADE_MAX_CONCURRENCY
+            surplus, self._idle = self._idle[:-most], self._idle[-most:]
+        for each in surplus:
+            each.close()
+
+    def _start(self, claim: Claim, fingerprint: str) -> Warm | None:
+        try:
+            warm = self._spawn(fingerprint)
+        except CannotStart as error:
+            _give_up(fingerprint, error)
+            return None
+        try:
+            reason = warm.zygote.wait(claim.why_stop)
+        except CannotStart as error:
+            warm.close()
+            _give_up(fingerprint, error)
+            return None
+        if reason:
+            warm.close()
+            raise Interrupted(reason)
+        return warm
+
+    def _spawn(self, fingerprint: str) -> Warm:
+        with ExitStack() as held:
+            environment = held.enter_context(environments.in_use(fingerprint))
+            folder = self.desk().place()
+            held.callback(shutil.rmtree, folder, ignore_errors=True)
+            zygote = Zygote(
+                [environments.python_of(environment), *FLAGS, "serve"],
+                cwd=folder,
+                env=VARIABLES,
+                limits=limits(None),
+                readable=[environment],
+                hidden=hidden(),
+            )
+            return Warm(fingerprint, zygote, folder, held.pop_all())
+
+
+def _give_up(fingerprint: str, error: CannotStart) -> None:
+    log.warning("engines.not_warm", fingerprint=fingerprint[:12], error=str(error))
+    _hopeless.add(fingerprint)
+
+
+def limits(wall_seconds: float | None) -> Limits:
+    # Two busy threads all the time.
+    cpu_seconds = 2 * settings.ADE_RUN_TIMEOUT_SECONDS
+    memory = settings.ADE_ENGINE_MEMORY_BYTES
+    return Limits(wall_seconds=wall_seconds, cpu_seconds=cpu_seconds, address_space_bytes=memory)
+
+
+def start_cold(environment: Path, directory: Path, wall: Limits, on_output: OnOutput, on_event: OnEvent) -> Child:
+    return supervise.spawn(
+        [environments.python_of(environment), *FLAGS, "run"],
+        cwd=directory,
+        env=VARIABLES,
+        limits=wall,
+        on_output=on_output,
+        on_event=on_event,
+        readable=[environment],
+        hidden=hidden(),
+    )
+
+
+def memory_is_short() -> bool:
+    memory = psutil.virtual_memory()
+    return bool(memory.available < LEAST_MEMORY * memory.total)
+
+
+POOL = Pool()
+atexit.register(POOL.close)

@@ -1,0 +1,154 @@
+"""How a worker executes a run."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, OperationalError, connection
+
+from builds import builder, environments
+from builds.builder import BuildFailed, Watch
+from builds.lane import keep, look
+from builds.models import Build
+from documents.models import Document
+from runs import artifacts, engines, lifecycle, workplaces
+from runs.artifacts import NotKept
+from runs.engines import Warm
+from runs.session import EngineFailed, Failure, Results, Session
+from work import failpoints
+from work.claims import Claim, Interrupted
+from work.journal import Journal
+from work.supervise import CannotStart, Child, Ended, Line
+
+# A database that does not answer is asked again while the claim is trusted: a run cannot be claimed a second time.
+PAUSE_SECONDS = 0.5
+# Builds that are ready never change, so what a run needs of its own is asked for once.
+_fingerprints: dict[int, str] = {}
+
+
+def do(claim: Claim) -> Results:
+    started = time.monotonic()
+    journal = Journal(claim)
+    try:
+        document, fingerprint = _patiently(claim, partial(_read, claim))
+        with environments.in_use(fingerprint) as environment:
+            if not environments.exists(fingerprint):
+                _materialize(claim, journal, fingerprint, started)
+            return _Execution(claim, journal, document, fingerprint, environment, started).run()
+    except Interrupted:
+        # Whoever gives the run back knows nothing of what it had told.
+        with suppress(DatabaseError):
+            journal.write()
+        raise
+
+
+def succeed(claim: Claim, results: Results) -> bool:
+    kept = lifecycle.succeed(claim, data=results.data, fields=results.fields, artifacts=results.artifacts)
+    if not kept:
+        artifacts.discard(results.artifacts)
+    return kept
+
+
+def fail(claim: Claim, error: BaseException) -> bool:
+    if isinstance(error, EngineFailed):
+        return lifecycle.fail(claim, error.failure_type, str(error))
+    if isinstance(error, NotKept):
+        kind = Failure.LIMIT_EXCEEDED if error.over_limit else Failure.ENGINE_FAILED
+        return lifecycle.fail(claim, kind, str(error))
+    if isinstance(error, BuildFailed):
+        return lifecycle.fail(claim, Failure.BUILD_FAILED, f"build failed on this host: {error}")
+    if isinstance(error, CannotStart):
+        return lifecycle.fail(claim, Failure.ENGINE_FAILED, str(error))
+    return lifecycle.fail(claim, Failure.ENGINE_FAILED, f"ADE itself failed: {error!r}")
+
+
+class _Execution:
+    """One run, from its directory to its results."""
+
+    def __init__(
+        self, claim: Claim, journal: Journal, document: Document, fingerprint: str, environment: Path, started: float
+    ) -> None:
+        self.claim, self.journal, self.document = claim, journal, document
+        self.fingerprint, self.environment, self.started = fingerprint, environment, started
+        self.session = Session(journal)
+
+    def run(self) -> Results:
+        warm = engines.POOL.take(self.claim, self.fingerprint)
+        try:
+            folder = warm.folder if warm else engines.POOL.desk().path
+            name = f"{self.claim.id}-{self.claim.holder.token}"
+            with workplaces.workplace(folder, name) as directory:
+                workplaces.lay_out(directory, self.document, self.claim.id)
+                return self._execute(directory, warm)
+        finally:
+            if warm:
+                engines.POOL.give_back(warm)
+
+    def _execute(self, directory: Path, warm: Warm | None) -> Results:
+        failpoints.hit("engine.before_spawn")
+        with self._start(directory, warm) as child:
+            keep(self.claim, child)
+            failpoints.hit("engine.spawned")
+            ended = child.wait(partial(look, self.claim, self.journal))
+        failpoints.hit("engine.exited")
+        fields = self.session.judge(ended, settings.ADE_RUN_TIMEOUT_SECONDS)
+        made = artifacts.store(directory, self.claim.id, self.claim.holder.token)
+        return Results(fields, made, _told(ended, warm, fields, made))
+
+    def _start(self, directory: Path, warm: Warm | None) -> Child:
+        left = settings.ADE_RUN_TIMEOUT_SECONDS - (time.monotonic() - self.started)
+        limits = engines.limits(max(left, 0.1))
+        if warm is None:
+            return engines.start_cold(self.environment, directory, limits, self._hear, self.session.hear)
+        return warm.zygote.spawn(
+            cwd=directory, env=engines.VARIABLES, limits=limits, on_output=self._hear, on_event=self.session.hear
+        )
+
+    def _hear(self, lines: list[Line]) -> None:
+        self.journal.lines(lines)
+        self.journal.look()
+
+
+def _read(claim: Claim) -> tuple[Document, str]:
+    build_id = claim.values["build_id"]
+    if build_id not in _fingerprints:
+        _fingerprints[build_id] = Build.objects.values_list("fingerprint", flat=True).get(pk=build_id)
+    return Document.objects.get(pk=claim.values["input_document_id"]), _fingerprints[build_id]
+
+
+def _materialize(claim: Claim, journal: Journal, fingerprint: str, started: float) -> None:
+    """Another host has made it, or it was pruned here: the same again, from what was stored of it."""
+    build = Build.objects.only("snapshot", "lock").get(pk=claim.values["build_id"])
+    journal.tell("ENVIRONMENT_MATERIALIZED", f"build {build.pk} is ready and not on this host: made from its lock")
+    execution = Watch(
+        until=started + settings.ADE_RUN_TIMEOUT_SECONDS,
+        stop=partial(look, claim, journal),
+        on_start=partial(keep, claim),
+        say=journal.lines,
+    )
+    builder.make(build.snapshot, fingerprint, execution, build.lock)
+
+
+def _patiently(claim: Claim, read: Callable[[], Any]) -> Any:
+    while True:
+        try:
+            return read()
+        except OperationalError:
+            connection.close()
+            claim.go_on()
+            time.sleep(PAUSE_SECONDS)
+
+
+def _told(ended: Ended, warm: Warm | None, fields: list[Any], made: list[Any]) -> dict[str, Any]:
+    return {
+        "engine": "warm" if warm else "cold",
+        "seconds": round(ended.seconds, 4),
+        "cpu_seconds": round(ended.cpu_seconds, 4),
+        "max_rss_bytes": ended.max_rss_bytes,
+        "fields": len(fields),
+        "artifacts": len(made),
+    }

@@ -1,0 +1,35 @@
+"""Locks on names, between the processes of one host. The kernel lets go of them when a process dies."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+
+def shared(path: Path) -> AbstractContextManager[bool]:
+    return _locked(path, fcntl.LOCK_SH)
+
+
+def alone(path: Path) -> AbstractContextManager[bool]:
+    return _locked(path, fcntl.LOCK_EX)
+
+
+def alone_at_once(path: Path) -> AbstractContextManager[bool]:
+    """False when somebody else has it."""
+    return _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def _locked(path: Path, how: int) -> Iterator[bool]:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        ours = True
+        try:
+            fcntl.flock(descriptor, how)
+        except BlockingIOError:
+            ours = False
+        yield ours
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,74 @@
+"""What is told of a claim while it is worked on: collected, and written in batches as events of its row."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, connection
+
+from work import clock, lifecycle
+from work.changes import INFO, Told
+from work.children.output import Line
+from work.claims import Claim
+
+LOG = "LOG"
+# Whoever follows a log is not to wait longer for a line; most runs have ended before and write all at once.
+DUE_SECONDS = 0.5
+# One batch, and so what is lost of a log when its worker is killed.
+BATCH = 500
+# What is kept while the database is away; then lines are dropped, and that is told.
+MOST_WAITING = 5000
+
+log = structlog.get_logger(__name__)
+
+
+class Journal:
+    """Used by one thread. What waits when the claim ends is written with its end."""
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        claim.with_end = self.record
+        self._waiting: list[Told] = []
+        self._dropped = 0
+        self._due_at = float("inf")
+
+    def tell(self, kind: str, message: str = "", data: Mapping[str, Any] | None = None, level: int = INFO) -> None:
+        if len(self._waiting) >= MOST_WAITING:
+            self._dropped += 1
+            return
+        if not self._waiting:
+            self._due_at = time.monotonic() + DUE_SECONDS
+        owner = self._claim.holder.owner[: lifecycle.ACTOR_CHARACTERS]
+        self._waiting.append(Told(kind, clock.now(), owner, message, data, level))
+
+    def lines(self, lines: Sequence[Line]) -> None:
+        for line in lines:
+            self.tell(LOG, line.text, {"stream": line.stream})
+
+    def look(self) -> None:
+        """Write what is due. A database that does not take it is asked again later."""
+        if len(self._waiting) < BATCH and time.monotonic() < self._due_at:
+            return
+        try:
+            self.write()
+        except DatabaseError as error:
+            log.warning("journal.cannot_write", claim=str(self._claim), error=str(error).strip())
+            connection.close()
+            self._due_at = time.monotonic() + DUE_SECONDS
+
+    def write(self) -> None:
+        """Write all. Raises DatabaseError, and then nothing is forgotten."""
+        self.record()
+        self._waiting, self._dropped, self._due_at = [], 0, float("inf")
+
+    def record(self) -> None:
+        """The same in somebody's transaction: nothing is forgotten, for it may be rolled back."""
+        if entries := [*self._waiting, *self._told_dropped()]:
+            lifecycle.record_many(self._claim, entries)
+
+    def _told_dropped(self) -> list[Told]:
+        if not self._dropped:
+            return []
+        message = f"[{self._dropped} lines are missing: the database was away]"
+        return [Told(LOG, clock.now(), self._claim.holder.owner, message, {"stream": "stderr"})]
