@@ -1,23 +1,11 @@
-import random
 from datetime import timedelta
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
-from builds.models import Build
 from runs import gates, lifecycle
-from runs.models import MUST_HOLD, Run, in_the_way
+from runs.models import Run
 from runs.why import explain
-from tests.factories import (
-    BuildFactory,
-    ConfigurationFactory,
-    DocumentFactory,
-    RunFactory,
-    bring_to,
-    force_status,
-    write,
-)
+from tests.factories import BuildFactory, RunFactory, bring_to, force_status, write
 from work import boots, clock, compiled
 from work.models import Worker
 
@@ -332,107 +320,3 @@ def test_a_younger_run_whose_gate_is_open_goes_first(worker, document, configura
 
     assert held_by(younger) == []
     assert gate(older, "document").holder == f"run {younger.pk}"
-
-
-# It cannot lie
-
-STATUSES = ["queued"] * 6 + ["running", *ENDED]
-
-
-def shuffle(chance, runs, documents, environments):
-    """Put all the rows into some situation, however it may have come about."""
-    for build in environments:
-        force_status(build, chance.choice(Build.Status.values))
-    now, busy = clock.now(), set()
-    for run in runs:
-        force_status(run, "queued")
-    for run in runs:
-        document, status = chance.choice(documents), chance.choice(STATUSES)
-        if status == "running":
-            status = "queued" if document in busy else "running"
-            busy.add(document)
-        columns = {
-            "input_document": document,
-            "build": chance.choice(environments),
-            "gate": chance.choice(["", "", "build", "document"]),
-            "created_at": now - timedelta(seconds=chance.randrange(3)),
-        }
-        force_status(run, status, owner=chance.choice(["w1", "w2"]), **columns)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_no_gate_holds_exactly_what_a_claim_would_take(workspace, seed):
-    configurations = [ConfigurationFactory(workspace=workspace) for _ in range(3)]
-    documents = [DocumentFactory(workspace=workspace) for _ in range(3)]
-    environments = [BuildFactory(configuration=configuration) for configuration in configurations]
-    runs = [
-        RunFactory(configuration=configurations[0], build=environments[0], input_document=documents[0])
-        for _ in range(7)
-    ]
-    chance, seen = random.Random(seed), set()
-
-    for _ in range(15):
-        shuffle(chance, runs, documents, environments)
-        claimable = set(Run.objects.claimable(clock.now()).values_list("pk", flat=True))
-        for run in runs:
-            explanation = explain(run)
-            holding = tuple(name for name in ("build", "document") if name in [g.name for g in explanation.holding])
-            assert (explanation.status == "queued" and not holding) == (run.pk in claimable), explanation
-            assert bool(explanation.gates) == (run.status == "queued")
-            seen.add(holding if explanation.gates else None)
-
-    assert seen == {None, (), ("build",), ("document",), ("build", "document")}
-
-
-def test_every_part_of_the_claim_has_a_gate_that_tells_it():
-    """Whoever adds a part to the claim adds what it means to `runs/why.py`, and to the situations above."""
-    assert {*MUST_HOLD, *in_the_way()} == {"build_is_ready", "is_open", "running", "older"}
-
-
-# What it costs
-
-
-def queries_of(run):
-    explain(run)
-    with CaptureQueriesContext(connection) as queries:
-        explain(run)
-    return [query["sql"] for query in queries]
-
-
-@pytest.fixture
-def busy(worker, document, configuration, build):
-    """One that is held in every way; and how to make everything longer."""
-    for _ in range(2):
-        RunFactory(status="running", owner=worker.owner)
-
-    def more(number):
-        for _ in range(number):
-            RunFactory(configuration=configuration)
-            RunFactory(configuration=configuration, input_document=document)
-            RunFactory(build=BuildFactory(), input_document=document)
-
-    more(1)
-    return more
-
-
-def test_it_asks_as_often_whatever_waits(busy):
-    run = RunFactory(build=BuildFactory(), input_document=Run.objects.filter(gate="build").get().input_document)
-    few = queries_of(run)
-    busy(4)
-    younger = RunFactory(build=BuildFactory(), input_document=run.input_document)
-
-    assert held_by(younger) == ["capacity", "build", "document"]
-    assert len(queries_of(younger)) == len(few) <= 20
-
-
-@pytest.mark.only_on("sqlite")
-def test_every_question_has_an_index(busy):
-    run = RunFactory(build=BuildFactory(), input_document=Run.objects.filter(gate="build").get().input_document)
-
-    for sql in queries_of(run):
-        with connection.cursor() as cursor:
-            cursor.execute(f"EXPLAIN QUERY PLAN {sql.replace('%', '%%')}", [])
-            plan = [row[3] for row in cursor.fetchall()]
-        assert not [
-            step for step in plan if step.startswith("SCAN") and "USING" not in step and "workers" not in step
-        ], sql
