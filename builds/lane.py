@@ -1,7 +1,6 @@
 """How a worker makes a build."""
 
 import time
-from functools import partial
 
 from django.conf import settings
 
@@ -9,10 +8,9 @@ from builds import builder, lifecycle
 from builds.builder import BuildFailed, Made, Watch
 from builds.models import Build
 from work import failpoints
-from work import lifecycle as kernel
 from work.claims import Claim, Interrupted
 from work.journal import Journal
-from work.supervise import CannotStart, Child, Line
+from work.supervise import CannotStart
 
 
 def do(claim: Claim) -> Made:
@@ -20,9 +18,9 @@ def do(claim: Claim) -> Made:
     build = Build.objects.only("snapshot", "fingerprint").get(pk=claim.id)
     watch = Watch(
         until=time.monotonic() + settings.ADE_BUILD_TIMEOUT,
-        stop=partial(look, claim, journal),
-        on_start=partial(keep, claim),
-        say=partial(_hear, journal),
+        stop=journal.why_stop,
+        on_start=journal.keep,
+        say=journal.lines,
     )
     try:
         return builder.make(build.snapshot, build.fingerprint, watch)
@@ -44,18 +42,3 @@ def fail(claim: Claim, error: BaseException) -> bool:
         return lifecycle.fail(claim, "BUILD_FAILED", str(error))
     return lifecycle.fail(claim, "BUILD_FAILED", f"ADE itself failed: {error!r}")
 
-
-def keep(claim: Claim, child: Child) -> None:
-    """The child ends with the claim, and whoever has to end it should this worker be gone knows which it is."""
-    claim.take_charge_of(child)
-    kernel.record_process(claim, child.process_id.to_json())
-
-
-def look(claim: Claim, journal: Journal) -> str | None:
-    journal.look()
-    return claim.why_stop()
-
-
-def _hear(journal: Journal, lines: list[Line]) -> None:
-    journal.lines(lines)
-    journal.look()

@@ -12,7 +12,6 @@ from django.db import DatabaseError, OperationalError, connection
 
 from builds import builder, environments
 from builds.builder import BuildFailed, Watch
-from builds.lane import keep, look
 from builds.models import Build
 from documents.models import Document
 from runs import artifacts, engines, lifecycle, workplaces
@@ -22,7 +21,7 @@ from runs.session import EngineFailed, Failure, Results, Session
 from work import failpoints
 from work.claims import Claim, Interrupted
 from work.journal import Journal
-from work.supervise import CannotStart, Child, Ended, Line
+from work.supervise import CannotStart, Child, Ended
 
 # A database that does not answer is asked again while the claim is trusted: a run cannot be claimed a second time.
 PAUSE_SECONDS = 0.5
@@ -91,9 +90,9 @@ class _Execution:
     def _execute(self, directory: Path, warm: Warm | None) -> Results:
         failpoints.hit("engine.before_spawn")
         with self._start(directory, warm) as child:
-            keep(self.claim, child)
+            self.journal.keep(child)
             failpoints.hit("engine.spawned")
-            ended = child.wait(partial(look, self.claim, self.journal))
+            ended = child.wait(self.journal.why_stop)
         failpoints.hit("engine.exited")
         fields = self.session.judge(ended, settings.ADE_RUN_TIMEOUT_SECONDS)
         made = artifacts.store(directory, self.claim.id, self.claim.holder.token)
@@ -103,14 +102,10 @@ class _Execution:
         left = settings.ADE_RUN_TIMEOUT_SECONDS - (time.monotonic() - self.started)
         limits = engines.limits(max(left, 0.1))
         if warm is None:
-            return engines.start_cold(self.environment, directory, limits, self._hear, self.session.hear)
+            return engines.start_cold(self.environment, directory, limits, self.journal.lines, self.session.hear)
         return warm.zygote.spawn(
-            cwd=directory, env=engines.VARIABLES, limits=limits, on_output=self._hear, on_event=self.session.hear
+            cwd=directory, env=engines.VARIABLES, limits=limits, on_output=self.journal.lines, on_event=self.session.hear
         )
-
-    def _hear(self, lines: list[Line]) -> None:
-        self.journal.lines(lines)
-        self.journal.look()
 
 
 def _read(claim: Claim) -> tuple[Document, str]:
@@ -124,13 +119,13 @@ def _materialize(claim: Claim, journal: Journal, fingerprint: str, started: floa
     """Another host has made it, or it was pruned here: the same again, from what was stored of it."""
     build = Build.objects.only("snapshot", "lock").get(pk=claim.values["build_id"])
     journal.tell("ENVIRONMENT_MATERIALIZED", f"build {build.pk} is ready and not on this host: made from its lock")
-    execution = Watch(
+    watch = Watch(
         until=started + settings.ADE_RUN_TIMEOUT_SECONDS,
-        stop=partial(look, claim, journal),
-        on_start=partial(keep, claim),
+        stop=journal.why_stop,
+        on_start=journal.keep,
         say=journal.lines,
     )
-    builder.make(build.snapshot, fingerprint, execution, build.lock)
+    builder.make(build.snapshot, fingerprint, watch, build.lock)
 
 
 def _patiently(claim: Claim, read: Callable[[], Any]) -> Any:

@@ -18,6 +18,7 @@ from tests.factories import (
     JobRunFactory,
     MembershipFactory,
     RunFactory,
+    RunFieldFactory,
     StageFactory,
     WorkspaceFactory,
 )
@@ -128,6 +129,11 @@ def second_artifact_of_a_name():
     return ArtifactFactory(run=first.run), {"name": first.name}
 
 
+def second_field_in_a_position():
+    first = RunFieldFactory()
+    return RunFieldFactory(run=first.run), {"position": first.position}
+
+
 def second_claim_of_a_slot():
     first = JobRunFactory(status="success")
     return JobRunFactory(scheduled_for=first.scheduled_for), {"job_name": first.job_name}
@@ -167,6 +173,9 @@ BREAKING = [
     ("run_is_claimed_at_most_once", broken(RunFactory, "running", claim_token=2)),
     ("run_gate_is_known", broken(RunFactory, gate="garden")),
     ("artifact_name_is_unique_in_its_run", second_artifact_of_a_name),
+    ("run_field_position_is_unique_in_its_run", second_field_in_a_position),
+    ("run_field_confidence_is_a_share", broken(RunFieldFactory, confidence=1.5)),
+    ("run_field_confidence_is_a_share", broken(RunFieldFactory, confidence=-0.1)),
     ("job_run_one_per_slot", second_claim_of_a_slot),
     ("job_run_one_running_per_job", second_slot_running),
     ("job_run_was_started", broken(JobRunFactory, started_at=None)),

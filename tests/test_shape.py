@@ -240,7 +240,7 @@ def events_of_tables():
 
 
 def events_said_elsewhere():
-    """The kinds that the code gives to `record` and to `Told`, as literals or as constants of their module."""
+    """The kinds that the code gives to `record`, `Told` and a journal, as literals or as constants of their module."""
     for tree in TREES.values():
         constants = {
             target.id: node.value.value
@@ -253,12 +253,13 @@ def events_said_elsewhere():
             if not isinstance(node, ast.Call):
                 continue
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            place = {"record": 2, "Told": 0}.get(name)
+            place = {"record": 2, "Told": 0, "tell": 0}.get(name)
             if place is None or len(node.args) <= place:
                 continue
             kind = node.args[place]
             said = kind.value if isinstance(kind, ast.Constant) else constants.get(getattr(kind, "id", ""))
-            if said:
+            # What an engine tells its worker is in small letters, and no event yet.
+            if said and said.isupper():
                 yield said
 
 

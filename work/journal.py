@@ -9,6 +9,7 @@ from django.db import DatabaseError, connection
 
 from work import clock, lifecycle
 from work.changes import INFO, Told
+from work.children.child import Child
 from work.children.output import Line
 from work.claims import Claim
 
@@ -45,6 +46,17 @@ class Journal:
     def lines(self, lines: Sequence[Line]) -> None:
         for line in lines:
             self.tell(LOG, line.text, {"stream": line.stream})
+        self.look()
+
+    def keep(self, child: Child) -> None:
+        """It ends with the claim, and whoever has to end it, should this worker be gone, knows which it is."""
+        self._claim.take_charge_of(child)
+        lifecycle.record_process(self._claim, child.process_id.to_json())
+
+    def why_stop(self) -> str | None:
+        """What a child asks again and again: a good moment to write what is due."""
+        self.look()
+        return self._claim.why_stop()
 
     def look(self) -> None:
         """Write what is due. A database that does not take it is asked again later."""

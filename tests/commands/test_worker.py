@@ -51,7 +51,7 @@ def test_a_slot_of_an_unknown_kind_is_refused_before_anything_starts(manage):
     ended = manage("worker", "--slots", "nothing=1")
 
     assert ended.code == 2
-    assert "argument --slots: expected KIND=NUMBER with a kind of errand" in ended.err
+    assert "argument --slots: expected KIND=NUMBER with a kind of build, errand, run" in ended.err
     assert "found 'nothing=1'; `manage.py worker --help` shows what is expected" in ended.err
 
 
