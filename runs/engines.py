@@ -157,12 +157,16 @@ def limits(wall_seconds: float | None) -> Limits:
     return Limits(wall_seconds=wall_seconds, cpu_seconds=cpu_seconds, address_space_bytes=memory)
 
 
-def start_cold(environment: Path, directory: Path, wall: Limits, on_output: OnOutput, on_event: OnEvent) -> Child:
+def start_warm(warm: Warm, directory: Path, within: Limits, on_output: OnOutput, on_event: OnEvent) -> Child:
+    return warm.zygote.spawn(cwd=directory, env=VARIABLES, limits=within, on_output=on_output, on_event=on_event)
+
+
+def start_cold(environment: Path, directory: Path, within: Limits, on_output: OnOutput, on_event: OnEvent) -> Child:
     return supervise.spawn(
         [environments.python_of(environment), *FLAGS, "run"],
         cwd=directory,
         env=VARIABLES,
-        limits=wall,
+        limits=within,
         on_output=on_output,
         on_event=on_event,
         readable=[environment],

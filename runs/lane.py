@@ -101,11 +101,9 @@ class _Execution:
     def _start(self, directory: Path, warm: Warm | None) -> Child:
         left = settings.ADE_RUN_TIMEOUT_SECONDS - (time.monotonic() - self.started)
         limits = engines.limits(max(left, 0.1))
-        if warm is None:
-            return engines.start_cold(self.environment, directory, limits, self.journal.lines, self.session.hear)
-        return warm.zygote.spawn(
-            cwd=directory, env=engines.VARIABLES, limits=limits, on_output=self.journal.lines, on_event=self.session.hear
-        )
+        if warm is not None:
+            return engines.start_warm(warm, directory, limits, self.journal.lines, self.session.hear)
+        return engines.start_cold(self.environment, directory, limits, self.journal.lines, self.session.hear)
 
 
 def _read(claim: Claim) -> tuple[Document, str]:
