@@ -1,0 +1,103 @@
+"""Finds amounts of money in a text, with decimal commas or points, and the currency they are in."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+# A plain one, one that does not break, a narrow and a thin one.
+_SPACES = " \u00a0\u202f\u2009"
+_AMOUNT = re.compile(
+    rf"""
+    (?<![\w.,'’/-])                                   # not within a longer number or word
+    (?P<before>[-–−(]\s?)?
+    (?:[€$£¥]\s?|[A-Z]{{3}}(?=[-–−\d]))?
+    (?P<sign>[-–−])?
+    (?P<digits>
+        \d{{1,3}}(?:[.,'’{_SPACES}]\d{{3}})+(?:[.,]\d{{1,3}})?
+        | \d+(?:[.,]\d{{1,4}})?
+    )
+    (?P<after>[-–−)](?!\d))?
+    (?![.,/-]?\d|\s?%|°|(?!EUR|USD|GBP|CHF)[A-Za-z])  # no percentage, no date, no 3h and no 10kg
+    """,
+    re.VERBOSE,
+)
+
+_CODES = "EUR|USD|GBP|CHF|JPY|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|RON|BGN|TRY|CNY|INR|ZAR|ISK|BRL|MXN|SGD"
+_SYMBOLS = {"€": "EUR", "£": "GBP", "$": "USD", "¥": "JPY", "zł": "PLN"}
+_SHORT = {"US$": "USD"}
+# Other countries have dollars too, and China has yuan.
+_SHARED_SYMBOLS = "$¥"
+_CURRENCY = re.compile(
+    rf"(?P<code>(?<![A-Za-z])(?:US\$|{_CODES})(?![A-Za-z]))|(?P<symbol>[€£$¥]|\bzł\b)|(?P<euro>(?i:\beuros?\b))"
+)
+
+
+@dataclass(frozen=True)
+class FoundAmount:
+    start: int
+    end: int
+    value: Decimal
+    # With two digits after the mark, as money is written.
+    has_cents: bool
+
+
+@dataclass(frozen=True)
+class FoundCurrency:
+    start: int
+    end: int
+    code: str
+    # False for a symbol that several currencies share.
+    is_sure: bool
+
+
+def find(text: str, decimal_mark: str) -> list[FoundAmount]:
+    """What may be an amount, from left to right; no percentages, no parts of longer numbers."""
+    return [
+        FoundAmount(match.start(), match.end(), _signed(match, decimal_mark), _has_cents(match["digits"]))
+        for match in _AMOUNT.finditer(text)
+    ]
+
+
+def find_currencies(text: str) -> Iterator[FoundCurrency]:
+    for match in _CURRENCY.finditer(text):
+        if match["symbol"]:
+            yield _by_symbol(match)
+        else:
+            code = "EUR" if match["euro"] else match["code"]
+            yield FoundCurrency(match.start(), match.end(), _SHORT.get(code, code), is_sure=True)
+
+
+def decimal_mark(text: str) -> str:
+    """Comma or point: whichever stands before the last two digits more often."""
+    without_dates = re.sub(r"\d{1,2}[./]\d{1,2}[./]\d{2,4}", " ", text)
+    marks = Counter(re.findall(r"(?<=\d)([.,])\d{2}(?![\d.,]*\d|\s?%)", without_dates))
+    return "," if marks[","] > marks["."] else "."
+
+
+def parse(digits: str, decimal_mark: str) -> Decimal:
+    """`1.234,56`, `1,234.56`, `1'234.56`, `1 234,56`. The mark decides only about what could be either."""
+    plain = re.sub(rf"['’{_SPACES}]", "", digits)
+    *groups, last = re.split(r"[.,]", plain)
+    if not groups:
+        return Decimal(plain)
+    mark = plain[-len(last) - 1]
+    is_group = plain.count(mark) > 1 or (len(last) == 3 and mark != decimal_mark)
+    return Decimal("".join(groups) + ("" if is_group else ".") + last)
+
+
+def _signed(match: re.Match[str], decimal_mark: str) -> Decimal:
+    value = parse(match["digits"], decimal_mark)
+    before, after = (match["before"] or "").strip(), match["after"] or ""
+    is_negative = match["sign"] or before + after in ("()", "-", "–", "−")
+    return -value if is_negative else value
+
+
+def _has_cents(digits: str) -> bool:
+    return re.search(r"[.,]\d{2}$", digits) is not None
+
+
+def _by_symbol(match: re.Match[str]) -> FoundCurrency:
+    symbol = match["symbol"]
+    return FoundCurrency(match.start(), match.end(), _SYMBOLS[symbol], is_sure=symbol not in _SHARED_SYMBOLS)

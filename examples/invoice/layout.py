@@ -1,0 +1,171 @@
+"""Words and where they stand; words that make a line; cells that a gap separates within a line.
+
+Everything is measured in points from the top left corner of a page.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+# Between the words of a cell there is less room than this share of their height; between two cells there is more.
+CELL_GAP = 0.8
+CELL_BREAK = "  "
+
+
+@dataclass(frozen=True)
+class Box:
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
+    @property
+    def middle(self) -> float:
+        return (self.top + self.bottom) / 2
+
+    def beside(self, other: "Box") -> float:
+        """The room between the two from left to right; negative when one is above the other."""
+        return max(self.left, other.left) - min(self.right, other.right)
+
+    @staticmethod
+    def around(boxes: Iterable["Box"]) -> "Box":
+        found = list(boxes)
+        return Box(
+            min(box.left for box in found),
+            min(box.top for box in found),
+            max(box.right for box in found),
+            max(box.bottom for box in found),
+        )
+
+
+@dataclass(frozen=True)
+class Word:
+    text: str
+    box: Box
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Words side by side."""
+
+    words: tuple[Word, ...]
+
+    @cached_property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    @cached_property
+    def box(self) -> Box:
+        return Box.around(word.box for word in self.words)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Cells at the same height, from left to right. In its text, two spaces separate them."""
+
+    page: int
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def text(self) -> str:
+        return CELL_BREAK.join(cell.text for cell in self.cells)
+
+    @cached_property
+    def box(self) -> Box:
+        return Box.around(cell.box for cell in self.cells)
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int, Word]]:
+        spans, start = [], 0
+        for cell in self.cells:
+            for word in cell.words:
+                spans.append((start, start + len(word.text), word))
+                start += len(word.text) + 1
+            start += len(CELL_BREAK) - 1
+        return spans
+
+    def box_of(self, start: int, end: int) -> Box:
+        """Of the words that this part of the text is made of."""
+        return Box.around(word.box for first, last, word in self._spans if first < end and start < last)
+
+
+@dataclass(frozen=True)
+class Page:
+    number: int
+    width: float
+    height: float
+    lines: tuple[Line, ...]
+
+    def below(self, line: Line) -> Iterator[Line]:
+        """The lines that follow it, nearest first."""
+        return iter(self.lines[self.lines.index(line) + 1 :])
+
+
+@dataclass(frozen=True)
+class Layout:
+    pages: tuple[Page, ...]
+    # A text has no places that a reader could be shown.
+    has_places: bool
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        return [line for page in self.pages for line in page.lines]
+
+    @cached_property
+    def text(self) -> str:
+        return "\n".join(line.text for line in self.lines)
+
+    @property
+    def word_count(self) -> int:
+        return sum(len(cell.words) for line in self.lines for cell in line.cells)
+
+    def page_of(self, line: Line) -> Page:
+        return self.pages[line.page - 1]
+
+    def shares(self, page_number: int, box: Box) -> tuple[float, float, float, float]:
+        """The box as shares of its page, as `Context.field` takes it."""
+        page = self.pages[page_number - 1]
+        across, down = (
+            (box.left / page.width, box.right / page.width),
+            (box.top / page.height, box.bottom / page.height),
+        )
+        left, right = (min(1.0, max(0.0, share)) for share in across)
+        top, bottom = (min(1.0, max(0.0, share)) for share in down)
+        return left, top, right, bottom
+
+
+def lines_of(page: int, words: Sequence[Word]) -> tuple[Line, ...]:
+    """Puts words into lines by where they stand, whatever their order in the file."""
+    rows: list[list[Word]] = []
+    for word in sorted(words, key=lambda word: word.box.middle):
+        if rows and _same_row(rows[-1], word):
+            rows[-1].append(word)
+        else:
+            rows.append([word])
+    return tuple(Line(page, _cells_of(sorted(row, key=lambda word: word.box.left))) for row in rows)
+
+
+def _same_row(row: list[Word], word: Word) -> bool:
+    """Whether its middle is within the last word, or that one's within it: sizes may differ."""
+    last = row[-1].box
+    return last.top < word.box.middle < last.bottom and word.box.top < last.middle < word.box.bottom
+
+
+def _cells_of(words: list[Word]) -> tuple[Cell, ...]:
+    cells = [[words[0]]]
+    for before, word in pairwise(words):
+        gap = word.box.left - before.box.right
+        if gap < CELL_GAP * max(before.box.height, word.box.height):
+            cells[-1].append(word)
+        else:
+            cells.append([word])
+    return tuple(Cell(tuple(cell)) for cell in cells)

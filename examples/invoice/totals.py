@@ -1,0 +1,130 @@
+"""Net, tax and gross, and the currency they are in."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+from itertools import product
+
+import amounts
+from findings import Finding, Findings, at, best, change, money
+from labels import Labels, Place
+from layout import Box, Layout
+
+NET, TAX, GROSS = KINDS = ("net_total", "tax_total", "gross_total")
+# What countries round to.
+TOLERANCE = Decimal("0.02")
+_EURO_COUNTRIES = frozenset(
+    ("AT", "BE", "CY", "DE", "EE", "EL", "ES", "FI", "FR", "GR", "HR", "IE", "IT", "LT", "LU", "LV", "MT", "NL", "PT",
+    "SI", "SK")
+)  # fmt: skip
+
+
+def find_totals(labels: Labels, decimal_mark: str) -> Findings:
+    candidates = {kind: list(_candidates(labels, kind, decimal_mark)) for kind in KINDS}
+    return _that_add_up(candidates) or _surest(candidates)
+
+
+def check_sum(totals: Findings) -> str:
+    """Raises or lowers what it was given; says how the sum came out."""
+    net, tax, gross = (money(totals, kind) for kind in KINDS)
+    if net is None or tax is None or gross is None:
+        return "net + tax = gross could not be checked: not all three were found"
+    if abs(net + tax - gross) <= TOLERANCE:
+        for kind in KINDS:
+            change(totals, kind, lambda each: each.raised(0.8, "net + tax = gross"))
+        return f"{net} + {tax} = {gross}: the totals add up"
+    for kind in KINDS:
+        change(totals, kind, lambda each: each.lowered(0.4, f"net + tax is {net + tax}, but gross {gross}"))
+    return f"{net} + {tax} = {net + tax}, but the gross total is {gross}"
+
+
+def complete(totals: Findings) -> None:
+    """Computes the third of net, tax and gross from the other two. It stands nowhere, so it has no place."""
+    missing = [kind for kind in KINDS if kind not in totals]
+    if len(missing) != 1:
+        return
+    signs = {NET: (GROSS, -1, TAX), TAX: (GROSS, -1, NET), GROSS: (NET, 1, TAX)}
+    first, sign, second = signs[missing[0]]
+    value = totals[first].value + sign * totals[second].value
+    sureness = min(totals[first].confidence, totals[second].confidence)
+    totals[missing[0]] = Finding(value, 0.7 * sureness, (f"computed from {first} and {second}",))
+
+
+def find_currency(layout: Layout, totals: Findings, countries: Iterable[str]) -> Finding | None:
+    beside = [_beside_total(finding) for finding in _currencies(layout) if _is_beside(finding, totals.get(GROSS))]
+    anywhere = list(_currencies(layout))
+    if found := best(beside) or _most_frequent(anywhere):
+        return found
+    if any(country in _EURO_COUNTRIES for country in countries):
+        return Finding(
+            "EUR", 0.4, ("no currency is written, but the bank account or VAT id is of a country with euros",)
+        )
+    return None
+
+
+def _candidates(labels: Labels, kind: str, decimal_mark: str) -> Iterator[Finding]:
+    for label, place in labels.places_of(kind):
+        if found := _amount_in(place, decimal_mark):
+            span = place.start + found.start, place.start + found.end
+            finding = at(place.line, *span, found.value, 0.8 if label.is_strong else 0.65, place.how)
+            yield (
+                finding.raised(0.2, "written with cents") if found.has_cents else finding.lowered(0.3, "without cents")
+            )
+
+
+def _amount_in(place: Place, decimal_mark: str) -> amounts.FoundAmount | None:
+    """The last one, for what an amount is a share of stands before it. Whole numbers only beside a currency."""
+    found = amounts.find(place.text, decimal_mark)
+    has_currency = any(amounts.find_currencies(place.text))
+    money = [each for each in found if each.has_cents] or (found if has_currency else [])
+    return money[-1] if money else None
+
+
+def _that_add_up(candidates: dict[str, list[Finding]]) -> Findings:
+    """The surest net, tax and gross whose sum is right; nothing when there is none."""
+    taxes = [*candidates[TAX], *_sum_of_rates(candidates[TAX])]
+    triples = [
+        (net, tax, gross)
+        for net, tax, gross in product(candidates[NET], taxes, candidates[GROSS])
+        if abs(net.value + tax.value - gross.value) <= TOLERANCE and gross.value
+    ]
+    surest = max(triples, key=lambda triple: sum(each.confidence for each in triple), default=None)
+    return dict(zip(KINDS, surest, strict=True)) if surest else {}
+
+
+def _sum_of_rates(taxes: list[Finding]) -> list[Finding]:
+    """The tax of an invoice with several rates, each on its line."""
+    if len(taxes) < 2 or any(tax.page != taxes[0].page for tax in taxes):
+        return []
+    total = sum((tax.value for tax in taxes), Decimal())
+    around = Box.around(tax.box for tax in taxes if tax.box)
+    return [replace(taxes[0], value=total, box=around, reasons=(f"the sum of {len(taxes)} lines of tax",))]
+
+
+def _surest(candidates: dict[str, list[Finding]]) -> Findings:
+    found = {kind: best(candidates[kind]) for kind in KINDS}
+    return {kind: finding for kind, finding in found.items() if finding}
+
+
+def _currencies(layout: Layout) -> Iterator[Finding]:
+    for line in layout.lines:
+        for found in amounts.find_currencies(line.text):
+            sureness = 0.75 if found.is_sure else 0.6
+            because = "written out" if found.is_sure else "a symbol that several currencies share"
+            yield at(line, found.start, found.end, found.code, sureness, because)
+
+
+def _is_beside(currency: Finding, total: Finding | None) -> bool:
+    if total is None or total.box is None or currency.box is None or currency.page != total.page:
+        return False
+    near = currency.box.beside(total.box) < 3 * total.box.height
+    return near and abs(currency.box.middle - total.box.middle) < total.box.height / 2
+
+
+def _beside_total(currency: Finding) -> Finding:
+    return currency.raised(0.7, "beside the total")
+
+
+def _most_frequent(currencies: list[Finding]) -> Finding | None:
+    values = [each.value for each in currencies]
+    return next((each for each in currencies if each.value == max(values, key=values.count)), None)
