@@ -1,9 +1,13 @@
+import io
+from pathlib import Path
 from typing import Any
 
+from builds import configurations, packages
 from builds.commands import find_configuration
 from builds.models import Configuration
+from builds.packages import BadPackage, Package
 from documents.commands import find_workspace
-from work.commands import AddVerb, Answer, NounCommand, add_limit, clean, fields, table
+from work.commands import AddVerb, Answer, Exit, Failure, NounCommand, add_limit, clean, fields, not_found, table
 
 
 class Command(NounCommand):
@@ -15,6 +19,14 @@ class Command(NounCommand):
         add_limit(listing)
         show = add("show", self.show, "Show a configuration with its files.")
         show.add_argument("configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
+        taking = add("import", self.import_package, "Store a package as a configuration, or as its new contents.")
+        taking.add_argument("path", metavar="PATH", type=Path, help="a folder or a zip file")
+        taking.add_argument("--workspace", metavar="WORKSPACE", required=True, help="name or id")
+        taking.add_argument("--name", help="another one than the package says")
+        giving = add("export", self.export, "Write a configuration as a package.")
+        giving.add_argument("configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
+        giving.add_argument("path", metavar="PATH", type=Path, help="a folder, or a zip file when it ends in .zip")
+        giving.add_argument("--force", action="store_true", help="write over what is there")
 
     def list_configurations(self, *, workspace: str | None, limit: int, before: int | None, **_: Any) -> Answer:
         found = Configuration.objects.select_related("workspace").defer("files").order_by("-id")
@@ -29,6 +41,55 @@ class Command(NounCommand):
         files = "\n\n".join(f"--- {clean(path)}\n{_printable(text)}" for path, text in sorted(found.files.items()))
         return Answer(row | {"files": found.files}, f"{fields(row)}\n\n{files}".rstrip())
 
+    def import_package(self, *, path: Path, workspace: str, name: str | None, **_: Any) -> Answer:
+        into = find_workspace(workspace)
+        try:
+            stored, result = configurations.store(into, _read(path), name=name)
+        except BadPackage as bad:
+            raise _refusal(str(path), bad) from bad
+        text = f"{result.capitalize()}: configuration {stored.pk} {into.name}/{stored.name}."
+        return Answer(_row(stored) | {"result": result}, clean(text))
+
+    def export(self, *, configuration: str, path: Path, force: bool, **_: Any) -> Answer:
+        found = find_configuration(configuration)
+        try:
+            others = _write(configurations.packed(found), path, force=force)
+        except BadPackage as bad:
+            raise _refusal(str(found), bad) from bad
+        except OSError as error:
+            message = f"expected to write {str(path)!r}, found: {error}; choose another path, or --force"
+            raise Failure(message, Exit.REFUSED, "not_written", path=str(path)) from error
+        told = {"path": str(path), "contents_sha256": found.contents_sha256, "others": others}
+        left = f" Left as they were, and part of what an import would read: {', '.join(others)}." if others else ""
+        return Answer(told, clean(f"Wrote {found.workspace.name}/{found.name} to {path}.{left}"))
+
+
+def _read(path: Path) -> Package:
+    try:
+        if not path.exists():
+            raise not_found("package", str(path), "give the path of a folder or of a zip file")
+        return packages.read(path)
+    except OSError as error:
+        message = f"expected to read the package {str(path)!r}, found: {error}"
+        raise Failure(message, Exit.REFUSED, "not_readable", path=str(path)) from error
+
+
+def _write(package: Package, path: Path, *, force: bool) -> list[str]:
+    if path.suffix.lower() != ".zip":
+        return packages.write_directory(package, path, force=force)
+    whole = io.BytesIO()
+    packages.write_zip(package, whole)
+    if force:
+        path.unlink(missing_ok=True)
+    with path.open("xb") as file:
+        file.write(whole.getbuffer())
+    return []
+
+
+def _refusal(named: str, bad: BadPackage) -> Failure:
+    message = f"expected a package, but {named!r} is none. {bad}"
+    return Failure(message, Exit.REFUSED, "bad_package", problems=bad.problems)
+
 
 def _row(configuration: Configuration) -> dict[str, Any]:
     return {
@@ -36,6 +97,7 @@ def _row(configuration: Configuration) -> dict[str, Any]:
         "workspace": configuration.workspace.name,
         "name": configuration.name,
         "entry_point": configuration.entry_point,
+        "python_version": configuration.python_version,
         "contents_sha256": configuration.contents_sha256,
         "created_at": configuration.created_at,
         "updated_at": configuration.updated_at,

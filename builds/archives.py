@@ -1,0 +1,272 @@
+"""Zip files that may be hostile: the whole list is judged before one byte is unpacked, and nothing is written.
+
+Not with `zipfile`: it believes what a file says of itself, and up to Python 3.11.7 lets entries share their bytes.
+"""
+
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import IO, Any
+
+from builds import contents
+from builds.contents import BadPackage, shown
+
+# Of the file: room for what a package may hold, not compressed, and for its list.
+MOST_BYTES = 4 * 2**20
+# With folders and byproducts, which are passed over.
+MOST_ENTRIES = 1000
+# Text seldom passes 20; what is small may be as repetitive as it likes.
+LARGEST_RATIO = 100
+NEVER_A_BOMB = 2**16
+
+# As APPNOTE.TXT, the specification of the format, lays them out.
+_END, _END_SIGNATURE = struct.Struct("<4s4H2LH"), b"PK\5\6"
+_LISTED, _LISTED_SIGNATURE = struct.Struct("<4s6H3L5H2L"), b"PK\1\2"
+_LOCAL, _LOCAL_SIGNATURE = struct.Struct("<4s5H3L2H"), b"PK\3\4"
+_LONGEST_COMMENT = 0xFFFF
+_STORED, _DEFLATED = 0, 8
+# Encrypted, strongly encrypted, with an encrypted list.
+_ENCRYPTED = 0x1 | 0x40 | 0x2000
+_SIZES_FOLLOW = 0x8
+_PATCH = 0x20
+# What DOS and Windows call a label, a folder, a device and a link.
+_DOS_FOLDER = 0x10
+_DOS_NEITHER = 0x8 | 0x40 | 0x400
+_KINDS = {
+    stat.S_IFREG: "a file",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+# Extra fields that would say otherwise than the entry itself.
+_EXTRAS = {0x1: "sizes of 64 bits", 0xD: "a link", 0x756E: "a link", 0x7075: "another name", 0x9901: "a password"}
+_TRICKS = (
+    (re.compile("\0"), "it contains a NUL"),
+    (re.compile(r"\\"), "it contains a backslash"),
+    (re.compile("^/"), "it is absolute"),
+    (re.compile("^[A-Za-z]:"), "it names a drive"),
+    (re.compile(r"(^|/)\.\.(/|$)"), "it climbs out of the package"),
+)
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    name: str
+    flags: int
+    method: int
+    crc: int
+    packed: int
+    size: int
+    attributes: int
+    extra: bytes
+    # Of its own header, which says most things once more, and of what that introduces.
+    offset: int
+    start: int
+    local: tuple[Any, ...]
+
+    @property
+    def is_folder(self) -> bool:
+        return self.name.endswith("/")
+
+    @property
+    def is_kept(self) -> bool:
+        return not self.is_folder and not contents.is_byproduct(self.name)
+
+    @property
+    def end(self) -> int:
+        return self.start + self.packed
+
+
+def read(file: IO[bytes]) -> tuple[dict[str, bytes], list[str]]:
+    """The files in it, and what is wrong with some of them; raises BadPackage where it is no archive to unpack."""
+    data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise BadPackage([f"Expected a zip file of at most {MOST_BYTES} bytes, found a larger one."])
+    count, start, end = _find_list(data)
+    entries = list(_listed(data, count, start, end))
+    if problems := list(_problems(entries, start)):
+        raise BadPackage(problems)
+    found, problems = {}, []
+    for entry in entries:
+        if entry.is_kept:
+            try:
+                found[entry.name] = _unpacked(data, entry)
+            except ValueError as error:
+                problems.append(f"Expected {entry.size} bytes in {shown(entry.name)}, as it says, found {error}.")
+    return found, problems
+
+
+def write(files: Mapping[str, bytes], file: IO[bytes]) -> None:
+    """The same bytes for the same files: not compressed, because each version of zlib does that in its own way."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for path, content in sorted(files.items()):
+            entry = zipfile.ZipInfo(path, _EARLIEST)
+            # Else it says on what system it was made.
+            entry.create_system = 3
+            entry.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(entry, content)
+
+
+def _find_list(data: bytes) -> tuple[int, int, int]:
+    """How many entries it says to have, where their list starts and where it ends."""
+    end = data.rfind(_END_SIGNATURE, max(0, len(data) - _END.size - _LONGEST_COMMENT))
+    if not 0 <= end <= len(data) - _END.size:
+        raise BadPackage(["Expected a zip file, found something else, or only a part of one."])
+    _, disk, first, here, count, size, start, comment = _END.unpack_from(data, end)
+    if disk or first or here != count:
+        raise BadPackage(["Expected a zip file of one part, found one of several."])
+    if count > MOST_ENTRIES:
+        raise BadPackage([f"Expected at most {MOST_ENTRIES} entries in the zip file, found {count}."])
+    if start + size != end or end + _END.size + comment != len(data):
+        raise BadPackage([f"Expected the list of entries to lie where the zip file says, found it ending at {end}."])
+    return count, start, end
+
+
+def _listed(data: bytes, count: int, at: int, end: int) -> Iterator[_Entry]:
+    for _ in range(count):
+        listed = _header(_LISTED, _LISTED_SIGNATURE, data, at)
+        flags, method, crc, packed, size = listed[3], listed[4], *listed[7:10]
+        length, extra_length, comment_length = listed[10:13]
+        attributes, offset = listed[15:17]
+        at += _LISTED.size
+        name, extra = data[at : at + length], data[at + length : at + length + extra_length]
+        at += length + extra_length + comment_length
+        local = _header(_LOCAL, _LOCAL_SIGNATURE, data, offset)
+        start = offset + _LOCAL.size + local[9] + local[10]
+        # One byte more than expected tells the difference, and keeps a thousand from pointing at one long name.
+        again = data[offset + _LOCAL.size : offset + _LOCAL.size + min(local[9], length + 1)]
+        yield _Entry(
+            *(_decoded(name), flags, method, crc, packed, size, attributes, extra, offset, start),
+            local=(_decoded(again), *local[2:4], *local[6:9]),
+        )
+    if at != end:
+        raise BadPackage([f"Expected a list of {count} entries, found one of another length."])
+
+
+def _header(kind: struct.Struct, signature: bytes, data: bytes, at: int) -> tuple[Any, ...]:
+    if at + kind.size > len(data) or not data.startswith(signature, at):
+        raise BadPackage([f"Expected an entry of the zip file at byte {at}, found something else."])
+    return kind.unpack_from(data, at)
+
+
+def _decoded(name: bytes) -> str:
+    # Whatever else it was meant to be: of what is not ASCII no name is taken.
+    return name.decode(errors="surrogateescape")
+
+
+def _problems(entries: list[_Entry], end: int) -> Iterator[str]:
+    yield from _problems_of_names(entries)
+    for entry in entries:
+        yield from _problems_of_kind(entry)
+        yield from _problems_of_packing(entry)
+        yield from _problems_of_local(entry)
+    yield from _problems_of_places(entries, end)
+    kept = [entry for entry in entries if entry.is_kept]
+    if len(kept) > contents.MOST_FILES + 2:
+        yield f"Expected at most {contents.MOST_FILES} files beside what describes the package, found {len(kept)}."
+    if (size := sum(entry.size for entry in kept)) > contents.MOST_PACKAGE_BYTES:
+        yield f"Expected at most {contents.MOST_PACKAGE_BYTES} bytes in all files, found {size}."
+
+
+def _problems_of_names(entries: Iterable[_Entry]) -> Iterator[str]:
+    honest = []
+    for name, times in Counter(entry.name for entry in entries).items():
+        reasons = [reason for pattern, reason in _TRICKS if pattern.search(name)]
+        if reasons:
+            yield f"Expected a path below the package, found {shown(name)}: {', '.join(reasons)}."
+        elif not contents.is_byproduct(name):
+            honest.append(name)
+        if times > 1:
+            yield f"Expected every path once, found {shown(name)} {times} times."
+    folders = [name.removesuffix("/") for name in honest if name.endswith("/")]
+    yield from contents.problems_of_paths([name for name in honest if not name.endswith("/")], folders)
+
+
+def _problems_of_kind(entry: _Entry) -> Iterator[str]:
+    wanted = stat.S_IFDIR if entry.is_folder else stat.S_IFREG
+    # Nothing when it comes from a system that knows no modes.
+    kind = stat.S_IFMT(entry.attributes >> 16) or wanted
+    if kind != wanted:
+        yield f"Expected {_KINDS[wanted]} at {shown(entry.name)}, found {_KINDS.get(kind, 'something else')}."
+    elif entry.attributes & _DOS_NEITHER or (entry.attributes & _DOS_FOLDER and not entry.is_folder):
+        yield f"Expected {_KINDS[wanted]} at {shown(entry.name)}, found something else by its attributes."
+    if entry.is_folder and entry.size:
+        yield f"Expected a folder at {shown(entry.name)}, found one with {entry.size} bytes."
+    for what in {_EXTRAS[id] for id in _extras(entry.extra) if id in _EXTRAS}:
+        yield f"Expected nothing but a file at {shown(entry.name)}, found {what} beside it."
+
+
+def _extras(extra: bytes) -> Iterator[int]:
+    at = 0
+    while at + 4 <= len(extra):
+        id, size = struct.unpack_from("<2H", extra, at)
+        yield id
+        at += 4 + size
+
+
+def _problems_of_packing(entry: _Entry) -> Iterator[str]:
+    if entry.flags & _ENCRYPTED:
+        yield f"Expected files without a password, found {shown(entry.name)} encrypted."
+    if entry.method not in (_STORED, _DEFLATED) or entry.flags & _PATCH:
+        yield f"Expected files that are stored or deflated, found {shown(entry.name)} packed by method {entry.method}."
+    if entry.method == _STORED and entry.packed != entry.size:
+        yield f"Expected {entry.size} bytes in {shown(entry.name)}, as it says, found {entry.packed}."
+    if entry.size > max(NEVER_A_BOMB, LARGEST_RATIO * entry.packed):
+        yield (
+            f"Expected files packed to a hundredth of their size at most, found {shown(entry.name)},"
+            f" which makes {entry.size} bytes of {entry.packed}."
+        )
+
+
+def _problems_of_local(entry: _Entry) -> Iterator[str]:
+    """Two descriptions that differ are read by one program so, by another so."""
+    name, flags, method, *sizes = entry.local
+    telling = _ENCRYPTED | _SIZES_FOLLOW | _PATCH
+    is_same = (name, flags & telling, method) == (entry.name, entry.flags & telling, entry.method)
+    if not is_same or (not flags & _SIZES_FOLLOW and sizes != [entry.crc, entry.packed, entry.size]):
+        yield f"Expected {shown(entry.name)} to be described as in the list, found {shown(name)} described otherwise."
+
+
+def _problems_of_places(entries: Iterable[_Entry], end: int) -> Iterator[str]:
+    placed = sorted(entries, key=lambda entry: (entry.offset, entry.end))
+    for one, next in pairwise(placed):
+        if next.offset < one.end:
+            both = f"{shown(one.name)} and {shown(next.name)}"
+            yield f"Expected every entry to have bytes of its own, found that {both} share some."
+    for entry in placed:
+        if entry.end > end:
+            yield f"Expected every entry to lie before the list, found {shown(entry.name)} reaching into it."
+
+
+def _unpacked(data: bytes, entry: _Entry) -> bytes:
+    packed = data[entry.start : entry.end]
+    found = packed if entry.method == _STORED else _inflated(packed, entry.size)
+    if zlib.crc32(found) != entry.crc:
+        raise ValueError("others")
+    return found
+
+
+def _inflated(packed: bytes, size: int) -> bytes:
+    inflating = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        # One more than it says is enough to know that it lied.
+        found = inflating.decompress(packed, size + 1)
+    except zlib.error:
+        raise ValueError("damaged ones") from None
+    if len(found) > size:
+        raise ValueError("more")
+    if len(found) < size or not inflating.eof:
+        raise ValueError(f"{len(found)}, or no end")
+    if inflating.unused_data:
+        raise ValueError("more behind their end")
+    return found

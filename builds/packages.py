@@ -1,0 +1,164 @@
+"""Configurations as packages: a folder or a zip file with a manifest, requirements and the configuration's own files.
+
+Nothing here knows the database; `builds/configurations.py` does. What a package may be is in `builds/contents.py`.
+"""
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from builds import archives, contents, fingerprint, folders
+from builds.contents import MANIFEST, REQUIREMENTS, BadPackage, shown
+
+__all__ = ["BadPackage", "Package", "problems_of", "read", "read_directory", "read_zip", "write_directory", "write_zip"]
+
+_TABLE = "configuration"
+# Key of the manifest -> what it is worth when it is not there. The description is for people only.
+_KEYS = {"name": "unnamed", "entry_point": "main", "python": "", "description": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    name: str
+    entry_point: str
+    requirements: str
+    python_version: str
+    files: Mapping[str, str]
+
+    def snapshot(self) -> fingerprint.Snapshot:
+        return {
+            "entry_point": self.entry_point,
+            "requirements": self.requirements,
+            "python_version": self.python_version,
+            "files": dict(self.files),
+        }
+
+    @property
+    def contents_sha256(self) -> str:
+        return fingerprint.of_contents(self.snapshot())
+
+
+def read(path: Path) -> Package:
+    """From a folder, else from a zip file."""
+    if path.is_dir():
+        return read_directory(path)
+    if not path.is_file():
+        raise BadPackage([f"Expected a folder or a zip file at {str(path)!r}, found neither."])
+    with path.open("rb") as file:
+        return read_zip(file)
+
+
+def read_directory(path: Path) -> Package:
+    return _package(*folders.read(path))
+
+
+def read_zip(file: IO[bytes]) -> Package:
+    return _package(*archives.read(file))
+
+
+def write_directory(package: Package, path: Path, *, force: bool = False) -> list[str]:
+    """Into a folder that is empty or not there, unless forced; answers which other files are in it, which stay."""
+    return folders.write(_written(package), path, force=force)
+
+
+def write_zip(package: Package, file: IO[bytes]) -> None:
+    """The same bytes for the same package, everywhere and always."""
+    archives.write(_written(package), file)
+
+
+def problems_of(package: Package) -> Iterator[str]:
+    yield from contents.problems_of_name(package.name)
+    yield from contents.problems_of_entry_point(package.entry_point)
+    yield from contents.problems_of_python_version(package.python_version)
+    yield from contents.problems_of_requirements(package.requirements)
+    yield from contents.problems_of_files(dict(package.files))
+
+
+def _written(package: Package) -> dict[str, bytes]:
+    if problems := list(problems_of(package)):
+        raise BadPackage(problems)
+    texts = {MANIFEST: _manifest_of(package), REQUIREMENTS: package.requirements, **package.files}
+    if not package.requirements:
+        del texts[REQUIREMENTS]
+    return {path: text.encode() for path, text in texts.items()}
+
+
+def _manifest_of(package: Package) -> str:
+    values = {"name": package.name, "entry_point": package.entry_point, "python": package.python_version}
+    # A text as JSON writes it is one of TOML's too, but for characters outside ASCII when they are escaped.
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
+    return "".join([f"[{_TABLE}]\n", *lines])
+
+
+def _package(found: Mapping[str, bytes], problems: list[str]) -> Package:
+    texts = {path: text for path, content in found.items() if (text := _text(path, content, problems)) is not None}
+    manifest = texts.pop(MANIFEST, None)
+    if MANIFEST not in found:
+        problems.append(_no_manifest(found))
+    values = _KEYS | (_values(manifest, problems) if manifest is not None else {})
+    package = Package(
+        name=values["name"],
+        entry_point=values["entry_point"],
+        requirements=texts.pop(REQUIREMENTS, ""),
+        python_version=values["python"],
+        files=texts,
+    )
+    problems += problems_of(package)
+    if problems:
+        raise BadPackage(problems)
+    return package
+
+
+def _text(path: str, content: bytes, problems: list[str]) -> str | None:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        byte = content[error.start]
+        problems.append(f"Expected text in UTF-8 in {shown(path)}, found the byte 0x{byte:02x} at {error.start}.")
+        return None
+
+
+def _no_manifest(found: Iterable[str]) -> str:
+    deeper = sorted(path for path in found if path.endswith(f"/{MANIFEST}"))
+    if deeper:
+        return f"Expected {MANIFEST} at the top of the package, found {shown(deeper[0])}: pack what is in that folder."
+    return f"Expected {MANIFEST} at the top of the package, found none."
+
+
+def _values(manifest: str, problems: list[str]) -> dict[str, str]:
+    """What the manifest says; of what it says wrongly, only the problem."""
+    try:
+        parsed = _parsed(manifest)
+    except ValueError as error:
+        problems.append(f"Expected TOML in {MANIFEST}, found: {error}.")
+        return {}
+    problems += _problems_of_manifest(parsed)
+    table = parsed.get(_TABLE)
+    return {key: value for key, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
+
+
+def _parsed(manifest: str) -> dict[str, Any]:
+    if (size := len(manifest.encode())) > contents.MOST_MANIFEST_BYTES:
+        raise ValueError(f"{size} bytes, where {contents.MOST_MANIFEST_BYTES} have room")
+    try:
+        # Some editors begin with a mark.
+        return tomllib.loads(manifest.removeprefix("\ufeff"))
+    except RecursionError:
+        raise ValueError("values inside each other, too deep to follow") from None
+
+
+def _problems_of_manifest(parsed: Mapping[str, Any]) -> Iterator[str]:
+    table = parsed.get(_TABLE)
+    if not isinstance(table, dict):
+        yield f"Expected a table [{_TABLE}] in {MANIFEST}, found {'none' if table is None else 'something else'}."
+        return
+    for key in [*(key for key in parsed if key != _TABLE), *(key for key in table if key not in _KEYS)]:
+        yield f"Expected nothing but {', '.join(_KEYS)} below [{_TABLE}] in {MANIFEST}, found {shown(key)}."
+    for key in _KEYS:
+        if not isinstance(table.get(key, ""), str):
+            yield f"Expected {key} in {MANIFEST} to be a text in quotes, found {shown(table[key])}."
+    if "name" not in table:
+        yield f"Expected a name below [{_TABLE}] in {MANIFEST}, found none."
