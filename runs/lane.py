@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection
+from django.db.models import QuerySet
 
 from builds import builder, environments
 from builds.builder import BuildFailed, Watch
@@ -18,7 +19,7 @@ from runs import artifacts, engines, lifecycle, workplaces
 from runs.artifacts import NotKept
 from runs.engines import Warm
 from runs.session import EngineFailed, Failure, Results, Session
-from work import failpoints
+from work import compiled, failpoints
 from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.supervise import CannotStart, Child, Ended
@@ -26,18 +27,20 @@ from work.supervise import CannotStart, Child, Ended
 # A database that does not answer is asked again while the claim is trusted: a run cannot be claimed a second time.
 PAUSE_SECONDS = 0.5
 # Builds that are ready never change, so what a run needs of its own is asked for once.
-_fingerprints: dict[int, str] = {}
+_environments: dict[int, str] = {}
+# What an engine is told of its document.
+COLUMNS = ("id", "name", "file", "content_type", "size_bytes", "sha256", "pages", "text")
 
 
 def do(claim: Claim) -> Results:
     started = time.monotonic()
     journal = Journal(claim)
     try:
-        document, fingerprint = _patiently(claim, partial(_read, claim))
-        with environments.in_use(fingerprint) as environment:
-            if not environments.exists(fingerprint):
-                _materialize(claim, journal, fingerprint, started)
-            return _Execution(claim, journal, document, fingerprint, environment, started).run()
+        document, name = _patiently(claim, partial(_read, claim))
+        with environments.in_use(name) as environment:
+            if not environments.exists(name):
+                _materialize(claim, journal, started)
+            return _Execution(claim, journal, document, name, environment, started).run()
     except Interrupted:
         # Whoever gives the run back knows nothing of what it had told.
         with suppress(DatabaseError):
@@ -69,14 +72,14 @@ class _Execution:
     """One run, from its directory to its results."""
 
     def __init__(
-        self, claim: Claim, journal: Journal, document: Document, fingerprint: str, environment: Path, started: float
+        self, claim: Claim, journal: Journal, document: Document, name: str, environment: Path, started: float
     ) -> None:
         self.claim, self.journal, self.document = claim, journal, document
-        self.fingerprint, self.environment, self.started = fingerprint, environment, started
+        self.name, self.environment, self.started = name, environment, started
         self.session = Session(journal)
 
     def run(self) -> Results:
-        warm = engines.POOL.take(self.claim, self.fingerprint)
+        warm = engines.POOL.take(self.claim, self.name)
         try:
             folder = warm.folder if warm else engines.POOL.desk().path
             name = f"{self.claim.id}-{self.claim.holder.token}"
@@ -108,14 +111,20 @@ class _Execution:
 
 def _read(claim: Claim) -> tuple[Document, str]:
     build_id = claim.values["build_id"]
-    if build_id not in _fingerprints:
-        _fingerprints[build_id] = Build.objects.values_list("fingerprint", flat=True).get(pk=build_id)
-    return Document.objects.get(pk=claim.values["input_document_id"]), _fingerprints[build_id]
+    if build_id not in _environments:
+        found = Build.objects.values_list("fingerprint", "lock").get(pk=build_id)
+        _environments[build_id] = environments.name_of(*found)
+    (row,) = compiled.rows(_document, claim.values["input_document_id"])
+    return Document.from_db(connection.alias, list(COLUMNS), list(row)), _environments[build_id]
 
 
-def _materialize(claim: Claim, journal: Journal, fingerprint: str, started: float) -> None:
+def _document(id: int) -> "QuerySet[Document, Any]":
+    return Document.objects.filter(pk=id).values_list(*COLUMNS)
+
+
+def _materialize(claim: Claim, journal: Journal, started: float) -> None:
     """Another host has made it, or it was pruned here: the same again, from what was stored of it."""
-    build = Build.objects.only("snapshot", "lock").get(pk=claim.values["build_id"])
+    build = Build.objects.only("snapshot", "fingerprint", "lock").get(pk=claim.values["build_id"])
     journal.tell("ENVIRONMENT_MATERIALIZED", f"build {build.pk} is ready and not on this host: made from its lock")
     watch = Watch(
         until=started + settings.ADE_RUN_TIMEOUT_SECONDS,
@@ -123,7 +132,7 @@ def _materialize(claim: Claim, journal: Journal, fingerprint: str, started: floa
         on_start=journal.keep,
         say=journal.lines,
     )
-    builder.make(build.snapshot, fingerprint, watch, build.lock)
+    builder.make(build.snapshot, build.fingerprint, watch, build.lock)
 
 
 def _patiently(claim: Claim, read: Callable[[], Any]) -> Any:

@@ -1,6 +1,6 @@
 """What the lifecycle asks the database to write, apart from how: see `work/sql.py` and `work/portable.py`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -44,3 +44,5 @@ class Change:
     # Columns that are set to the moment of the event, but never to one before that of the other column.
     moments: Mapping[str, str]
     told: Told
+    # Events that are no moves and come before it, in its transaction.
+    earlier: Sequence[Told] = ()

@@ -1,13 +1,14 @@
 """A worker's hold on one row, as the worker sees it."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event as Flag
 from threading import Lock
 from typing import Any
 
+from work.changes import Told
 from work.children.child import Child
 from work.moves import Moves
 
@@ -46,8 +47,8 @@ class Claim:
     cancel_requested: Flag = field(default_factory=Flag)
     stopping: Flag = field(default_factory=Flag)
     child: Child | None = None
-    # Written in the transaction of its end, whichever that is.
-    with_end: Callable[[], object] | None = None
+    # What is still to be told when it ends, whichever way: written exactly if that is.
+    untold: Callable[[], Sequence[Told]] = tuple
     # The verbs of which it has been recorded that they came too late.
     told_late: set[str] = field(default_factory=set)
 

@@ -29,7 +29,7 @@ class Journal:
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
-        claim.with_end = self.record
+        claim.untold = self._untold
         self._waiting: list[Told] = []
         self._dropped = 0
         self._due_at = float("inf")
@@ -71,13 +71,12 @@ class Journal:
 
     def write(self) -> None:
         """Write all. Raises DatabaseError, and then nothing is forgotten."""
-        self.record()
+        if entries := self._untold():
+            lifecycle.record_many(self._claim, entries)
         self._waiting, self._dropped, self._due_at = [], 0, float("inf")
 
-    def record(self) -> None:
-        """The same in somebody's transaction: nothing is forgotten, for it may be rolled back."""
-        if entries := [*self._waiting, *self._told_dropped()]:
-            lifecycle.record_many(self._claim, entries)
+    def _untold(self) -> list[Told]:
+        return [*self._waiting, *self._told_dropped()]
 
     def _told_dropped(self) -> list[Told]:
         if not self._dropped:

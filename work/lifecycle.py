@@ -4,7 +4,7 @@ finds its row otherwise changes nothing and answers False: somebody else has dec
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -33,6 +33,8 @@ class Writer(Protocol):
     def change_one(self, change: Change) -> Sequence[Any] | None: ...
 
     def tell_many(self, change: Change, entries: Sequence[Told]) -> bool: ...
+
+    def remember(self, model: type[Subject], guards: Data, name: str, value: Any) -> bool: ...
 
     def claim_first(self, change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Sequence[Any] | None: ...
 
@@ -106,6 +108,7 @@ def move(
     data: Data | None = None,
     guards: Data | None = None,
     where: Q | None = None,
+    earlier: Sequence[Told] = (),
     **sets: Any,
 ) -> bool:
     """Make one move; False when the row is not, or no longer, where it may come from."""
@@ -120,7 +123,8 @@ def move(
     told = Told(made.event, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
     for origin in made.origins:
         must = {"id": id, "status": origin, **_fence(holder), **(guards or {})}
-        if _write(_change(moves, origin, made, must, told, where, sets)):
+        change = _change(moves, origin, made, must, told, where, sets)
+        if _write(replace(change, earlier=earlier) if earlier else change):
             return True
     return False
 
@@ -128,11 +132,10 @@ def move(
 def finish(claim: Claim, verb: str, *, also: Callable[[], object] | None = None, **options: Any) -> bool:
     """A move by the holder of a claim. When it is refused because the claim is gone, that is recorded.
 
-    What `also` writes, and what the claim wants to have written with its end, is there exactly if the move is.
+    What the claim has not told yet and what `also` writes is there exactly if the move is.
     """
-    writes = [write for write in (claim.with_end, also) if write is not None]
     with failpoints.inside(f"{claim.moves.kind}.finish.before_commit"):
-        moved = _move_with(writes, claim, verb, options)
+        moved = _move_with(also, claim, verb, options)
     failpoints.hit(f"{claim.moves.kind}.finish.after_commit")
     # Its answer may have been lost with the connection.
     return moved or _own_end(claim) == claim.moves[verb].event or refuse_late(claim, verb)
@@ -220,7 +223,8 @@ def record_many(claim: Claim, entries: Sequence[Told]) -> bool:
 def record_process(claim: Claim, process: Data) -> bool:
     """Remember the child that does the work, for whoever has to end it should its worker be gone."""
     must = {"id": claim.id, "status": claim.moves.claimed, **_fence(claim.holder)}
-    return bool(portable.update(claim.moves.model, must, process=process)) or refuse_late(claim, "record_process")
+    kept = patiently(lambda: _writer().remember(claim.moves.model, must, "process", process))
+    return kept or refuse_late(claim, "record_process")
 
 
 def renew(owner: str, claims: Iterable[Claim]) -> list[Claim]:
@@ -266,12 +270,17 @@ def _extend(moves: Moves, owner: str, held: list[Claim]) -> list[Claim]:
     return [claim for claim in held if (claim.id, claim.holder.token) not in kept]
 
 
-def _move_with(writes: Sequence[Callable[[], object]], claim: Claim, verb: str, options: dict[str, Any]) -> bool:
-    with transaction.atomic() if writes else nullcontext():
-        for write in writes:
-            write()
+def _move_with(also: Callable[[], object] | None, claim: Claim, verb: str, options: dict[str, Any]) -> bool:
+    untold = claim.untold()
+    if also is None:
+        return move(claim.moves, claim.id, verb, holder=claim.holder, earlier=untold, **options)
+    with transaction.atomic():
+        # In the order in which it happened: what was told, what was made of it, the end.
+        if untold:
+            record_many(claim, untold)
+        also()
         moved = move(claim.moves, claim.id, verb, holder=claim.holder, **options)
-        if writes and not moved:
+        if not moved:
             transaction.set_rollback(True)
     return moved
 

@@ -19,17 +19,18 @@ def change_one(change: Change) -> Sequence[Any] | None:
         return _tell(change, change.guards["id"])
 
 
+def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
+    """Set one column, without an event; False when the guards did not hold."""
+    return bool(update(model, guards, **{name: value}))
+
+
 def tell_many(change: Change, entries: Sequence[Told]) -> bool:
     """Events that are no moves, all of one row; False when the guards did not hold."""
     with transaction.atomic():
         if not update(change.model, change.guards, last_sequence=F("last_sequence") + len(entries)):
             return False
         last = change.model._base_manager.values_list("last_sequence", flat=True).get(pk=change.guards["id"])
-        token = change.guards["claim_token"]
-        Event.objects.bulk_create(
-            event(change.subject_kind, change.guards["id"], number, token, told)
-            for number, told in enumerate(entries, last - len(entries) + 1)
-        )
+        _tell_all(change, change.guards["id"], last - len(entries) + 1, change.guards["claim_token"], entries)
     return True
 
 
@@ -98,7 +99,15 @@ def _locked(queryset: "models.QuerySet[Any]") -> "models.QuerySet[Any]":
 def _sets(change: Change) -> dict[str, Any]:
     at = models.Value(change.told.at, output_field=models.DateTimeField())
     moments = {name: Greatest(at, Coalesce(F(floor), F("created_at"))) for name, floor in change.moments.items()}
-    return {**change.sets, **{name: F(name) + 1 for name in change.grows}, **moments}
+    grown = {name: F(name) + 1 for name in change.grows}
+    if change.earlier:
+        grown["last_sequence"] = F("last_sequence") + 1 + len(change.earlier)
+    return {**change.sets, **grown, **moments}
+
+
+def _tell_all(change: Change, id: int, first: int, token: int, entries: Sequence[Told]) -> None:
+    numbered = enumerate(entries, first)
+    Event.objects.bulk_create(event(change.subject_kind, id, number, token, told) for number, told in numbered)
 
 
 def _tell(change: Change, id: int, columns: tuple[str, ...] = ()) -> Sequence[Any]:
@@ -106,5 +115,7 @@ def _tell(change: Change, id: int, columns: tuple[str, ...] = ()) -> Sequence[An
     token = ["claim_token"] if has_token else []
     row = change.model._base_manager.values_list("pk", "last_sequence", *token, *columns).get(pk=id)
     row = row if has_token else (*row[:2], 0, *row[2:])
+    if change.earlier:
+        _tell_all(change, id, row[1] - len(change.earlier), row[2], change.earlier)
     event(change.subject_kind, id, row[1], row[2], change.told).save()
     return row

@@ -6,7 +6,7 @@ immediate transaction. Elsewhere the lifecycle takes its portable way through th
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,11 +23,14 @@ _COMPARISONS = {"": "=", "lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 
 
 class Statement(NamedTuple):
-    """The SQL of all changes of one shape; `event` where the event is a statement of its own."""
+    """The SQL of all changes of one shape; `event` and `earlier` where these are statements of their own."""
 
     sql: str
-    event: str
+    event: str = ""
+    earlier: str = ""
 
+
+NOTHING = Told("", datetime.min.replace(tzinfo=UTC))
 
 _statements: dict[Any, Statement] = {}
 
@@ -42,18 +45,23 @@ def tell_many(change: Change, entries: Sequence[Told]) -> bool:
     key = ("tell_many", connection.vendor, change.model, _shape(change))
     statement = _statements.get(key) or _statements.setdefault(key, _telling(change))
     guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
-    told = [
-        (_moment(each.at), each.kind, each.level, each.actor, each.message, each.data and json.dumps(each.data))
-        for each in entries
-    ]
     if connection.vendor == "postgresql":
-        columns = [list(column) for column in zip(*told, strict=True)]
-        return statements.one(statement.sql, [len(told), *guarded, len(told), *columns]) is not None
+        params = [len(entries), *guarded, len(entries), *_columns(entries)]
+        return statements.one(statement.sql, params) is not None
     with transaction.atomic():
-        row = statements.one(statement.sql, [len(told), *guarded])
+        row = statements.one(statement.sql, [len(entries), *guarded])
         if row is not None:
-            statements.run(statement.event, [row[1] - len(told), row[2], row[0], json.dumps(told)])
+            _tell_earlier(statement.earlier, row, row[1] - len(entries), entries)
     return row is not None
+
+
+def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
+    """Set one column, without an event; False when the guards did not hold."""
+    change = Change(model, "", guards, None, {}, (), {}, NOTHING)
+    key = ("remember", connection.vendor, model, name, *guards)
+    statement = _statements.get(key) or _statements.setdefault(key, _remembering(change, name))
+    guarded = [adapt(value) for key, value in guards.items() if not _is_constant(key)]
+    return statements.one(statement.sql, [adapt(value), *guarded]) is not None
 
 
 def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Row | None:
@@ -97,24 +105,43 @@ def _write(change: Change, claimable: Claimable | None = None, columns: tuple[st
     statement = _statements.get(key) or _statements.setdefault(key, _statement(change, claimable, columns))
     changed = [adapt(value) for name, value in change.sets.items() if name != "status"]
     changed += [adapt(change.told.at)] * len(change.moments)
+    changed += [len(change.earlier)] if change.earlier else []
     guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
     if claimable:
         chosen = compiled.sql_and_params(_first(claimable), change.told.at)[1]
         changed = [*chosen, *changed] if vendor == "postgresql" else [*changed, *chosen]
     if vendor == "postgresql":
-        return statements.one(statement.sql, [*changed, *guarded, *_told_params(change.told)])
+        earlier = [len(change.earlier) + 1, *_columns(change.earlier)] if change.earlier else []
+        return statements.one(statement.sql, [*changed, *guarded, *_told_params(change.told), *earlier])
     with transaction.atomic():
         row = statements.one(statement.sql, [*changed, *guarded])
         if row is not None:
+            if change.earlier:
+                _tell_earlier(statement.earlier, row, row[1] - 1 - len(change.earlier), change.earlier)
             statements.run(statement.event, [*_told_params(change.told), json.dumps([row[0]])])
     return row
+
+
+def _columns(entries: Sequence[Told]) -> list[list[Any]]:
+    rows = [(each.at, each.kind, each.level, each.actor, each.message, _data(each)) for each in entries]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _tell_earlier(sql: str, row: Row, before_first: int, entries: Sequence[Told]) -> None:
+    rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in entries]
+    statements.run(sql, [before_first, row[2], row[0], json.dumps(rows)])
+
+
+def _data(told: Told) -> str | None:
+    return None if told.data is None else json.dumps(told.data)
 
 
 def _shape(change: Change) -> tuple[Any, ...]:
     """All that the SQL of a change depends on."""
     constants = [(key, value) for key, value in change.guards.items() if _is_constant(key)]
     sets = (change.sets.get("status"), *change.sets)
-    return (*change.guards, *constants, None, *sets, None, *change.grows, *change.moments.items(), _tells(change.told))
+    told = (*_tells(change.told), bool(change.earlier))
+    return (*change.guards, *constants, None, *sets, None, *change.grows, *change.moments.items(), told)
 
 
 def _is_constant(guard: str) -> bool:
@@ -145,8 +172,9 @@ def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, 
     update = f"UPDATE {table} SET {_sets(change)} WHERE {where} RETURNING {returned}"
     if connection.vendor == "postgresql":
         event = _event(change.subject_kind, change.told, "moved")
-        return Statement(f"WITH {before}moved AS ({update}), told AS ({event}) SELECT * FROM moved", "")
-    return Statement(update, _event_about(change.model, change.subject_kind, change.told))
+        earlier = f", earlier AS ({_earlier(change)})" if change.earlier else ""
+        return Statement(f"WITH {before}moved AS ({update}), told AS ({event}){earlier} SELECT * FROM moved")
+    return Statement(update, _event_about(change.model, change.subject_kind, change.told), _earlier(change))
 
 
 def _telling(change: Change) -> Statement:
@@ -155,28 +183,29 @@ def _telling(change: Change) -> Statement:
         f"UPDATE {table} SET last_sequence = {table}.last_sequence + %s WHERE {_where(change)}"
         f" RETURNING {table}.id, {table}.last_sequence, {_token(change.model)} AS claim_token"
     )
-    columns = "subject_kind, subject_id, sequence, claim_token, from_status, to_status, at, kind, level, actor, message"
-    into = f"INSERT INTO events ({columns}, data) SELECT {literal(change.subject_kind)}"
     if connection.vendor == "postgresql":
-        arrays = "%s::timestamptz[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[]"
-        event = (
-            f"{into}, id, last_sequence - %s + nth, claim_token, '', '', at, kind, level, actor, message, data::jsonb"
-            f" FROM moved, unnest({arrays}) WITH ORDINALITY AS v (at, kind, level, actor, message, data, nth)"
-        )
-        return Statement(f"WITH moved AS ({update}), told AS ({event}) SELECT * FROM moved", "")
-    values = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(6))
-    # The parameters in the order in which they are written: number before the first, token, id.
+        return Statement(f"WITH moved AS ({update}), told AS ({_earlier(change)}) SELECT * FROM moved")
+    return Statement(update, earlier=_earlier(change))
+
+
+def _remembering(change: Change, name: str) -> Statement:
+    table, column = _table(change.model), _field(change.model, name).column
+    return Statement(f"UPDATE {table} SET {column} = %s WHERE {_where(change)} RETURNING {table}.id")
+
+
+def _earlier(change: Change) -> str:
+    """Inserts events that are no moves, numbered from behind the one that is given."""
     numbered = "sequence, claim_token, subject_id, subject_kind, from_status, to_status"
-    constants = f"%s + key + 1, %s, %s, {literal(change.subject_kind)}, '', ''"
-    event = (
-        f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data)"
-        f" SELECT {constants}, {values} FROM json_each(%s) ORDER BY key"
-    )
-    return Statement(update, event)
-
-
-def _moment(at: datetime) -> Any:
-    return at if connection.vendor == "postgresql" else str(adapt(at))
+    into = f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data) SELECT"
+    kind = literal(change.subject_kind)
+    if connection.vendor == "postgresql":
+        arrays = "unnest(%s::timestamptz[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[])"
+        return (
+            f"{into} last_sequence - %s + nth, claim_token, id, {kind}, '', '', at, kind, level, actor, message,"
+            f" data::jsonb FROM moved, {arrays} WITH ORDINALITY AS v (at, kind, level, actor, message, data, nth)"
+        )
+    values = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(6))
+    return f"{into} %s + key + 1, %s, %s, {kind}, '', '', {values} FROM json_each(%s) ORDER BY key"
 
 
 def _creation(
@@ -193,7 +222,7 @@ def _creation(
     if connection.vendor == "postgresql":
         event = _event(subject_kind, told, "made")
         bell = f" UNION ALL SELECT 0 FROM pg_notify('{CHANNEL}', '{topic}')" if topic else ""
-        return Statement(f"WITH made AS ({insert}), told AS ({event}) SELECT id FROM made{bell}", "")
+        return Statement(f"WITH made AS ({insert}), told AS ({event}) SELECT id FROM made{bell}")
     return Statement(insert, _event_about(model, subject_kind, told))
 
 
@@ -230,7 +259,10 @@ def _sets(change: Change) -> str:
     parts += [f"{_field(change.model, name).column} = %s" for name in change.sets if name != "status"]
     greatest = "GREATEST" if connection.vendor == "postgresql" else "MAX"
     parts += [f"{name} = {greatest}(%s, COALESCE({floor}, created_at))" for name, floor in change.moments.items()]
-    parts += [f"{name} = {_table(change.model)}.{name} + 1" for name in change.grows]
+    more = " + %s" if change.earlier else ""
+    parts += [
+        f"{name} = {_table(change.model)}.{name} + 1{more if name == 'last_sequence' else ''}" for name in change.grows
+    ]
     return ", ".join(parts)
 
 

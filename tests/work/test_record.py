@@ -80,6 +80,60 @@ def test_many_events_are_recorded_in_their_order(errand, writer):
     assert errand.last_sequence == 5
 
 
+def test_what_events_say_is_kept_as_it_was_told(errand, writer):
+    entries = [
+        Told("LOG", clock.now(), "w1", "a line “quoted” \\ 'so'", {"stream": "stdout", "n": [1, None]}, WARNING),
+        Told("STEP", clock.now(), "w2", "", None),
+    ]
+
+    assert lifecycle.record_many(claim_of(errand), entries)
+
+    found = events_of(errand)[2:]
+    assert [(e.kind, e.at, e.actor, e.message, e.data, e.level, e.from_status, e.to_status) for e in found] == [
+        (told.kind, told.at, told.actor, told.message, told.data, told.level, "", "") for told in entries
+    ]
+
+
+def test_what_a_claim_has_not_told_yet_is_written_with_its_end(errand, writer):
+    claim = claim_of(errand)
+    claim.untold = lambda: lines(2)
+
+    assert lifecycle.finish(claim, "succeed", result="done")
+
+    assert told(errand)[2:] == ["LOG", "LOG", "ERRAND_DONE"]
+    assert [e.sequence for e in events_of(errand)] == [1, 2, 3, 4, 5]
+    assert {e.claim_token for e in events_of(errand)[2:]} == {1}
+    errand.refresh_from_db()
+    assert errand.last_sequence == 5
+
+
+def test_what_goes_with_an_end_that_is_refused_is_not_written(errand, writer):
+    claim = claim_of(errand)
+    claim.untold = lambda: lines(2)
+    lifecycle.cancel(errands.ERRAND, errand.pk, actor="olga")
+    made = []
+
+    assert not lifecycle.finish(
+        claim, "succeed", also=lambda: made.append(ErrandFactory()), guards={"cancel_requested_at__isnull": True}
+    )
+    assert not lifecycle.finish(claim, "succeed", guards={"cancel_requested_at__isnull": True})
+
+    assert made
+    assert type(errand)._base_manager.count() == 1
+    assert told(errand)[2:] == ["ERRAND_CANCEL_REQUESTED"]
+
+
+def test_what_is_made_with_an_end_comes_between_what_was_told_and_the_end(errand, writer):
+    claim = claim_of(errand)
+    claim.untold = lambda: lines(1)
+
+    assert lifecycle.finish(
+        claim, "succeed", also=lambda: lifecycle.record(errands.ERRAND, errand.pk, "NOTE", claim=claim)
+    )
+
+    assert told(errand)[2:] == ["LOG", "NOTE", "ERRAND_DONE"]
+
+
 def test_the_child_that_does_the_work_is_remembered_by_its_holder_only(errand, writer):
     child = {"host": "here", "machine": "m", "pid": 7, "start_ticks": 1}
 
