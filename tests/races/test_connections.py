@@ -247,7 +247,7 @@ def test_an_end_that_cannot_be_said_at_all_is_left_to_recovery(monkeypatch, sett
         lifecycle.renew(W1, slot.holdings)
         return not work.is_under_way()
 
-    until(renew_until_it_ends, seconds=5)
+    until(renew_until_it_ends)
     expire_lease(row)
     assert recovery.rescue_expired([kind], W2) == 1
     assert_all_hold()

@@ -5,12 +5,12 @@ import threading
 import time
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 
 import pytest
 
 from ade_keeper import keeper
 from tests.work.supervised import (
+    BUSY_SECONDS,
     SHORT,
     Helper,
     Said,
@@ -46,7 +46,7 @@ def test_sigterm_is_the_first_word(tmp_path, sandbox):
     ended, _ = run_until("ready", ["sleep"], tmp_path, sandbox=sandbox)
 
     assert (ended.reason, ended.signal) == ("stopped", "SIGTERM")
-    assert ended.seconds < 2
+    assert ended.seconds < supervise.GRACE_SECONDS
 
 
 @each_level
@@ -54,7 +54,7 @@ def test_who_ignores_sigterm_is_killed_after_the_grace(tmp_path, sandbox):
     ended, _ = run_until("ready", ["stubborn"], tmp_path, sandbox=sandbox, grace_seconds=0.5)
 
     assert (ended.reason, ended.signal, ended.left_behind) == ("stopped", "SIGKILL", ())
-    assert 0.5 <= ended.seconds < 2
+    assert 0.5 <= ended.seconds < 0.5 + BUSY_SECONDS
 
 
 @each_level
@@ -66,15 +66,15 @@ def test_without_grace_the_first_word_is_the_last(tmp_path, sandbox):
 
 @each_level
 def test_time_out_takes_the_wall_clock_and_the_grace_and_no_longer(tmp_path, sandbox):
-    ended, _ = run(["stubborn"], tmp_path, sandbox=sandbox, limits=Limits(wall_seconds=0.5), grace_seconds=0.3)
+    ended, _ = run(["stubborn"], tmp_path, sandbox=sandbox, limits=Limits(wall_seconds=1.5), grace_seconds=0.3)
 
     assert (ended.reason, ended.signal, ended.stop_reason) == ("timed_out", "SIGKILL", None)
-    assert 0.8 <= ended.seconds < 0.8 + 1
+    assert 1.8 <= ended.seconds < 1.8 + BUSY_SECONDS
 
 
 @each_level
 def test_time_out_asks_first(tmp_path, sandbox):
-    ended, said = run(["polite"], tmp_path, sandbox=sandbox, limits=Limits(wall_seconds=0.5))
+    ended, said = run(["polite"], tmp_path, sandbox=sandbox, limits=Limits(wall_seconds=1.5))
 
     assert (ended.reason, ended.returncode, said.heard("leaving")) == ("timed_out", 7, True)
 
@@ -86,24 +86,24 @@ def test_no_wall_clock_is_no_time_out(tmp_path):
 
 
 def test_the_wall_clock_holds_while_a_callback_hangs(tmp_path):
-    hung = threading.Event()
+    word, gone_meanwhile = token(), []
 
     def hang(_):
-        hung.wait(0.8)
+        gone_meanwhile.append(all_gone(word))
 
-    ended = supervise.run(witness("sleep"), cwd=tmp_path, limits=Limits(wall_seconds=0.3), on_output=hang)
+    ended = supervise.run(witness("sleep", word), cwd=tmp_path, limits=Limits(wall_seconds=1), on_output=hang)
 
     assert ended.reason == "timed_out"
-    assert ended.seconds < 0.7
+    assert all(gone_meanwhile)
 
 
 @each_level
 @pytest.mark.parametrize("then", ["stop", "time out"])
 def test_a_stopped_child_ends_all_the_same(tmp_path, sandbox, then):
     word, said = token(), Said()
-    limits = Limits(wall_seconds=20 if then == "stop" else 0.6)
+    limits = Limits(wall_seconds=20 if then == "stop" else 2)
     with supervise.spawn(
-        witness("polite", word), cwd=tmp_path, on_output=said, sandbox=sandbox, limits=limits, grace_seconds=1
+        witness("polite", word), cwd=tmp_path, on_output=said, sandbox=sandbox, limits=limits, grace_seconds=5
     ) as child:
         wait_for("ready", child, said)
         for each in carriers(word):
@@ -157,7 +157,7 @@ def test_no_descendant_outlives_the_child(tmp_path, sandbox, mode, how):
 
     assert carriers(word) == []
     assert ended.reason == {"exit": "exited", "time out": "timed_out"}.get(how, "stopped")
-    assert ended.seconds < 3
+    assert ended.seconds < 1 + BUSY_SECONDS
 
 
 @each_level
@@ -180,8 +180,8 @@ def test_stop_is_asked_often_while_nothing_happens(tmp_path):
 
     run(["sleep"], tmp_path, sandbox="limits", stop=stop)
 
-    # The usual gap, because the machine may be busy.
-    assert median(later - earlier for earlier, later in pairwise(looks)) < 0.1
+    # Not every gap, because the machine may be busy.
+    assert sorted(later - earlier for earlier, later in pairwise(looks))[3] < 0.1
 
 
 def test_stop_is_not_asked_for_a_second_reason(tmp_path):
@@ -203,7 +203,7 @@ def test_another_thread_may_stop_a_child_and_hurry_it(tmp_path):
 
         child.stop("shutting down")
         child.stop("at once", grace_seconds=0)
-        waiting.join(5)
+        waiting.join(20)
 
     assert (ends[0].reason, ends[0].stop_reason, ends[0].signal) == ("stopped", "shutting down", "SIGKILL")
 
@@ -216,14 +216,14 @@ def test_trust_that_is_not_renewed_ends_the_child(tmp_path, sandbox):
 
     # No grace: what held the claim may not any longer.
     assert (ended.reason, ended.stop_reason, ended.signal) == ("stopped", "not trusted any longer", "SIGKILL")
-    assert 0.4 < ended.seconds < 1.5
+    assert 0.4 < ended.seconds < 0.5 + BUSY_SECONDS
 
 
 def test_trust_that_is_renewed_does_not(tmp_path):
     with supervise.spawn(witness("sleep"), cwd=tmp_path, sandbox="limits", limits=SHORT) as child:
-        for _ in range(8):
-            child.trust_until(time.monotonic() + 0.3)
-            assert child.poll(0.1) is None
+        for _ in range(6):
+            child.trust_until(time.monotonic() + 2)
+            assert child.poll(0.4) is None
 
 
 def test_trust_ends_while_the_worker_is_frozen(tmp_path):
@@ -232,7 +232,7 @@ def test_trust_ends_while_the_worker_is_frozen(tmp_path):
 import time
 from work import supervise
 child = supervise.spawn({witness("stubborn", word)!r}, cwd={str(tmp_path)!r})
-child.trust_until(time.monotonic() + 0.5)
+child.trust_until(time.monotonic() + 2)
 print("trusted")
 sys.stdout.flush()
 time.sleep(60)
@@ -266,7 +266,7 @@ def test_who_cannot_be_killed_is_named_and_not_waited_for(tmp_path):
         other, _ = run(["code", 3], tmp_path, sandbox="limits")
 
         assert (ended.reason, ended.returncode, ended.left_behind) == ("stopped", None, (child.process_id.pid,))
-        assert 0.2 + keeper.KILL_SECONDS <= ended.seconds < 0.2 + keeper.KILL_SECONDS + 1
+        assert 0.2 + keeper.KILL_SECONDS <= ended.seconds < 0.2 + keeper.KILL_SECONDS + BUSY_SECONDS
         assert "could not be killed" in str(ended)
         assert other.returncode == 3
     finally:
