@@ -1,0 +1,53 @@
+"""Writes a table anew, every cell as its column's type, and notes what it changed."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import values
+from tables import Column, Table
+from values import Cell
+
+# More of them help nobody; all are counted.
+MOST_MISFITS = 200
+
+
+@dataclass(frozen=True)
+class Misfit:
+    place: str
+    column: str
+    expected: str
+    found: str
+
+
+@dataclass
+class Changes:
+    counts: Counter[str] = field(default_factory=Counter)
+    misfits_by_column: Counter[str] = field(default_factory=Counter)
+    misfits: list[Misfit] = field(default_factory=list)
+
+    def note_misfit(self, place: str, column: Column, cell: Cell) -> None:
+        self.misfits_by_column[column.name] += 1
+        if len(self.misfits) < MOST_MISFITS:
+            self.misfits.append(Misfit(place, column.name, column.kind, cell.text))
+
+
+def cleaned_rows(table: Table, changes: Changes, progress: Callable[[int], None]) -> Iterator[list[str]]:
+    """A cell that does not fit its column stays as the text that it is."""
+    for number, cells in table.cells():
+        progress(number)
+        yield [_cleaned(cell, column, number, changes) for column, cell in zip(table.columns, cells, strict=True)]
+
+
+def _cleaned(cell: Cell, column: Column, row: int, changes: Changes) -> str:
+    changes.counts["texts cleaned"] += cell.was_cleaned
+    if cell.is_empty:
+        return ""
+    value = values.read(cell, column.kind, column.conventions)
+    if value is None:
+        changes.note_misfit(f"{column.letters}{row}", column, cell)
+        return cell.text
+    text = values.written(value)
+    if text != cell.text:
+        changes.counts[f"{column.kind}s rewritten"] += 1
+    return text

@@ -1,0 +1,89 @@
+"""Cleans spreadsheets: one typed CSV per sheet, and a report of what was changed.
+
+Every sheet is gone through twice, row by row: once to see what its columns are, once to write it. So a large file
+takes time but little memory.
+"""
+
+import json
+import re
+
+import reading
+from cleaning import Changes, cleaned_rows
+from reporting import for_people, for_programs
+from tables import Table, examine
+
+from ade_engine import Context, Rejected, step
+
+LONGEST_FILE_NAME = 60
+
+
+@step
+def read(ctx: Context) -> None:
+    if ctx.document.path is None:
+        raise Rejected(f"expected a stored spreadsheet, found no file of {ctx.document.name}")
+    _reject_other_documents(ctx)
+    try:
+        ctx.data["sheets"] = reading.open_sheets(ctx.document.path, ctx.document.name)
+    except reading.Unreadable as error:
+        raise Rejected(f"{ctx.document.name}: {error}") from error
+    for sheet in ctx.data["sheets"]:
+        ctx.log(f"sheet {sheet.name}: {sheet.how}, {sheet.height if sheet.height is not None else 'unknown'} rows")
+
+
+@step
+def examine_columns(ctx: Context) -> None:
+    tables = []
+    for sheet in ctx.data["sheets"]:
+        table = examine(sheet, lambda done, total=sheet.height: ctx.progress(done, total))
+        tables.append(table)
+        kinds = ", ".join(f"{column.name}: {column.kind}" for column in table.columns)
+        ctx.log(f"sheet {sheet.name}: {table.rows} rows; {kinds or 'nothing in it'}")
+    ctx.data["tables"] = [table for table in tables if table.rows]
+    if not ctx.data["tables"]:
+        raise Rejected(f"expected a spreadsheet with a table, found {len(tables)} empty sheets in {ctx.document.name}")
+
+
+@step
+def write(ctx: Context) -> None:
+    written: list[tuple[Table, Changes, str]] = []
+    total = sum(table.rows for table in ctx.data["tables"])
+    for table in ctx.data["tables"]:
+        name = _file_name(table.sheet.name, {file for _, _, file in written})
+        changes, before = Changes(), sum(each.rows for each, _, _ in written)
+        rows = cleaned_rows(table, changes, lambda done, before=before: ctx.progress(min(before + done, total), total))
+        ctx.table(name, [column.name for column in table.columns], rows)
+        written.append((table, changes, f"{name}.csv"))
+    ctx.data["written"] = written
+
+
+@step
+def report(ctx: Context) -> None:
+    written: list[tuple[Table, Changes, str]] = ctx.data["written"]
+    sheets = [for_programs(table, changes, file) for table, changes, file in written]
+    ctx.artifact(
+        "report.json", json.dumps({"document": ctx.document.name, "sheets": sheets}, indent=2, ensure_ascii=False)
+    )
+    ctx.artifact("report.txt", "\n".join(for_people(*each) for each in written))
+    ctx.field("sheets", len(written))
+    ctx.field("rows", sum(table.rows for table, _, _ in written))
+    ctx.field("columns", sum(len(table.columns) for table, _, _ in written))
+    ctx.field("cells_changed", sum(changes.counts.total() for _, changes, _ in written))
+    misfits = sum(changes.misfits_by_column.total() for _, changes, _ in written)
+    ctx.field("cells_that_do_not_fit", misfits)
+    if misfits:
+        ctx.log(f"{misfits} cells do not fit the type of their column: see report.txt", "warning")
+
+
+def _reject_other_documents(ctx: Context) -> None:
+    kind = ctx.document.content_type
+    if kind == "application/pdf" or kind.startswith(("image/", "audio/", "video/")):
+        raise Rejected(f"expected a spreadsheet (xlsx, xls, ods or csv), found {kind}: {ctx.document.name}")
+
+
+def _file_name(sheet_name: str, taken: set[str]) -> str:
+    """What a file may be called, and none before it is."""
+    base = re.sub(r"[^A-Za-z0-9_-]+", "-", sheet_name).strip("-")[:LONGEST_FILE_NAME] or "sheet"
+    name, number = base, 2
+    while f"{name}.csv" in taken:
+        name, number = f"{base}-{number}", number + 1
+    return name
