@@ -51,8 +51,9 @@ class Worker:
             signal.signal(number, self._on_signal)
         log.info("worker.started", owner=self.owner, slots=self.numbers)
         boots.recover_earlier(self.row, self.kinds)
-        # Before the first claim: what a worker that died had not come to may be what has its turn.
-        self.caretaker.do_chores(all_of_them=True)
+        # Before the first claim: what a worker that died had not come to may be what has its turn. At tick 0 every
+        # chore is due, also those that sweep what it has left on the disk.
+        self.caretaker.do_chores(all_of_them=False)
         # Whoever connects from here on is a thread of its own.
         connection.close()
         for thread in (self.leases, self.rescuer, self.caretaker, self.listener, *self.slots):

@@ -1,0 +1,31 @@
+import pytest
+
+from tests.engines import Witness, create_site
+
+
+@pytest.fixture
+def witness():
+    witness = Witness()
+    yield witness
+    witness.end()
+
+
+@pytest.fixture
+def unbuilt(programs, witness, settings, tmp_path):
+    """An installation whose configuration has no build yet."""
+    settings.VAR_DIR = tmp_path / "var"
+    settings.MEDIA_ROOT = settings.VAR_DIR / "media"
+    return create_site(programs, witness)
+
+
+@pytest.fixture
+def site(unbuilt):
+    """An installation with an environment that is ready."""
+    unbuilt.build()
+    return unbuilt
+
+
+@pytest.fixture(params=["warm", pytest.param("cold", marks=pytest.mark.long)])
+def engines(request):
+    """What a worker is told of how to start engines."""
+    return {"ADE_WARM_ENGINES": str(request.param == "warm").lower()}
