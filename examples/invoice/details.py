@@ -112,8 +112,8 @@ def _labelled_dates(labels: Labels, kind: str, month_first: bool | None) -> Iter
 def _unlabelled_dates(labels: Labels, month_first: bool | None) -> Iterator[Finding]:
     for line in labels.layout.lines:
         for found in dates.find(line.text):
-            if labels.before(line, found.start) is None:
-                follows_place = _PLACE_BEFORE_DATE.search(line.text[: found.start]) is not None
+            follows_place = _PLACE_BEFORE_DATE.search(line.text[: found.start]) is not None
+            if follows_place or labels.before(line, found.start) is None:
                 why = "after the name of a place" if follows_place else "a date without a label"
                 whole_line = Place(line, 0, len(line.text), why)
                 yield _rate_date(whole_line, found, month_first, 0.6 if follows_place else 0.4, why)

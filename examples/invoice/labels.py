@@ -16,7 +16,8 @@ STRONG = {
         "factuurnummer", "factuur nr", "número de factura", "factura n", "nº de factura", "numero fattura", "fattura n",
     ],
     "invoice_date": [
-        "invoice date", "date of invoice", "date of issue", "issue date", "issued on", "issued", "tax point",
+        "invoice date", "date of invoice", "date of issue", "issue date", "issued on", "issued",
+        "billed on", "tax point",
         "rechnungsdatum", "datum der rechnung", "rechnung vom", "ausstellungsdatum", "belegdatum",
         "date de facture", "date de facturation", "date d'émission", "factuurdatum", "fecha de factura",
         "fecha de emisión", "data fattura",
@@ -55,7 +56,7 @@ STRONG = {
     "buyer": [
         "bill to", "billed to", "invoice to", "invoiced to", "sold to", "buyer", "customer", "client", "rechnung an",
         "rechnungsempfänger", "rechnungsadresse", "käufer", "kunde", "empfänger", "facturé à", "destinataire",
-        "acheteur", "factuur aan", "klant", "cliente", "destinatario", "to", "an",
+        "acheteur", "factuur aan", "klant", "cliente", "destinatario", "spett.le", "to", "an",
     ],
     "buyer_vat_id": [
         "your vat id", "your vat no", "customer vat id", "customer vat no", "client vat no", "buyer vat id",

@@ -10,7 +10,7 @@ from layout import Cell, Layout, Line, Page
 
 _LEGAL_FORM = re.compile(
     r"(?<![\w.])(?:GmbH|AG|KG|OHG|GbR|UG|e\. ?K\.|e\. ?V\.|eG|SE|Ltd|Limited|LLP|LLC|PLC|Inc|Corp|B\.?V\.?|N\.?V\.?"
-    r"|SARL|SASU?|EURL|S\.?A\.?|S\.?R\.?L\.?|S\.?p\.?A\.?|S\.?L\.?|Oy|AB|A/S|ApS|sp\. z o\.o\.)(?![\w/])"
+    r"|SARL|SASU?|EURL|S\.?A\.?|S\.?[Rr]\.?[Ll]\.?|S\.?p\.?A\.?|S\.?L\.?|Oy|AB|A/S|ApS|sp\. z o\.o\.)(?![\w/])"
 )
 _POSTCODE = re.compile(
     r"(?:^|[ ,·•|-])(?:[A-Z]{1,2}-)?\d{4,5} [A-ZÀ-Ý][\w.-]+"  # 01069 Dresden, 1010 Wien, A-1010 Wien

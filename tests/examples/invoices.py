@@ -12,6 +12,8 @@ IBAN_NL = "NL91 ABNA 0417 1643 00"
 IBAN_CH = "CH93 0076 2011 6238 5295 7"
 IBAN_FR = "FR14 2004 1010 0505 0001 3M02 606"
 
+IBAN_IT = "IT60 X054 2811 1010 0000 0123 456"
+
 
 class Sheet:
     def __init__(self, font="Helvetica", order=1):

@@ -29,6 +29,26 @@ Payable within 14 days. IBAN {iban}
 RIGHT = {"vat_id": "GB980780684", "date": "18/11/2026", "total": "95.40", "iban": invoices.IBAN_GB}
 
 
+ITALIAN = f"""\
+FATTURA n. 118/2026                              Roma, 18 novembre 2026
+
+Officina Bellini S.r.l.                          Spett.le
+Via Appia 12                                     Hotel Aurora S.p.A.
+00183 Roma                                       Corso Italia 4
+P. IVA IT00743110157                             20122 Milano
+
+Descrizione               Quantità    Prezzo     Importo
+Riparazione caldaia              1    350,00      350,00
+Ricambi                          2     75,00      150,00
+
+Imponibile                                        500,00
+IVA 22%                                           110,00
+Totale fattura                                  € 610,00
+Scadenza: 18/12/2026
+IBAN {invoices.IBAN_IT}
+"""
+
+
 @pytest.fixture
 def run(tmp_path):
     def run(content, name="invoice.txt", **told):
@@ -50,6 +70,17 @@ def test_a_text_is_read_without_places(run):
     assert {name: outcome.value(name) for name in expected} == expected
     assert all(field["page"] is None and field["box"] is None for field in outcome.all_fields)
     assert b'"Cider, bottle dry, 0.75 l",10,' in outcome.artifact("line_items.csv")
+
+
+def test_a_text_in_two_columns_is_read(run):
+    outcome = run(ITALIAN)
+
+    expected = {
+        "invoice_number": "118/2026", "invoice_date": "2026-11-18", "due_date": "2026-12-18", "gross_total": "610.00",
+        "currency": "EUR", "seller_name": "Officina Bellini S.r.l.", "buyer_name": "Hotel Aurora S.p.A.",
+        "seller_vat_id": "IT00743110157", "line_items": 2,
+    }  # fmt: skip
+    assert {name: outcome.value(name) for name in expected} == expected, outcome.log
 
 
 def test_a_total_that_does_not_add_up_is_less_sure(run):
