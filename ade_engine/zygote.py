@@ -17,6 +17,9 @@ from ade_engine.channel import VARIABLE
 from ade_engine.steps import Step
 from ade_keeper.keeper import Keeper
 
+# Above all that a process may have; the kernel closes a range in one call.
+HIGHEST_DESCRIPTOR = 1 << 20
+
 
 def serve(descriptor: int) -> None:
     control = socket.socket(fileno=descriptor)
@@ -32,7 +35,7 @@ def serve(descriptor: int) -> None:
     gc.disable()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    opened_by_imports = {*_open_descriptors()} - {descriptor}
+    opened_by_imports = _open_descriptors() - {descriptor}
     Keeper(control, parent, partial(_become_run, steps, opened_by_imports)).run()
 
 
@@ -40,18 +43,21 @@ def _become_run(steps: list[Step], keep: set[int], order: dict[str, Any], tell: 
     os.environ.clear()
     os.environ.update(order["env"])
     # As exec would have done: the control socket and all else that is the keeper's; `tell` by that says that we run.
-    keep = {0, 1, 2, int(os.environ[VARIABLE]), *keep}
-    for each in _open_descriptors():
-        if each not in keep:
-            os.close(each)
+    _close_all_but({0, 1, 2, int(os.environ[VARIABLE]), *keep})
     runner.start_anew()
     runner.run_here(lambda: steps)
 
 
-def _open_descriptors() -> list[int]:
-    listed = [int(name) for name in os.listdir("/proc/self/fd")]
+def _close_all_but(keep: set[int]) -> None:
+    kept = sorted(keep)
+    for below, above in zip(kept, [*kept[1:], HIGHEST_DESCRIPTOR], strict=True):
+        os.closerange(below + 1, above)
+
+
+def _open_descriptors() -> set[int]:
+    listed = {int(name) for name in os.listdir("/proc/self/fd")}
     # The one that the list was read through is closed by now.
-    return [each for each in listed if _is_open(each)]
+    return {each for each in listed if _is_open(each)}
 
 
 def _is_open(descriptor: int) -> bool:

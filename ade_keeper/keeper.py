@@ -269,10 +269,12 @@ def become(
         proc.prctl(proc.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(1)  # it died before the signal was set
-        if not order["sandboxed"]:
+        # A fork of a child has both of these from that.
+        if not order["sandboxed"] and not order["is_fork"]:
             proc.prctl(proc.PR_SET_NO_NEW_PRIVS, 1)  # bubblewrap sets it itself, and is set-uid on some hosts
-        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-            file.write(OOM_SCORE)
+        if not order["is_fork"]:
+            with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+                file.write(OOM_SCORE)
         step = "descriptors"
         tell = _place(descriptors, order["numbers"], tell)
         step = "chdir"

@@ -171,6 +171,7 @@ def spawn(
             "cwd": directory,
             "limits": limits.rlimits(),
             "sandboxed": pipes.sandbox_report is not None,
+            "is_fork": False,
         }
         keeper, answer = launcher.start(order | times, wires)
         return Child(program, keeper, answer, pipes, ours.pop_all(), **times)

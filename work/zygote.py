@@ -8,7 +8,7 @@ import select
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,8 @@ from work.supervise import GRACE_SECONDS, Limits, Line, OnEvent, OnOutput, Path,
 EVENTS_NUMBER = 900
 # One look at whether it is ready.
 LOOK_SECONDS = 0.02
+# Between the end of its socket and its own.
+LAST_WORDS_SECONDS = 2.0
 
 
 class Zygote:
@@ -39,8 +41,8 @@ class Zygote:
         self.used_at = time.monotonic()
         self.said: list[str] = []
         self._limits = replace(limits or Limits(), wall_seconds=None, cpu_seconds=None)
+        # None until it is ready, and while a fork has it.
         self._keeper: Keeper | None = None
-        self._busy = False
         with ExitStack() as opened:
             self._control, there = socket.socketpair()
             opened.enter_context(self._control)
@@ -62,13 +64,13 @@ class Zygote:
         while self._keeper is None:
             if reason := stop():
                 return reason
-            if ended := self._child.poll(0):
-                raise CannotStart(
-                    f"cannot keep a process warm: it {ended}, and said: {' '.join(self.said) or 'nothing'}"
-                )
+            if self._child.poll(0):
+                raise self._not_warm()
             if _is_readable(self._control, LOOK_SECONDS):
-                with suppress(OSError):
+                try:
                     self._keeper = Keeper(self._control)
+                except OSError as error:
+                    raise self._not_warm() from error
         return None
 
     def spawn(
@@ -82,20 +84,28 @@ class Zygote:
         on_event: OnEvent | None = None,
     ) -> Child:
         """Forks a child, as `supervise.spawn` starts one. Raises CannotStart."""
-        if self._keeper is None or self._busy:
+        if self._keeper is None:
             raise RuntimeError("expected a zygote that is ready and free")
-        keeper, self._busy, self.forked = self._keeper, True, self.forked + 1
         directory, _, variables = place(cwd, env or {})
         limits = limits or Limits()
         pipes = limits.pipes(on_output, on_event)
-        with ExitStack() as ours, ExitStack() as theirs, explained("a fork", directory):
+        keeper, self._keeper, self.forked = self._keeper, None, self.forked + 1
+        with ExitStack() as lent, ExitStack() as ours, ExitStack() as theirs, explained("a fork", directory):
+            # From now on its child closes it, or gives it back.
+            lent.callback(keeper.close)
             wires = Wires(ours, theirs, ())
             connect(wires, pipes, variables, events_number=EVENTS_NUMBER)
             times = limits.times(grace_seconds)
-            order: dict[str, Any] = {"env": variables, "cwd": directory, "limits": limits.rlimits(), "sandboxed": False}
+            order: dict[str, Any] = {
+                "env": variables,
+                "cwd": directory,
+                "limits": limits.rlimits(),
+                "sandboxed": False,
+                "is_fork": True,
+            }
             answer = keeper.start(order | times, wires)
             # To end what it forked, whoever comes later ends the zygote: inside a sandbox, pids mean nothing here.
-            return Child(
+            child = Child(
                 "a fork",
                 keeper,
                 answer,
@@ -105,10 +115,12 @@ class Zygote:
                 process_id=self._child.process_id,
                 give_back=self._take_back,
             )
+            lent.pop_all()
+            return child
 
     def is_free(self) -> bool:
         """Ready for the next: it lives, and what it forked is gone."""
-        return self._keeper is not None and not self._busy and self._child.poll(0) is None
+        return self._keeper is not None and self._child.poll(0) is None
 
     def close(self) -> None:
         """Ends it, and all that it has forked."""
@@ -117,9 +129,18 @@ class Zygote:
         self._control.close()
         self._child.close()
 
-    def _take_back(self, _keeper: Keeper) -> None:
-        self._busy = False
+    def _take_back(self, keeper: Keeper) -> None:
+        self._keeper = keeper
         self.used_at = time.monotonic()
+
+    def _not_warm(self) -> CannotStart:
+        """It closes its socket a moment before it has ended; one that closes it and lives on is of no use."""
+        ended = self._child.poll(0)
+        give_up_at = time.monotonic() + LAST_WORDS_SECONDS
+        while not ended and time.monotonic() < give_up_at:
+            ended = self._child.poll(LOOK_SECONDS)
+        said = " ".join(self.said) or "nothing"
+        return CannotStart(f"cannot keep a process warm: it {ended or 'does not answer'}, and said: {said}")
 
     def _hear(self, lines: list[Line]) -> None:
         # The last lines say why it ended.

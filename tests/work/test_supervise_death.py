@@ -195,7 +195,7 @@ def test_a_child_whose_keeper_died_before_it_asked_for_the_signal_does_not_start
 import os
 from ade_keeper import keeper
 order = {{"argv": ["/bin/sh", "-c", "touch {tmp_path}/started"], "env": {{}}, "cwd": "/", "numbers": [], "limits": {{}},
-    "sandboxed": False}}
+    "sandboxed": False, "is_fork": False}}
 if os.fork() == 0:
     keeper.become(order, [], 1 if {{wrong}} else os.getppid(), 2, keeper.execute)
 print(os.waitstatus_to_exitcode(os.wait()[1]), os.path.exists("{tmp_path}/started"))
