@@ -59,7 +59,8 @@ def _read_page(page: pypdfium2.PdfPage, number: int) -> Page:
 
 def _words_of(page: pypdfium2.PdfPage) -> Iterator[Word]:
     """What stands between spaces, with the box around its characters."""
-    text, boxes = "", []
+    text = ""
+    boxes: list[Box] = []
     for character, box in _characters_of(page):
         if character.isspace() or (boxes and _jumps(boxes[-1], box)):
             if text:

@@ -32,12 +32,7 @@ def read(ctx: Context) -> None:
 
 @step
 def examine_columns(ctx: Context) -> None:
-    tables = []
-    for sheet in ctx.data["sheets"]:
-        table = examine(sheet, lambda done, total=sheet.height: ctx.progress(done, total))
-        tables.append(table)
-        kinds = ", ".join(f"{column.name}: {column.kind}" for column in table.columns)
-        ctx.log(f"sheet {sheet.name}: {table.rows} rows; {kinds or 'nothing in it'}")
+    tables = [_examined(ctx, sheet) for sheet in ctx.data["sheets"]]
     ctx.data["tables"] = [table for table in tables if table.rows]
     if not ctx.data["tables"]:
         raise Rejected(f"expected a spreadsheet with a table, found {len(tables)} empty sheets in {ctx.document.name}")
@@ -46,12 +41,9 @@ def examine_columns(ctx: Context) -> None:
 @step
 def write(ctx: Context) -> None:
     written: list[tuple[Table, Changes, str]] = []
-    total = sum(table.rows for table in ctx.data["tables"])
     for table in ctx.data["tables"]:
         name = _file_name(table.sheet.name, {file for _, _, file in written})
-        changes, before = Changes(), sum(each.rows for each, _, _ in written)
-        rows = cleaned_rows(table, changes, lambda done, before=before: ctx.progress(min(before + done, total), total))
-        ctx.table(name, [column.name for column in table.columns], rows)
+        changes = _written(ctx, table, name)
         written.append((table, changes, f"{name}.csv"))
     ctx.data["written"] = written
 
@@ -78,6 +70,20 @@ def _reject_other_documents(ctx: Context) -> None:
     kind = ctx.document.content_type
     if kind == "application/pdf" or kind.startswith(("image/", "audio/", "video/")):
         raise Rejected(f"expected a spreadsheet (xlsx, xls, ods or csv), found {kind}: {ctx.document.name}")
+
+
+def _examined(ctx: Context, sheet: reading.Sheet) -> Table:
+    table = examine(sheet, lambda row: ctx.progress(row, sheet.height))
+    kinds = ", ".join(f"{column.name}: {column.kind}" for column in table.columns)
+    ctx.log(f"sheet {sheet.name}: {table.rows} rows; {kinds or 'nothing in it'}")
+    return table
+
+
+def _written(ctx: Context, table: Table, name: str) -> Changes:
+    changes = Changes()
+    rows = cleaned_rows(table, changes, lambda row: ctx.progress(row, table.last_row))
+    ctx.table(name, [column.name for column in table.columns], rows)
+    return changes
 
 
 def _file_name(sheet_name: str, taken: set[str]) -> str:

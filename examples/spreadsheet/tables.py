@@ -54,6 +54,7 @@ class Table:
     titles: list[str]
     columns: list[Column]
     rows: int = 0
+    last_row: int = 0
     empty_rows: int = 0
     empty_columns: int = 0
 
@@ -108,17 +109,17 @@ def examine(sheet: Sheet, progress: Progress) -> Table:
     for number, row in enumerate(sheet.rows(), 1):
         progress(number)
         if number >= table.first_row:
-            _count_row(table, counts, as_cells(row))
+            _count_row(table, counts, number, as_cells(row))
     table.columns = _columns(counts, names)
     table.empty_columns = max(len(counts), len(names)) - len(table.columns)
     return table
 
 
-def _count_row(table: Table, counts: list[_Counts], cells: list[Cell]) -> None:
+def _count_row(table: Table, counts: list[_Counts], number: int, cells: list[Cell]) -> None:
     if not _filled(cells):
         table.empty_rows += 1
         return
-    table.rows += 1
+    table.rows, table.last_row = table.rows + 1, number
     counts.extend(_Counts() for _ in range(len(cells) - len(counts)))
     for count, cell in zip(counts, cells, strict=False):
         if not cell.is_empty:

@@ -68,7 +68,7 @@ def list_keywords(ctx: Context) -> None:
 @step
 def list_mentions(ctx: Context) -> None:
     text = ctx.data["text"]
-    found = [*mentions.dates(text), *mentions.amounts(text)]
-    ctx.table("mentions", ["kind", "as written", "line"], sorted(found, key=lambda mention: mention.line))
+    found = sorted(mentions.dates(text) + mentions.amounts(text), key=lambda mention: mention.line)
+    ctx.table("mentions", ["kind", "as written", "line"], found)
     for kind in ("date", "amount"):
         ctx.field(f"{kind}s_mentioned", sum(1 for mention in found if mention.kind == kind))
