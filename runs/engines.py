@@ -113,21 +113,18 @@ class Pool:
             each.close()
 
     def _start(self, claim: Claim, fingerprint: str) -> Warm | None:
-        try:
-            warm = self._spawn(fingerprint)
-        except CannotStart as error:
-            _give_up(fingerprint, error)
-            return None
-        try:
-            reason = warm.zygote.wait(claim.why_stop)
-        except CannotStart as error:
-            warm.close()
-            _give_up(fingerprint, error)
-            return None
-        if reason:
-            warm.close()
-            raise Interrupted(reason)
-        return warm
+        with ExitStack() as opened:
+            try:
+                warm = self._spawn(fingerprint)
+                opened.callback(warm.close)
+                reason = warm.zygote.wait(claim.why_stop)
+            except CannotStart as error:
+                _give_up(fingerprint, error)
+                return None
+            if reason:
+                raise Interrupted(reason)
+            opened.pop_all()
+            return warm
 
     def _spawn(self, fingerprint: str) -> Warm:
         with ExitStack() as held:
