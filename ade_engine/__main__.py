@@ -5,12 +5,6 @@
 import sys
 
 from ade_engine import runner, zygote
-from ade_engine.channel import own_channel
-
-
-def check() -> None:
-    channel = own_channel()
-    channel.tell("checked", steps=[step.name for step in runner.load()])
 
 
 def main() -> None:
@@ -18,7 +12,7 @@ def main() -> None:
         case ["run"]:
             runner.run_here(runner.load)
         case ["check"]:
-            check()
+            runner.check()
         case ["serve", descriptor]:
             zygote.serve(int(descriptor))
         case _:

@@ -46,6 +46,20 @@ def load(environment: Path | None = None) -> list[Step]:
     return steps
 
 
+def check() -> NoReturn:
+    """Tells the steps, or why there are none, and ends this process, whatever threads an import has started."""
+    channel = own_channel()
+    code = 1
+    try:
+        channel.tell("checked", steps=[step.name for step in load()])
+        code = 0
+    except BaseException as error:
+        _print(error)
+        channel.tell("refused", error=_why_not_loaded(error))
+    finally:
+        end(code)
+
+
 def run_here(load: Callable[[], Sequence[Step]]) -> NoReturn:
     """In the working directory of a run, and the end of this process."""
     channel = own_channel()
@@ -137,12 +151,34 @@ def _message(error: BaseException) -> str:
     return (str(error) or type(error).__name__)[:LONGEST_MESSAGE]
 
 
+def _why_not_loaded(error: BaseException) -> str:
+    if isinstance(error, NoSteps):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"called sys.exit({error.code!r}) when it was imported{_place(error)}"
+    # A syntax error says by itself where it is.
+    place = "" if isinstance(error, SyntaxError) else _place(error)
+    return f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE] + place
+
+
+def _place(error: BaseException) -> str:
+    """The last line of the configuration's own that was at work."""
+    inside = f"/{CONFIGURATION}/"
+    lines = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
+    own = [(path.rpartition(inside)[2], number) for path, number in lines if inside in path]
+    return f" ({own[-1][0]}, line {own[-1][1]})" if own else ""
+
+
 def _print(error: BaseException) -> None:
     """For the log: from the configuration's own code on."""
     if isinstance(error, Rejected):
         return
-    ours = os.path.dirname(__file__)
     found = error.__traceback__
-    while found is not None and found.tb_frame.f_code.co_filename.startswith(ours) and found.tb_next is not None:
+    while found is not None and _is_before(found.tb_frame.f_code.co_filename) and found.tb_next is not None:
         found = found.tb_next
     traceback.print_exception(type(error), error, found)
+
+
+def _is_before(path: str) -> bool:
+    """Of the frames that lead to the configuration's code."""
+    return path.startswith((os.path.dirname(__file__), "<frozen ", importlib.__file__))

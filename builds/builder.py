@@ -2,16 +2,18 @@
 its entry point can be imported. Nothing of it is there for others until all of it is.
 """
 
+import math
 import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 
 import ade_engine
 import ade_keeper
@@ -44,6 +46,8 @@ class Watch:
 
     # Of time.monotonic().
     until: float
+    # How that time is called in a message.
+    time: str = "the time for it"
     stop: Callable[[], str | None] = lambda: None
     on_start: Callable[[Child], None] = lambda child: None
     say: Callable[[list[Line]], None] = lambda lines: None
@@ -53,11 +57,11 @@ class Watch:
         """Raises Interrupted when it was stopped, and BuildFailed when time is over."""
         self.said = []
         left = max(self.until - time.monotonic(), 0.1)
-        wall = min(left, limits.wall_seconds) if limits.wall_seconds else left
+        own = limits.wall_seconds or math.inf
         ended = supervise.run(
             argv,
             cwd=cwd,
-            limits=Limits(**{**vars(limits), "wall_seconds": wall}),
+            limits=replace(limits, wall_seconds=min(left, own)),
             stop=self.stop,
             on_start=self.on_start,
             on_output=self._hear,
@@ -67,7 +71,8 @@ class Watch:
         if ended.stop_reason:
             raise Interrupted(ended.stop_reason)
         if ended.reason == "timed_out":
-            raise BuildFailed("TIMED_OUT", f"{what}: not done within the {wall:.0f} s that were left for it")
+            when = f"within {own:g} s" if own < left else f"when {self.time} was over"
+            raise BuildFailed("TIMED_OUT", f"{what}: not done {when}")
         return ended
 
     def _hear(self, lines: list[Line]) -> None:
@@ -96,21 +101,25 @@ def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None)
     started = time.monotonic()
     with environments.staging(wanted) as staged:
         lock = _install(snapshot, staged, watch, lock)
+        name = environments.name_of(wanted, lock)
         told = {"fingerprint": wanted, "entry_point": snapshot["entry_point"]}
         environments.write_marker(staged.home, **told)
-        _compile(staged, environments.path_of(wanted), watch)
+        _compile(staged, environments.path_of(name), watch)
         steps = _check(staged, watch)
         size = environments.size_of(staged.home)
         environments.write_marker(staged.home, **told, size_bytes=size)
-        environments.publish(staged, wanted)
+        environments.publish(staged, name)
     watch.tell(f"ready in {time.monotonic() - started:.1f} s: {size / 2**20:.1f} MB, steps {', '.join(steps)}")
     return Made(lock, size, steps)
 
 
 def hidden() -> list[Path]:
     """What no program of ours or of a configuration has to see: the database, keys, other people's files."""
-    places = [Path(settings.VAR_DIR), settings.BASE_DIR / ".env"]
-    return [place for place in places if place.exists()]
+    var, database = Path(settings.VAR_DIR), connection.settings_dict
+    files = [settings.BASE_DIR / ".env", settings.BASE_DIR / settings.ENV["ADE_ENV_FILE"]]
+    if connection.vendor == "sqlite":
+        files += [Path(f"{database['NAME']}{beside}") for beside in ("", "-wal", "-shm")]
+    return [var, *(file for file in dict.fromkeys(files) if file.is_file() and var not in file.parents)]
 
 
 def resolve(snapshot: Snapshot, work: Path, watch: Watch) -> str:
@@ -131,19 +140,25 @@ def has_requirements(text: str) -> bool:
 
 def _install(snapshot: Snapshot, staged: Staging, watch: Watch, lock: str | None) -> str:
     uv.cache().mkdir(mode=0o700, parents=True, exist_ok=True)
-    if lock is None:
-        lock = resolve(snapshot, staged.work, watch)
     watch.tell("making the environment")
     make_environment = uv.make_environment(_python(snapshot), staged.home)
     _uv("the environment cannot be made", make_environment, staged.work, watch)
+    # Looked for before packages are there, which may bring folders of that name.
+    (packages,) = staged.home.glob("lib/python*/site-packages")
+    if lock is None:
+        lock = resolve(snapshot, staged.work, watch)
     if lock:
         path = staged.work / "lock.txt"
         path.write_text(lock, "utf-8")
         watch.tell("installing")
         command = partial(uv.install, staged.home, path)
         _with_or_without_network("the packages cannot be installed", command, staged.work, watch)
-    _add_engine(staged.home)
-    environments.write_configuration(staged.home, snapshot["files"])
+    try:
+        _add_engine(packages)
+        environments.write_configuration(staged.home, snapshot["files"])
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        message = f"a package has files in the place of the engine's or of the configuration's: {error}"
+        raise BuildFailed("BUILD_FAILED", message) from error
     return lock
 
 
@@ -180,18 +195,19 @@ def _check(staged: Staging, watch: Watch) -> list[str]:
     watch.tell("importing the entry point")
     argv = [environments.python_of(staged.home), "-I", "-X", "utf8", "-m", "ade_engine", "check"]
     limits = Limits(wall_seconds=CHECK_SECONDS)
-    steps: list[str] = []
+    told: dict[str, Any] = {}
     ended = watch.run(
         "importing the entry point",
         argv,
         staged.work,
         limits,
         readable=[staged.home],
-        on_event=lambda event: steps.extend(event.get("steps", [])),
+        on_event=told.update,
     )
-    if ended.returncode != 0 or not steps:
-        raise BuildFailed("CHECK_FAILED", f"the entry point cannot be imported: {_reason(ended, watch)}")
-    return steps
+    if ended.returncode != 0 or not told.get("steps"):
+        reason = told.get("error") or _reason(ended, watch)
+        raise BuildFailed("CHECK_FAILED", f"the entry point cannot be imported: {reason}")
+    return [str(name) for name in told["steps"]]
 
 
 def _reason(ended: Ended, watch: Watch) -> str:
@@ -199,12 +215,12 @@ def _reason(ended: Ended, watch: Watch) -> str:
     return said[-1500:] if said else str(ended)
 
 
-def _add_engine(home: Path) -> None:
-    (packages,) = home.glob("lib/python*/site-packages")
+def _add_engine(packages: Path) -> None:
     for package in (ade_engine, ade_keeper):
         source = Path(package.__path__[0])
         shutil.copytree(source, packages / source.name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def _python(snapshot: Snapshot) -> str:
-    return snapshot["python_version"] or sys.executable
+    wanted = snapshot["python_version"]
+    return sys.executable if wanted in ("", fingerprint.PYTHON_VERSION) else wanted

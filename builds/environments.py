@@ -1,9 +1,12 @@
-"""The prepared environments of this host: a directory for each fingerprint, which is complete or not there.
+"""The prepared environments of this host: a directory for each fingerprint and lock, which is complete or not there.
+
+Both are in its name: a fingerprint says what was asked for, and the index answers differently from day to day.
 
 Whoever uses one holds a shared lock on its name, and whoever makes one holds the lock on the directory it is made in;
 the kernel lets go of both when a process dies. So pruning and sweeping need to know nothing of runs or of workers.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -44,35 +47,44 @@ class Staging:
 class Stored:
     """One environment on disk."""
 
-    fingerprint: str
+    name: str
     path: Path
     size_bytes: int
+    # Seconds since the epoch.
     used_at: float
+
+    @property
+    def fingerprint(self) -> str:
+        return self.name.partition("-")[0]
 
 
 def root() -> Path:
     return Path(settings.VAR_DIR, "environments")
 
 
-def path_of(fingerprint: str) -> Path:
-    return root() / fingerprint
+def name_of(fingerprint: str, lock: str) -> str:
+    return f"{fingerprint}-{hashlib.sha256(lock.encode()).hexdigest()[:12]}" if lock else fingerprint
+
+
+def path_of(name: str) -> Path:
+    return root() / name
 
 
 def python_of(environment: Path) -> str:
     return str(environment / "bin" / "python")
 
 
-def exists(fingerprint: str) -> bool:
+def exists(name: str) -> bool:
     """Complete, and with a Python that is still on this host."""
-    path = path_of(fingerprint)
+    path = path_of(name)
     return (path / MARKER).is_file() and os.path.exists(python_of(path))
 
 
 @contextmanager
-def in_use(fingerprint: str) -> Iterator[Path]:
+def in_use(name: str) -> Iterator[Path]:
     """While this is held, nobody removes the environment; it may have to be made first."""
-    with filelocks.shared(_lock(fingerprint)):
-        path = path_of(fingerprint)
+    with filelocks.shared(_lock(name)):
+        path = path_of(name)
         with suppress(FileNotFoundError):
             os.utime(path)
         yield path
@@ -92,16 +104,16 @@ def staging(fingerprint: str) -> Iterator[Staging]:
     _lock(name).unlink(missing_ok=True)
 
 
-def publish(staged: Staging, fingerprint: str) -> bool:
+def publish(staged: Staging, name: str) -> bool:
     """In one rename. False when somebody was faster: then theirs is used, which is the same."""
-    path = path_of(fingerprint)
-    if path.exists() and not exists(fingerprint):
+    path = path_of(name)
+    if path.exists() and not exists(name):
         # Its Python has been removed from this host since.
         os.rename(path, root() / f"{REMOVED}{uuid4().hex}")
     try:
         os.rename(staged.home, path)
     except OSError:
-        if exists(fingerprint):
+        if exists(name):
             return False
         raise
     return True
@@ -145,12 +157,12 @@ def _told_size(path: Path) -> int:
     return size_of(path)
 
 
-def remove(fingerprint: str) -> bool:
+def remove(name: str) -> bool:
     """False when it is in use."""
-    with filelocks.alone_at_once(_lock(fingerprint)) as ours:
+    with filelocks.alone_at_once(_lock(name)) as ours:
         if ours:
             gone = root() / f"{REMOVED}{uuid4().hex}"
-            os.rename(path_of(fingerprint), gone)
+            os.rename(path_of(name), gone)
             shutil.rmtree(gone, ignore_errors=True)
         return ours
 
@@ -162,14 +174,14 @@ def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: boo
     for each in found:
         too_old = unused_seconds is not None and time.time() - each.used_at > unused_seconds
         too_much = most_bytes is not None and left > most_bytes
-        if (too_old or too_much) and (is_free(each.fingerprint) if rehearse else remove(each.fingerprint)):
+        if (too_old or too_much) and (is_free(each.name) if rehearse else remove(each.name)):
             left -= each.size_bytes
             removed.append(each)
     return removed
 
 
-def is_free(fingerprint: str) -> bool:
-    with filelocks.alone_at_once(_lock(fingerprint)) as ours:
+def is_free(name: str) -> bool:
+    with filelocks.alone_at_once(_lock(name)) as ours:
         return ours
 
 

@@ -18,6 +18,7 @@ def do(claim: Claim) -> Made:
     build = Build.objects.only("snapshot", "fingerprint").get(pk=claim.id)
     watch = Watch(
         until=time.monotonic() + settings.ADE_BUILD_TIMEOUT,
+        time=f"the time for a build, {settings.ADE_BUILD_TIMEOUT} s (ADE_BUILD_TIMEOUT),",
         stop=journal.why_stop,
         on_start=journal.keep,
         say=journal.lines,
@@ -40,5 +41,6 @@ def fail(claim: Claim, error: BaseException) -> bool:
         return lifecycle.fail(claim, error.failure_type, str(error))
     if isinstance(error, CannotStart):
         return lifecycle.fail(claim, "BUILD_FAILED", str(error))
+    if isinstance(error, OSError):
+        return lifecycle.fail(claim, "BUILD_FAILED", f"the environment could not be written: {error}")
     return lifecycle.fail(claim, "BUILD_FAILED", f"ADE itself failed: {error!r}")
-

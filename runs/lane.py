@@ -28,6 +28,8 @@ from work.supervise import CannotStart, Child, Ended
 PAUSE_SECONDS = 0.5
 # Builds that are ready never change, so what a run needs of its own is asked for once.
 _environments: dict[int, str] = {}
+# What a run may fail with through no fault of ours.
+EXPECTED = (EngineFailed, NotKept, BuildFailed, CannotStart)
 # What an engine is told of its document.
 COLUMNS = ("id", "name", "file", "content_type", "size_bytes", "sha256", "pages", "text")
 
@@ -62,7 +64,8 @@ def fail(claim: Claim, error: BaseException) -> bool:
         kind = Failure.LIMIT_EXCEEDED if error.over_limit else Failure.ENGINE_FAILED
         return lifecycle.fail(claim, kind, str(error))
     if isinstance(error, BuildFailed):
-        return lifecycle.fail(claim, Failure.BUILD_FAILED, f"build failed on this host: {error}")
+        kind = Failure.TIMED_OUT if error.failure_type == "TIMED_OUT" else Failure.BUILD_FAILED
+        return lifecycle.fail(claim, kind, f"build failed on this host: {error}")
     if isinstance(error, CannotStart):
         return lifecycle.fail(claim, Failure.ENGINE_FAILED, str(error))
     return lifecycle.fail(claim, Failure.ENGINE_FAILED, f"ADE itself failed: {error!r}")
@@ -128,6 +131,7 @@ def _materialize(claim: Claim, journal: Journal, started: float) -> None:
     journal.tell("ENVIRONMENT_MATERIALIZED", f"build {build.pk} is ready and not on this host: made from its lock")
     watch = Watch(
         until=started + settings.ADE_RUN_TIMEOUT_SECONDS,
+        time=f"the time for a run, {settings.ADE_RUN_TIMEOUT_SECONDS} s (ADE_RUN_TIMEOUT_SECONDS),",
         stop=journal.why_stop,
         on_start=journal.keep,
         say=journal.lines,

@@ -1,0 +1,27 @@
+import pytest
+
+from runs import engines, lane
+from tests.builds.wheels import put_wheel
+
+
+@pytest.fixture
+def host(settings, tmp_path):
+    """A machine that has built nothing yet."""
+    settings.VAR_DIR = tmp_path / "var"
+    settings.ADE_CACHE_DIR = settings.VAR_DIR / "environments" / ".cache"
+    settings.ADE_WARM_ENGINES = False
+    # Of other tests, whose rows had the same ids.
+    lane._environments.clear()
+    yield settings.VAR_DIR
+    engines.POOL.close()
+
+
+@pytest.fixture
+def index(host, tmp_path, monkeypatch):
+    """A folder in the place of a package index, for such a machine."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("UV_FIND_LINKS", str(folder))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    put_wheel(folder, "apple", "1.0")
+    return folder

@@ -1,0 +1,84 @@
+"""Builds and runs that are claimed and done in this thread, as a slot of a worker does them."""
+
+import re
+from threading import Event as Flag
+
+from builds import environments, fingerprint
+from builds.kinds import BUILD
+from builds.models import Build
+from runs.kinds import RUN
+from tests.factories import W1, BuildFactory, ConfigurationFactory, DocumentFactory, RunFactory, events_of
+from work.claims import Holdings
+from work.slots import Bell, Slot
+
+
+def step(*body, before=""):
+    """A main.py with one step."""
+    lines = "".join(f"    {line}\n" for line in body or ["pass"])
+    return f"from ade_engine import step\n{before}\n\n@step\ndef read(context):\n{lines}"
+
+
+def queued(main=None, **contents):
+    files = contents.pop("files", {"main.py": main if main is not None else step()})
+    return BuildFactory(configuration=ConfigurationFactory(files=files, **contents))
+
+
+def built(main=None, **contents):
+    """Queued, and then made or failed."""
+    return work_on(queued(main, **contents))
+
+
+def ran(build):
+    return work_on(run_of(build))
+
+
+def run_of(build):
+    """A queued run, of a document without a file."""
+    document = DocumentFactory(workspace=build.configuration.workspace, file="", content_type="text/plain")
+    return RunFactory(configuration=build.configuration, build=build, input_document=document)
+
+
+def work_on(row, owner=W1):
+    """The next one in the queue, which had better be this."""
+    assert slot(BUILD if isinstance(row, Build) else RUN, owner).run_once()
+    row.refresh_from_db()
+    return row
+
+
+def slot(kind, owner=W1):
+    def contended(kind, met):
+        raise met
+
+    nothing = {"after": lambda kind: None, "contended": contended}
+    return Slot(kind, 0, owner=owner, bell=Bell(), holdings=Holdings(), stopping=Flag(), **nothing)
+
+
+def path_of(build):
+    return environments.path_of(environments.name_of(build.fingerprint, build.lock))
+
+
+def files_below(folder):
+    return {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+
+
+def left_behind():
+    """What is half-made or half-removed, of any fingerprint."""
+    root = environments.root()
+    names = (environments.BUILDING, environments.REMOVED)
+    return [path.name for path in root.iterdir() if path.name.startswith(names)] if root.exists() else []
+
+
+def log_of(row):
+    return [event.message for event in events_of(row) if event.kind == "LOG"]
+
+
+def value_of(run, name):
+    return run.fields.get(name=name).value
+
+
+def pinned(build):
+    return dict(re.findall(r"^([\w-]+)==(\S+)", build.lock, re.MULTILINE))
+
+
+def fingerprint_of(snapshot):
+    return fingerprint.of_build(fingerprint.of_contents(snapshot))
