@@ -1,5 +1,7 @@
 from builds import chores, lane, lifecycle
+from builds.builder import BuildFailed
 from work.kinds import Chore, Kind, Lane
+from work.supervise import CannotStart
 
 BUILD = Kind(
     lifecycle.BUILD,
@@ -10,6 +12,7 @@ BUILD = Kind(
         succeed=lane.succeed,
         fail=lane.fail,
         stop=lifecycle.stop,
+        expected=(BuildFailed, CannotStart),
     ),
     rescue=lifecycle.rescue,
     budget="ADE_BUILD_TIMEOUT",

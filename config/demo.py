@@ -2,22 +2,28 @@
 
 import secrets
 
+from django.conf import settings
 from django.contrib.auth.models import User
 
+from builds import configurations, packages
 from builds.models import Configuration
-from documents import lifecycle
-from documents.models import Membership, Workspace
+from documents import intake, lifecycle
+from documents.models import Document, Membership, Workspace
+from runs import lifecycle as runs
+from runs.lifecycle import QueueFull
+from runs.models import Run
 
 USERNAME = "demo"
 WORKSPACE = "demo"
-MAIN = '''\
-"""Answers what the text of a document begins with."""
-
-
-def main(document):
-    first_line = document.text.partition("\\n")[0]
-    return {"first_line": first_line, "characters": len(document.text)}
-'''
+EXAMPLES = settings.BASE_DIR / "examples"
+DOCUMENTS = ("invoice.pdf", "sales.csv", "letter.txt")
+# The last one fails on purpose: a letter is no invoice, and the run says so.
+RUNS = (
+    ("invoice", "invoice.pdf"),
+    ("spreadsheet", "sales.csv"),
+    ("statistics", "letter.txt"),
+    ("invoice", "letter.txt"),
+)
 
 
 def demo_user() -> User:
@@ -34,8 +40,12 @@ def demo_workspace(user: User) -> None:
     if Membership.objects.filter(user=user).exists():
         return
     workspace = Workspace.objects.filter(name=WORKSPACE).first() or lifecycle.create_workspace(WORKSPACE)
+    found = {folder: _configuration(workspace, folder) for folder in dict.fromkeys(folder for folder, _ in RUNS)}
+    documents = {name: _document(workspace, name) for name in DOCUMENTS}
+    for folder, name in RUNS:
+        _run(found[folder], documents[name])
+    # The last of all: a start that was broken off is continued.
     lifecycle.add_member(workspace, user.pk, Membership.Role.ADMIN)
-    Configuration.objects.get_or_create(workspace=workspace, name="first line", defaults={"files": {"main.py": MAIN}})
 
 
 def new_password(user: User) -> str:
@@ -43,3 +53,26 @@ def new_password(user: User) -> str:
     user.set_password(password)
     user.save()
     return password
+
+
+def _configuration(workspace: Workspace, folder: str) -> Configuration:
+    package = packages.read(EXAMPLES / folder)
+    # One that somebody has changed since stays as it is.
+    return Configuration.objects.filter(workspace=workspace, name=package.name).first() or (
+        configurations.store(workspace, package)[0]
+    )
+
+
+def _document(workspace: Workspace, name: str) -> Document:
+    there = Document.objects.filter(workspace=workspace, name=name).first()
+    return there or intake.add_file(workspace, EXAMPLES / "documents" / name, actor=USERNAME)
+
+
+def _run(configuration: Configuration, document: Document) -> None:
+    if Run.objects.filter(configuration=configuration, input_document=document).exists():
+        return
+    try:
+        runs.submit(configuration, document, actor=USERNAME)
+    except QueueFull:
+        # Of somebody who has limited it to less than the demo needs; everything else is there all the same.
+        return

@@ -179,7 +179,7 @@ SETTINGS = (
         "ADE_BUILD_OFFLINE",
         Flag(),
         "false",
-        "Build from the cache alone, without asking a package index. Which index is asked is said by uv's own variables.",
+        "Build from the cache alone, without asking a package index. Which index that is, uv's own variables say.",
     ),
     Setting(
         "ADE_CACHE_DIR",

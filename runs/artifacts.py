@@ -4,7 +4,6 @@ Each is opened once, without following links, and from then on only the descript
 name meanwhile, what was checked is what is kept.
 """
 
-import hashlib
 import mimetypes
 import os
 import stat
@@ -14,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from django.core.files import File
 from django.core.files.storage import default_storage
 
 from ade_engine.context import ARTIFACTS
+from documents.intake import Hashed
 
 MOST_FILES = 1000
 MOST_BYTES = 1 << 30
@@ -44,23 +43,6 @@ class Made:
     size_bytes: int
 
 
-class Reader(File):  # type: ignore[type-arg]  # takes none at run time
-    """Counts and hashes what the storage reads of it."""
-
-    def __init__(self, made: Made) -> None:
-        super().__init__(made.file, made.name)
-        self._made = made
-        self.sha256 = hashlib.sha256()
-        self.seen_bytes = 0
-        self.size = made.size_bytes
-
-    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
-        while data := self._made.file.read(chunk_size or self.DEFAULT_CHUNK_SIZE):
-            self.sha256.update(data)
-            self.seen_bytes += len(data)
-            yield data
-
-
 def store(directory: Path, run_id: int, token: int) -> list[dict[str, Any]]:
     """Copies all artifacts below this working directory into the storage; answers the values of their rows.
 
@@ -85,7 +67,7 @@ def discard(kept: list[dict[str, Any]]) -> None:
 
 
 def _store(made: Made, path: str) -> dict[str, Any]:
-    reader = Reader(made)
+    reader = Hashed(made.file, made.name)
     stored = default_storage.save(path, reader)
     return {
         "name": made.name,

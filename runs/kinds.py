@@ -10,6 +10,7 @@ RUN = Kind(
         succeed=lane.succeed,
         fail=lane.fail,
         stop=lifecycle.stop,
+        expected=lane.EXPECTED,
     ),
     rescue=lifecycle.rescue,
     budget="ADE_RUN_TIMEOUT_SECONDS",

@@ -38,6 +38,8 @@ class Lane:
     succeed: Callable[[Claim, Any], object]
     fail: Callable[[Claim, BaseException], object]
     stop: Callable[[Claim], object] | None = None
+    # What the work itself may fail with; anything else is a mistake of ours, and is logged with its traceback.
+    expected: tuple[type[Exception], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,8 @@ class Slot(Steady):
         except Interrupted as interruption:
             return self._interrupted(claim, interruption.reason)
         except (Exception, SystemExit) as error:
-            log.exception("slot.failed", slot=self.name, claim=str(claim))
+            tell = log.info if isinstance(error, lane.expected) else log.exception
+            tell("slot.failed", slot=self.name, claim=str(claim), error=str(error))
             failure = error
             return lambda: lane.fail(claim, failure)
         return lambda: lane.succeed(claim, result)

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('builds', '0001_initial'),
+        ("builds", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='configuration',
-            name='python_version',
-            field=models.CharField(blank=True, default='', max_length=8),
+            model_name="configuration",
+            name="python_version",
+            field=models.CharField(blank=True, default="", max_length=8),
         ),
     ]

@@ -5,28 +5,50 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0001_initial'),
+        ("runs", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='RunField',
+            name="RunField",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField()),
-                ('name', models.CharField(max_length=100)),
-                ('value', models.JSONField(null=True)),
-                ('confidence', models.FloatField(blank=True, null=True)),
-                ('page', models.PositiveIntegerField(blank=True, null=True)),
-                ('box', models.JSONField(blank=True, null=True)),
-                ('step', models.CharField(blank=True, default='', max_length=100)),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='fields', to='runs.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("position", models.PositiveIntegerField()),
+                ("name", models.CharField(max_length=100)),
+                ("value", models.JSONField(null=True)),
+                ("confidence", models.FloatField(blank=True, null=True)),
+                ("page", models.PositiveIntegerField(blank=True, null=True)),
+                ("box", models.JSONField(blank=True, null=True)),
+                ("step", models.CharField(blank=True, default="", max_length=100)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="fields",
+                        to="runs.run",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'run_fields',
-                'constraints': [models.UniqueConstraint(fields=('run', 'position'), name='run_field_position_is_unique_in_its_run', violation_error_message='This run has a field in that position.'), models.CheckConstraint(condition=models.Q(('confidence__isnull', True), models.Q(('confidence__gte', 0), ('confidence__lte', 1)), _connector='OR'), name='run_field_confidence_is_a_share', violation_error_message='A confidence lies between 0 and 1.')],
+                "db_table": "run_fields",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run", "position"),
+                        name="run_field_position_is_unique_in_its_run",
+                        violation_error_message="This run has a field in that position.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("confidence__isnull", True),
+                            models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
+                            _connector="OR",
+                        ),
+                        name="run_field_confidence_is_a_share",
+                        violation_error_message="A confidence lies between 0 and 1.",
+                    ),
+                ],
             },
         ),
     ]

@@ -1,12 +1,18 @@
+from pathlib import Path
 from typing import Any
 
+from documents import intake
 from documents.commands import find_workspace
-from documents.models import Document, DocumentProcessingJob, Stage
+from documents.models import Document, DocumentProcessingJob, Stage, Workspace
 from work.commands import (
     AddVerb,
     Answer,
+    Exit,
+    Failure,
     NounCommand,
     Row,
+    actor_of,
+    add_actor,
     add_ids,
     add_limit,
     events_about,
@@ -26,11 +32,31 @@ class Command(NounCommand):
     help = "Documents and how their processing goes."
 
     def add_verbs(self, add: AddVerb) -> None:
+        adding = add("add", self.add, "Store files of this machine as documents.")
+        adding.add_argument("paths", metavar="PATH", type=Path, nargs="+")
+        adding.add_argument("--workspace", metavar="WORKSPACE", required=True, help="name or id")
+        add_actor(adding)
         listing = add("list", self.list_documents, "List documents, the newest first.")
         listing.add_argument("--status", choices=Document.Status.values)
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
         add_ids(add("show", self.show, "Show a document, its processing jobs, their stages and its events."))
+
+    def add(self, *, paths: list[Path], workspace: str, actor: str | None, **_: Any) -> Answer:
+        into = find_workspace(workspace)
+        for path in paths:
+            if not path.is_file():
+                raise not_found("file", str(path), "name files that this user can read")
+        ids = [self._add(into, path, actor_of(actor)) for path in paths]
+        rows = [_row(row) for row in Document.objects.filter(pk__in=ids).order_by("id").values(*COLUMNS)]
+        return Answer({"documents": rows}, table(rows, "id", "workspace", "name", "content_type", "size_bytes"))
+
+    def _add(self, workspace: Workspace, path: Path, actor: str) -> int:
+        try:
+            return intake.add_file(workspace, path, actor=actor).pk
+        except OSError as error:
+            message = f"expected a file that can be read and stored, found {error.strerror}: {path}"
+            raise Failure(message, Exit.REFUSED, "not_readable", path=str(path)) from error
 
     def list_documents(
         self, *, status: str | None, workspace: str | None, limit: int, before: int | None, **_: Any
