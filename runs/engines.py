@@ -3,7 +3,6 @@ and where that cannot be, a cold start.
 """
 
 import atexit
-import shutil
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from django.conf import settings
 
 from builds import environments
 from builds.builder import hidden
+from runs import workplaces
 from runs.workplaces import Desk
 from work import supervise
 from work.claims import Claim, Interrupted
@@ -80,7 +80,8 @@ class Pool:
         return self._start(claim, fingerprint)
 
     def give_back(self, warm: Warm) -> None:
-        if not warm.zygote.is_free() or warm.zygote.forked >= settings.ADE_WARM_RUNS:
+        spent = warm.zygote.forked >= settings.ADE_WARM_RUNS
+        if spent or not warm.zygote.is_free() or not workplaces.is_intact(warm.folder):
             warm.close()
             return
         with self._lock:
@@ -130,7 +131,7 @@ class Pool:
         with ExitStack() as held:
             environment = held.enter_context(environments.in_use(fingerprint))
             folder = self.desk().place()
-            held.callback(shutil.rmtree, folder, ignore_errors=True)
+            held.callback(workplaces.remove, folder)
             zygote = Zygote(
                 [environments.python_of(environment), *FLAGS, "serve"],
                 cwd=folder,

@@ -83,8 +83,8 @@ class _Execution:
 
     def run(self) -> Results:
         warm = engines.POOL.take(self.claim, self.name)
+        folder = warm.folder if warm else engines.POOL.desk().place()
         try:
-            folder = warm.folder if warm else engines.POOL.desk().path
             name = f"{self.claim.id}-{self.claim.holder.token}"
             with workplaces.workplace(folder, name) as directory:
                 workplaces.lay_out(directory, self.document, self.claim.id)
@@ -92,6 +92,8 @@ class _Execution:
         finally:
             if warm:
                 engines.POOL.give_back(warm)
+            else:
+                workplaces.remove(folder)
 
     def _execute(self, directory: Path, warm: Warm | None) -> Results:
         failpoints.hit("engine.before_spawn")

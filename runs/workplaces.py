@@ -8,12 +8,14 @@ import json
 import mimetypes
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import structlog
 from django.conf import settings
 
 from ade_engine.context import ARTIFACTS as ARTIFACTS
@@ -23,6 +25,9 @@ from work import filelocks
 from work.supervise import SCRATCH
 
 LOCKS = ".locks"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+log = structlog.get_logger(__name__)
 
 
 def root() -> Path:
@@ -45,7 +50,7 @@ class Desk:
         return path
 
     def close(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove(self.path)
         _lock(self.path.name).unlink(missing_ok=True)
         self._held.close()
 
@@ -57,7 +62,7 @@ def sweep() -> int:
         for entry in [each for each in os.scandir(root()) if each.name != LOCKS]:
             with filelocks.alone_at_once(_lock(entry.name)) as dead:
                 if dead:
-                    shutil.rmtree(entry.path, ignore_errors=True)
+                    remove(Path(entry.path))
                     _lock(entry.name).unlink(missing_ok=True)
                     swept += 1
     return swept
@@ -65,13 +70,33 @@ def sweep() -> int:
 
 @contextmanager
 def workplace(below: Path, name: str) -> Iterator[Path]:
+    """In the folder of an engine, which is empty again afterwards: what a run has put beside its own directory is not
+    for the next.
+    """
     path = below / name
     path.mkdir(mode=0o700)
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
-        _empty(below / SCRATCH)
+        with _reporting(below):
+            _empty(below, but=SCRATCH)
+        with _reporting(below), suppress(FileNotFoundError):
+            # Mounted where the engine sees shared memory, so it has to stay.
+            _empty(below / SCRATCH)
+
+
+def is_intact(below: Path) -> bool:
+    """Whether it may be the folder of another run: no run has put anything in the place of its scratch folder."""
+    with suppress(FileNotFoundError):
+        return stat.S_ISDIR(os.lstat(below / SCRATCH).st_mode)
+    return False
+
+
+def remove(path: Path) -> None:
+    """Whatever an engine has made of it."""
+    with _reporting(path):
+        _empty(path)
+        path.rmdir()
 
 
 def lay_out(directory: Path, document: Document, run_id: int | None = None) -> None:
@@ -102,13 +127,57 @@ def _suffix(document: Document) -> str:
     return mimetypes.guess_extension(document.content_type) or ""
 
 
-def _empty(scratch: Path) -> None:
-    with suppress(FileNotFoundError):
-        for entry in list(os.scandir(scratch)):
+def _empty(folder: Path, but: str = "") -> None:
+    """Without following a link, and however deep: what is in a folder of a folder is moved up before it is removed. So
+    this takes two descriptors, where shutil takes one for each level, and never recurses.
+    """
+    top = os.open(folder, _FOLDER)
+    try:
+        while found := [each for each in _entries(top) if each.name != but]:
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    _remove_folder(top, entry.name)
+                else:
+                    os.unlink(entry.name, dir_fd=top)
+    finally:
+        os.close(top)
+
+
+def _remove_folder(top: int, name: str) -> None:
+    below = _enter(top, name)
+    try:
+        for entry in _entries(below):
             if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
+                # It may have been locked, and then cannot be moved either.
+                os.close(_enter(below, entry.name))
+                os.rename(entry.name, uuid4().hex, src_dir_fd=below, dst_dir_fd=top)
             else:
-                os.unlink(entry.path)
+                os.unlink(entry.name, dir_fd=below)
+    finally:
+        os.close(below)
+    os.rmdir(name, dir_fd=top)
+
+
+def _entries(folder: int) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return list(entries)
+
+
+def _enter(folder: int, name: str) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except PermissionError:
+        os.chmod(name, 0o700, dir_fd=folder)
+        return os.open(name, _FOLDER, dir_fd=folder)
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    """No run fails because of what it leaves."""
+    try:
+        yield
+    except OSError as error:
+        log.warning("workplaces.not_removed", path=str(path), error=str(error))
 
 
 def _lock(name: str) -> Path:
