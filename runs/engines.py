@@ -16,6 +16,7 @@ from django.conf import settings
 from builds import environments
 from builds.builder import hidden
 from runs import workplaces
+from runs.session import EngineFailed, Failure
 from runs.workplaces import Desk
 from work import supervise
 from work.claims import Claim, Interrupted
@@ -28,6 +29,7 @@ FLAGS = ("-I", "-u", "-B", "-X", "utf8", "-X", "faulthandler", "-m", "ade_engine
 VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 # Less than this share of the machine's memory left: what is kept only to be quick is given up.
 LEAST_MEMORY = 0.08
+OUT_OF_TIME = "out_of_time"
 # Builds that cannot be kept warm are not tried again by this process.
 _hopeless: set[str] = set()
 
@@ -62,8 +64,10 @@ class Pool:
                 self._desk = Desk()
             return self._desk
 
-    def take(self, claim: Claim, fingerprint: str) -> Warm | None:
-        """None: start a cold one. Raises Interrupted when the claim has to end meanwhile."""
+    def take(self, claim: Claim, fingerprint: str, until: float) -> Warm | None:
+        """None: start a cold one. Raises Interrupted when the claim has to end meanwhile, EngineFailed when time is
+        over.
+        """
         if not settings.ADE_WARM_ENGINES or fingerprint in _hopeless:
             return None
         with self._lock:
@@ -77,7 +81,7 @@ class Pool:
         if memory_is_short():
             self.retire(everything=True)
             return None
-        return self._start(claim, fingerprint)
+        return self._start(claim, fingerprint, until)
 
     def give_back(self, warm: Warm) -> None:
         spent = warm.zygote.forked >= settings.ADE_WARM_RUNS
@@ -113,15 +117,18 @@ class Pool:
         for each in surplus:
             each.close()
 
-    def _start(self, claim: Claim, fingerprint: str) -> Warm | None:
+    def _start(self, claim: Claim, fingerprint: str, until: float) -> Warm | None:
         with ExitStack() as opened:
             try:
                 warm = self._spawn(fingerprint)
                 opened.callback(warm.close)
-                reason = warm.zygote.wait(claim.why_stop)
+                reason = warm.zygote.wait(lambda: claim.why_stop() or (OUT_OF_TIME if monotonic() >= until else None))
             except CannotStart as error:
                 _give_up(fingerprint, error)
                 return None
+            if reason == OUT_OF_TIME:
+                limit = settings.ADE_RUN_TIMEOUT_SECONDS
+                raise EngineFailed(Failure.TIMED_OUT, f"timed out after {limit} s while the configuration was imported")
             if reason:
                 raise Interrupted(reason)
             opened.pop_all()

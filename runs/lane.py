@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import structlog
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection
 from django.db.models import QuerySet
@@ -32,6 +33,8 @@ _environments: dict[int, str] = {}
 EXPECTED = (EngineFailed, NotKept, BuildFailed, CannotStart)
 # What an engine is told of its document.
 COLUMNS = ("id", "name", "file", "content_type", "size_bytes", "sha256", "pages", "text")
+
+log = structlog.get_logger(__name__)
 
 
 def do(claim: Claim) -> Results:
@@ -78,22 +81,31 @@ class _Execution:
         self, claim: Claim, journal: Journal, document: Document, name: str, environment: Path, started: float
     ) -> None:
         self.claim, self.journal, self.document = claim, journal, document
-        self.name, self.environment, self.started = name, environment, started
+        self.name, self.environment = name, environment
+        # All of it is the run's own time: its environment, its directory, the import.
+        self.until = started + settings.ADE_RUN_TIMEOUT_SECONDS
         self.session = Session(journal)
 
     def run(self) -> Results:
-        warm = engines.POOL.take(self.claim, self.name)
-        folder = warm.folder if warm else engines.POOL.desk().place()
-        try:
-            name = f"{self.claim.id}-{self.claim.holder.token}"
-            with workplaces.workplace(folder, name) as directory:
-                workplaces.lay_out(directory, self.document, self.claim.id)
-                return self._execute(directory, warm)
-        finally:
-            if warm:
+        if warm := engines.POOL.take(self.claim, self.name, self.until):
+            try:
+                return self._run_in(warm.folder, warm)
+            except CannotStart as error:
+                # It dies with all that it may have forked when it is given back; a cold one needs nothing of it.
+                log.warning("lane.not_forked", claim=str(self.claim), error=str(error))
+            finally:
                 engines.POOL.give_back(warm)
-            else:
-                workplaces.remove(folder)
+        folder = engines.POOL.desk().place()
+        try:
+            return self._run_in(folder, None)
+        finally:
+            workplaces.remove(folder)
+
+    def _run_in(self, folder: Path, warm: Warm | None) -> Results:
+        name = f"{self.claim.id}-{self.claim.holder.token}"
+        with workplaces.workplace(folder, name) as directory:
+            workplaces.lay_out(directory, self.document, self.claim.id)
+            return self._execute(directory, warm)
 
     def _execute(self, directory: Path, warm: Warm | None) -> Results:
         failpoints.hit("engine.before_spawn")
@@ -107,8 +119,7 @@ class _Execution:
         return Results(fields, made, _told(ended, warm, fields, made))
 
     def _start(self, directory: Path, warm: Warm | None) -> Child:
-        left = settings.ADE_RUN_TIMEOUT_SECONDS - (time.monotonic() - self.started)
-        limits = engines.limits(max(left, 0.1))
+        limits = engines.limits(max(self.until - time.monotonic(), 0.1))
         if warm is not None:
             return engines.start_warm(warm, directory, limits, self.journal.lines, self.session.hear)
         return engines.start_cold(self.environment, directory, limits, self.journal.lines, self.session.hear)

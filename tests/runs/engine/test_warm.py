@@ -1,0 +1,305 @@
+"""Engines that are kept warm: they fork a fresh process for each run, and are given up as soon as anything is odd."""
+
+import os
+import select
+import signal
+import time
+from threading import Thread
+
+import pytest
+
+from runs import chores, engines
+from runs import lifecycle as runs
+from tests.runs.engine.running import (
+    assert_no_process_is_left,
+    each_level,
+    error_of,
+    facts_of,
+    idle,
+    named,
+    needs_bubblewrap,
+    took,
+    warm_only,
+    way_of,
+)
+from tests.stepping import until
+from work.children import launcher
+
+pytestmark = [warm_only, pytest.mark.usefixtures("way")]
+
+STEP = "from ade_engine import step\n@step\ndef only(context):\n    context.field('a', 1)\n"
+
+
+def kill_when_named(token, pidfd, number):
+    """Sends this signal as soon as a process of that name is there."""
+
+    def send():
+        until(lambda: named(token))
+        signal.pidfd_send_signal(pidfd, number)
+
+    thread = Thread(target=send, daemon=True)
+    thread.start()
+    return thread
+
+
+def warmed_up(lane):
+    """A warm engine that is idle."""
+    lane.assert_well()
+    (warm,) = idle()
+    return warm
+
+
+@each_level
+def test_what_is_imported_once_serves_many_runs_each_in_a_process_of_its_own(lane, level):
+    found = [facts_of(lane) for _ in range(3)]
+
+    assert len({facts["imported_by"] for facts in found}) == 1
+    assert len({facts["pid"] for facts in found} | {found[0]["imported_by"]}) == 4
+    (warm,) = idle()
+    assert warm.zygote.forked == 3
+
+
+@each_level
+def test_the_zygote_itself_runs_no_step(lane, level):
+    facts = facts_of(lane, "litter:1")
+
+    assert facts["imported_by"] != facts["pid"]
+    assert facts["seen"] == ["1"]
+    assert facts_of(lane)["seen"] == []
+
+
+def test_what_a_run_puts_beside_its_directory_is_gone_for_the_next(lane):
+    before = facts_of(lane)["beside"]
+    lane.execute("litter_in:..", "litter_in:../.tmp")
+
+    facts = facts_of(lane)
+
+    assert len(facts["beside"]) == len(before) == 2
+    assert ".tmp" in facts["beside"]
+
+
+@needs_bubblewrap
+def test_shared_memory_is_empty_for_each_run(lane):
+    assert facts_of(lane)["shared_memory"] == []
+    lane.execute("litter_in:/dev/shm")
+
+    assert facts_of(lane)["shared_memory"] == []
+
+
+@needs_bubblewrap
+def test_a_link_in_the_place_of_the_scratch_folder_is_not_followed(lane, tmp_path):
+    precious = tmp_path / "precious"
+    (precious / "folder").mkdir(parents=True)
+    (precious / "file").write_text("of somebody else")
+
+    run = lane.execute(f"trap:{precious}")
+
+    assert run.status == "succeeded"
+    assert sorted(path.name for path in precious.iterdir()) == ["file", "folder"]
+    lane.assert_well(run.input_document)
+
+
+def test_an_engine_that_is_killed_while_it_is_idle_is_replaced(lane):
+    warm = warmed_up(lane)
+    signal.pidfd_send_signal(warm.zygote._keeper.pidfd, signal.SIGKILL)
+
+    assert lane.execute("field:a=1").status == "succeeded"
+    (other,) = idle()
+    assert other is not warm
+
+
+@each_level
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_an_engine_whose_outermost_process_is_killed_is_replaced(lane, level, number):
+    warm = warmed_up(lane)
+    os.kill(warm.zygote._child.process_id.pid, number)
+
+    run = lane.execute("field:a=1")
+
+    assert run.status == "succeeded"
+    assert warm not in idle()
+
+
+@each_level
+def test_an_engine_that_is_killed_during_a_run_ends_it_with_all_that_it_forked(lane, level, token):
+    warm = warmed_up(lane)
+    killer = kill_when_named(token, warm.zygote._keeper.pidfd, signal.SIGKILL)
+
+    run = lane.execute("double", "fork", f"name:{token}", "hang")
+
+    killer.join()
+    assert error_of(run)[:2] == ("failed", "PROCESS_TERMINATED")
+    assert "lost: the process that kept it was killed" in run.error_message
+    assert "in step act" in run.error_message
+    until(lambda: not named(token), 5)
+    assert warm not in idle()
+    lane.assert_well(run.input_document)
+
+
+def test_descriptors_are_closed_once_when_an_engine_dies_during_a_run(lane, token):
+    """A number that is closed twice may be somebody else's by then."""
+    warm = warmed_up(lane)
+    opened = sorted(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        kill_when_named(token, warm.zygote._keeper.pidfd, signal.SIGKILL)
+        lane.execute(f"name:{token}", "hang")
+        warm = warmed_up(lane)
+
+    assert len(os.listdir("/proc/self/fd")) <= len(opened) + 1
+
+
+def test_an_engine_that_is_stopped_during_a_run_is_ended_when_time_is_over(lane, token, settings, stuck_soon):
+    warm = warmed_up(lane)
+    settings.ADE_RUN_TIMEOUT_SECONDS = 2
+    killer = kill_when_named(token, warm.zygote._keeper.pidfd, signal.SIGSTOP)
+
+    run = lane.execute(f"name:{token}", "hang")
+
+    killer.join()
+    assert error_of(run) == ("failed", "TIMED_OUT", "timed out after 2 s in step act")
+    assert took(run) < 2 + 3
+    assert not named(token)
+    settings.ADE_RUN_TIMEOUT_SECONDS = 60
+    lane.assert_well(run.input_document)
+    assert warm not in idle()
+
+
+def test_an_engine_that_is_stopped_while_it_is_idle_is_replaced(lane, monkeypatch):
+    monkeypatch.setattr(launcher, "ANSWER_SECONDS", 2.0)
+    warm = warmed_up(lane)
+    signal.pidfd_send_signal(warm.zygote._keeper.pidfd, signal.SIGSTOP)
+
+    run = lane.execute("field:a=1")
+
+    assert error_of(run) == ("succeeded", "", "")
+    assert way_of(run) == "cold"
+    assert idle() == []
+    lane.assert_well(run.input_document)
+
+
+def test_a_stopped_engine_costs_a_run_its_time_and_no_more(lane, monkeypatch, settings):
+    monkeypatch.setattr(launcher, "ANSWER_SECONDS", 2.0)
+    warm = warmed_up(lane)
+    signal.pidfd_send_signal(warm.zygote._keeper.pidfd, signal.SIGSTOP)
+    settings.ADE_RUN_TIMEOUT_SECONDS = 1
+
+    run = lane.execute("sleep:60")
+
+    assert error_of(run)[:2] == ("failed", "TIMED_OUT")
+    assert took(run) < 2 + 2
+    assert idle() == []
+
+
+def test_an_engine_is_replaced_after_so_many_runs(lane, settings):
+    settings.ADE_WARM_RUNS = 2
+    warm = warmed_up(lane)
+    pidfd = os.dup(warm.zygote._keeper.pidfd)
+
+    lane.execute("field:a=1")
+
+    assert idle() == []
+    assert select.select([pidfd], [], [], 2)[0]
+    os.close(pidfd)
+    assert warmed_up(lane).zygote.forked == 1
+
+
+def test_an_engine_that_nobody_has_needed_for_a_while_is_ended(lane, settings):
+    settings.ADE_WARM_IDLE_SECONDS = 10
+    warm = warmed_up(lane)
+
+    chores.retire_engines()
+    assert idle() == [warm]
+    warm.zygote.used_at = time.monotonic() - 11
+    chores.retire_engines()
+
+    assert idle() == []
+    assert_no_process_is_left()
+    lane.assert_well()
+
+
+def test_no_engine_is_kept_when_memory_is_short(lane, monkeypatch):
+    warmed_up(lane)
+    monkeypatch.setattr(engines, "memory_is_short", lambda: True)
+
+    chores.retire_engines()
+
+    assert idle() == []
+    assert_no_process_is_left()
+    assert way_of(lane.execute("field:a=1")) == "cold"
+    monkeypatch.undo()
+
+
+def test_memory_is_short_when_less_than_a_share_of_it_is_left(monkeypatch):
+    class Memory:
+        total, available = 1000, 1
+
+    monkeypatch.setattr(engines.psutil, "virtual_memory", lambda: Memory)
+    assert engines.memory_is_short()
+    Memory.available = 500
+    assert not engines.memory_is_short()
+
+
+def test_of_many_builds_the_latest_are_kept(lane, settings):
+    settings.ADE_MAX_CONCURRENCY = 1
+    for number in range(3):
+        configuration, _ = lane.configure({"main.py": f"# {number}\n{STEP}"})
+        assert way_of(lane.execute("", configuration=configuration)) == "warm"
+
+    assert len(idle()) == 2
+
+
+@each_level
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import threading, time\nthreading.Thread(target=time.sleep, args=[60], daemon=True).start()\n",
+        "import sys\nif 'serve' in sys.argv: raise ImportError('not today')\n",
+        "import sys\nif 'serve' in sys.argv: sys.exit()\n",
+        "import os, sys\nif 'serve' in sys.argv: os._exit(0)\n",
+        "import os, sys\nif 'serve' in sys.argv: os.kill(os.getpid(), 9)\n",
+        "import os, sys\nif 'serve' in sys.argv: os.close(int(sys.argv[-1]))\n",
+    ],
+    ids=["threads", "raises", "exits", "os-exits", "killed", "deaf"],
+)
+def test_what_cannot_be_kept_warm_starts_cold_and_is_not_tried_again(lane, level, code, monkeypatch):
+    configuration, fingerprint = lane.configure({"main.py": code + STEP})
+
+    run = lane.execute("", configuration=configuration)
+
+    assert error_of(run) == ("succeeded", "", "")
+    assert way_of(run) == "cold"
+    assert engines._hopeless == {fingerprint}
+    monkeypatch.setattr(engines.Pool, "_spawn", None)
+    assert way_of(lane.execute("", configuration=configuration)) == "cold"
+
+
+def test_an_import_that_takes_too_long_is_the_runs_own_time(lane, settings):
+    settings.ADE_RUN_TIMEOUT_SECONDS = 1
+    code = "import sys, time\nif 'serve' in sys.argv: time.sleep(60)\n"
+    configuration, _ = lane.configure({"main.py": code + STEP})
+
+    run = lane.execute("", configuration=configuration)
+
+    assert error_of(run) == ("failed", "TIMED_OUT", "timed out after 1 s while the configuration was imported")
+    assert took(run) < 3
+    assert idle() == []
+
+
+def test_a_cancel_is_obeyed_while_an_engine_is_imported(lane, monkeypatch):
+    code = "import sys, time\nif 'serve' in sys.argv: time.sleep(60)\n"
+    configuration, _ = lane.configure({"main.py": code + STEP})
+    run = lane.submit("", configuration=configuration)
+    start = engines.Pool._start
+
+    def start_and_cancel(pool, claim, *rest):
+        runs.cancel(run, actor="olga")
+        claim.cancel_requested.set()
+        return start(pool, claim, *rest)
+
+    monkeypatch.setattr(engines.Pool, "_start", start_and_cancel)
+    began = time.monotonic()
+    lane.run_once()
+
+    run.refresh_from_db()
+    assert run.status == "cancelled"
+    assert time.monotonic() - began < 3
