@@ -8,8 +8,7 @@ import psutil
 import pytest
 
 from builds import environments, lifecycle
-from builds.models import Build
-from tests.builds.making import left_behind, log_of, path_of, pinned, queued, ran, step, value_of
+from tests.builds.making import left_behind, log_of, path_of, pinned, queued, run_of, step, value_of
 from tests.builds.wheels import put_wheel
 from tests.factories import told
 from tests.stepping import until
@@ -30,9 +29,15 @@ def start(programs, host, index):
     return start
 
 
-def until_status(build, status):
-    until(lambda: Build.objects.filter(pk=build.pk, status=status).exists())
-    build.refresh_from_db()
+def until_status(row, status):
+    until(lambda: type(row).objects.filter(pk=row.pk, status=status).exists())
+    row.refresh_from_db()
+
+
+def ran_there(build):
+    run = run_of(build)
+    until_status(run, "succeeded")
+    return run
 
 
 def until_all_are_gone(processes):
@@ -113,7 +118,7 @@ def test_a_worker_that_is_killed_while_uv_is_at_work_leaves_nothing_that_is_used
     assert told(build).count("BUILD_STARTED") == 2
     assert "RECOVERED" in told(build)
     until(lambda: left_behind() == [])
-    assert value_of(ran(build), "apple") == "1.0"
+    assert value_of(ran_there(build), "apple") == "1.0"
 
 
 @pytest.mark.long
@@ -129,7 +134,7 @@ def test_an_environment_that_nobody_came_to_tell_of_is_not_taken_for_that_of_ano
 
     assert pinned(build) == {"apple": "2.0"}
     assert path_of(build).name != lost.name
-    assert value_of(ran(build), "apple") == "2.0"
+    assert value_of(ran_there(build), "apple") == "2.0"
 
 
 def test_a_worker_that_is_told_to_stop_gives_the_build_back(start):
