@@ -4,7 +4,7 @@
 
 import sys
 
-from ade_engine import runner, zygote
+from ade_engine import runner
 
 
 def main() -> None:
@@ -14,6 +14,9 @@ def main() -> None:
         case ["check"]:
             runner.check()
         case ["serve", descriptor]:
+            # What keeps processes is not for one that only runs.
+            from ade_engine import zygote  # noqa: PLC0415
+
             zygote.serve(int(descriptor))
         case _:
             sys.exit("usage: python -I -m ade_engine run | check | serve DESCRIPTOR")

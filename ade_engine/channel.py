@@ -1,9 +1,14 @@
 """Tells the worker what happens: JSON lines on a descriptor of their own, so that no print is taken for an event."""
 
+from __future__ import annotations
+
 import json
 import os
-import threading
-from typing import Any
+from _thread import allocate_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 VARIABLE = "ADE_EVENTS_FD"
 
@@ -12,7 +17,7 @@ class Channel:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._pending = b""
 
     def tell(self, kind: str, *, soon: bool = False, **values: Any) -> None:

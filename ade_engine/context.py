@@ -1,16 +1,20 @@
 """What a step is given: the document, and the ways to tell what it found."""
 
-import csv
+from __future__ import annotations
+
 import json
 import math
 import re
-import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ade_engine.channel import Channel
+# Every run that starts cold waits for what is imported here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from ade_engine.channel import Channel
 
 LEVELS = ("debug", "info", "warning", "error")
 # A progress bar that is drawn more often helps nobody and costs a row each time.
@@ -119,6 +123,8 @@ class Context:
 
     def table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
         """Kept as the artifact NAME.csv. A text that a spreadsheet would take for a formula gets an apostrophe."""
+        import csv  # noqa: PLC0415  # see above
+
         path = self.artifact(f"{name}.csv")
         count = 0
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -147,6 +153,8 @@ class Context:
         """Called by the engine when an attempt has failed."""
         self.data.clear()
         self.data.update(self._data_before)
+        import shutil  # noqa: PLC0415  # see above
+
         for name in self._written - self._published:
             path = self._artifacts / name
             if path.is_dir() and not path.is_symlink():

@@ -2,23 +2,25 @@
 end; a run has succeeded when it has said so, whatever the exit code.
 """
 
+from __future__ import annotations
+
 import contextlib
 import gc
 import importlib
 import json
 import os
-import random
 import sys
-import tempfile
 import time
-import traceback
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
 
 from ade_engine.channel import Channel, own_channel
 from ade_engine.context import Context
 from ade_engine.steps import Rejected, Step, declared_steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, NoReturn
 
 # In the environment, beside what its packages are installed in.
 CONFIGURATION = "configuration"
@@ -87,8 +89,10 @@ def end(code: int) -> NoReturn:
 
 def start_anew() -> None:
     """In a process that was forked with everything imported: what must not be the same in each."""
-    random.seed()
-    tempfile.tempdir = None
+    if random := sys.modules.get("random"):
+        random.seed()
+    if tempfile := sys.modules.get("tempfile"):
+        tempfile.tempdir = None  # type: ignore[attr-defined]  # a module, to mypy any module
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()
     gc.enable()
@@ -163,6 +167,8 @@ def _why_not_loaded(error: BaseException) -> str:
 
 def _place(error: BaseException) -> str:
     """The last line of the configuration's own that was at work."""
+    import traceback  # noqa: PLC0415  # every run that starts cold would wait for it
+
     inside = f"/{CONFIGURATION}/"
     lines = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
     own = [(path.rpartition(inside)[2], number) for path, number in lines if inside in path]
@@ -173,6 +179,8 @@ def _print(error: BaseException) -> None:
     """For the log: from the configuration's own code on."""
     if isinstance(error, Rejected):
         return
+    import traceback  # noqa: PLC0415  # every run that starts cold would wait for it
+
     found = error.__traceback__
     while found is not None and _is_before(found.tb_frame.f_code.co_filename) and found.tb_next is not None:
         found = found.tb_next

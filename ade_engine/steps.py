@@ -1,16 +1,17 @@
 """The steps of a configuration, in the order in which they were declared."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from __future__ import annotations
 
+# Not from typing: importing that takes longer than all of this.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from ade_engine.context import Context
 
 # In total: the first one and another, for what a second look may cure.
 ATTEMPTS = 2
-
-Function = TypeVar("Function", bound="Callable[[Context], Any]")
 
 
 class Rejected(Exception):
@@ -19,26 +20,20 @@ class Rejected(Exception):
     """
 
 
-@dataclass(frozen=True)
 class Step:
-    name: str
-    function: "Callable[[Context], Any]"
-    attempts: int
+    def __init__(self, name: str, function: Callable[[Context], Any], attempts: int) -> None:
+        self.name, self.function, self.attempts = name, function, attempts
 
 
 _declared: list[Step] = []
 
 
-@overload
-def step(function: Function) -> Function: ...
-@overload
-def step(*, name: str | None = None, attempts: int = ATTEMPTS) -> Callable[[Function], Function]: ...
 def step(function: Any = None, *, name: str | None = None, attempts: int = ATTEMPTS) -> Any:
     """Declares a step: `@step`, or `@step(name="read", attempts=1)`."""
     if not 1 <= attempts <= ATTEMPTS:
         raise ValueError(f"expected from 1 to {ATTEMPTS} attempts, found {attempts}")
 
-    def declare(function: Function) -> Function:
+    def declare(function: Any) -> Any:
         declared = Step(name or function.__name__, function, attempts)
         if any(each.name == declared.name for each in _declared):
             raise ValueError(f"expected steps of different names, found two named {declared.name!r}")
