@@ -237,9 +237,12 @@ def test_a_lease_that_is_shorter_than_the_work_is_kept_by_renewal(programs):
 
 
 def test_what_a_worker_writes_that_was_stopped_for_longer_than_its_lease_is_refused(programs):
-    row = add("deaf:2")
+    row = add("deaf:3")
     first = programs.worker("w1")
     owner = until_at_work(row)
+    # It has claimed, and may look up once more before it begins. When it renews, it has begun.
+    claimed_until = Errand.objects.get(pk=row.pk).lease_expires_at
+    until(lambda: Errand.objects.get(pk=row.pk).lease_expires_at != claimed_until)
     first.freeze()
     second = programs.worker("w2", **LONG)
     until(lambda: events(row, "ERRAND_DONE").exists(), START_SECONDS)

@@ -136,7 +136,7 @@ def test_a_database_that_is_away_for_longer_than_the_lease_costs_the_work_and_no
 
 @pytest.mark.only_on("postgresql")
 def test_work_that_ends_while_the_database_is_away_is_not_done_again(programs, server):
-    add_there(programs, server, "deaf:2")
+    add_there(programs, server, "deaf:4")
     worker = programs.worker(DATABASE_URL=server.url, ADE_LEASE_SECONDS=30)
     until(lambda: server.ask("SELECT 1 FROM errands WHERE status = 'doing'"), START_SECONDS)
 
