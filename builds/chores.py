@@ -14,6 +14,6 @@ def tidy(_owner: str = "") -> int:
     pruned = environments.prune(
         unused_seconds=settings.ADE_ENVIRONMENT_UNUSED_SECONDS, most_bytes=settings.ADE_ENVIRONMENTS_BYTES
     )
-    if swept or pruned:
-        log.info("environments.tidied", swept=swept, pruned=[each.fingerprint[:12] for each in pruned])
+    if swept or pruned.removed:
+        log.info("environments.tidied", swept=swept, pruned=[each.fingerprint[:12] for each in pruned.removed])
     return 0

@@ -58,6 +58,13 @@ class Stored:
         return self.name.partition("-")[0]
 
 
+@dataclass(frozen=True)
+class Pruned:
+    removed: list[Stored]
+    # They would have gone, but for whoever uses them now.
+    in_use: list[Stored]
+
+
 def root() -> Path:
     return Path(settings.VAR_DIR, "environments")
 
@@ -162,22 +169,28 @@ def remove(name: str) -> bool:
     with filelocks.alone_at_once(_lock(name)) as ours:
         if ours:
             gone = root() / f"{REMOVED}{uuid4().hex}"
-            os.rename(path_of(name), gone)
+            # Unless somebody else has pruned it a moment ago.
+            with suppress(FileNotFoundError):
+                os.rename(path_of(name), gone)
             shutil.rmtree(gone, ignore_errors=True)
         return ours
 
 
-def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: bool = False) -> list[Stored]:
-    """Remove what nobody has used for so long, and then the longest unused until the rest fits; answers which."""
-    found, removed = stored(), []
+def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: bool = False) -> Pruned:
+    """Remove what nobody has used for so long, and then the longest unused until the rest fits."""
+    found, pruned = stored(), Pruned([], [])
     left = sum(each.size_bytes for each in found)
     for each in found:
         too_old = unused_seconds is not None and time.time() - each.used_at > unused_seconds
         too_much = most_bytes is not None and left > most_bytes
-        if (too_old or too_much) and (is_free(each.name) if rehearse else remove(each.name)):
+        if not too_old and not too_much:
+            continue
+        if is_free(each.name) if rehearse else remove(each.name):
             left -= each.size_bytes
-            removed.append(each)
-    return removed
+            pruned.removed.append(each)
+        else:
+            pruned.in_use.append(each)
+    return pruned
 
 
 def is_free(name: str) -> bool:

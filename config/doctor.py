@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from builds import uv
 from config.mounts import NETWORK_FILE_SYSTEMS, file_system_of
 from documents.models import Stage
-from work import clock
+from work import clock, supervise
 from work.invariants import Invariant, all_invariants
 from work.kinds import Kind, all_kinds
 from work.models import Work, Worker
@@ -78,6 +80,8 @@ def all_checks() -> Iterator[Check]:
     yield Check("settings.debug", no_debugging_for_others)
     yield Check("storage.writable", storage_is_writable)
     yield Check("storage.space", storage_has_space)
+    yield Check("builds.uv", uv_is_there)
+    yield Check("builds.sandbox", children_are_walled_off)
     yield Check("database.answers", database_answers, is_ground=True)
     yield Check("database.migrations", migrations_are_applied, is_ground=True)
     yield Check("database.clock", clocks_agree)
@@ -139,6 +143,25 @@ def storage_has_space() -> Finding:
     if least < LEAST_FREE_BYTES:
         return fail(found, "Make room: the next file, or the next row, may not be written.")
     return warn(found, "Make room soon.") if least < FEW_FREE_BYTES else ok(found)
+
+
+def uv_is_there() -> Finding:
+    advice = "Without uv no build is made. Install what requirements/base.txt lists, for example by `make setup`."
+    try:
+        program = uv.program()
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        return fail(" ".join(str(error).split()), advice)
+    return ok(f"{said.strip()}, {program}")
+
+
+def children_are_walled_off() -> Finding:
+    if supervise.sandbox_level() == "bubblewrap":
+        return ok("bubblewrap stands around engines and builds")
+    return warn(
+        "no bubblewrap: engines have their limits, but also the network, and they read whatever this user may read",
+        "Install bubblewrap (`bwrap`), and allow it to make user namespaces. Until then run only what you trust.",
+    )
 
 
 def database_answers() -> Finding:

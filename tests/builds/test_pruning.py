@@ -30,7 +30,12 @@ def here(*builds):
 
 
 def prune(**rules):
-    return [stored.name for stored in environments.prune(**({"unused_seconds": None, "most_bytes": None} | rules))]
+    """The names of what went."""
+    return [stored.name for stored in pruned(**rules).removed]
+
+
+def pruned(**rules):
+    return environments.prune(**({"unused_seconds": None, "most_bytes": None} | rules))
 
 
 @pytest.mark.django_db
@@ -112,6 +117,16 @@ def test_a_worker_prunes_by_its_settings(host, settings):
 
 
 @pytest.mark.django_db
+def test_what_another_has_pruned_meanwhile_is_no_trouble(host, monkeypatch):
+    (build,) = different(1)
+    found = environments.stored()
+    prune(most_bytes=1)
+    monkeypatch.setattr(environments, "stored", lambda: found)
+
+    assert prune(most_bytes=1) == [path_of(build).name]
+
+
+@pytest.mark.django_db
 def test_where_there_is_nothing_nothing_is_pruned(host):
     assert prune(unused_seconds=0, most_bytes=1) == []
 
@@ -125,7 +140,9 @@ def test_what_a_run_uses_stays_whatever_its_age(host, threads):
     unused(busy, free, days=3)
 
     assert prune(most_bytes=1, unused_seconds=1, rehearse=True) == [path_of(free).name]
-    assert prune(most_bytes=1, unused_seconds=1) == [path_of(free).name]
+    found = pruned(most_bytes=1, unused_seconds=1)
+    assert [stored.name for stored in found.removed] == [path_of(free).name]
+    assert [stored.name for stored in found.in_use] == [path_of(busy).name]
     assert worker.is_under_way()
 
     assert worker.answer()

@@ -293,6 +293,32 @@ def test_a_document_without_its_job_is_found(manage):
     assert row["offenders"] == [{"kind": "document", "id": document.pk}]
 
 
+def test_uv_is_asked_for_its_version(manage):
+    row = check(manage, "builds.uv")
+
+    assert row["level"] == "ok"
+    assert row["found"].startswith("uv ")
+
+
+def test_without_uv_nothing_is_built(manage, monkeypatch, tmp_path):
+    monkeypatch.setattr("builds.uv.program", lambda: str(tmp_path / "uv"))
+
+    row = check(manage, "builds.uv")
+
+    assert row["level"] == "FAIL"
+    assert "make setup" in row["advice"]
+
+
+@pytest.mark.parametrize(("level", "found"), [("bubblewrap", "ok"), ("limits", "warn")])
+def test_whether_engines_are_walled_off(manage, monkeypatch, level, found):
+    monkeypatch.setattr("work.supervise.sandbox_level", lambda: level)
+
+    row = check(manage, "builds.sandbox")
+
+    assert row["level"] == found
+    assert (row["advice"] != "") == (found == "warn")
+
+
 MOUNTS = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 30 22 0:25 / /data rw,relatime shared:2 - nfs4 server:/export rw

@@ -1,13 +1,21 @@
+import argparse
+import re
+from datetime import UTC, datetime
 from typing import Any
 
-from builds import lifecycle, why
+from django.conf import settings
+
+from builds import environments, lifecycle, why
 from builds.commands import find_configuration
+from builds.environments import Stored
 from builds.lifecycle import BUILD
 from builds.models import Build
 from documents.commands import find_workspace
 from work.commands import (
     AddVerb,
     Answer,
+    Exit,
+    Failure,
     Row,
     actor_of,
     add_actor,
@@ -44,6 +52,7 @@ COLUMNS = (
     "cancel_requested_by",
 )
 EVENTS = 100
+DAY_SECONDS = 24 * 3600
 
 
 class Command(WatchedCommand):
@@ -64,6 +73,15 @@ class Command(WatchedCommand):
         for verb in (again, cancel):
             add_ids(verb, many=True)
             add_actor(verb)
+        pruning = add("prune", self.prune, "Remove environments of this machine that no run has used for long.")
+        pruning.add_argument("--unused-days", metavar="N", type=number, help="for so long; else the setting")
+        pruning.add_argument(
+            "--most-bytes",
+            metavar="N",
+            type=number,
+            help="and the longest unused until all take no more; else the setting",
+        )
+        pruning.add_argument("--rehearse", action="store_true", help="only say what would go")
 
     def explain(self, id: int) -> Explanation:
         return why.explain(Build(pk=id))
@@ -107,6 +125,57 @@ class Command(WatchedCommand):
             return of_cancel(BUILD, build.status, status), {"status": status}
 
         return of_each("build", ids, _builds(ids), cancel, "status")
+
+    def prune(self, *, unused_days: int | None, most_bytes: int | None, rehearse: bool, **_: Any) -> Answer:
+        unused_seconds = settings.ADE_ENVIRONMENT_UNUSED_SECONDS if unused_days is None else unused_days * DAY_SECONDS
+        most_bytes = settings.ADE_ENVIRONMENTS_BYTES if most_bytes is None else most_bytes
+        try:
+            pruned = environments.prune(unused_seconds=unused_seconds, most_bytes=most_bytes, rehearse=rehearse)
+        except OSError as error:
+            message = f"expected to remove what nobody uses, found: {error}; be the user that the workers are"
+            raise Failure(message, Exit.REFUSED, "not_removed") from error
+        freed = sum(each.size_bytes for each in pruned.removed)
+        told = {
+            "rehearsed": rehearse,
+            "removed": _environments(pruned.removed),
+            "in_use": _environments(pruned.in_use),
+            "freed_bytes": freed,
+            # A rehearsal has removed nothing, but says how it would be.
+            "left_bytes": sum(each.size_bytes for each in environments.stored()) - (freed if rehearse else 0),
+        }
+        return Answer(told, _of_pruned(told))
+
+
+def number(text: str) -> int:
+    if re.fullmatch(r"[0-9]{1,15}", text) is None:
+        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}")
+    return int(text)
+
+
+def _environments(found: list[Stored]) -> list[dict[str, Any]]:
+    builds = Build.objects.filter(fingerprint__in={each.fingerprint for each in found})
+    rows = builds.values_list("fingerprint", "configuration__workspace__name", "configuration__name")
+    names: dict[str, list[str]] = {}
+    for fingerprint, workspace, name in rows.order_by("id"):
+        names.setdefault(fingerprint, []).append(f"{workspace}/{name}")
+    return [
+        {
+            "fingerprint": each.fingerprint,
+            "configurations": names.get(each.fingerprint, []),
+            "size_bytes": each.size_bytes,
+            "used_at": datetime.fromtimestamp(each.used_at, UTC),
+        }
+        for each in found
+    ]
+
+
+def _of_pruned(told: Row) -> str:
+    rows = [(row, "would be removed" if told["rehearsed"] else "removed") for row in told["removed"]]
+    rows += [(row, "stays: in use") for row in told["in_use"]]
+    shown = [row | {"fingerprint": row["fingerprint"][:12], "result": result} for row, result in rows]
+    listed = table(shown, "fingerprint", "configurations", "size_bytes", "used_at", "result")
+    freed, left = (f"{told[name] / 2**20:.1f} MB" for name in ("freed_bytes", "left_bytes"))
+    return f"{listed}\n\n{freed} {'would be' if told['rehearsed'] else 'are'} freed, {left} stay."
 
 
 def _builds(ids: list[int]) -> dict[int, Build]:
