@@ -133,7 +133,14 @@ class Witness:
         return [each for each in self.running() if not each.gone]
 
     def until_at_work(self, run):
-        return until(lambda: next((each for each in self.of(run) if not each.gone), None))
+        """Until an engine is at work on it; answers that."""
+
+        def look():
+            run.refresh_from_db()
+            assert run.status not in run.TERMINAL, f"{run.status}: {run.error_message}"
+            return next((each for each in self.of(run) if not each.gone), None)
+
+        return until(look)
 
     def overlaps(self):
         """Of two engines of one document."""
