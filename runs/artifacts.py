@@ -4,6 +4,7 @@ Each is opened once, without following links, and from then on only the descript
 name meanwhile, what was checked is what is kept.
 """
 
+import hashlib
 import mimetypes
 import os
 import stat
@@ -17,6 +18,7 @@ from django.core.files.storage import default_storage
 
 from ade_engine.context import ARTIFACTS
 from documents.intake import Hashed
+from runs.models import Artifact
 
 MOST_FILES = 1000
 MOST_BYTES = 1 << 30
@@ -32,6 +34,10 @@ class NotKept(Exception):
     def __init__(self, message: str, *, over_limit: bool = False) -> None:
         super().__init__(message)
         self.over_limit = over_limit
+
+
+class Damaged(Exception):
+    """What is in the storage is not what was put there."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,21 @@ def store(directory: Path, run_id: int, token: int) -> list[dict[str, Any]]:
         discard(kept)
         raise
     return kept
+
+
+def copy_out(artifact: Artifact, directory: Path) -> Path:
+    """Into this directory, under its name; what is there already stays. Raises OSError, and Damaged."""
+    path = directory / artifact.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    with default_storage.open(artifact.file) as source, path.open("xb") as file:
+        for data in source.chunks():
+            digest.update(data)
+            file.write(data)
+    if digest.hexdigest() != artifact.sha256:
+        path.unlink()
+        raise Damaged(f"expected {artifact.name} as it was stored, found other bytes: the storage is damaged")
+    return path
 
 
 def discard(kept: list[dict[str, Any]]) -> None:

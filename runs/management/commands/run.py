@@ -1,11 +1,13 @@
+from pathlib import Path
 from typing import Any
 
 from builds.commands import find_configuration
 from documents.commands import find_workspace
 from documents.models import Document
 from runs import lifecycle, why
+from runs.artifacts import Damaged, copy_out
 from runs.lifecycle import RUN, OtherWorkspace, QueueFull
-from runs.models import Run
+from runs.models import Artifact, Run
 from work.commands import (
     AddVerb,
     Answer,
@@ -50,6 +52,7 @@ COLUMNS = (
 )
 SHOWN = ("id", "outcome", "workspace", "configuration", "input_document", "created_at", "error_message")
 FIELD_COLUMNS = ("position", "name", "value", "confidence", "page", "step", "box")
+ARTIFACT_COLUMNS = ("name", "size_bytes", "sha256", "content_type")
 EVENTS = 100
 
 
@@ -70,6 +73,9 @@ class Command(WatchedCommand):
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
         add_ids(add("show", self.show, "Show a run, what it found and made, and its events."))
+        files = add("artifacts", self.artifacts, "List the files that a run made; with --to, copy them.")
+        add_ids(files)
+        files.add_argument("--to", metavar="DIRECTORY", type=Path, help="copy them there; nothing is overwritten")
         self.add_watching(add)
         cancel = add("cancel", self.cancel, "Cancel runs: at once what is queued; what is running is asked to stop.")
         again = add("again", self.again, "Run again: a new run of the same configuration and document for each.")
@@ -120,7 +126,7 @@ class Command(WatchedCommand):
             raise not_found("run", id, "`manage.py run list` shows them")
         row, events, run = _row(found), events_about("run", id, EVENTS), Run(pk=id)
         found_fields = list(run.fields.order_by("position").values(*FIELD_COLUMNS))
-        artifacts = list(run.artifacts.order_by("name").values("name", "size_bytes", "sha256", "content_type"))
+        artifacts = list(run.artifacts.order_by("name").values(*ARTIFACT_COLUMNS))
         parts = [
             fields(row),
             table(found_fields, *FIELD_COLUMNS[:-1]) if found_fields else "",
@@ -129,6 +135,17 @@ class Command(WatchedCommand):
         ]
         told = {"fields": found_fields, "artifacts": artifacts, "events": events}
         return Answer(row | told, "\n\n".join(filter(None, parts)))
+
+    def artifacts(self, *, id: int, to: Path | None, **_: Any) -> Answer:
+        if not Run.objects.filter(pk=id).exists():
+            raise not_found("run", id, "`manage.py run list` shows them")
+        found = Artifact.objects.filter(run=id).order_by("name")
+        rows: list[dict[str, Any]] = list(found.values(*ARTIFACT_COLUMNS))
+        if to is not None:
+            for row, artifact in zip(rows, found, strict=True):
+                row["path"] = str(_copied(artifact, to))
+        columns = ("name", "size_bytes", "content_type", *(["path"] if to else []))
+        return Answer({"artifacts": rows}, table(rows, *columns))
 
     def cancel(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def cancel(run: Run) -> tuple[Outcome, Row]:
@@ -146,6 +163,14 @@ class Command(WatchedCommand):
             return Outcome.MADE, {"new_run": made.pk}
 
         return of_each("run", ids, Run.objects.listed().in_bulk(ids), again, "new_run")
+
+
+def _copied(artifact: Artifact, to: Path) -> Path:
+    try:
+        return copy_out(artifact, to)
+    except (OSError, Damaged) as error:
+        message = str(error) if isinstance(error, Damaged) else f"cannot copy {artifact.name} to {to}: {error.strerror}"
+        raise Failure(message, Exit.REFUSED, "not_written", artifact=artifact.name, path=str(to)) from error
 
 
 def _queue_full(full: QueueFull) -> Failure:
