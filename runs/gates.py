@@ -40,10 +40,10 @@ def open_document(document_id: int) -> bool:
     return True
 
 
-def ended_builds() -> list[tuple[int, str]]:
-    """The builds that queued runs wait for and need not any more: (build, status)."""
+def ended_builds() -> list[tuple[int, str, str]]:
+    """The builds that queued runs wait for and need not any more: (build, status, error message)."""
     waited_for = Run.objects.filter(status="queued", gate="build").values("build_id").distinct()
-    return list(Build.objects.ended().filter(pk__in=waited_for).values_list("pk", "status"))
+    return list(Build.objects.ended().filter(pk__in=waited_for).values_list("pk", "status", "error_message"))
 
 
 def behind_build(build_id: int) -> list[int]:

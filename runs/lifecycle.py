@@ -137,12 +137,13 @@ def publish_artifact(claim: Claim, values: Data) -> bool:
 def heed_builds(owner: str) -> int:
     """Bring on the queued runs of builds that have ended: to their turn, or to an end of their own."""
     heeded = refused = 0
-    for build_id, status in gates.ended_builds():
+    for build_id, status, error in gates.ended_builds():
         waiting = gates.behind_build(build_id)
         if status == "ready":
             heeded += patiently(lambda runs=waiting: gates.leave_build(runs))  # type: ignore[misc]  # bound at once
         else:
-            refused += sum(_refuse(run_id, build_id, status, owner) for run_id in waiting[: REFUSALS - refused])
+            why = f"build failed: build {build_id} is {status}{error and f': {error}'}"
+            refused += sum(_refuse(run_id, build_id, status, why, owner) for run_id in waiting[: REFUSALS - refused])
     heeded += refused
     if heeded:
         wakeups.ring(RUN.kind)
@@ -223,8 +224,7 @@ def _count_of(status: str) -> Callable[[], "QuerySet[Any, Any]"]:
 _COUNTS = {status: _count_of(status) for status in ("queued", "running")}
 
 
-def _refuse(run_id: int, build_id: int, status: str, owner: str) -> bool:
-    message = f"build failed: build {build_id} is {status}"
+def _refuse(run_id: int, build_id: int, status: str, message: str, owner: str) -> bool:
     failure: dict[str, Any] = {"failure_type": Run.Failure.BUILD_FAILED, "error_message": message}
     # Somebody may have queued the build again since we looked.
     still = Q(Exists(Build.objects.filter(pk=build_id, status=status)))
