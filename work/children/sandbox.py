@@ -10,6 +10,9 @@ from dataclasses import dataclass
 _SECRET = re.compile(r"DJANGO_.*|.*(DATABASE_URL|SECRET_KEY|PGPASSWORD)")
 # Here are the sockets of databases, containers and the system bus, which need no network to be reached.
 SOCKETS = "/run"
+# Whoever has the number of root may write these, also without a capability: to have a program of his started by the
+# kernel, outside of any sandbox.
+KERNEL_SWITCHES = ("/proc/sys", "/proc/sysrq-trigger")
 # Where programs without a PATH of ours find theirs.
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -57,6 +60,8 @@ def wrap(argv: Sequence[str], walls: Walls, *, status: int) -> list[str]:
         "ALL",
     ]
     command += ["--json-status-fd", str(status), "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+    for path in KERNEL_SWITCHES:
+        command += ["--ro-bind-try", path, path]
     # Shared memory and semaphores, on the child's own disk: a tmpfs would be memory that no limit counts.
     command += ["--bind", walls.scratch, "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108  # the sandbox's own
     command += ["--share-net"] if walls.network else ["--tmpfs", SOCKETS]

@@ -52,6 +52,12 @@ def lane(workspace, storage, witness_environment, monkeypatch):
 
 
 @pytest.fixture
+def witnesses(transactional_db, workspace, witness_environment):
+    """Submits runs for workers in processes of their own."""
+    return Lane(workspace)
+
+
+@pytest.fixture
 def short(monkeypatch):
     """Who does not end when asked is killed soon."""
     monkeypatch.setitem(supervise.spawn.__kwdefaults__, "grace_seconds", 0.3)

@@ -25,6 +25,7 @@ from work.models import Event
 from work.slots import Bell, Slot
 
 WITNESS = Path(__file__).with_name("witness.py").read_text()
+STEP = "from ade_engine import step\n@step\ndef only(context):\n    context.field('a', 1)\n"
 OWNER = "w1@here:101:boot1"
 MAKE_SECONDS = 60
 WAYS = ["warm", "cold"]
@@ -82,7 +83,9 @@ class Lane:
             workspace=self.workspace, name=name, file=stored, content_type="text/plain", size_bytes=len(content)
         )
 
-    def submit(self, *deeds, document=None, configuration=None):
+    def submit(self, *deeds, document=None, configuration=None, rewrite=False):
+        if rewrite:
+            Path(default_storage.path(document.file.name)).write_text("\n".join(deeds))
         document = document or self.document(*deeds)
         return runs.submit(configuration or self.configuration, document, actor="olga")
 
@@ -103,9 +106,7 @@ class Lane:
 
     def assert_well(self, document=None):
         """The slot takes the next run, also of the same document with other deeds in it, and it succeeds."""
-        if document:
-            Path(default_storage.path(document.file.name)).write_text("field:well=yes")
-        run = self.execute("field:well=yes", document=document)
+        run = self.execute("field:well=yes", document=document, rewrite=document is not None)
         assert (run.status, run.error_message) == ("succeeded", "")
 
 

@@ -11,6 +11,7 @@ import pytest
 from runs import chores, engines
 from runs import lifecycle as runs
 from tests.runs.engine.running import (
+    STEP,
     assert_no_process_is_left,
     each_level,
     error_of,
@@ -26,8 +27,6 @@ from tests.stepping import until
 from work.children import launcher
 
 pytestmark = [warm_only, pytest.mark.usefixtures("way")]
-
-STEP = "from ade_engine import step\n@step\ndef only(context):\n    context.field('a', 1)\n"
 
 
 def kill_when_named(token, pidfd, number):

@@ -56,6 +56,19 @@ def do_log_many(context, argument):
         context.log(f"{number} ".ljust(int(size or 10), "."))
 
 
+def do_log_long(context, argument):
+    context.log("z" * int(argument))
+
+
+def do_field_large(context, argument):
+    context.field("large", "z" * int(argument))
+
+
+def do_fields(context, argument):
+    for number in range(int(argument)):
+        context.field("a", number)
+
+
 def do_artifact(context, argument):
     name, _, content = argument.partition("=")
     context.artifact(name, content)
@@ -211,6 +224,10 @@ def do_close(context, argument):
         os.close(each)
 
 
+def do_close_events(context, argument):
+    os.close(context._channel._descriptor)
+
+
 def do_event(context, argument):
     write_event(context, argument.encode().decode("unicode_escape").encode("latin-1") + b"\n")
 
@@ -333,6 +350,10 @@ def do_facts(context, argument):
     context.field("facts", facts)
 
 
+def do_log_name(context, argument):
+    context.field("name", context.document.name)
+
+
 def do_litter(context, argument):
     """Changes all that a program can change of where it runs."""
     seen.append(argument)
@@ -347,9 +368,10 @@ def do_litter(context, argument):
 
 def do_litter_in(context, argument):
     name = os.path.join(argument, f"litter-{os.getpid()}-{random.random()}")
-    with open(name, "w") as file:
-        file.write("litter")
-    os.makedirs(f"{name}-folder/below")
+    if os.access(argument, os.W_OK):
+        with open(name, "w") as file:
+            file.write("litter")
+        os.makedirs(f"{name}-folder/below")
 
 
 def do_write(context, argument):
