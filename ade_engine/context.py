@@ -20,6 +20,11 @@ LEVELS = ("debug", "info", "warning", "error")
 # A progress bar that is drawn more often helps nobody and costs a row each time.
 PROGRESS_SECONDS = 0.2
 LONGEST_NAME = 100
+# Each line of a log is a row: what a person would read, and ten times more. By the worker's rules, so that what it
+# would not keep leaves room for results.
+LONGEST_LINE = 8192
+MOST_LOG = 1 << 20
+LOG_CUT = f"[more than {MOST_LOG:,} characters of log: leaving out the rest]"
 ARTIFACTS = "artifacts"
 # Each part of an artifact's name; nothing that a shell, a browser or a file system reads otherwise.
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]*")
@@ -77,11 +82,19 @@ class Context:
         self._written: set[str] = set()
         self._data_before: dict[str, Any] = {}
         self._progress_at = 0.0
+        self._log_room, self._log_cut = MOST_LOG, False
 
     def log(self, message: object, level: str = "info") -> None:
         if level not in LEVELS:
             raise ValueError(f"expected one of {', '.join(LEVELS)}, found {level!r}")
-        self._channel.tell("log", step=self.step, level=level, message=str(message))
+        text = str(message)
+        text = text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"
+        self._log_room -= len(text)
+        if self._log_room >= 0:
+            self._channel.tell("log", step=self.step, level=level, message=text)
+        elif not self._log_cut:
+            self._log_cut = True
+            self._channel.tell("log", step=self.step, level="warning", message=LOG_CUT)
 
     def progress(self, done: float, total: float | None = None) -> None:
         """How far the step is: `progress(3, 10)`. Told a few times a second at most, and always at the end."""

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from ade_engine.context import LOG_CUT, LONGEST_LINE, MOST_LOG
 from runs.models import Run
 from work.claims import Interrupted
 from work.journal import LOG, Journal
@@ -42,6 +43,7 @@ class Session:
         self._result: dict[str, Any] | None = None
         self._progress_at = 0.0
         self._strange = 0
+        self._log_room, self._log_cut = MOST_LOG, False
 
     def hear(self, event: dict[str, Any]) -> None:
         tell = getattr(self, f"_on_{event.get('kind')}", None)
@@ -52,6 +54,8 @@ class Session:
             tell(event)
         except (KeyError, TypeError, ValueError):
             self._strange += 1
+        # Many may come at once, and what waits to be written has a limit.
+        self._journal.look()
 
     def judge(self, ended: Ended, limit_seconds: float) -> list[dict[str, Any]]:
         """The fields that were found. Raises Interrupted or EngineFailed."""
@@ -66,25 +70,27 @@ class Session:
         if ended.signal in _LIMIT_SIGNALS:
             limit = _LIMIT_SIGNALS[ended.signal]
             raise EngineFailed(Failure.LIMIT_EXCEEDED, f"the engine was over its limit of {limit}{self._where()}")
-        if self._result is None or ended.returncode != 0:
-            told = "" if self._result else ", without having told a result"
-            raise EngineFailed(Failure.ENGINE_FAILED, f"the engine {ended}{self._where()}{told}")
-        if strange := ended.events_refused + self._strange:
+        # Its result may be among them.
+        if not ended.signal and (strange := ended.events_refused + self._strange):
             raise EngineFailed(
                 Failure.LIMIT_EXCEEDED,
                 f"{strange} of the results that the engine told could not be read, or were too many or too large",
             )
+        if self._result is None or ended.returncode != 0:
+            told = "" if self._result else ", without having told a result"
+            raise EngineFailed(Failure.ENGINE_FAILED, f"the engine {ended}{self._where()}{told}")
         return self.fields
 
     def _failure(self, result: dict[str, Any]) -> EngineFailed:
-        kind, error, step = (str(result.get(name, "")) for name in ("type", "error", "step"))
+        kind, error, step = (str(result.get(name) or "").strip() for name in ("type", "error", "step"))
+        reason = ": ".join(filter(None, [kind, error])) or "it told no reason"
         if result["outcome"] == "rejected":
-            return EngineFailed(Failure.REJECTED, error)
+            return EngineFailed(Failure.REJECTED, error or reason)
         if kind == "MemoryError":
             return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: out of memory within its limit: {error}")
         if not step:
-            return EngineFailed(Failure.ENGINE_FAILED, f"{kind}: {error}")
-        return EngineFailed(Failure.STEP_FAILED, f"step {step}: {kind}: {error}")
+            return EngineFailed(Failure.ENGINE_FAILED, reason)
+        return EngineFailed(Failure.STEP_FAILED, f"step {step[:100]}: {reason}")
 
     def _where(self) -> str:
         return f" in step {self.step}" if self.step else ""
@@ -105,8 +111,14 @@ class Session:
         self._journal.tell("STEP_FAILED", _message(event), _of_attempt(event), LEVELS["error"])
 
     def _on_log(self, event: dict[str, Any]) -> None:
+        message, level = str(event["message"])[:LONGEST_LINE], LEVELS[event["level"]]
         data = {"stream": "log", "step": str(event["step"])[:100]}
-        self._journal.tell(LOG, str(event["message"]), data, LEVELS[event["level"]])
+        self._log_room -= len(message)
+        if self._log_room >= 0:
+            self._journal.tell(LOG, message, data, level)
+        elif not self._log_cut:
+            self._log_cut = True
+            self._journal.tell(LOG, LOG_CUT, data, LEVELS["warning"])
 
     def _on_progress(self, event: dict[str, Any]) -> None:
         now = time.monotonic()
