@@ -66,8 +66,9 @@ class Worker:
 
     def hear(self, topic: str) -> None:
         """A bell has rung, here or in another process; "" when nobody can tell for what."""
-        if topic == "cancel":
+        if topic in ("", "cancel"):
             self.leases.woken.set()
+        if topic == "cancel":
             return
         for kind in self.kinds:
             if topic in ("", kind.name, *kind.wakes_on):
