@@ -280,7 +280,7 @@ def become(
         step = "chdir"
         os.chdir(order["cwd"])
         os.umask(0o077)
-        _restore_signals()
+        _restore_signals(is_fork=order["is_fork"])
         step = "limits"
         _limit(order["limits"])
         step = "exec"
@@ -300,9 +300,10 @@ def _place(descriptors: list[int], numbers: list[int], tell: int) -> int:
     return out_of_the_way[-1]
 
 
-def _restore_signals() -> None:
+def _restore_signals(*, is_fork: bool) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for number in _ignored:
+    # A fork is a Python already, which wants to be told by an exception.
+    for number in () if is_fork else _ignored:
         signal.signal(number, signal.SIG_DFL)
 
 

@@ -1,5 +1,6 @@
 """One execution of an engine as its worker hears it: what it tells becomes events and results, its end an outcome."""
 
+import errno
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,8 @@ MOST_FIELDS = 10_000
 PROGRESS_SECONDS = 1.0
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _LIMIT_SIGNALS = {"SIGXCPU": "CPU time", "SIGXFSZ": "the size of a file"}
+# What Python makes of the latter.
+_FILE_TOO_LARGE = f"[Errno {errno.EFBIG}]"
 LONGEST_MESSAGE = 2000
 
 Failure = Run.Failure
@@ -88,6 +91,9 @@ class Session:
             return EngineFailed(Failure.REJECTED, error or reason)
         if kind == "MemoryError":
             return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: out of memory within its limit: {error}")
+        if kind == "OSError" and _FILE_TOO_LARGE in error:
+            limit = _LIMIT_SIGNALS["SIGXFSZ"]
+            return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: over its limit of {limit}: {error}")
         if not step:
             return EngineFailed(Failure.ENGINE_FAILED, reason)
         return EngineFailed(Failure.STEP_FAILED, f"step {step[:100]}: {reason}")

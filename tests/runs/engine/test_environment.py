@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -148,3 +149,11 @@ def test_the_code_of_a_configuration_runs_only_in_its_environment(lane, level, t
     assert data_of(run, "RUN_SUCCEEDED")["fields"] == 1
     assert not [line for line in lines(run) if line.startswith(f"imported by {os.getpid()} ")]
     assert "marked" not in sys.modules
+
+
+@each_level
+def test_signals_are_as_in_any_python(lane, level):
+    """A pipe that nobody reads and a file that is too large are exceptions, warm as cold."""
+    handlers = facts_of(lane)["signals"]
+
+    assert handlers == [str(each) for each in (signal.SIG_DFL, signal.SIG_IGN, signal.SIG_IGN)]
