@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -59,6 +60,8 @@ STAGE = Moves(
 
 # A stage that has killed this many workers in one attempt of its job will kill the next one too.
 STAGE_LOSSES = 3
+# The document itself is the trouble: no other attempt will cure it.
+REFUSED = "DOCUMENT_REFUSED"
 # What must be DONE before a stage of that name may be claimed.
 ORDER = ("extract", "embed", "publish")
 
@@ -128,7 +131,9 @@ def settle(job: DocumentProcessingJob, *, actor: str, retry_after: float | None 
     stages = Stage.objects.filter(job_id=job.pk)
     failed = stages.filter(status="ERROR").order_by("finished_at", "id").first()
     if failed is not None:
-        return _give_back(job, f"{failed}: {failed.error_message}", actor=actor, retry_after=retry_after)
+        why = f"{failed}: {failed.error_message}"
+        is_last = failed.failure_type == REFUSED
+        return _give_back(job, why, actor=actor, retry_after=retry_after, is_last=is_last)
     if not stages.exists() or stages.unfinished().exists():
         return False
     with failpoints.inside("job.finish.before_commit"), transaction.atomic():
@@ -145,8 +150,9 @@ def claim_stage(owner: str) -> Claim | None:
     return lifecycle.claim_next(STAGE, "start", owner, Stage.objects.claimable, "job_id", "name", "segment")
 
 
-def finish_stage(claim: Claim, *, data: Data | None = None) -> bool:
-    return lifecycle.finish(claim, "finish", data=data)
+def finish_stage(claim: Claim, *, data: Data | None = None, also: Callable[[], object] | None = None) -> bool:
+    """What `also` writes is there exactly if the stage is done."""
+    return lifecycle.finish(claim, "finish", data=data, also=also)
 
 
 def fail_stage(claim: Claim, failure_type: str, message: str) -> bool:
@@ -189,8 +195,9 @@ def _give_back(
     actor: str,
     retry_after: float | None = None,
     recovering: Any = None,
+    is_last: bool = False,
 ) -> bool:
-    """PENDING for another attempt, or FAILED when this was the last."""
+    """PENDING for another attempt, or FAILED when this was the last, or another one would bring nothing."""
     back, end = ("reset", "give_up") if recovering is not None else ("postpone", "fail")
     now = clock.now()
     line = f"{now:%Y-%m-%d %H:%M:%S} attempt {job.attempts + 1}: {why}\n"
@@ -203,12 +210,12 @@ def _give_back(
     seen = Q(attempts=job.attempts, started_at=job.started_at)
     where = seen if recovering is None else seen & Q(recovering)
     with transaction.atomic():
-        if job.attempts + 1 < job.max_attempts:
+        if job.attempts + 1 < job.max_attempts and not is_last:
             due = now + timedelta(seconds=backoff.seconds(job.attempts + 1, retry_after))
             return lifecycle.move(
                 JOB, job.pk, back, where=where, actor=actor, message=why, next_attempt_at=due, **counted
             )
-        counted["failure_type"] = "ATTEMPTS_EXHAUSTED"
+        counted["failure_type"] = REFUSED if is_last else "ATTEMPTS_EXHAUSTED"
         moved = lifecycle.move(JOB, job.pk, end, where=where, actor=actor, message=why, **counted)
         return moved and lifecycle.move(DOCUMENT, job.document_id, "fail", actor=actor, message=why)
 

@@ -88,7 +88,7 @@ class DocumentQuerySet(SubjectQuerySet["Document"]):
 
     def listed(self) -> "DocumentQuerySet":
         """With what a list shows, and without large columns."""
-        return self.select_related("workspace").defer("text")
+        return self.select_related("workspace").defer("text", "embedding")
 
 
 class Document(Subject):
@@ -108,6 +108,9 @@ class Document(Subject):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PROCESSING, editable=False)
     pages = models.PositiveIntegerField(null=True, blank=True)
     text = models.TextField(blank=True, default="")
+    # The mean of those of its chunks, and by which model: vectors of two are never compared.
+    embedding = models.BinaryField(null=True, blank=True)
+    embedding_model = models.CharField(max_length=100, blank=True, default="")
     created_at = models.DateTimeField(default=clock.now, editable=False)
 
     objects = DocumentQuerySet.as_manager()
@@ -130,12 +133,46 @@ class Document(Subject):
         return self.name
 
 
+class DocumentChunkQuerySet(models.QuerySet["DocumentChunk"]):
+    def for_user(self, user: User) -> "DocumentChunkQuerySet":
+        return visible_to(self, user, "document__workspace")
+
+    def listed(self) -> "DocumentChunkQuerySet":
+        return self.select_related("document__workspace").defer("embedding", "document__text", "document__embedding")
+
+
+class DocumentChunk(models.Model):
+    """A piece of a document's text that is about one thing, with its meaning as a vector."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks", db_index=False)
+    index = models.PositiveIntegerField()
+    page = models.PositiveIntegerField(null=True, blank=True)
+    text = models.TextField()
+    embedding = models.BinaryField(null=True, blank=True)
+    embedding_model = models.CharField(max_length=100, blank=True, default="")
+
+    objects = DocumentChunkQuerySet.as_manager()
+
+    class Meta:
+        db_table = "document_chunks"
+        constraints = [
+            models.UniqueConstraint(
+                name="chunk_index_is_unique_in_its_document",
+                fields=["document", "index"],
+                violation_error_message="This document has a chunk of that index.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"chunk {self.index} of document {self.document_id}"
+
+
 class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):
     def for_user(self, user: User) -> "DocumentProcessingJobQuerySet":
         return visible_to(self, user, "document__workspace")
 
     def listed(self) -> "DocumentProcessingJobQuerySet":
-        return self.select_related("document__workspace").defer("document__text")
+        return self.select_related("document__workspace").defer("document__text", "document__embedding")
 
     def live(self) -> "DocumentProcessingJobQuerySet":
         return self.filter(status__in=["PENDING", "PROCESSING"])
@@ -213,7 +250,7 @@ class StageQuerySet(SubjectQuerySet["Stage"]):
         return visible_to(self, user, "job__document__workspace")
 
     def listed(self) -> "StageQuerySet":
-        return self.select_related("job__document__workspace").defer("job__document__text")
+        return self.select_related("job__document__workspace").defer("job__document__text", "job__document__embedding")
 
     def claimable(self, now: Any) -> "StageQuerySet":
         # Not those of a job that was given back or has failed meanwhile: its next attempt lays them out anew.

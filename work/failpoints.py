@@ -27,6 +27,8 @@ OTHER_POINTS = (
     "recover.before_commit",
     "artifact.written",
     "build.exited",
+    "job.analysed",
+    "job.embedded",
     "engine.before_spawn",
     "engine.spawned",
     "engine.exited",

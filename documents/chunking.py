@@ -1,0 +1,59 @@
+"""Cuts the text of pages into pieces that are about one thing: at paragraphs if it can, at sentences if it must."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+# What an embedding still tells apart, and what fits into a snippet.
+LONGEST = 900
+# Below this a piece goes with the next one: a heading alone says little.
+SHORTEST = 200
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_SENTENCE = re.compile(r"(?<=[.!?…])\s+")
+
+
+@dataclass(frozen=True)
+class Chunk:
+    index: int
+    page: int
+    text: str
+
+
+def chunks(pages: Sequence[tuple[int, str]]) -> list[Chunk]:
+    """Of (number, text) pages; no chunk goes over the end of a page, so that each has a page to be shown on."""
+    texts = [(number, text) for number, page in pages for text in _of_page(page)]
+    return [Chunk(index, number, text) for index, (number, text) in enumerate(texts)]
+
+
+def _of_page(text: str) -> Iterator[str]:
+    waiting = ""
+    for piece in _pieces(text):
+        if waiting and len(waiting) + len(piece) + 2 > LONGEST:
+            yield waiting
+            waiting = ""
+        waiting = f"{waiting}\n\n{piece}" if waiting else piece
+        if len(waiting) >= LONGEST - SHORTEST:
+            yield waiting
+            waiting = ""
+    if waiting:
+        yield waiting
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for paragraph in _PARAGRAPH.split(text):
+        if paragraph := paragraph.strip():
+            yield from _cut(paragraph) if len(paragraph) > LONGEST else [paragraph]
+
+
+def _cut(paragraph: str) -> Iterator[str]:
+    """At sentences, and a sentence that is too long anywhere."""
+    waiting = ""
+    for sentence in _SENTENCE.split(paragraph):
+        for start in range(0, len(sentence), LONGEST):
+            part = sentence[start : start + LONGEST]
+            if waiting and len(waiting) + len(part) + 1 > LONGEST:
+                yield waiting
+                waiting = ""
+            waiting = f"{waiting} {part}" if waiting else part
+    if waiting:
+        yield waiting

@@ -1,0 +1,51 @@
+"""Takes up jobs that are due, and brings those under way on: it decides what is ready, and does no work itself."""
+
+from collections.abc import Iterable
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+
+from documents import lifecycle
+from documents.models import DocumentProcessingJob, Stage
+from documents.stages import segments_of
+
+# In one look; the chore comes again at once as long as there is something to do.
+MOST_JOBS = 100
+
+
+def orchestrate(owner: str) -> int:
+    """Answers how many jobs it has brought on."""
+    return _begin(owner) + sum(_bring_on(job, owner) for job in _waiting())
+
+
+def _begin(owner: str) -> int:
+    """As many as keep the slots busy: a job that is under way and waits for hours would look abandoned."""
+    begun = 0
+    while Stage.objects.filter(status="READY").count() < 2 * settings.ADE_STAGE_CONCURRENCY:
+        claim = lifecycle.begin_next_job(owner)
+        if claim is None:
+            break
+        begun += 1
+        pages = DocumentProcessingJob.objects.values_list("document__pages", flat=True).get(pk=claim.id)
+        # How long it is may not be known before its first pages have been read.
+        if lifecycle.plan(claim.id, segments_of(pages or 1), actor=owner):
+            lifecycle.advance(claim.id, actor=owner)
+    return begun
+
+
+def _waiting() -> Iterable[DocumentProcessingJob]:
+    """Those under way of which no stage is being done or can be."""
+    stages = Stage.objects.filter(job=OuterRef("pk"))
+    at_work, failed = Exists(stages.filter(status__in=["READY", "RUNNING"])), Exists(stages.filter(status="ERROR"))
+    under_way = DocumentProcessingJob.objects.filter(~at_work | Q(failed), status="PROCESSING")
+    return (
+        under_way.select_related("document").defer("document__text", "document__embedding").order_by("id")[:MOST_JOBS]
+    )
+
+
+def _bring_on(job: DocumentProcessingJob, owner: str) -> int:
+    if lifecycle.settle(job, actor=owner):
+        return 1
+    if not lifecycle.plan(job.pk, segments_of(job.document.pages or 1), actor=owner):
+        return 0
+    return 1 if lifecycle.advance(job.pk, actor=owner) else 0

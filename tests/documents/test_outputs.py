@@ -1,0 +1,87 @@
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import FileSystemStorage, default_storage
+
+from documents import outputs
+
+
+@pytest.fixture(autouse=True)
+def media(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path
+
+
+PATH = outputs.path_of(7, "extract", 3)
+VALUE = {"pages": [{"number": 1, "text": "Grüße\u2028 und\nZeilen"}], "n": 1.5}
+
+
+def spoil(path, change):
+    with default_storage.open(path) as file:
+        data = file.read()
+    default_storage.delete(path)
+    default_storage.save(path, ContentFile(change(data)))
+
+
+def test_the_place_follows_from_the_job_the_stage_and_the_segment():
+    assert outputs.path_of(7, "extract", 3) == "processing/7/extract-v1-00003.json"
+    assert outputs.path_of(7, "embed") == "processing/7/embed-v1-00000.json"
+
+
+def test_what_was_stored_is_loaded():
+    outputs.store(PATH, VALUE)
+
+    assert outputs.load(PATH) == VALUE
+
+
+def test_what_is_not_there_is_none():
+    assert outputs.load(PATH) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda data: data[:-1], lambda data: data + b" ", lambda data: b"", lambda data: data.replace(b"1.5", b"2.5")],
+    ids=["truncated", "longer", "empty", "changed"],
+)
+def test_what_is_damaged_is_as_if_it_were_not_there(change):
+    outputs.store(PATH, VALUE)
+    spoil(PATH, change)
+
+    assert outputs.load(PATH) is None
+    outputs.store(PATH, VALUE)
+    assert outputs.load(PATH) == VALUE
+
+
+def test_it_is_written_over_and_leaves_no_second_file():
+    outputs.store(PATH, VALUE)
+    outputs.store(PATH, {"n": 2})
+
+    assert outputs.load(PATH) == {"n": 2}
+    assert default_storage.listdir("processing/7")[1] == ["extract-v1-00003.json"]
+
+
+def test_who_comes_second_while_another_writes_leaves_nothing_of_its_own(monkeypatch):
+    delete = FileSystemStorage.delete
+
+    def deleted_and_written_again(storage, path):
+        delete(storage, path)
+        if path == PATH:
+            monkeypatch.setattr(FileSystemStorage, "delete", delete)
+            outputs.store(PATH, VALUE)
+
+    monkeypatch.setattr(FileSystemStorage, "delete", deleted_and_written_again)
+
+    outputs.store(PATH, VALUE)
+
+    assert outputs.load(PATH) == VALUE
+    assert default_storage.listdir("processing/7")[1] == ["extract-v1-00003.json"]
+
+
+def test_those_of_a_job_are_discarded_together():
+    for segment in range(3):
+        outputs.store(outputs.path_of(7, "extract", segment), VALUE)
+    outputs.store(outputs.path_of(8, "extract"), VALUE)
+
+    outputs.discard(7)
+    outputs.discard(9)
+
+    assert outputs.load(PATH.replace("3", "0")) is None
+    assert outputs.load(outputs.path_of(8, "extract")) == VALUE
