@@ -89,7 +89,13 @@ def discard(kept: list[dict[str, Any]]) -> None:
 
 def _store(made: Made, path: str) -> dict[str, Any]:
     reader = Hashed(made.file, made.name)
-    stored = default_storage.save(path, reader)
+    try:
+        stored = default_storage.save(path, reader)
+    except BaseException:
+        # The half of it that is there already.
+        with suppress(OSError):
+            default_storage.delete(path)
+        raise
     return {
         "name": made.name,
         "file": stored,
@@ -101,13 +107,17 @@ def _store(made: Made, path: str) -> dict[str, Any]:
 
 def _made(directory: Path) -> Iterator[Made]:
     try:
-        root = os.open(directory / ARTIFACTS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        root = _open_folder(directory, None)
+    except FileNotFoundError as error:
+        raise NotKept("expected the directory of the run where it was made, found nothing") from error
+    try:
+        folder = _open_folder(Path(ARTIFACTS), root)
     except FileNotFoundError:
         return
-    except OSError as error:
-        raise NotKept(f"expected {ARTIFACTS} to be a directory, found {error.strerror}") from error
+    finally:
+        os.close(root)
     count = total = 0
-    for made in _below(root, "", 0):
+    for made in _below(folder, "", 0):
         count, total = count + 1, total + made.size_bytes
         if count > MOST_FILES or total > MOST_BYTES:
             made.file.close()
@@ -117,6 +127,14 @@ def _made(directory: Path) -> Iterator[Made]:
                 over_limit=True,
             )
         yield made
+
+
+def _open_folder(path: Path, folder: int | None) -> int:
+    """Also its own directory an engine may have moved, for a link in its place."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except NotADirectoryError as error:
+        raise NotKept(f"expected {path.name} to be a directory, found {error.strerror}") from error
 
 
 def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:

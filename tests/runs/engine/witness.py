@@ -266,6 +266,16 @@ def do_replace_artifacts(context, argument):
     os.symlink(argument, "artifacts")
 
 
+def do_swap_directory(context, argument):
+    here = os.getcwd()
+    os.rename(here, f"{here}-moved")
+    os.symlink(argument, here)
+
+
+def do_move_directory(context, argument):
+    os.rename(os.getcwd(), f"{os.getcwd()}-moved")
+
+
 def do_hardlink(context, argument):
     os.link("input.json", made(argument))
 
