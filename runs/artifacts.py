@@ -7,6 +7,7 @@ name meanwhile, what was checked is what is kept.
 import hashlib
 import mimetypes
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -80,6 +81,16 @@ def copy_out(artifact: Artifact, directory: Path) -> Path:
     return path
 
 
+def look(directory: Path, into: Path | None) -> list[dict[str, Any]]:
+    """What is below this working directory, by the same rules; copied `into` a folder, and never into the storage."""
+    found = []
+    for made in _made(directory):
+        with made.file:
+            path = _copied(made, into) if into else None
+            found.append({"name": made.name, "size_bytes": made.size_bytes, "path": path and str(path)})
+    return found
+
+
 def discard(kept: list[dict[str, Any]]) -> None:
     """What was stored for a claim that came too late is nobody's."""
     for values in kept:
@@ -103,6 +114,14 @@ def _store(made: Made, path: str) -> dict[str, Any]:
         "sha256": reader.sha256.hexdigest(),
         "content_type": mimetypes.guess_type(made.name)[0] or BINARY,
     }
+
+
+def _copied(made: Made, into: Path) -> Path:
+    path = into / made.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        shutil.copyfileobj(made.file, file, 1 << 20)
+    return path
 
 
 def _made(directory: Path) -> Iterator[Made]:
