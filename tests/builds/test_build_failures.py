@@ -152,6 +152,15 @@ def test_what_somebody_says_without_end_is_cut(host):
     assert sum(len(line) for line in log_of(build)) < 2 << 20
 
 
+@pytest.mark.parametrize("text", ["a\0b", "a\udc80b", "a\x1b[2Jb"])
+def test_what_no_database_stores_is_told_in_other_letters(host, text):
+    build = built(f"print({text!r}.encode(errors='surrogateescape'))\nraise ValueError({text!r})\n")
+
+    assert build.status == "failed"
+    assert build.error_message.startswith(f"{IMPORTED}ValueError: a")
+    assert build.error_message.endswith("b (main.py, line 2)")
+
+
 def test_it_is_built_again_by_a_person(index):
     build = built(requirements="pear")
     assert build.status == "failed"
