@@ -4,6 +4,7 @@ and where that cannot be, a cold start.
 
 import atexit
 import threading
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,8 @@ class Warm:
     fingerprint: str
     zygote: Zygote
     folder: Path
+    # Which environment it has: another one may be in that place by now, and this one be gone.
+    inode: int
     # Keeps the environment from being pruned.
     held: ExitStack
 
@@ -74,7 +77,7 @@ class Pool:
             found = next((each for each in self._idle if each.fingerprint == fingerprint), None)
             if found is not None:
                 self._idle.remove(found)
-        if found is not None and found.zygote.is_free():
+        if found is not None and found.zygote.is_free() and found.inode == _inode(fingerprint):
             return found
         if found is not None:
             found.close()
@@ -147,7 +150,11 @@ class Pool:
                 readable=[environment],
                 hidden=hidden(),
             )
-            return Warm(fingerprint, zygote, folder, held.pop_all())
+            return Warm(fingerprint, zygote, folder, _inode(fingerprint), held.pop_all())
+
+
+def _inode(fingerprint: str) -> int:
+    return os.stat(environments.path_of(fingerprint)).st_ino
 
 
 def _give_up(fingerprint: str, error: CannotStart) -> None:

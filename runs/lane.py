@@ -20,6 +20,7 @@ from runs import artifacts, engines, lifecycle, workplaces
 from runs.artifacts import NotKept
 from runs.engines import Warm
 from runs.session import EngineFailed, Failure, Results, Session
+from runs.workplaces import NoDocument
 from work import compiled, failpoints
 from work.claims import Claim, Interrupted
 from work.journal import Journal
@@ -30,7 +31,7 @@ PAUSE_SECONDS = 0.5
 # Builds that are ready never change, so what a run needs of its own is asked for once.
 _environments: dict[int, str] = {}
 # What a run may fail with through no fault of ours.
-EXPECTED = (EngineFailed, NotKept, BuildFailed, CannotStart)
+EXPECTED = (EngineFailed, NotKept, NoDocument, BuildFailed, CannotStart)
 # What an engine is told of its document.
 COLUMNS = ("id", "name", "file", "content_type", "size_bytes", "sha256", "pages", "text")
 
@@ -69,7 +70,7 @@ def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, BuildFailed):
         kind = Failure.TIMED_OUT if error.failure_type == "TIMED_OUT" else Failure.BUILD_FAILED
         return lifecycle.fail(claim, kind, f"build failed on this host: {error}")
-    if isinstance(error, CannotStart):
+    if isinstance(error, CannotStart | NoDocument):
         return lifecycle.fail(claim, Failure.ENGINE_FAILED, str(error))
     return lifecycle.fail(claim, Failure.ENGINE_FAILED, f"ADE itself failed: {error!r}")
 
