@@ -3,8 +3,9 @@ and where that cannot be, a cold start.
 """
 
 import atexit
-import threading
+import math
 import os
+import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,11 +170,27 @@ def limits(wall_seconds: float | None) -> Limits:
     return Limits(wall_seconds=wall_seconds, cpu_seconds=cpu_seconds, address_space_bytes=memory)
 
 
-def start_warm(warm: Warm, directory: Path, within: Limits, on_output: OnOutput, on_event: OnEvent) -> Child:
-    return warm.zygote.spawn(cwd=directory, env=VARIABLES, limits=within, on_output=on_output, on_event=on_event)
+def start_warm(
+    warm: Warm, directory: Path, within: Limits, on_output: OnOutput, on_event: OnEvent, trust_until: float
+) -> Child:
+    return warm.zygote.spawn(
+        cwd=directory,
+        env=VARIABLES,
+        limits=within,
+        on_output=on_output,
+        on_event=on_event,
+        trust_until=trust_until,
+    )
 
 
-def start_cold(environment: Path, directory: Path, within: Limits, on_output: OnOutput, on_event: OnEvent) -> Child:
+def start_cold(
+    environment: Path,
+    directory: Path,
+    within: Limits,
+    on_output: OnOutput,
+    on_event: OnEvent,
+    trust_until: float = math.inf,
+) -> Child:
     return supervise.spawn(
         [environments.python_of(environment), *FLAGS, "run"],
         cwd=directory,
@@ -183,6 +200,7 @@ def start_cold(environment: Path, directory: Path, within: Limits, on_output: On
         on_event=on_event,
         readable=[environment],
         hidden=hidden(),
+        trust_until=trust_until,
     )
 
 

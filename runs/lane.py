@@ -121,9 +121,15 @@ class _Execution:
 
     def _start(self, directory: Path, warm: Warm | None) -> Child:
         limits = engines.limits(max(self.until - time.monotonic(), 0.1))
-        if warm is not None:
-            return engines.start_warm(warm, directory, limits, self.journal.lines, self.session.hear)
-        return engines.start_cold(self.environment, directory, limits, self.journal.lines, self.session.hear)
+        told = (limits, self.journal.lines, self.session.hear, self.claim.trusted_until)
+        try:
+            if warm is not None:
+                return engines.start_warm(warm, directory, *told)
+            return engines.start_cold(self.environment, directory, *told)
+        except CannotStart:
+            # Not so if it is because the claim is not trusted any longer.
+            self.claim.go_on()
+            raise
 
 
 def _read(claim: Claim) -> tuple[Document, str]:
