@@ -29,6 +29,10 @@ from work.supervise import Child, Ended, Limits, Line
 UV_LIMITS = Limits(cpu_seconds=None, address_space_bytes=None, file_size_bytes=8 << 30, open_files=8192)
 # An import that takes longer than this would take it from every run.
 CHECK_SECONDS = 60.0
+# Whatever tells us of them runs beside the code of the configuration, which may tell us anything.
+LONGEST_MESSAGE = 2000
+LONGEST_NAME = 100
+MOST_STEPS = 1000
 # What is kept of the output of one program, to say why it failed.
 SAID_LINES = 30
 
@@ -218,9 +222,9 @@ def _check(staged: Staging, watch: Watch) -> list[str]:
         on_event=told.update,
     )
     if ended.returncode != 0 or not told.get("steps"):
-        reason = told.get("error") or _reason(ended, watch)
-        raise BuildFailed("CHECK_FAILED", f"the entry point cannot be imported: {reason}")
-    return [str(name) for name in told["steps"]]
+        reason = str(told.get("error") or _reason(ended, watch))
+        raise BuildFailed("CHECK_FAILED", f"the entry point cannot be imported: {reason[:LONGEST_MESSAGE]}")
+    return [str(name)[:LONGEST_NAME] for name in list(told["steps"])[:MOST_STEPS]]
 
 
 def _reason(ended: Ended, watch: Watch) -> str:
