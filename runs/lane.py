@@ -22,6 +22,7 @@ from runs.engines import Warm
 from runs.session import EngineFailed, Failure, Results, Session
 from runs.workplaces import NoDocument
 from work import compiled, failpoints
+from work.changes import WARNING
 from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.supervise import CannotStart, Child, Ended
@@ -115,9 +116,20 @@ class _Execution:
             failpoints.hit("engine.spawned")
             ended = child.wait(self.journal.why_stop)
         failpoints.hit("engine.exited")
+        if ended.left_behind:
+            self._tell_what_is_left(ended)
         fields = self.session.judge(ended, settings.ADE_RUN_TIMEOUT_SECONDS)
         made = artifacts.store(directory, self.claim.id, self.claim.holder.token)
         return Results(fields, made, _told(ended, warm, fields, made))
+
+    def _tell_what_is_left(self, ended: Ended) -> None:
+        """The run has its end all the same: what was killed never comes back to its program, and nothing else uses its
+        directory or forks from its engine.
+        """
+        pids = ", ".join(map(str, ended.left_behind))
+        message = f"could not be killed, and hold on in the kernel of this machine: {pids}"
+        self.journal.tell("PROCESSES_LEFT_BEHIND", message, {"pids": list(ended.left_behind)}, WARNING)
+        log.warning("lane.processes_left_behind", claim=str(self.claim), pids=list(ended.left_behind))
 
     def _start(self, directory: Path, warm: Warm | None) -> Child:
         limits = engines.limits(max(self.until - time.monotonic(), 0.1))

@@ -161,7 +161,7 @@ def _empty(folder: Path, but: str = "") -> None:
     """Without following a link, and however deep: what is in a folder of a folder is moved up before it is removed. So
     this takes two descriptors, where shutil takes one for each level, and never recurses.
     """
-    top = os.open(folder, _FOLDER)
+    top = _enter(None, str(folder))
     try:
         while found := [each for each in _entries(top) if each.name != but]:
             for entry in found:
@@ -193,7 +193,8 @@ def _entries(folder: int) -> list[os.DirEntry[str]]:
         return list(entries)
 
 
-def _enter(folder: int, name: str) -> int:
+def _enter(folder: int | None, name: str) -> int:
+    """Also a folder that its owner, who we are, may not look into."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:

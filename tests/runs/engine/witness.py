@@ -318,6 +318,15 @@ def do_deep(context, argument):
     os.fchdir(home)
 
 
+def do_many_scratch(context, argument):
+    for number in range(int(argument)):
+        open(os.path.join(os.environ["TMPDIR"], f"{number}"), "wb").close()
+
+
+def do_fifo_here(context, argument):
+    os.mkfifo(argument)
+
+
 def do_locked(context, argument):
     """A folder that its owner may not look into, unless he is root."""
     os.makedirs("locked/inside")
