@@ -6,7 +6,7 @@ import hashlib
 import mimetypes
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -61,6 +61,9 @@ class Report:
     log: list[str] = field(default_factory=list)
     run: Ran | None = None
 
+    def hear(self, lines: list[Line]) -> None:
+        self.log.extend(line.text for line in lines)
+
     def as_data(self) -> dict[str, Any]:
         return {"ok": not self.problems, **asdict(self)}
 
@@ -68,15 +71,20 @@ class Report:
         self.problems.append(Problem(stage, message))
 
 
-def check(snapshot: Snapshot, document: Path | None = None, output: Path | None = None) -> Report:
-    """Raises OSError when the file cannot be read, or the output not be written."""
+def check(
+    snapshot: Snapshot, document: Path | None, output: Path | None, say: Callable[[list[Line]], None] | None = None
+) -> Report:
+    """`say` hears at once what the report would have in its log. Raises OSError when the file cannot be read, or the output not be
+    written.
+    """
     report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), list(problems_of_syntax(snapshot)))
+    watch = _watch(say or report.hear)
     try:
         if report.problems:
             # An environment would tell the same once more; what is required is another matter.
-            _resolve(snapshot, report)
+            _resolve(snapshot, watch, report)
         else:
-            with _environment(snapshot, report) as environment:
+            with _environment(snapshot, watch, report) as environment:
                 _run(environment, document, output, report)
     except (BuildFailed, CannotStart) as error:
         report.add("build", str(error))
@@ -103,13 +111,13 @@ def _problems_of_module(path: str, text: str) -> Iterator[Problem]:
         yield Problem("syntax", f"cannot be compiled: {str(error) or type(error).__name__}", path)
 
 
-def _resolve(snapshot: Snapshot, report: Report) -> None:
+def _resolve(snapshot: Snapshot, watch: Watch, report: Report) -> None:
     with environments.staging(report.fingerprint) as staged:
-        report.lock = builder.resolve(snapshot, staged.work, _watch(report))
+        report.lock = builder.resolve(snapshot, staged.work, watch)
 
 
 @contextmanager
-def _environment(snapshot: Snapshot, report: Report) -> Iterator[Path]:
+def _environment(snapshot: Snapshot, watch: Watch, report: Report) -> Iterator[Path]:
     ready = Build.objects.filter(fingerprint=report.fingerprint, status="ready")
     for lock in ready.order_by("-id").values_list("lock", flat=True):
         name = environments.name_of(report.fingerprint, lock)
@@ -118,18 +126,15 @@ def _environment(snapshot: Snapshot, report: Report) -> Iterator[Path]:
                 report.environment, report.lock = "ready", lock
                 yield path
                 return
-    with builder.made_for_once(snapshot, _watch(report)) as (path, made):
+    with builder.made_for_once(snapshot, watch) as (path, made):
         report.environment, report.lock = "made", made.lock
         yield path
 
 
-def _watch(report: Report) -> Watch:
+def _watch(say: Callable[[list[Line]], None]) -> Watch:
     seconds = settings.ADE_BUILD_TIMEOUT
-    return Watch(
-        until=time.monotonic() + seconds,
-        time=f"the time for a build, {seconds} s (ADE_BUILD_TIMEOUT),",
-        say=lambda lines: report.log.extend(line.text for line in lines),
-    )
+    until = time.monotonic() + seconds
+    return Watch(until=until, time=f"the time for a build, {seconds} s (ADE_BUILD_TIMEOUT),", say=say)
 
 
 def _run(environment: Path, document: Path | None, output: Path | None, report: Report) -> None:

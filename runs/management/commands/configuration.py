@@ -11,6 +11,7 @@ from documents.commands import find_workspace
 from runs import checking
 from runs.checking import Problem
 from work.commands import AddVerb, Answer, Exit, Failure, NounCommand, add_limit, clean, fields, not_found, table
+from work.supervise import Line
 
 
 class Command(NounCommand):
@@ -74,7 +75,7 @@ class Command(NounCommand):
         left = f" Left as they were, and part of what an import would read: {', '.join(others)}." if others else ""
         return Answer(told, clean(f"Wrote {found.workspace.name}/{found.name} to {path}.{left}"))
 
-    def check_package(self, *, wanted: str, document: Path | None, output: Path | None, **_: Any) -> Answer:
+    def check_package(self, *, wanted: str, document: Path | None, output: Path | None, json: bool, **_: Any) -> Answer:
         _expect_files(document, output)
         try:
             package = _package(wanted)
@@ -82,11 +83,17 @@ class Command(NounCommand):
             told = {"name": None, "problems": [asdict(Problem("package", problem)) for problem in bad.problems]}
             return _checked({"ok": False, **told})
         try:
-            report = checking.check(package.snapshot(), document, output)
+            # People wait with a line before their eyes: packages may be large.
+            report = checking.check(package.snapshot(), document, output, None if json else self._say)
         except OSError as error:
             message = f"expected to read the file and to write what is made of it, found: {error}"
             raise Failure(message, Exit.REFUSED, "not_written") from error
         return _checked({"name": package.name, **report.as_data()})
+
+    def _say(self, lines: list[Line]) -> None:
+        for line in lines:
+            self.stdout.write(clean(line.text))
+        self.stdout.flush()
 
 
 def _expect_files(document: Path | None, output: Path | None) -> None:
@@ -120,8 +127,7 @@ def _of_environment(told: dict[str, Any]) -> str:
     environments = {"ready": "that of a build", "made": "made for this check", None: "not made"}
     locked = [line.removesuffix(" \\") for line in (told["lock"] or "").splitlines() if line[:1].strip(" #")]
     row = {"name": told["name"], "fingerprint": told["fingerprint"], "packages": ", ".join(locked)}
-    log = "".join(f"\n{clean(line)}" for line in told["log"])
-    return f"{fields(row | {'environment': environments[told['environment']]})}\n{log}".rstrip()
+    return f"\n{fields(row | {'environment': environments[told['environment']]})}"
 
 
 def _of_run(run: dict[str, Any] | None) -> list[str]:
