@@ -125,7 +125,12 @@ class Pool:
         with ExitStack() as opened:
             try:
                 warm = self._spawn(fingerprint)
-                opened.callback(warm.close)
+            except CannotStart as error:
+                # That is not the configuration's fault: the next run tries again.
+                log.warning("engines.not_started", fingerprint=fingerprint[:12], error=str(error))
+                return None
+            opened.callback(warm.close)
+            try:
                 reason = warm.zygote.wait(lambda: claim.why_stop() or (OUT_OF_TIME if monotonic() >= until else None))
             except CannotStart as error:
                 _give_up(fingerprint, error)
