@@ -74,8 +74,9 @@ class Report:
 def check(
     snapshot: Snapshot, document: Path | None, output: Path | None, say: Callable[[list[Line]], None] | None = None
 ) -> Report:
-    """`say` hears at once what the report would have in its log. Raises OSError when the file cannot be read, or the output not be
-    written.
+    """`say` hears at once what the report would have in its log.
+
+    Raises OSError when the file cannot be read, or the output not be written.
     """
     report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), list(problems_of_syntax(snapshot)))
     watch = _watch(say or report.hear)
