@@ -37,6 +37,16 @@ def act(context: Context) -> None:
         globals()[f"do_{verb}"](context, argument)
 
 
+@step
+def close(context: Context) -> None:
+    if "say_closing" in context.data:
+        do_say(context, "closing")
+
+
+def do_say_closing(context, argument):
+    context.data["say_closing"] = True
+
+
 def do_field(context, argument):
     name, _, value = argument.partition("=")
     context.field(name, value)
