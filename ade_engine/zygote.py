@@ -25,6 +25,7 @@ def serve(descriptor: int) -> None:
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     parent = os.getppid()
+    started_with = dict(os.environ)
     steps = runner.load()
     if threading.active_count() > 1:
         # A fork has none of the threads, and whatever they held stays locked.
@@ -36,12 +37,14 @@ def serve(descriptor: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     opened_by_imports = _open_descriptors() - {descriptor}
-    Keeper(control, parent, partial(_become_run, steps, opened_by_imports)).run()
+    Keeper(control, parent, partial(_become_run, steps, opened_by_imports, started_with)).run()
 
 
-def _become_run(steps: list[Step], keep: set[int], order: dict[str, Any], tell: int) -> NoReturn:
-    os.environ.clear()
-    os.environ.update(order["env"])
+def _become_run(
+    steps: list[Step], keep: set[int], started_with: dict[str, str], order: dict[str, Any], tell: int
+) -> NoReturn:
+    # What is this run's own. What an import has set stays, as it does where the step follows the import.
+    os.environ.update({name: value for name, value in order["env"].items() if started_with.get(name) != value})
     # As exec would have done: the control socket and all else that is the keeper's; `tell` by that says that we run.
     _close_all_but({0, 1, 2, int(os.environ[VARIABLE]), *keep})
     runner.start_anew()

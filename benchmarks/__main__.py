@@ -1,7 +1,8 @@
 """Measure ADE against its goals: `make bench`, or `python -m benchmarks [--quick] [--only PART] [--database NAME]`.
 
 Every goal is a ratio of two measurements of the same run, taken in turn, round after round; a figure is the median of
-the rounds. Runs do nothing here: measured is what ADE does around them.
+the rounds. Runs do nothing here: measured is what ADE does around them. The engine part (`--only engines`, or a part of
+it) runs real engines: `benchmarks/engines.py`.
 """
 
 import argparse
@@ -12,11 +13,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import databases, goals, report
+from benchmarks import databases, engines, goals, report
 from benchmarks.actors import Actor, WorkerProcess, tail
 from benchmarks.databases import World
 
@@ -169,13 +170,8 @@ class Bench:
                 world.actors[1].answer()
         finally:
             self._stop(world, workers)
-        self._add_moments(f"{world.server.name}.pickup", taken)
-
-    def _add_moments(self, name: str, taken: dict[str, list[float]]) -> None:
         for what, moments in taken.items():
-            ordered = sorted(moments)
-            self.samples.add(f"{name}.{what}", ordered[len(ordered) // 2])
-            self.samples.add(f"{name}.{what}.p99", ordered[int(len(ordered) * 0.99)])
+            self.samples.add_moments(f"{world.server.name}.pickup.{what}", moments)
 
     def _workers(self, world: World, processes: int, slots: int) -> None:
         """Start them on an empty queue, then submit all at once: the rows say how long it took."""
@@ -231,24 +227,34 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller numbers: a first look, not a measurement")
     parser.add_argument("--tiny", action="store_true", help="the smallest numbers: only whether it works")
-    parser.add_argument("--only", action="append", choices=PARTS, help="may be given more than once")
+    choices = (*PARTS, "engines", *engines.PARTS)
+    parser.add_argument("--only", action="append", choices=choices, help="may be given more than once")
     parser.add_argument("--database", choices=("postgres", "sqlite"), help="only this one")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
     options = parser.parse_args(arguments)
-    sizes = TINY if options.tiny else QUICK if options.quick else FULL
+    size = "TINY" if options.tiny else "QUICK" if options.quick else "FULL"
+    sizes: Sizes = globals()[size]
+    of_engines: engines.Sizes = getattr(engines, size)
     if options.rounds:
-        sizes = Sizes(**{**vars(sizes), "rounds": options.rounds})
+        sizes, of_engines = replace(sizes, rounds=options.rounds), replace(of_engines, rounds=options.rounds)
     wanted = [options.database] if options.database else ["postgres", "sqlite"]
-    bench = Bench(sizes, options.only or list(PARTS), lambda text: print(text, file=sys.stderr, flush=True))
+    only = set(options.only or [*PARTS, "engines"])
+    bench = Bench(sizes, [part for part in PARTS if part in only], _say)
+    engine_parts = [part for part in engines.PARTS if {part, "engines"} & only]
+    engine_bench = engines.Bench(of_engines, engine_parts, bench.samples, _say)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ade-bench-") as scratch:
         os.chmod(scratch, 0o755)  # noqa: S103  # as root, the database server is another user
         with databases.servers(wanted, Path(scratch)) as servers:
-            bench.run(servers, Path(scratch))
-    found = report.lines(goals.GOALS, bench.samples)
+            if bench.parts:
+                bench.run(servers, Path(scratch))
+            engine_bench.run(servers, Path(scratch))
+    found = report.lines([*goals.GOALS, *goals.ON_SQLITE_ALONE], bench.samples)
     print(report.table(found))
-    print(f"\n{_machine()}; {time.monotonic() - began:.0f} s, {sizes}")
+    print(f"\n{_machine()}; {time.monotonic() - began:.0f} s, {sizes if bench.parts else of_engines}")
+    if engine_bench.sandbox:
+        print(f"engines: {engine_bench.sandbox}, where limits only are not said")
     for name in ("refused", "workers.2x1.events each", "workers.1x2.events each"):
         for database in wanted:
             if (value := bench.samples.median(f"{database}.{name}")) is not None:
@@ -256,6 +262,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         options.json.write_text(json.dumps(_everything(bench, found), indent=1))
     return 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _everything(bench: Bench, found: list[report.Line]) -> dict[str, Any]:

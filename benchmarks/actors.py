@@ -27,11 +27,11 @@ class Actor:
             text=True,
         )
 
-    def call(self, name: str, **options: Any) -> Any:
+    def call(self, name: str, /, **options: Any) -> Any:
         self.begin(name, **options)
         return self.answer()
 
-    def begin(self, name: str, **options: Any) -> None:
+    def begin(self, name: str, /, **options: Any) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps([name, options]) + "\n")
         self.process.stdin.flush()

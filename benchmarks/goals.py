@@ -59,7 +59,68 @@ def goals_of(on: str) -> list[Goal]:
     ]
 
 
+def start_goals_of(on: str) -> list[Goal]:
+    """Engines for runs that do nothing, beside a loop that only starts Python."""
+    engines, floor = f"{on}.engines", f"{on}.engines.floor"
+    return [
+        Goal("h", f"{on}: warm engines / bare loop", f"{engines}.warm", floor, **of_both(on, at_least=1.3)),
+        Goal("i", f"{on}: cold engines / bare loop", f"{engines}.cold", floor, **of_both(on, at_least=0.8)),
+        Goal(
+            "i", f"{on}: cold engines, limits only / bare loop", f"{engines}.limits", floor, **of_both(on, at_least=0.8)
+        ),
+        *(
+            Goal(
+                "",
+                f"{on}: processor us, {way} engines / bare loop",
+                f"{engines}.{way}.processor_us",
+                f"{floor}.processor_us",
+            )
+            for way in ("warm", "cold", "limits")
+        ),
+        *(
+            Goal("", f"{on}: processor us of a warm run, {what}", f"{engines}.warm.{what}_us", None)
+            for what in ("worker", "engines", "server")
+            if what != "server" or on == "postgres"
+        ),
+        Goal(
+            "j",
+            f"{on}: warm engines / bare loop, heavy imports",
+            f"{engines}.heavy.warm",
+            f"{engines}.heavy.floor",
+            **of_both(on, at_least=15),
+        ),
+    ]
+
+
+def keeping_goals_of(on: str) -> list[Goal]:
+    """What engines cost and how they end."""
+    engines, cancel, beside = f"{on}.engines", f"{on}.engines.cancel", f"{on}.engines.beside"
+    return [
+        Goal("l", f"{on}: p99 ms cancel to engine gone", f"{cancel}.gone.p99", None, **of_both(on, at_most=2000)),
+        Goal("l", f"{on}: p99 ms cancel to cancelled", f"{cancel}.cancelled.p99", None, **of_both(on, at_most=2000)),
+        Goal("m", f"{on}: MB more while an engine prints", f"{engines}.flood.growth", None, **of_both(on, at_most=64)),
+        Goal(
+            "m",
+            f"{on}: beside one that prints / one silent and as busy",
+            f"{beside}.print",
+            f"{beside}.silent",
+            **of_both(on, at_least=0.8),
+        ),
+        Goal("", f"{on}: beside one that prints / one asleep", f"{beside}.print", f"{beside}.asleep"),
+        Goal("n", f"{on}: MB, worker and engines idle", f"{engines}.memory.idle", None, **of_both(on, at_most=90)),
+        Goal(
+            "n",
+            f"{on}: MB, idle after many runs / before",
+            f"{engines}.memory.after",
+            f"{engines}.memory.idle",
+            **of_both(on, at_most=1.05),
+        ),
+    ]
+
+
 PICKUP = "postgres.pickup"
+STEP, FORK = "postgres.engines.statement.ade.from_commit", "postgres.engines.statement.bare"
+STEP_ON_SQLITE = "sqlite.engines.statement.ade.from_commit"
 GOALS = [
     *goals_of("postgres"),
     Goal(
@@ -81,4 +142,14 @@ GOALS = [
     Goal("g", "sqlite: drain / drain on postgres", "sqlite.drain.plain", "postgres.drain.plain", at_least=1),
     Goal("g", "sqlite: writes that met a lock", "sqlite.locked", None, at_most=0),
     *goals_of("sqlite"),
+    *start_goals_of("postgres"),
+    Goal("k", "postgres: ms commit to step / bare insert to fork", STEP, f"{FORK}.whole", at_most=3),
+    Goal("k", "postgres: p99 ms commit to step / bare insert to fork", f"{STEP}.p99", f"{FORK}.whole.p99", at_most=5),
+    Goal("", "postgres: ms commit to step / bare commit to fork", STEP, f"{FORK}.from_commit"),
+    Goal("", "postgres: p99 ms commit to step / bare commit to fork", f"{STEP}.p99", f"{FORK}.from_commit.p99"),
+    Goal("k", "sqlite: ms commit to step", STEP_ON_SQLITE, None, at_most=80),
+    Goal("", "sqlite: p99 ms commit to step", f"{STEP_ON_SQLITE}.p99", None),
+    *keeping_goals_of("postgres"),
 ]
+# With both databases, these are measured on PostgreSQL only.
+ON_SQLITE_ALONE = [*start_goals_of("sqlite"), *keeping_goals_of("sqlite")]

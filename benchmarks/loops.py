@@ -3,9 +3,10 @@
 import os
 import random
 import select
+import subprocess
 import time
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,19 @@ RAW_DONE = {
     "sqlite": "UPDATE bench_raw SET state = 2, done = 2 WHERE id = %s AND state = 1",
 }
 BARE_CHANNEL = "bench_bare"
+FORK_SERVER = """
+import gc, os, struct, sys, time
+from ade_engine import zygote
+gc.freeze()
+gc.disable()
+pipe = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
+moment = struct.Struct("<qq")
+while told := os.read(0, moment.size):
+    if os.fork() == 0:
+        os.write(pipe, moment.pack(moment.unpack(told)[0], time.monotonic_ns()))
+        os._exit(0)
+    os.wait()
+"""
 # The first few find caches cold and are not counted.
 COLD = 5
 # Whoever waits for something in a pipe gives up after this long.
@@ -96,38 +110,57 @@ def submit_together(number: int) -> dict[str, float]:
 
 def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
     """Milliseconds until somebody else has claimed what is committed here, in turn in each way."""
-    of, documents = rows.configuration("ready"), rows.documents(number, offset=1)
+    of, pipe = rows.configuration("ready"), _open_pipe()
+
+    def submit(document: Any) -> tuple[int, int]:
+        lifecycle.submit_many(of, [document], actor=rows.ACTOR)
+        return time.monotonic_ns(), _read_moment(pipe)
+
+    found = in_turn(ways, number, gap, submit)
+    os.close(pipe)
+    return found
+
+
+def in_turn(
+    ways: list[str], number: int, gap: float, submit: Callable[[Any], tuple[int, int]]
+) -> dict[str, list[float]]:
+    """`submit` answers the moments at which a submission was committed and at which what it led to was reached. The
+    bare way submits to `listen_bare`.
+    """
     pipe = _open_pipe()
     found: dict[str, list[float]] = {f"{way}.{what}": [] for way in ways for what in ("whole", "from_commit")}
     with psycopg.connect(**_connection_options(), autocommit=True) if "bare" in ways else nullcontext() as bare:
-        for document in documents:
+        for document in rows.documents(number, offset=1):
             for way in ways:
                 time.sleep(gap * random.uniform(0.5, 1.5))  # noqa: S311  # no secret
                 began = time.monotonic_ns()
                 if bare is not None and way == "bare":
                     _insert_bare(bare)
+                    committed = time.monotonic_ns()
+                    reached = _read_moment(pipe)
                 else:
-                    lifecycle.submit_many(of, [document], actor=rows.ACTOR)
-                committed = time.monotonic_ns()
-                claimed = _read_moment(pipe)
-                found[f"{way}.whole"].append((claimed - began) / 1e6)
-                found[f"{way}.from_commit"].append((claimed - committed) / 1e6)
+                    committed, reached = submit(document)
+                found[f"{way}.whole"].append((reached - began) / 1e6)
+                found[f"{way}.from_commit"].append((reached - committed) / 1e6)
     os.close(pipe)
     return found
 
 
-def listen_bare(number: int) -> int:
-    """The other side of `pick_up("bare")`: what a listener costs that has nothing else to do."""
+def listen_bare(number: int, python: str = "") -> int:
+    """The other side of the bare way: what a listener costs that has nothing else to do. With a Python, what it has
+    claimed is reached in a fork of a process of that.
+    """
     claim = RAW_CLAIM["postgresql"]
     with (
         psycopg.connect(**_connection_options(), autocommit=True) as listener,
         psycopg.connect(**_connection_options(), autocommit=True) as work,
+        _forking(python) if python else nullcontext(kinds.stamp) as stamp,
     ):
         listener.execute(f"LISTEN {BARE_CHANNEL}")
-        kinds.stamp(0)
+        stamp(0)
         for heard, _note in enumerate(listener.notifies(timeout=PATIENCE_SECONDS), 1):
             work.execute(claim, prepare=True).fetchone()
-            kinds.stamp(heard)
+            stamp(heard)
             if heard == number:
                 return heard
     raise TimeoutError("the bare listener heard nothing")
@@ -146,6 +179,21 @@ def probe() -> None:
     lifecycle.submit_many(rows.configuration("ready"), rows.documents(1), actor=rows.ACTOR)
     _read_moment(pipe)
     os.close(pipe)
+
+
+@contextmanager
+def _forking(python: str) -> Iterator[Callable[[int], None]]:
+    """Stamps in a fork of a warm process, which has imported what a zygote of the product has, and nothing more."""
+    command = [python, "-I", "-B", "-c", FORK_SERVER, os.environ[kinds.PIPE]]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        orders = server.stdin
+
+        def stamp(id: int) -> None:
+            orders.write(kinds.MOMENT.pack(id, 0))
+            orders.flush()
+
+        yield stamp
 
 
 def _time(one: Callable[[Any], object], documents: Iterable[Any]) -> float:

@@ -1,5 +1,6 @@
 """Goals, and a table that says which are met."""
 
+import math
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass
@@ -26,6 +27,11 @@ class Samples:
     def add(self, name: str, value: float) -> None:
         self.values[name].append(value)
 
+    def add_moments(self, name: str, moments: list[float]) -> None:
+        ordered = sorted(moments)
+        self.add(name, ordered[len(ordered) // 2])
+        self.add(f"{name}.p99", ordered[math.ceil(len(ordered) * 0.99) - 1])
+
     def median(self, name: str) -> float | None:
         return statistics.median(self.values[name]) if self.values.get(name) else None
 
@@ -33,7 +39,7 @@ class Samples:
         if goal.against is None:
             return self.values.get(goal.measured, [])
         pairs = zip(self.values.get(goal.measured, []), self.values.get(goal.against, []), strict=False)
-        return [one / other for one, other in pairs]
+        return [one / other for one, other in pairs if other]
 
 
 @dataclass(frozen=True)

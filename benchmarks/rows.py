@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management import call_command
 from django.db import connection, models
 
+from benchmarks import processes
 from builds import lifecycle as builds
 from builds.models import Build, Configuration
 from documents.lifecycle import create_workspace
@@ -154,6 +155,11 @@ def sizes() -> dict[str, int]:
         for what in ("pg_table_size", "pg_indexes_size"):
             found[f"{table} {what[3:-5]}"] = fetch(f"SELECT {what}('{table}')")[0][0]
     return found
+
+
+def server_process() -> int:
+    """Of PostgreSQL: that from which all its others are."""
+    return processes.parent(fetch("SELECT pg_backend_pid()")[0][0])
 
 
 def workers_ready() -> int:

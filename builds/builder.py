@@ -6,7 +6,8 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,10 @@ from work.supervise import Child, Ended, Limits, Line
 UV_LIMITS = Limits(cpu_seconds=None, address_space_bytes=None, file_size_bytes=8 << 30, open_files=8192)
 # An import that takes longer than this would take it from every run.
 CHECK_SECONDS = 60.0
+# Whatever tells us of them runs beside the code of the configuration, which may tell us anything.
+LONGEST_MESSAGE = 2000
+LONGEST_NAME = 100
+MOST_STEPS = 1000
 # What is kept of the output of one program, to say why it failed.
 SAID_LINES = 30
 
@@ -98,19 +103,17 @@ def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None)
             f"this worker has engine {fingerprint.ENGINE_VERSION} on {fingerprint.PLATFORM} with Python"
             f" {fingerprint.PYTHON_VERSION}, and the build was asked for from another one; restart what is older",
         )
-    started = time.monotonic()
     with environments.staging(wanted) as staged:
-        lock = _install(snapshot, staged, watch, lock)
-        name = environments.name_of(wanted, lock)
-        told = {"fingerprint": wanted, "entry_point": snapshot["entry_point"]}
-        environments.write_marker(staged.home, **told)
-        _compile(staged, environments.path_of(name), watch)
-        steps = _check(staged, watch)
-        size = environments.size_of(staged.home)
-        environments.write_marker(staged.home, **told, size_bytes=size)
-        environments.publish(staged, name)
-    watch.tell(f"ready in {time.monotonic() - started:.1f} s: {size / 2**20:.1f} MB, steps {', '.join(steps)}")
-    return Made(lock, size, steps)
+        made = _make(snapshot, staged, watch, lock)
+        environments.publish(staged, environments.name_of(wanted, made.lock))
+    return made
+
+
+@contextmanager
+def made_for_once(snapshot: Snapshot, watch: Watch) -> Iterator[tuple[Path, Made]]:
+    """An environment that nobody else sees, and that is gone afterwards."""
+    with environments.staging(fingerprint.of_contents(snapshot)) as staged:
+        yield staged.home, _make(snapshot, staged, watch, None)
 
 
 def hidden() -> list[Path]:
@@ -132,6 +135,20 @@ def resolve(snapshot: Snapshot, work: Path, watch: Watch) -> str:
     command = partial(uv.compile_lock, _python(snapshot), wanted, lock)
     _with_or_without_network("the requirements cannot be met", command, work, watch)
     return lock.read_text("utf-8")
+
+
+def _make(snapshot: Snapshot, staged: Staging, watch: Watch, lock: str | None) -> Made:
+    started = time.monotonic()
+    wanted = fingerprint.of_build(fingerprint.of_contents(snapshot))
+    lock = _install(snapshot, staged, watch, lock)
+    told = {"fingerprint": wanted, "entry_point": snapshot["entry_point"]}
+    environments.write_marker(staged.home, **told)
+    _compile(staged, environments.path_of(environments.name_of(wanted, lock)), watch)
+    steps = _check(staged, watch)
+    size = environments.size_of(staged.home)
+    environments.write_marker(staged.home, **told, size_bytes=size)
+    watch.tell(f"ready in {time.monotonic() - started:.1f} s: {size / 2**20:.1f} MB, steps {', '.join(steps)}")
+    return Made(lock, size, steps)
 
 
 def has_requirements(text: str) -> bool:
@@ -205,9 +222,9 @@ def _check(staged: Staging, watch: Watch) -> list[str]:
         on_event=told.update,
     )
     if ended.returncode != 0 or not told.get("steps"):
-        reason = told.get("error") or _reason(ended, watch)
-        raise BuildFailed("CHECK_FAILED", f"the entry point cannot be imported: {reason}")
-    return [str(name) for name in told["steps"]]
+        reason = str(told.get("error") or _reason(ended, watch))
+        raise BuildFailed("CHECK_FAILED", f"the entry point cannot be imported: {reason[:LONGEST_MESSAGE]}")
+    return [str(name)[:LONGEST_NAME] for name in list(told["steps"])[:MOST_STEPS]]
 
 
 def _reason(ended: Ended, watch: Watch) -> str:

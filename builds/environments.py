@@ -166,14 +166,15 @@ def _told_size(path: Path) -> int:
 
 def remove(name: str) -> bool:
     """False when it is in use."""
+    gone = root() / f"{REMOVED}{uuid4().hex}"
     with filelocks.alone_at_once(_lock(name)) as ours:
         if ours:
-            gone = root() / f"{REMOVED}{uuid4().hex}"
             # Unless somebody else has pruned it a moment ago.
             with suppress(FileNotFoundError):
                 os.rename(path_of(name), gone)
-            shutil.rmtree(gone, ignore_errors=True)
-        return ours
+    # Nobody who wants it again has to wait for this.
+    shutil.rmtree(gone, ignore_errors=True)
+    return ours
 
 
 def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: bool = False) -> Pruned:

@@ -7,6 +7,7 @@ name meanwhile, what was checked is what is kept.
 import hashlib
 import mimetypes
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -80,6 +81,16 @@ def copy_out(artifact: Artifact, directory: Path) -> Path:
     return path
 
 
+def look(directory: Path, into: Path | None) -> list[dict[str, Any]]:
+    """What is below this working directory, by the same rules; copied `into` a folder, and never into the storage."""
+    found = []
+    for made in _made(directory):
+        with made.file:
+            path = _copied(made, into) if into else None
+            found.append({"name": made.name, "size_bytes": made.size_bytes, "path": path and str(path)})
+    return found
+
+
 def discard(kept: list[dict[str, Any]]) -> None:
     """What was stored for a claim that came too late is nobody's."""
     for values in kept:
@@ -89,7 +100,13 @@ def discard(kept: list[dict[str, Any]]) -> None:
 
 def _store(made: Made, path: str) -> dict[str, Any]:
     reader = Hashed(made.file, made.name)
-    stored = default_storage.save(path, reader)
+    try:
+        stored = default_storage.save(path, reader)
+    except BaseException:
+        # The half of it that is there already.
+        with suppress(OSError):
+            default_storage.delete(path)
+        raise
     return {
         "name": made.name,
         "file": stored,
@@ -99,15 +116,27 @@ def _store(made: Made, path: str) -> dict[str, Any]:
     }
 
 
+def _copied(made: Made, into: Path) -> Path:
+    path = into / made.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        shutil.copyfileobj(made.file, file, 1 << 20)
+    return path
+
+
 def _made(directory: Path) -> Iterator[Made]:
     try:
-        root = os.open(directory / ARTIFACTS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        root = _open_folder(directory, None)
+    except FileNotFoundError as error:
+        raise NotKept("expected the directory of the run where it was made, found nothing") from error
+    try:
+        folder = _open_folder(Path(ARTIFACTS), root)
     except FileNotFoundError:
         return
-    except OSError as error:
-        raise NotKept(f"expected {ARTIFACTS} to be a directory, found {error.strerror}") from error
+    finally:
+        os.close(root)
     count = total = 0
-    for made in _below(root, "", 0):
+    for made in _below(folder, "", 0):
         count, total = count + 1, total + made.size_bytes
         if count > MOST_FILES or total > MOST_BYTES:
             made.file.close()
@@ -117,6 +146,14 @@ def _made(directory: Path) -> Iterator[Made]:
                 over_limit=True,
             )
         yield made
+
+
+def _open_folder(path: Path, folder: int | None) -> int:
+    """Also its own directory an engine may have moved, for a link in its place."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except NotADirectoryError as error:
+        raise NotKept(f"expected {path.name} to be a directory, found {error.strerror}") from error
 
 
 def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:

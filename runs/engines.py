@@ -3,6 +3,8 @@ and where that cannot be, a cold start.
 """
 
 import atexit
+import math
+import os
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -41,6 +43,8 @@ class Warm:
     fingerprint: str
     zygote: Zygote
     folder: Path
+    # Which environment it has: another one may be in that place by now, and this one be gone.
+    inode: int
     # Keeps the environment from being pruned.
     held: ExitStack
 
@@ -74,7 +78,7 @@ class Pool:
             found = next((each for each in self._idle if each.fingerprint == fingerprint), None)
             if found is not None:
                 self._idle.remove(found)
-        if found is not None and found.zygote.is_free():
+        if found is not None and found.zygote.is_free() and found.inode == _inode(fingerprint):
             return found
         if found is not None:
             found.close()
@@ -121,7 +125,12 @@ class Pool:
         with ExitStack() as opened:
             try:
                 warm = self._spawn(fingerprint)
-                opened.callback(warm.close)
+            except CannotStart as error:
+                # That is not the configuration's fault: the next run tries again.
+                log.warning("engines.not_started", fingerprint=fingerprint[:12], error=str(error))
+                return None
+            opened.callback(warm.close)
+            try:
                 reason = warm.zygote.wait(lambda: claim.why_stop() or (OUT_OF_TIME if monotonic() >= until else None))
             except CannotStart as error:
                 _give_up(fingerprint, error)
@@ -147,7 +156,11 @@ class Pool:
                 readable=[environment],
                 hidden=hidden(),
             )
-            return Warm(fingerprint, zygote, folder, held.pop_all())
+            return Warm(fingerprint, zygote, folder, _inode(fingerprint), held.pop_all())
+
+
+def _inode(fingerprint: str) -> int:
+    return os.stat(environments.path_of(fingerprint)).st_ino
 
 
 def _give_up(fingerprint: str, error: CannotStart) -> None:
@@ -162,11 +175,27 @@ def limits(wall_seconds: float | None) -> Limits:
     return Limits(wall_seconds=wall_seconds, cpu_seconds=cpu_seconds, address_space_bytes=memory)
 
 
-def start_warm(warm: Warm, directory: Path, within: Limits, on_output: OnOutput, on_event: OnEvent) -> Child:
-    return warm.zygote.spawn(cwd=directory, env=VARIABLES, limits=within, on_output=on_output, on_event=on_event)
+def start_warm(
+    warm: Warm, directory: Path, within: Limits, on_output: OnOutput, on_event: OnEvent, trust_until: float
+) -> Child:
+    return warm.zygote.spawn(
+        cwd=directory,
+        env=VARIABLES,
+        limits=within,
+        on_output=on_output,
+        on_event=on_event,
+        trust_until=trust_until,
+    )
 
 
-def start_cold(environment: Path, directory: Path, within: Limits, on_output: OnOutput, on_event: OnEvent) -> Child:
+def start_cold(
+    environment: Path,
+    directory: Path,
+    within: Limits,
+    on_output: OnOutput,
+    on_event: OnEvent,
+    trust_until: float = math.inf,
+) -> Child:
     return supervise.spawn(
         [environments.python_of(environment), *FLAGS, "run"],
         cwd=directory,
@@ -176,6 +205,7 @@ def start_cold(environment: Path, directory: Path, within: Limits, on_output: On
         on_event=on_event,
         readable=[environment],
         hidden=hidden(),
+        trust_until=trust_until,
     )
 
 

@@ -20,7 +20,9 @@ from runs import artifacts, engines, lifecycle, workplaces
 from runs.artifacts import NotKept
 from runs.engines import Warm
 from runs.session import EngineFailed, Failure, Results, Session
+from runs.workplaces import NoDocument
 from work import compiled, failpoints
+from work.changes import WARNING
 from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.supervise import CannotStart, Child, Ended
@@ -30,7 +32,7 @@ PAUSE_SECONDS = 0.5
 # Builds that are ready never change, so what a run needs of its own is asked for once.
 _environments: dict[int, str] = {}
 # What a run may fail with through no fault of ours.
-EXPECTED = (EngineFailed, NotKept, BuildFailed, CannotStart)
+EXPECTED = (EngineFailed, NotKept, NoDocument, BuildFailed, CannotStart)
 # What an engine is told of its document.
 COLUMNS = ("id", "name", "file", "content_type", "size_bytes", "sha256", "pages", "text")
 
@@ -69,7 +71,7 @@ def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, BuildFailed):
         kind = Failure.TIMED_OUT if error.failure_type == "TIMED_OUT" else Failure.BUILD_FAILED
         return lifecycle.fail(claim, kind, f"build failed on this host: {error}")
-    if isinstance(error, CannotStart):
+    if isinstance(error, CannotStart | NoDocument):
         return lifecycle.fail(claim, Failure.ENGINE_FAILED, str(error))
     return lifecycle.fail(claim, Failure.ENGINE_FAILED, f"ADE itself failed: {error!r}")
 
@@ -114,15 +116,32 @@ class _Execution:
             failpoints.hit("engine.spawned")
             ended = child.wait(self.journal.why_stop)
         failpoints.hit("engine.exited")
+        if ended.left_behind:
+            self._tell_what_is_left(ended)
         fields = self.session.judge(ended, settings.ADE_RUN_TIMEOUT_SECONDS)
         made = artifacts.store(directory, self.claim.id, self.claim.holder.token)
         return Results(fields, made, _told(ended, warm, fields, made))
 
+    def _tell_what_is_left(self, ended: Ended) -> None:
+        """The run has its end all the same: what was killed never comes back to its program, and nothing else uses its
+        directory or forks from its engine.
+        """
+        pids = ", ".join(map(str, ended.left_behind))
+        message = f"could not be killed, and hold on in the kernel of this machine: {pids}"
+        self.journal.tell("PROCESSES_LEFT_BEHIND", message, {"pids": list(ended.left_behind)}, WARNING)
+        log.warning("lane.processes_left_behind", claim=str(self.claim), pids=list(ended.left_behind))
+
     def _start(self, directory: Path, warm: Warm | None) -> Child:
         limits = engines.limits(max(self.until - time.monotonic(), 0.1))
-        if warm is not None:
-            return engines.start_warm(warm, directory, limits, self.journal.lines, self.session.hear)
-        return engines.start_cold(self.environment, directory, limits, self.journal.lines, self.session.hear)
+        told = (limits, self.journal.lines, self.session.hear, self.claim.trusted_until)
+        try:
+            if warm is not None:
+                return engines.start_warm(warm, directory, *told)
+            return engines.start_cold(self.environment, directory, *told)
+        except CannotStart:
+            # Not so if it is because the claim is not trusted any longer.
+            self.claim.go_on()
+            raise
 
 
 def _read(claim: Claim) -> tuple[Document, str]:

@@ -2,13 +2,15 @@
 
 import errno
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ade_engine.context import LOG_CUT, LONGEST_LINE, MOST_LOG
 from runs.models import Run
+from work.changes import INFO
 from work.claims import Interrupted
-from work.journal import LOG, Journal
+from work.journal import LOG
 from work.supervise import Ended
 
 # Of what an engine tells, every word is a row: more than this is a mistake.
@@ -22,6 +24,14 @@ _FILE_TOO_LARGE = f"[Errno {errno.EFBIG}]"
 LONGEST_MESSAGE = 2000
 
 Failure = Run.Failure
+
+
+class Listener(Protocol):
+    """Whoever keeps what is told of an execution: a journal, or nobody but the person who asked."""
+
+    def tell(self, kind: str, message: str = "", data: Mapping[str, Any] | None = None, level: int = INFO) -> None: ...
+
+    def look(self) -> None: ...
 
 
 class EngineFailed(Exception):
@@ -39,7 +49,7 @@ class Results:
 
 
 class Session:
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Listener) -> None:
         self.fields: list[dict[str, Any]] = []
         self.step = ""
         self._journal = journal

@@ -26,8 +26,13 @@ from work.supervise import SCRATCH
 
 LOCKS = ".locks"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_unremoved: list[Path] = []
 
 log = structlog.get_logger(__name__)
+
+
+class NoDocument(Exception):
+    """What the run is about is not there any more."""
 
 
 def root() -> Path:
@@ -56,8 +61,11 @@ class Desk:
 
 
 def sweep() -> int:
-    """Remove the folders of dead workers; answers how many."""
+    """Remove the folders of dead workers, and what could not be removed before; answers how many."""
     swept = 0
+    for each in _earlier():
+        remove(each)
+        swept += 1
     with suppress(FileNotFoundError):
         for entry in [each for each in os.scandir(root()) if each.name != LOCKS]:
             with filelocks.alone_at_once(_lock(entry.name)) as dead:
@@ -86,17 +94,31 @@ def workplace(below: Path, name: str) -> Iterator[Path]:
 
 
 def is_intact(below: Path) -> bool:
-    """Whether it may be the folder of another run: no run has put anything in the place of its scratch folder."""
-    with suppress(FileNotFoundError):
-        return stat.S_ISDIR(os.lstat(below / SCRATCH).st_mode)
+    """Whether it may be the folder of another run: nothing is left in it, or put in the place of its scratch folder."""
+    with suppress(OSError):
+        return os.listdir(below) == [SCRATCH] and stat.S_ISDIR(os.lstat(below / SCRATCH).st_mode)
     return False
 
 
 def remove(path: Path) -> None:
-    """Whatever an engine has made of it."""
-    with _reporting(path):
-        _empty(path)
-        path.rmdir()
+    """Whatever an engine has made of it. What cannot be removed now, for want of a descriptor perhaps, is later."""
+    for each in (path, *_earlier()):
+        try:
+            with suppress(FileNotFoundError):
+                _empty(each)
+                each.rmdir()
+        except OSError as error:
+            log.warning("workplaces.not_removed", path=str(each), error=str(error))
+            _unremoved.append(each)
+
+
+def _earlier() -> list[Path]:
+    found = []
+    # Another thread may take some of them.
+    with suppress(IndexError):
+        for _ in range(len(_unremoved)):
+            found.append(_unremoved.pop())
+    return found
 
 
 def lay_out(directory: Path, document: Document, run_id: int | None = None) -> None:
@@ -111,12 +133,20 @@ def lay_out(directory: Path, document: Document, run_id: int | None = None) -> N
     }
     if document.file:
         told["file"] = f"document{_suffix(document)}"
-        with document.file.open("rb") as source, open(directory / told["file"], "wb") as file:
-            shutil.copyfileobj(source, file, 1 << 20)
+        _copy(document, directory / told["file"])
     if document.text:
         told["text"] = "document-text.txt"
         (directory / told["text"]).write_text(document.text, "utf-8", newline="")
     (directory / INPUT).write_text(json.dumps({"run": run_id, "document": told}))
+
+
+def _copy(document: Document, path: Path) -> None:
+    try:
+        source = document.file.open("rb")
+    except FileNotFoundError as error:
+        raise NoDocument(f"the stored file of document {document.name!r} is missing") from error
+    with source, open(path, "wb") as file:
+        shutil.copyfileobj(source, file, 1 << 20)
 
 
 def _suffix(document: Document) -> str:
@@ -131,7 +161,7 @@ def _empty(folder: Path, but: str = "") -> None:
     """Without following a link, and however deep: what is in a folder of a folder is moved up before it is removed. So
     this takes two descriptors, where shutil takes one for each level, and never recurses.
     """
-    top = os.open(folder, _FOLDER)
+    top = _enter(None, str(folder))
     try:
         while found := [each for each in _entries(top) if each.name != but]:
             for entry in found:
@@ -163,7 +193,8 @@ def _entries(folder: int) -> list[os.DirEntry[str]]:
         return list(entries)
 
 
-def _enter(folder: int, name: str) -> int:
+def _enter(folder: int | None, name: str) -> int:
+    """Also a folder that its owner, who we are, may not look into."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:

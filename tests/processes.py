@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from urllib.parse import urlsplit, urlunsplit
 
 import psutil
@@ -136,7 +136,8 @@ class Program:
             self.send(signal.SIGCONT)
             self.kill()
         for each in descendants:
-            if each.is_running():
+            # Most end with what started them, some of them just now.
+            with suppress(psutil.NoSuchProcess):
                 each.kill()
         self._process.stdout.close()
 

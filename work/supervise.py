@@ -107,6 +107,7 @@ class Options(TypedDict, total=False):
     readable: Sequence[Path]
     hidden: Sequence[Path]
     sandbox: Level | None
+    trust_until: float
 
 
 def run(
@@ -144,12 +145,14 @@ def spawn(
     readable: Sequence[Path] = (),
     hidden: Sequence[Path] = (),
     sandbox: Level | None = None,
+    trust_until: float = math.inf,
 ) -> Child:
     """Starts a child. Somebody must then call `wait`, or `poll` often enough that its pipes do not fill.
 
     `pass_fds` keep their numbers. `network`, `writable`, `readable` and `hidden` mean something in bubblewrap
     only: there the child sees the machine read-only and without network; not what is `hidden`, but in it what is
-    `readable`, `writable` or `cwd`. Raises CannotStart, and ValueError for a secret in `env`.
+    `readable`, `writable` or `cwd`. `trust_until` as in `Child.trust_until`: from that moment on it is not even
+    started. Raises CannotStart, and ValueError for a secret in `env`.
     """
     directory, scratch, variables = place(cwd, env or {})
     limits = limits or Limits()
@@ -171,6 +174,7 @@ def spawn(
             "cwd": directory,
             "limits": limits.rlimits(),
             "sandboxed": pipes.sandbox_report is not None,
+            "trust_until": trust_until,
             "is_fork": False,
         }
         keeper, answer = launcher.start(order | times, wires)

@@ -4,6 +4,7 @@ It is a keeper (`ade_keeper/keeper.py`) in a program of its own, and itself an o
 sandbox, ended with the worker. What it forks is a `Child` like any other. One at a time.
 """
 
+import math
 import select
 import socket
 import time
@@ -82,6 +83,7 @@ class Zygote:
         grace_seconds: float = GRACE_SECONDS,
         on_output: OnOutput | None = None,
         on_event: OnEvent | None = None,
+        trust_until: float = math.inf,
     ) -> Child:
         """Forks a child, as `supervise.spawn` starts one. Raises CannotStart."""
         if self._keeper is None:
@@ -102,6 +104,7 @@ class Zygote:
                 "limits": limits.rlimits(),
                 "sandboxed": False,
                 "is_fork": True,
+                "trust_until": trust_until,
             }
             answer = keeper.start(order | times, wires)
             # To end what it forked, whoever comes later ends the zygote: inside a sandbox, pids mean nothing here.

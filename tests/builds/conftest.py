@@ -19,9 +19,11 @@ def host(settings, tmp_path):
 @pytest.fixture
 def index(host, tmp_path, monkeypatch):
     """A folder in the place of a package index, for such a machine."""
-    folder = tmp_path / "index"
+    folder, empty = tmp_path / "index", tmp_path / "empty"
     folder.mkdir()
+    empty.mkdir()
     monkeypatch.setenv("UV_FIND_LINKS", str(folder))
-    monkeypatch.setenv("UV_NO_INDEX", "1")
+    # Beside the folder nobody is asked.
+    monkeypatch.setenv("UV_DEFAULT_INDEX", empty.as_uri())
     put_wheel(folder, "apple", "1.0")
     return folder

@@ -152,6 +152,35 @@ def test_what_somebody_says_without_end_is_cut(host):
     assert sum(len(line) for line in log_of(build)) < 2 << 20
 
 
+@pytest.mark.parametrize("text", ["a\0b", "a\udc80b", "a\x1b[2Jb"])
+def test_what_no_database_stores_is_told_in_other_letters(host, text):
+    build = built(f"print({text!r}.encode(errors='surrogateescape'))\nraise ValueError({text!r})\n")
+
+    assert build.status == "failed"
+    assert build.error_message.startswith(f"{IMPORTED}ValueError: a")
+    assert build.error_message.endswith("b (main.py, line 2)")
+
+
+@pytest.mark.parametrize(
+    ("event", "status"),
+    [
+        ({"kind": "refused", "error": "x" * 1_000_000}, "failed"),
+        ({"kind": "refused", "error": ["x"] * 100_000}, "failed"),
+        ({"kind": "checked", "steps": ["x" * 10_000] * 3}, "ready"),
+        ({"kind": "checked", "steps": 3}, "failed"),
+    ],
+    ids=["a long reason", "a list", "long names", "a number"],
+)
+def test_who_speaks_in_the_name_of_the_engine_is_not_heard_for_long(host, event, status):
+    speak = "import os\nfor number in range(3, 20):\n    try:\n        os.write(number, text)\n    except OSError:\n"
+    text = f"import json\ntext = json.dumps({event!r}).encode() + b'\\n'\n"
+    build = built(f"{text}{speak}        pass\nos._exit(0)\n")
+
+    assert build.status == status, build.error_message
+    assert len(build.error_message) < 2200
+    assert sum(map(len, log_of(build))) < 2000
+
+
 def test_it_is_built_again_by_a_person(index):
     build = built(requirements="pear")
     assert build.status == "failed"

@@ -88,7 +88,7 @@ def test_a_cancel_ends_what_is_being_made(start):
 def test_a_cancel_ends_uv_while_it_waits_for_an_index(start):
     with silent_index() as address:
         build = queued(EAT, requirements="apple")
-        start(UV_NO_INDEX="0", UV_DEFAULT_INDEX=address)
+        start(UV_DEFAULT_INDEX=address)
         until(lambda: "locking the requirements" in log_of(build))
 
         asked_at = time.monotonic()
@@ -103,7 +103,7 @@ def test_a_cancel_ends_uv_while_it_waits_for_an_index(start):
 def test_a_worker_that_is_killed_while_uv_is_at_work_leaves_nothing_that_is_used(start):
     with silent_index() as address:
         build = queued(EAT, requirements="apple")
-        first = start("w1", UV_NO_INDEX="0", UV_DEFAULT_INDEX=address)
+        first = start("w1", UV_DEFAULT_INDEX=address)
         until(lambda: "locking the requirements" in log_of(build))
         programs = first.children()
         assert any("pip compile" in " ".join(each.cmdline()) for each in programs)

@@ -48,7 +48,7 @@ APPS = {
     "run": "runs",
     "job": "runs",
     "build": "builds",
-    "configuration": "builds",
+    "configuration": "runs",
     "document": "documents",
     "workspace": "documents",
     "worker": "work",

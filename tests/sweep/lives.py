@@ -6,16 +6,21 @@ It says every answer that it gets, so that the test knows what was promised befo
 import json
 import os
 import sys
+from threading import Event as Flag
 
+from builds import kinds as build_kinds
 from builds import lifecycle as builds
 from builds.models import Configuration
 from documents import lifecycle as documents
 from documents.models import Document, DocumentProcessingJob
 from runs import job_runs
+from runs import kinds as run_kinds
 from runs import lifecycle as runs
 from runs.models import Run
 from work import clock, failpoints, lifecycle, recovery
+from work.claims import Holdings
 from work.kinds import all_kinds
+from work.slots import Bell, Slot
 
 OWNER = f"w1@here:{os.getpid()}:bootsweep"
 ARTIFACT = {"name": "result.json", "file": "a", "size_bytes": 2, "sha256": "0" * 64, "content_type": "application/json"}
@@ -23,7 +28,8 @@ ARTIFACT = {"name": "result.json", "file": "a", "size_bytes": 2, "sha256": "0" *
 
 def main(life):
     failpoints.arm_from_settings()
-    globals()[f"live_a_{life}"]()
+    live = globals().get(f"live_a_{life}") or globals()[f"live_an_{life}"]
+    live()
     say("lived", life)
 
 
@@ -74,6 +80,25 @@ def live_a_slot():
     claim = job_runs.claim_slot("ingest", clock.now().replace(microsecond=0), OWNER)
     say("renewed", not lifecycle.renew(OWNER, [claim]))
     say("success", job_runs.succeed(claim, rows_processed=3) and claim.id)
+
+
+def live_an_engine():
+    """One run in a slot as a worker has it, with an engine, and all that waits behind it."""
+    work_off(run_kinds.RUN)
+
+
+def live_an_environment():
+    """The same for a build, with the programs that make it, and then for the runs that have waited for it."""
+    work_off(build_kinds.BUILD)
+    say("heeded", runs.heed_builds(OWNER))
+    work_off(run_kinds.RUN)
+
+
+def work_off(kind):
+    about = {"owner": OWNER, "bell": Bell(), "holdings": Holdings(), "stopping": Flag(), "after": lambda kind: None}
+    slot = Slot(kind, 0, **about, contended=lambda kind, met: None)
+    while slot.run_once():
+        say("worked", kind.name)
 
 
 def live_a_recovery():

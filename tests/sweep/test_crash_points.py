@@ -50,7 +50,13 @@ LIVES = {
     "job_run.finish.after_commit": "slot",
     "recover.selected": "recovery",
     "recover.before_commit": "recovery",
+    "engine.before_spawn": "engine",
+    "engine.spawned": "engine",
+    "engine.exited": "engine",
+    "build.exited": "environment",
 }
+# These start programs, and are swept with a witness of what runs: see `test_engine_crash_points.py`.
+WITH_ENGINES = {"engine", "environment"}
 # Where the process has written and not committed: nobody else can write the row, on SQLite nothing at all.
 INSIDE_A_TRANSACTION = ("run.create.counted", "claim.selected", "job.claimed", "before_commit")
 # These few run with every `make test`.
@@ -62,7 +68,8 @@ SMOKE = {
 }
 SWEEP = [
     pytest.param(point, way, marks=() if (point, way) in SMOKE else pytest.mark.long)
-    for point in LIVES
+    for point, life in LIVES.items()
+    if life not in WITH_ENGINES
     for way in ("kill9", "raise", "stop")
 ]
 

@@ -157,3 +157,19 @@ def test_signals_are_as_in_any_python(lane, level):
     handlers = facts_of(lane)["signals"]
 
     assert handlers == [str(each) for each in (signal.SIG_DFL, signal.SIG_IGN, signal.SIG_IGN)]
+
+
+def test_what_an_import_has_set_is_set_for_its_steps(lane):
+    code = (
+        "import os\nos.environ |= {'OMP_NUM_THREADS': '3', 'FROM_IMPORT': '4'}\ndel os.environ['LANG']\n"
+    )
+    code += "from ade_engine import step\n@step\ndef only(context):\n    context.field('environ', dict(os.environ))\n"
+    configuration, _ = lane.configure({"main.py": code})
+
+    for _ in range(2):
+        run = lane.execute("", configuration=configuration)
+
+    environ = field(run, "environ")
+    assert (environ["OMP_NUM_THREADS"], environ["FROM_IMPORT"]) == ("3", "4")
+    assert "LANG" not in environ
+    assert environ["TMPDIR"].endswith(f"/{run.pk}-1/.tmp")

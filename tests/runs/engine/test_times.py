@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from runs import lane as runs_lane
 from runs import lifecycle as runs
 from runs import workplaces
 from runs.models import Run
@@ -50,13 +51,13 @@ def test_a_run_is_ended_with_all_that_it_forked_when_its_time_is_over(level, lan
 
 def test_what_goes_before_its_engine_is_the_runs_own_time(lane, one_second, settings, monkeypatch):
     settings.ADE_RUN_TIMEOUT_SECONDS = 2
-    lay_out = workplaces.lay_out
+    read = runs_lane._read
 
-    def lay_out_slowly(*arguments):
+    def read_slowly(claim):
         time.sleep(1.2)
-        lay_out(*arguments)
+        return read(claim)
 
-    monkeypatch.setattr(workplaces, "lay_out", lay_out_slowly)
+    monkeypatch.setattr(runs_lane, "_read", read_slowly)
     run = lane.execute("sleep:1.2")
     monkeypatch.undo()
 

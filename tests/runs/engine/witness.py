@@ -37,6 +37,16 @@ def act(context: Context) -> None:
         globals()[f"do_{verb}"](context, argument)
 
 
+@step
+def close(context: Context) -> None:
+    if "say_closing" in context.data:
+        do_say(context, "closing")
+
+
+def do_say_closing(context, argument):
+    context.data["say_closing"] = True
+
+
 def do_field(context, argument):
     name, _, value = argument.partition("=")
     context.field(name, value)
@@ -266,6 +276,16 @@ def do_replace_artifacts(context, argument):
     os.symlink(argument, "artifacts")
 
 
+def do_swap_directory(context, argument):
+    here = os.getcwd()
+    os.rename(here, f"{here}-moved")
+    os.symlink(argument, here)
+
+
+def do_move_directory(context, argument):
+    os.rename(os.getcwd(), f"{os.getcwd()}-moved")
+
+
 def do_hardlink(context, argument):
     os.link("input.json", made(argument))
 
@@ -306,6 +326,15 @@ def do_deep(context, argument):
         os.mkdir("d")
         os.chdir("d")
     os.fchdir(home)
+
+
+def do_many_scratch(context, argument):
+    for number in range(int(argument)):
+        open(os.path.join(os.environ["TMPDIR"], f"{number}"), "wb").close()
+
+
+def do_fifo_here(context, argument):
+    os.mkfifo(argument)
 
 
 def do_locked(context, argument):

@@ -1,4 +1,5 @@
 import io
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,10 @@ from builds.commands import find_configuration
 from builds.models import Configuration
 from builds.packages import BadPackage, Package
 from documents.commands import find_workspace
+from runs import checking
+from runs.checking import Problem
 from work.commands import AddVerb, Answer, Exit, Failure, NounCommand, add_limit, clean, fields, not_found, table
+from work.supervise import Line
 
 
 class Command(NounCommand):
@@ -27,6 +31,14 @@ class Command(NounCommand):
         giving.add_argument("configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
         giving.add_argument("path", metavar="PATH", type=Path, help="a folder, or a zip file when it ends in .zip")
         giving.add_argument("--force", action="store_true", help="write over what is there")
+        trying = add("check", self.check_package, "Try a package or a configuration out; nothing is stored.")
+        trying.add_argument(
+            "wanted",
+            metavar="PATH|CONFIGURATION",
+            help="a folder, a zip file, or the id, WORKSPACE/NAME or name of one",
+        )
+        trying.add_argument("--document", metavar="FILE", type=Path, help="run the steps over this file")
+        trying.add_argument("--output", metavar="DIR", type=Path, help="keep what they make in this new folder")
 
     def list_configurations(self, *, workspace: str | None, limit: int, before: int | None, **_: Any) -> Answer:
         found = Configuration.objects.select_related("workspace").defer("files").order_by("-id")
@@ -62,6 +74,87 @@ class Command(NounCommand):
         told = {"path": str(path), "contents_sha256": found.contents_sha256, "others": others}
         left = f" Left as they were, and part of what an import would read: {', '.join(others)}." if others else ""
         return Answer(told, clean(f"Wrote {found.workspace.name}/{found.name} to {path}.{left}"))
+
+    def check_package(self, *, wanted: str, document: Path | None, output: Path | None, json: bool, **_: Any) -> Answer:
+        _expect_files(document, output)
+        try:
+            package = _package(wanted)
+        except BadPackage as bad:
+            told = {"name": None, "problems": [asdict(Problem("package", problem)) for problem in bad.problems]}
+            return _checked({"ok": False, **told})
+        try:
+            # People wait with a line before their eyes: packages may be large.
+            report = checking.check(package.snapshot(), document, output, None if json else self._say)
+        except OSError as error:
+            message = f"expected to read the file and to write what is made of it, found: {error}"
+            raise Failure(message, Exit.REFUSED, "not_written") from error
+        return _checked({"name": package.name, **report.as_data()})
+
+    def _say(self, lines: list[Line]) -> None:
+        for line in lines:
+            self.stdout.write(clean(line.text))
+        self.stdout.flush()
+
+
+def _expect_files(document: Path | None, output: Path | None) -> None:
+    if document is not None and not document.is_file():
+        raise not_found("file", str(document), "give the path of a document")
+    if output is not None and document is None:
+        message = "expected --output together with --document: without a document nothing is made"
+        raise Failure(message, Exit.USAGE, "usage")
+    if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
+        message = f"expected a new or an empty folder for --output, found {str(output)!r}; choose another one"
+        raise Failure(message, Exit.USAGE, "usage")
+
+
+def _package(wanted: str) -> Package:
+    if Path(wanted).exists():
+        return _read(Path(wanted))
+    package = configurations.packed(find_configuration(wanted))
+    if problems := list(packages.problems_of(package)):
+        raise BadPackage(problems)
+    return package
+
+
+def _checked(told: dict[str, Any]) -> Answer:
+    parts = [_of_environment(told), *_of_run(told.get("run")), _of_problems(told["problems"])]
+    return Answer(told, "\n\n".join(part for part in parts if part), Exit.DONE if told["ok"] else Exit.REFUSED)
+
+
+def _of_environment(told: dict[str, Any]) -> str:
+    if told["name"] is None:
+        return ""
+    environments = {"ready": "that of a build", "made": "made for this check", None: "not made"}
+    locked = [line.removesuffix(" \\") for line in (told["lock"] or "").splitlines() if line[:1].strip(" #")]
+    row = {"name": told["name"], "fingerprint": told["fingerprint"], "packages": ", ".join(locked)}
+    return f"\n{fields(row | {'environment': environments[told['environment']]})}"
+
+
+def _of_run(run: dict[str, Any] | None) -> list[str]:
+    if run is None:
+        return []
+    kept = ["path"] if any(row["path"] for row in run["artifacts"]) else []
+    log = "\n".join(clean(f"[{line['step'] or line['stream']}] {line['message']}") for line in run["log"])
+    return [
+        f"Ran for {run['seconds']} s.",
+        table(run["steps"], "step", "attempt", "seconds", "result") if run["steps"] else "",
+        log,
+        table(run["fields"], "name", "value", "confidence", "page", "step") if run["fields"] else "No fields.",
+        table(run["artifacts"], "name", "size_bytes", *kept) if run["artifacts"] else "No artifacts.",
+    ]
+
+
+def _of_problems(problems: list[dict[str, Any]]) -> str:
+    if not problems:
+        return "No problems found."
+    lines = [clean(f"{problem['stage']}: {_place(problem)}{problem['message']}") for problem in problems]
+    return "\n".join([f"{len(lines)} problem{'s' if len(lines) > 1 else ''} found:", *lines])
+
+
+def _place(problem: dict[str, Any]) -> str:
+    if problem["path"] is None:
+        return ""
+    return f"{problem['path']}, line {problem['line']}: " if problem["line"] else f"{problem['path']}: "
 
 
 def _read(path: Path) -> Package:

@@ -1,0 +1,27 @@
+"""Reads documents: text, words with their places, tables. In a limited child process of its own, without Django.
+
+`extract INPUT --type TYPE --first N --last M --output DIRECTORY` writes pages.json. What goes wrong is told as an
+event, in words for people. Nobody but that child imports the modules of this package.
+"""
+
+# Of pages.json. Outputs of another version are made anew.
+VERSION = 1
+OUTPUT = "pages.json"
+# To be run with `python -I -X utf8 -c`; its first argument is the folder of this package. At the end of the path,
+# so that nothing there hides a library.
+PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from ade_extractor.main import main; main()"
+# Imported by name, because most of them take longer to import than a page to read.
+READERS = {
+    "application/pdf": "ade_extractor.pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "ade_extractor.word",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "ade_extractor.workbook",
+    "application/vnd.ms-excel": "ade_extractor.workbook",
+    "application/vnd.oasis.opendocument.spreadsheet": "ade_extractor.workbook",
+    "text/csv": "ade_extractor.delimited",
+    "text/html": "ade_extractor.hypertext",
+    "text/plain": "ade_extractor.plain",
+    "message/rfc822": "ade_extractor.mail",
+    "image/png": "ade_extractor.image",
+    "image/jpeg": "ade_extractor.image",
+    "image/tiff": "ade_extractor.image",
+}

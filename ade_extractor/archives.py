@@ -1,0 +1,140 @@
+"""Looks through a zip archive before a library reads it: office files are archives of XML."""
+
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+from zipfile import ZipFile, ZipInfo
+
+from ade_extractor.limits import MOST_ARCHIVE_BYTES, MOST_ENTRIES
+from ade_extractor.trouble import Trouble, malformed, reading, too_large
+
+_START = b"PK\x03\x04"
+# How Office encrypts: the archive lies encrypted in a file of the older format.
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# XML of sheets shrinks to a thirtieth; what shrinks to this is made to.
+MOST_RATIO = 250
+# A small file of zeros is no bomb.
+RATIO_FROM_BYTES = 4 << 20
+CHUNK_BYTES = 1 << 18
+_ENCRYPTED = 0x1
+_LOCAL_HEADER = 30
+# Also in the two forms of UTF-16. A declaration of the type is all that entities need, and no office file has one.
+_DECLARATION = re.compile(rb"<!DOCTYPE|<!ENTITY|<\0!\0D\0O\0C\0T\0Y\0P\0E|<\0!\0E\0N\0T\0I\0T\0Y")
+_LONGEST_DECLARATION = 18
+_ENCODING = re.compile(rb"""^<\?xml[^>]{0,200}?encoding\s*=\s*["']([^"'>]{1,40})["']""")
+_ENCODINGS = {b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso-8859-1", b"windows-1252"}
+
+
+def examine(path: Path, what: str, *, parts: tuple[str, ...], most_xml_bytes: int = MOST_ARCHIVE_BYTES) -> None:
+    """Raises Trouble unless this is a plain archive of some size, with one of these parts, and its XML harmless."""
+    with path.open("rb") as file:
+        head = file.read(8)
+        if head == _COMPOUND:
+            raise _compound(file, what)
+        if not head.startswith(_START):
+            raise malformed(what, "a file that does not begin as one")
+        with reading(what), ZipFile(file) as archive:
+            entries = archive.infolist()
+            _look_at_list(entries, what, parts)
+            _look_at_places(entries, what)
+            xml_bytes = sum(_look_into(file, archive, entry, what) for entry in entries)
+    if xml_bytes > most_xml_bytes:
+        raise too_large(f"{what} with at most {most_xml_bytes:,} bytes of XML", f"{xml_bytes:,}")
+
+
+def _compound(file: BinaryIO, what: str) -> Trouble:
+    file.seek(0)
+    if "EncryptedPackage".encode("utf-16-le") in file.read(MOST_ARCHIVE_BYTES):
+        return Trouble(
+            "encrypted", f"expected {what} that opens without a password, found an encrypted one: remove its password"
+        )
+    return malformed(what, "a file of the older Office format", "upload it with its own name")
+
+
+def _look_at_list(entries: list[ZipInfo], what: str, parts: tuple[str, ...]) -> None:
+    if len(entries) > MOST_ENTRIES:
+        raise too_large(f"{what} of at most {MOST_ENTRIES:,} parts", f"{len(entries):,}")
+    total = sum(entry.file_size for entry in entries)
+    if total > MOST_ARCHIVE_BYTES:
+        raise too_large(f"{what} of at most {MOST_ARCHIVE_BYTES:,} bytes unpacked", f"{total:,}")
+    for entry in entries:
+        if entry.file_size > max(RATIO_FROM_BYTES, MOST_RATIO * entry.compress_size):
+            raise too_large(f"{what} with parts that are packed up to {MOST_RATIO} times", f"more in {_name(entry)}")
+        if entry.flag_bits & _ENCRYPTED:
+            raise Trouble(
+                "encrypted", f"expected {what} without a password, found {_name(entry)} encrypted: remove its password"
+            )
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise malformed(what, f"{_name(entry)} packed in an unknown way")
+    names = {entry.filename for entry in entries}
+    if len(names) < len(entries):
+        raise malformed(what, "two parts of the same name")
+    if not names.intersection(parts):
+        raise malformed(what, f"an archive without {' or '.join(parts)}")
+
+
+def _look_at_places(entries: list[ZipInfo], what: str) -> None:
+    """Parts that share their bytes make a small file unpack to anything."""
+    end = 0
+    for entry in sorted(entries, key=lambda each: each.header_offset):
+        if entry.header_offset < end:
+            raise malformed(what, f"parts that overlap, at {_name(entry)}")
+        end = entry.header_offset + _LOCAL_HEADER + entry.compress_size
+
+
+def _look_into(file: BinaryIO, archive: ZipFile, entry: ZipInfo, what: str) -> int:
+    """How many bytes of XML; raises Trouble when the size is a lie, or the XML could be a trap."""
+    size, before, is_xml = 0, b"", False
+    for chunk in _unpacked(file, archive, entry):
+        if size == 0:
+            is_xml = _is_xml(chunk, entry, what)
+        size += len(chunk)
+        if size > entry.file_size:
+            break
+        if is_xml and _DECLARATION.search(before + chunk):
+            raise malformed(
+                what, f"a declaration of entities or document type in {_name(entry)}, which it must not have"
+            )
+        before = chunk[-_LONGEST_DECLARATION:]
+    if size != entry.file_size:
+        raise malformed(what, f"{_name(entry)} of another size than said")
+    return size if is_xml else 0
+
+
+def _is_xml(head: bytes, entry: ZipInfo, what: str) -> bool:
+    plain = head[:400].removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"").lstrip(b"\xff\xfe \t\r\n")
+    named = entry.filename.lower().endswith((".xml", ".rels", ".vml"))
+    if named and plain and not plain.startswith(b"<"):
+        raise malformed(what, f"{_name(entry)} that is no XML")
+    encoding = _ENCODING.match(plain)
+    if encoding and encoding[1].lower() not in _ENCODINGS:
+        raise malformed(what, f"{_name(entry)} in an encoding that hides what it says")
+    return plain.startswith(b"<") and not entry.filename.lower().endswith(".svg")
+
+
+def _unpacked(file: BinaryIO, archive: ZipFile, entry: ZipInfo) -> Iterator[bytes]:
+    """All that is packed, where zipfile stops at the size that is said."""
+    with archive.open(entry):
+        pass  # compares the entry's own header with the list
+    file.seek(entry.header_offset)
+    header = file.read(_LOCAL_HEADER)
+    file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
+    left = entry.compress_size
+    unpack = zlib.decompressobj(-zlib.MAX_WBITS) if entry.compress_type == zipfile.ZIP_DEFLATED else None
+    while left > 0 and (packed := file.read(min(CHUNK_BYTES, left))):
+        left -= len(packed)
+        if unpack is None:
+            yield packed
+            continue
+        while packed:
+            yield unpack.decompress(packed, CHUNK_BYTES)
+            packed = unpack.unconsumed_tail
+    if unpack is not None:
+        yield unpack.flush()
+
+
+def _name(entry: ZipInfo) -> str:
+    return repr(entry.filename[:80])

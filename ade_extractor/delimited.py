@@ -1,0 +1,72 @@
+"""CSV, with whatever stands between its values: one page, as a table and as text."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from ade_extractor import limits
+from ade_extractor.pages import Page, Reading, Table
+from ade_extractor.text import decode
+from ade_extractor.trouble import reading, too_large
+
+WHAT = "a CSV file"
+DELIMITERS = ",;\t|"
+# Enough to see what is between the values.
+SAMPLE_ROWS = 100
+SAMPLE_CHARACTERS = 64 << 10
+MOST_FIELD_CHARACTERS = 1_000_000
+
+
+def read(path: Path, content_type: str, first: int, last: int) -> Reading:
+    size = path.stat().st_size
+    if size > limits.MOST_TEXT_BYTES:
+        raise too_large(f"{WHAT} of at most {limits.MOST_TEXT_BYTES:,} bytes", f"{size:,}")
+    text = decode(path.read_bytes())
+    rows = list(_rows(text, _delimiter(text)))
+    lines = "\n".join("\t".join(row) for row in rows)
+    return Reading(1, [Page(1, lines, tables=[Table(rows)] if rows else [])][max(first - 1, 0) : last])
+
+
+def _delimiter(text: str) -> str:
+    """What gives most rows of the same number of values, and then most values. csv.Sniffer takes forever on some."""
+    sample = text[:SAMPLE_CHARACTERS]
+    return max(DELIMITERS, key=lambda delimiter: _fitness(sample, delimiter))
+
+
+def _fitness(sample: str, delimiter: str) -> tuple[float, int]:
+    try:
+        widths = Counter(
+            len(row)
+            for row in islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), SAMPLE_ROWS)
+            if row
+        )
+    except csv.Error:
+        return 0, 0
+    several = {width: count for width, count in widths.items() if width > 1}
+    if not several:
+        return 0, 0
+    width = max(several, key=lambda width: (several[width], width))
+    return several[width] / widths.total(), width
+
+
+def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(MOST_FIELD_CHARACTERS)
+    cells = 0
+    with reading(WHAT):
+        try:
+            for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+                cells += len(row)
+                if cells > limits.MOST_CELLS:
+                    raise too_large(f"{WHAT} of at most {limits.MOST_CELLS:,} values", "more")
+                if row:
+                    yield row
+        except csv.Error as error:
+            if "field limit" not in str(error):
+                raise
+            found = "a longer one, or a quotation mark that is never closed"
+            raise too_large(
+                f"values of at most {MOST_FIELD_CHARACTERS:,} characters", found, "mend or split it"
+            ) from error

@@ -1,0 +1,112 @@
+"""Images: how many, of which size, and whether they are whole. They have no text until somebody reads it from them."""
+
+import struct
+from pathlib import Path
+
+from ade_extractor import limits
+from ade_extractor.pages import Page, Reading
+from ade_extractor.trouble import Trouble, malformed, too_large
+
+# A page in colour at 1200 dpi; what is larger unpacks to gigabytes.
+MOST_PIXELS = 200_000_000
+MOST_BYTES = 512 << 20
+_AGAIN = "upload it again"
+_PNG = b"\x89PNG\r\n\x1a\n"
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_JPEG_ALONE = frozenset((0x01, *range(0xD0, 0xD8)))
+_TIFF_WIDTH, _TIFF_HEIGHT = 256, 257
+# Where the parts of an image lie, and how long they are.
+_TIFF_PLACES = ((273, 279), (324, 325))
+_TIFF_FORMATS = {3: "H", 4: "I"}
+MOST_TIFF_PARTS = 100_000
+
+Sizes = list[tuple[int, int]]
+
+
+def read(path: Path, content_type: str, first: int, last: int) -> Reading:
+    if path.stat().st_size > MOST_BYTES:
+        raise too_large(f"an image of at most {MOST_BYTES:,} bytes", "a larger one", "save it smaller")
+    measure, what = {
+        "image/png": (_measure_png, "a PNG image"),
+        "image/jpeg": (_measure_jpeg, "a JPEG image"),
+        "image/tiff": (_measure_tiff, "a TIFF image"),
+    }[content_type]
+    try:
+        sizes = measure(path.read_bytes())
+    except (struct.error, IndexError, KeyError) as error:
+        raise malformed(what, "one that is cut off", _AGAIN) from error
+    for width, height in sizes:
+        if not 0 < width * height <= MOST_PIXELS:
+            raise too_large(f"{what} of at most {MOST_PIXELS:,} pixels", f"{width:,} by {height:,}", "save it smaller")
+    pages = [Page(number, "", width, height, images=1) for number, (width, height) in enumerate(sizes, 1)]
+    return Reading(len(pages), pages[max(first - 1, 0) : last])
+
+
+def _measure_png(data: bytes) -> Sizes:
+    if not data.startswith(_PNG) or data[12:16] != b"IHDR":
+        raise malformed("a PNG image", "a file that does not begin as one", _AGAIN)
+    place = len(_PNG)
+    while data[place + 4 : place + 8] != b"IEND":
+        (length,) = struct.unpack_from(">I", data, place)
+        place += 12 + length
+    width, height = struct.unpack_from(">II", data, 16)
+    return [(width, height)]
+
+
+def _measure_jpeg(data: bytes) -> Sizes:
+    if not data.startswith(b"\xff\xd8\xff"):
+        raise malformed("a JPEG image", "a file that does not begin as one", _AGAIN)
+    place, size = 2, None
+    while data[place + 1] != 0xDA:
+        marker = data[place + 1]
+        if data[place] != 0xFF or marker == 0xD9:
+            raise malformed("a JPEG image", "one that is damaged", _AGAIN)
+        if marker in _JPEG_FRAMES:
+            height, width = struct.unpack_from(">HH", data, place + 5)
+            size = (width, height)
+        # Markers may be padded.
+        place += (
+            1 if marker == 0xFF else 2 if marker in _JPEG_ALONE else 2 + struct.unpack_from(">H", data, place + 2)[0]
+        )
+    if size is None or data.find(b"\xff\xd9", place) < 0:
+        raise malformed("a JPEG image", "one that is cut off", _AGAIN)
+    return [size]
+
+
+def _measure_tiff(data: bytes) -> Sizes:
+    order = {b"II": "<", b"MM": ">"}.get(data[:2])
+    if order is None:
+        raise malformed("a TIFF image", "a file that does not begin as one", _AGAIN)
+    version, place = struct.unpack_from(f"{order}HI", data, 2)
+    if version == 43:
+        raise Trouble("unsupported", "expected a TIFF image of up to 4 GB, found a BigTIFF: save it as TIFF")
+    sizes: Sizes = []
+    seen: set[int] = set()
+    while place:
+        if place in seen or len(seen) >= limits.MOST_PAGES:
+            raise malformed("a TIFF image", "one whose pages follow each other without end")
+        seen.add(place)
+        tags, place = _tiff_directory(data, order, place)
+        sizes.append((tags[_TIFF_WIDTH][0], tags[_TIFF_HEIGHT][0]))
+    if version != 42 or not sizes:
+        raise malformed("a TIFF image", "one without pages")
+    return sizes
+
+
+def _tiff_directory(data: bytes, order: str, place: int) -> tuple[dict[int, tuple[int, ...]], int]:
+    (count,) = struct.unpack_from(f"{order}H", data, place)
+    tags = {}
+    for entry in range(place + 2, place + 2 + 12 * count, 12):
+        tag, kind, amount = struct.unpack_from(f"{order}HHI", data, entry)
+        if kind in _TIFF_FORMATS and amount <= MOST_TIFF_PARTS:
+            letters = f"{order}{amount}{_TIFF_FORMATS[kind]}"
+            at = entry + 8
+            if struct.calcsize(letters) > 4:
+                (at,) = struct.unpack_from(f"{order}I", data, at)
+            tags[tag] = struct.unpack_from(letters, data, at)
+    for starts, lengths in _TIFF_PLACES:
+        ends = (start + length for start, length in zip(tags.get(starts, ()), tags.get(lengths, ()), strict=False))
+        if max(ends, default=0) > len(data):
+            raise malformed("a TIFF image", "one that is cut off", _AGAIN)
+    (following,) = struct.unpack_from(f"{order}I", data, place + 2 + 12 * count)
+    return tags, following

@@ -1,0 +1,29 @@
+"""What a document may be and cost. Whoever starts the child sets limits of its own around these."""
+
+import math
+import resource
+import time
+
+# A document of some thousand pages is a book; more than this is a claim.
+MOST_PAGES = 20_000
+# Of text: forty times the Bible would be too much for whoever reads the output.
+MOST_CHARACTERS = 20_000_000
+MOST_CELLS = 1_000_000
+# Words with their places are what makes an output large.
+MOST_WORDS_PER_PAGE = 200_000
+# Of files that are read into memory whole.
+MOST_TEXT_BYTES = 64 << 20
+MOST_HTML_BYTES = 16 << 20
+MOST_ARCHIVE_BYTES = 512 << 20
+MOST_ENTRIES = 10_000
+# For opening and the first page. Hostile files are told within 10 s.
+FIRST_CPU_SECONDS = 8
+NEXT_CPU_SECONDS = 1
+
+
+def allow_cpu(pages_read: int) -> None:
+    """From here on the kernel ends this process with SIGXCPU once it has had its time: also within a library."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    wanted = FIRST_CPU_SECONDS + pages_read * NEXT_CPU_SECONDS
+    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (max(soft, math.ceil(time.process_time())), hard))

@@ -1,0 +1,135 @@
+"""Mails: the headers that people read, the text, and what is attached by name and size."""
+
+import email
+from collections.abc import Iterator
+from contextlib import suppress
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.message import Message
+from email.policy import compat32
+from pathlib import Path
+from typing import Any
+
+from ade_extractor import hypertext, limits
+from ade_extractor.pages import Reading
+from ade_extractor.paging import Flow
+from ade_extractor.text import clean, decode
+from ade_extractor.trouble import malformed, reading, too_large
+
+WHAT = "a mail"
+HEADERS = ("From", "To", "Cc", "Date", "Subject")
+# Mails do not nest so deeply; what is made to costs its square.
+MOST_NESTED = 30
+MOST_ATTACHMENTS = 1000
+LONGEST_HEADER = 4000
+LONGEST_NAME = 200
+
+
+def read(path: Path, content_type: str, first: int, last: int) -> Reading:
+    size = path.stat().st_size
+    if size > limits.MOST_TEXT_BYTES:
+        raise too_large(
+            f"{WHAT} of at most {limits.MOST_TEXT_BYTES:,} bytes", f"{size:,}", "save its attachments apart"
+        )
+    message = _parse(path)
+    flow = Flow()
+    for header in HEADERS:
+        if value := _header(message.get(header)):
+            flow.text(f"{header}: {value}\n")
+    flow.end_paragraph()
+    attachments: list[str] = []
+    for part in _parts(message, attachments, 0):
+        _add_text(part, flow)
+    if attachments:
+        flow.text("\n".join(["Attachments:", *attachments]))
+    return flow.reading(first, last)
+
+
+def _parse(path: Path) -> Message:
+    try:
+        # Of the old policy: the new one takes the square of the length of a header.
+        message = email.message_from_bytes(path.read_bytes(), policy=compat32)
+    except RecursionError as error:
+        raise _too_deep() from error
+    if not any(message.get(header) for header in HEADERS):
+        raise malformed(WHAT, f"a file without any of {', '.join(HEADERS)}", "upload it as what it is")
+    return message
+
+
+def _too_deep() -> Exception:
+    return malformed(WHAT, "one that holds mails within mails, too many", "upload the inner one")
+
+
+def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
+    """Those to be read. The others are noted as attachments."""
+    if depth > MOST_NESTED:
+        raise _too_deep()
+    kind = message.get_content_type()
+    if kind == "multipart/alternative":
+        yield from _best(message, attachments, depth)
+    elif message.is_multipart() and kind != "message/rfc822":
+        for part in _children(message):
+            yield from _parts(part, attachments, depth + 1)
+    elif kind in ("text/plain", "text/html") and not _is_attached(message):
+        yield message
+    elif len(attachments) >= MOST_ATTACHMENTS:
+        raise too_large(f"{WHAT} with at most {MOST_ATTACHMENTS} attachments", "more", "save them apart")
+    else:
+        attachments.append(_attachment(message))
+
+
+def _best(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
+    """Of the same text in several forms the plain one, unless it is empty."""
+    forms = [list(_parts(part, attachments, depth + 1)) for part in _children(message)]
+    for kind in ("text/plain", "text/html"):
+        for form in forms:
+            if any(part.get_content_type() == kind and _decoded(part).strip() for part in form):
+                yield from form
+                return
+
+
+def _children(message: Message) -> list[Message]:
+    payload = message.get_payload()
+    return [part for part in payload if isinstance(part, Message)] if isinstance(payload, list) else []
+
+
+def _is_attached(part: Message) -> bool:
+    return part.get_content_disposition() == "attachment" or bool(part.get_filename())
+
+
+def _add_text(part: Message, flow: Flow) -> None:
+    text = _decoded(part)
+    if part.get_content_type() == "text/html":
+        hypertext.feed(text, flow)
+        return
+    for paragraph in text.split("\n\n"):
+        flow.text(paragraph)
+        flow.end_paragraph()
+
+
+def _decoded(part: Message) -> str:
+    charset = part.get_content_charset()
+    return decode(_bytes(part), charset if charset != "us-ascii" else None)
+
+
+def _bytes(part: Message) -> bytes:
+    with reading(WHAT):
+        payload: Any = part.get_payload(decode=True)
+    return payload or b""
+
+
+def _attachment(part: Message) -> str:
+    if part.get_content_type() == "message/rfc822":
+        inner = (_children(part) or [Message()])[0]
+        return f"{_header(part.get_filename() or inner.get('Subject')) or 'a mail'} (a mail)"
+    name = _header(part.get_filename())[:LONGEST_NAME] or part.get_content_type()
+    return f"{name} ({len(_bytes(part)):,} bytes)"
+
+
+def _header(value: Any) -> str:
+    if value is None:
+        return ""
+    raw = str(value)[:LONGEST_HEADER]
+    with suppress(HeaderParseError, LookupError, ValueError):
+        raw = str(make_header(decode_header(raw)))
+    return " ".join(clean(raw).split())

@@ -1,0 +1,79 @@
+"""The pages of a document, as they are written."""
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from ade_extractor import OUTPUT, VERSION
+from ade_extractor.limits import MOST_CHARACTERS
+from ade_extractor.trouble import too_large
+
+Box = tuple[float, float, float, float]
+
+
+class Table(NamedTuple):
+    rows: list[list[str]]
+    # In shares of the page, from its top left corner; None where there are no places.
+    box: Box | None = None
+
+
+@dataclass(slots=True)
+class Page:
+    number: int
+    text: str
+    # In points, or pixels of an image. None where pages have no size.
+    width: float | None = None
+    height: float | None = None
+    # JSON already: lists of a word and its box. A thousand of them are a page, and most of the time it takes.
+    words: str = "[]"
+    tables: list[Table] = field(default_factory=list)
+    images: int = 0
+
+    def encoded(self) -> str:
+        values = {
+            "has_text": bool(self.text.strip()),
+            "height": self.height,
+            "images": self.images,
+            "number": self.number,
+            "tables": [{"box": table.box, "rows": table.rows} for table in self.tables],
+            "text": self.text,
+            "width": self.width,
+        }
+        # "words" comes last in the alphabet too: the same document gives the same bytes.
+        return f'{_encode(values)[:-1]},"words":{self.words}}}'
+
+
+class Reading(NamedTuple):
+    pages_total: int
+    # Of the range that was asked for, each read when its turn comes.
+    pages: Iterable[Page]
+
+
+@dataclass
+class Written:
+    pages: int = 0
+    characters: int = 0
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
+
+
+def write(reading: Reading, directory: Path, told: Callable[[int], None]) -> Written:
+    """Under its name only when it is whole."""
+    written = Written()
+    unfinished = directory / f"{OUTPUT}.part"
+    with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+        file.write('{"pages":[')
+        for page in reading.pages:
+            written.characters += len(page.text)
+            if written.characters > MOST_CHARACTERS:
+                raise too_large(f"at most {MOST_CHARACTERS:,} characters of text", f"more by page {page.number}")
+            file.write(f"{',' if written.pages else ''}\n{page.encoded()}")
+            written.pages += 1
+            told(page.number)
+        file.write(f'\n],"pages_total":{reading.pages_total},"version":{VERSION}}}\n')
+    os.replace(unfinished, directory / OUTPUT)
+    return written

@@ -1,0 +1,205 @@
+"""PDF, with pdfium: text, and words with their places. Forms, scripts and annotations are not even loaded."""
+
+import ctypes
+import mmap
+import re
+from collections.abc import Iterator
+from itertools import repeat
+from json.encoder import encode_basestring
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from ade_extractor import limits
+from ade_extractor.pages import Page, Reading
+from ade_extractor.text import clean
+from ade_extractor.trouble import Trouble, malformed, too_large
+
+_HEADER_WITHIN = 1024
+_OTHER_STARTS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
+# What pdfium gives for a hyphen at the end of a line.
+_HYPHENS = str.maketrans({"\x02": "-", "\ufffe": "-"})
+_WORD = re.compile(r"\S+")
+# Four decimals, as they are written: looking one up is faster than rounding and printing it.
+_SHARES = [repr(each / 10_000) for each in range(10_001)]
+# A scan is one image, or some: who needs the exact number of thousands?
+MOST_OBJECTS = 10_000
+MOST_NESTED_FORMS = 3
+
+# Called for each word: without the checks of arguments, and without handing the interpreter over, it takes a third.
+_loose_box = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(
+    ctypes.cast(pdfium.FPDFText_GetLooseCharBox, ctypes.c_void_p).value or 0
+)
+
+
+class Columns(NamedTuple):
+    """Of boxes, in points, counted upwards from anywhere."""
+
+    left: list[float]
+    top: list[float]
+    right: list[float]
+    bottom: list[float]
+
+
+def read(path: Path, content_type: str, first: int, last: int) -> Reading:
+    document = _open(path)
+    total = len(document)
+    if total > limits.MOST_PAGES:
+        raise too_large(f"a PDF of at most {limits.MOST_PAGES:,} pages", f"{total:,}")
+    if total == 0 or _cannot_load(document, total):
+        found = f"one that says it has {total:,} pages, but lacks the last one" if total else "one without pages"
+        raise malformed("a whole PDF", found)
+    return Reading(total, _pages(document, first, min(last, total)))
+
+
+def _open(path: Path) -> pypdfium2.PdfDocument:
+    _look_at_start(path)
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        raise _why_not(error) from error
+    if not pdfium.FPDF_DocumentHasValidCrossReferenceTable(document) and _is_cut_off(path):
+        raise malformed("a whole PDF", "one that is cut off", "upload it again")
+    return document
+
+
+def _look_at_start(path: Path) -> None:
+    with path.open("rb") as file:
+        head = file.read(_HEADER_WITHIN)
+    if b"%PDF-" not in head or head.startswith(_OTHER_STARTS):
+        raise malformed("a PDF", "a file that does not begin as one", "upload it with its own name")
+
+
+def _is_cut_off(path: Path) -> bool:
+    """pdfium mends what lacks its end, and so pages lack theirs."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return data.rfind(b"%%EOF") < data.rfind(b" obj")
+
+
+def _why_not(error: pypdfium2.PdfiumError) -> Trouble:
+    if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
+        return Trouble(
+            "encrypted",
+            "expected a PDF that opens without a password, found an encrypted one: save it without its password",
+        )
+    return malformed("a PDF", f"a file that cannot be opened as one ({error})")
+
+
+def _cannot_load(document: pypdfium2.PdfDocument, number: int) -> bool:
+    page = pdfium.FPDF_LoadPage(document, number - 1)
+    if page:
+        pdfium.FPDF_ClosePage(page)
+    return not page
+
+
+def _pages(document: pypdfium2.PdfDocument, first: int, last: int) -> Iterator[Page]:
+    for number in range(first, last + 1):
+        limits.allow_cpu(number - first)
+        try:
+            page = document[number - 1]
+        except pypdfium2.PdfiumError as error:
+            raise malformed("a whole PDF", f"page {number} that cannot be loaded") from error
+        yield _read(page, number)
+        page.close()
+
+
+def _read(page: pypdfium2.PdfPage, number: int) -> Page:
+    width, height = page.get_size()
+    if not (isfinite(width) and isfinite(height)):
+        raise malformed("a page of some size", f"page {number} of {width} by {height} points")
+    text_page = page.get_textpage()
+    text = _text(text_page)
+    words = _words(page, text_page, text, number)
+    text_page.close()
+    # A word's character counts as one in `text` only before it is cleaned.
+    cleaned = clean(text.translate(_HYPHENS))
+    return Page(number, cleaned, round(width, 2), round(height, 2), words, images=_images(page))
+
+
+def _text(text_page: pypdfium2.PdfTextPage) -> str:
+    """One code point for each character of pdfium, so that places in one are places in the other."""
+    count = text_page.count_chars()
+    if count > limits.MOST_CHARACTERS:
+        raise too_large(f"pages of at most {limits.MOST_CHARACTERS:,} characters", f"{count:,}")
+    text = text_page.get_text_range() if count else ""
+    if len(text) == count:
+        return text
+    codes = (pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count))
+    return "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
+
+
+def _words(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, text: str, number: int) -> str:
+    spans = [match.span() for match in _WORD.finditer(text)]
+    if not spans:
+        return "[]"
+    if len(spans) > limits.MOST_WORDS_PER_PAGE:
+        raise too_large(f"pages of at most {limits.MOST_WORDS_PER_PAGE:,} words", f"{len(spans):,} on page {number}")
+    texts = clean("\n".join([text[start:end] for start, end in spans]).translate(_HYPHENS))
+    shares = _shares(page, _boxes(text_page, spans))
+    return "[[" + "],[".join(map(",".join, zip(map(encode_basestring, texts.split("\n")), *shares, strict=True))) + "]]"
+
+
+def _boxes(text_page: pypdfium2.PdfTextPage, spans: list[tuple[int, int]]) -> Columns:
+    """Around the first and the last character: as high as their fonts are, and so around those between."""
+    start = _columns(text_page, [start for start, _ in spans])
+    end = _columns(text_page, [end - 1 for _, end in spans])
+    return Columns(
+        [a if a < b else b for a, b in zip(start.left, end.left, strict=True)],
+        [a if a > b else b for a, b in zip(start.top, end.top, strict=True)],
+        [a if a > b else b for a, b in zip(start.right, end.right, strict=True)],
+        [a if a < b else b for a, b in zip(start.bottom, end.bottom, strict=True)],
+    )
+
+
+def _columns(text_page: pypdfium2.PdfTextPage, indexes: list[int]) -> Columns:
+    boxes = (pdfium.FS_RECTF * len(indexes))()
+    size, at = ctypes.sizeof(pdfium.FS_RECTF), ctypes.addressof(boxes)
+    handle = ctypes.cast(text_page.raw, ctypes.c_void_p).value
+    sum(map(_loose_box, repeat(handle), indexes, range(at, at + size * len(indexes), size)))
+    values: list[float] = memoryview(bytes(boxes)).cast("f").tolist()  # type: ignore[assignment]  # says int
+    return Columns(values[0::4], values[1::4], values[2::4], values[3::4])
+
+
+def _shares(page: pypdfium2.PdfPage, boxes: Columns) -> list[list[str]]:
+    """Left, top, right and bottom as a reader sees the page, which may be turned."""
+    area = pdfium.FS_RECTF()
+    pdfium.FPDF_GetPageBoundingBox(page, area)
+    across, up = (area.left, area.right), (area.bottom, area.top)
+    left, top, right, bottom = boxes
+    leftwards, downwards = across[::-1], up[::-1]
+    placed = {
+        0: ((left, across), (top, downwards), (right, across), (bottom, downwards)),
+        90: ((bottom, up), (left, across), (top, up), (right, across)),
+        180: ((right, leftwards), (bottom, up), (left, leftwards), (top, up)),
+        270: ((top, downwards), (right, leftwards), (bottom, downwards), (left, leftwards)),
+    }[page.get_rotation()]
+    return [_along(values, *ends) for values, ends in placed]
+
+
+def _along(values: list[float], zero: float, one: float) -> list[str]:
+    if zero == one or not isfinite(one - zero):
+        return [_SHARES[0]] * len(values)
+    low, high = min(zero, one), max(zero, one)
+    if not (low <= min(values) and max(values) <= high and isfinite(sum(values))):
+        values = [(high if value > high else value) if value > low else low for value in values]
+    scale = 10_000 / (one - zero)
+    offset = 0.5 - zero * scale
+    return [_SHARES[int(value * scale + offset)] for value in values]
+
+
+def _images(page: pypdfium2.PdfPage) -> int:
+    count, budget = 0, MOST_OBJECTS
+    groups: list[tuple[Any, int, Any, Any]] = [(page, 0, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject)]
+    while groups:
+        group, depth, count_objects, get_object = groups.pop()
+        for index in range(min(count_objects(group), budget)):
+            budget -= 1
+            each = get_object(group, index)
+            kind = pdfium.FPDFPageObj_GetType(each)
+            count += kind == pdfium.FPDF_PAGEOBJ_IMAGE
+            if kind == pdfium.FPDF_PAGEOBJ_FORM and depth < MOST_NESTED_FORMS:
+                groups.append((each, depth + 1, pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject))
+    return count

@@ -1,0 +1,84 @@
+"""Text as it is kept, and the bytes it comes from."""
+
+import codecs
+import re
+
+from charset_normalizer import from_bytes
+
+from ade_extractor.trouble import malformed
+
+# What a file may name as its encoding. Others that Python knows are no encodings of documents, and some are slow.
+_NAMEABLE = re.compile(
+    r"utf-(8|16|32).*|us-ascii|ascii|latin-?1|iso-?8859-\d+|iso2022-\w+|windows-\d+|cp\d+|koi8-\w|mac-\w+"
+    r"|gb\w+|big5\w*|euc-\w+|shift_jis\w*|hz"
+)
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+# Guessing from more takes long and is no better.
+SAMPLE_BYTES = 64 << 10
+# What no text has: binary files that guess as some old encoding have a third of them.
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+MOST_CONTROLS = 0.05
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """With line ends of one kind, and without what no database takes. Not composed otherwise than it was."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _UNSTORABLE.sub("", text)
+
+
+def decode(data: bytes, declared: str | None = None) -> str:
+    """By its mark, what it says of itself, UTF-8, or the likeliest guess. Raises Trouble when it is no text."""
+    text = _decode(data, declared)
+    sample = text[:SAMPLE_BYTES]
+    if len(_CONTROLS.findall(sample)) > MOST_CONTROLS * len(sample):
+        raise malformed("text", "bytes that are no text in any encoding", "upload it as what it is")
+    return clean(text)
+
+
+def _decode(data: bytes, declared: str | None) -> str:
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            return data.decode(encoding, "replace")
+    if name := nameable(declared):
+        return data.decode(name, "replace")
+    if name := _wide(data):
+        return data.decode(name, "replace")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        # Cut off within its last character.
+        if error.start >= len(data) - 3:
+            return data.decode(errors="ignore")
+    best = from_bytes(data[:SAMPLE_BYTES]).best()
+    if best is None:
+        raise malformed("text", "bytes that are no text in any encoding", "upload it as what it is")
+    return data.decode(best.encoding, "replace")
+
+
+def nameable(declared: str | None) -> str | None:
+    if not declared or len(declared) > 40:
+        return None
+    try:
+        name = codecs.lookup(declared.strip()).name
+    except (LookupError, ValueError):
+        return None
+    return name if _NAMEABLE.fullmatch(name) else None
+
+
+def _wide(data: bytes) -> str | None:
+    """UTF-16 without a mark: every other byte of western text is zero."""
+    sample = data[:SAMPLE_BYTES]
+    half = len(sample) // 2
+    if half and sample[1::2].count(0) > 0.3 * half and sample[::2].count(0) < 0.05 * half:
+        return "utf-16-le"
+    if half and sample[::2].count(0) > 0.3 * half and sample[1::2].count(0) < 0.05 * half:
+        return "utf-16-be"
+    return None

@@ -1,0 +1,38 @@
+"""Why a document cannot be read."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# A message is a row, and is read by people.
+LONGEST_DETAIL = 300
+
+
+class Trouble(Exception):
+    """Permanent: the same file ends the same way. Says what was expected, what was found, and what to do."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def malformed(
+    expected: str, found: str, advice: str = "open it with the program that made it, and save it anew"
+) -> Trouble:
+    return Trouble("malformed", f"expected {expected}, found {found}: {advice}")
+
+
+def too_large(expected: str, found: str, advice: str = "split the document") -> Trouble:
+    return Trouble("too_large", f"expected {expected}, found {found}: {advice}")
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Around a library: whatever it raises, it is about the file."""
+    try:
+        yield
+    except (Trouble, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    # Rust's panics are no Exception.
+    except BaseException as error:
+        detail = f"{type(error).__name__}: {error}"[:LONGEST_DETAIL]
+        raise malformed(what, f"a file that cannot be read as one ({detail})") from error

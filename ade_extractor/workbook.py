@@ -1,0 +1,79 @@
+"""Workbooks of Excel and LibreOffice: each sheet is a page, as a table and as text."""
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import python_calamine
+from python_calamine import CalamineSheet, CalamineWorkbook, SheetTypeEnum
+
+from ade_extractor import archives, limits
+from ade_extractor.pages import Page, Reading, Table
+from ade_extractor.text import clean
+from ade_extractor.trouble import Trouble, malformed, reading, too_large
+
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_OPEN_DOCUMENT = "application/vnd.oasis.opendocument.spreadsheet"
+_PARTS = {_EXCEL: ("xl/workbook.xml", "[Content_Types].xml"), _OPEN_DOCUMENT: ("content.xml",)}
+_WHAT = {_EXCEL: "an Excel workbook", _OPEN_DOCUMENT: "an OpenDocument spreadsheet"}
+_OLD = "an Excel workbook of the older format"
+
+
+def read(path: Path, content_type: str, first: int, last: int) -> Reading:
+    what = _WHAT.get(content_type, _OLD)
+    if content_type in _PARTS:
+        archives.examine(path, what, parts=_PARTS[content_type])
+    elif path.open("rb").read(8) != _COMPOUND:
+        raise malformed(what, "a file that does not begin as one", "upload it with its own name")
+    workbook = _open(path, what)
+    names = [
+        (index, sheet.name)
+        for index, sheet in enumerate(workbook.sheets_metadata)
+        if sheet.typ == SheetTypeEnum.WorkSheet
+    ]
+    if not names:
+        raise malformed(what, "one without sheets")
+    return Reading(len(names), _pages(workbook, what, names, range(max(first, 1), min(last, len(names)) + 1)))
+
+
+def _open(path: Path, what: str) -> CalamineWorkbook:
+    with reading(what), path.open("rb") as file:
+        try:
+            # Not by path, whose ending would say what it is.
+            return CalamineWorkbook.from_filelike(file)
+        except python_calamine.PasswordError as error:
+            message = f"expected {what} that opens without a password, found an encrypted one: remove its password"
+            raise Trouble("encrypted", message) from error
+
+
+def _pages(workbook: CalamineWorkbook, what: str, names: list[tuple[int, str]], wanted: range) -> Iterator[Page]:
+    left = limits.MOST_CELLS
+    for number in wanted:
+        index, name = names[number - 1]
+        with reading(what):
+            sheet = workbook.get_sheet_by_index(index)
+        left -= sheet.height * sheet.width
+        if left < 0:
+            raise too_large(f"{what} of at most {limits.MOST_CELLS:,} cells", f"more by sheet {number}")
+        yield _page(sheet, clean(name), number, what)
+
+
+def _page(sheet: CalamineSheet, name: str, number: int, what: str) -> Page:
+    with reading(what):
+        rows = [[_text(value) for value in row] for row in sheet.to_python(skip_empty_area=True)]
+    lines = "\n".join("\t".join(row).rstrip("\t") for row in rows)
+    return Page(number, f"{name}\n\n{lines}" if rows else "", tables=[Table(rows)] if rows else [])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(" ")
+    return str(value)

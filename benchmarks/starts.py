@@ -1,0 +1,31 @@
+"""The floor under an engine for each run: what it costs to start a Python, with nothing around it."""
+
+import os
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+THREADS = 2
+
+
+def bare_loop(python: str, statement: str, seconds: float, variables: dict[str, str] | None = None) -> dict[str, float]:
+    """Two threads that call subprocess.run one after the other, for so long."""
+    command, environment = [python, "-c", statement], {**os.environ, **(variables or {})}
+
+    def loop(_: int) -> tuple[int, float]:
+        began, number = time.monotonic(), 0
+        while time.monotonic() < began + seconds:
+            subprocess.run(command, env=environment, check=True)
+            number += 1
+        return number, time.monotonic() - began
+
+    before = _processor_seconds()
+    with ThreadPoolExecutor(THREADS) as threads:
+        found = list(threads.map(loop, range(THREADS)))
+    number, taken = sum(number for number, _ in found), sum(taken for _, taken in found)
+    return {"number": number, "seconds": taken / THREADS, "processor": _processor_seconds() - before}
+
+
+def _processor_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

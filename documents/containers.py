@@ -1,0 +1,158 @@
+"""What lies in a zip archive or in an OLE file, by its table of contents alone: nothing is unpacked, and a table
+that is too long is not read.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+# An archive may have a comment of 64 kB behind its end.
+TAIL_BYTES = (1 << 16) + 128
+HEAD_BYTES = 1 << 16
+LARGEST_TABLE_BYTES = 4 << 20
+
+_ZIP_END = struct.Struct("<4s4H2LH")
+_ZIP64_LOCATOR = struct.Struct("<4sLQL")
+_ZIP64_END = struct.Struct("<4sQ2H2L4Q")
+_ZIP_ENTRY = struct.Struct("<4s4B4HL2L5H2L")
+
+# Of the directory of an OLE file, as many sectors.
+_MOST_SECTORS = 256
+_NO_ENTRY = 0xFFFFFFFF
+_LAST_SECTOR = 0xFFFFFFFA
+
+
+class Content:
+    """A file that can be read at any place, with its two ends in memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.size_bytes = file.seek(0, 2)
+        self.head = self.read(0, HEAD_BYTES)
+        self.tail = self.read(max(0, self.size_bytes - TAIL_BYTES), TAIL_BYTES)
+
+    def read(self, place: int, length: int) -> bytes:
+        self.file.seek(place)
+        parts = []
+        while length > 0 and (data := self.file.read(length)):
+            parts.append(data)
+            length -= len(data)
+        return b"".join(parts)
+
+    @property
+    def is_all_in_head(self) -> bool:
+        return len(self.head) == self.size_bytes
+
+
+@dataclass(frozen=True)
+class Archive:
+    names: frozenset[str]
+    # What is before its first byte and behind its last one; a document has nothing there.
+    before_bytes: int
+    after: bytes
+
+
+class TooLong(Exception):
+    """A table of contents that nobody reads."""
+
+
+def archive(content: Content) -> Archive | None:
+    """The zip archive that a reader of zip archives would find in this file, wherever it begins. Raises TooLong."""
+    place = content.tail.rfind(b"PK\5\6")
+    while place >= 0:
+        if found := _archive_ending(content, place):
+            return found
+        place = content.tail.rfind(b"PK\5\6", 0, place)
+    return None
+
+
+def streams(content: Content) -> set[str]:
+    """The names at the top of an OLE file; none when it is damaged."""
+    try:
+        entries = list(_ole_entries(content))
+    except struct.error:
+        return set()
+    found: set[str] = set()
+    if not entries:
+        return found
+    waiting, seen = [entries[0].child], set()
+    while waiting:
+        number = waiting.pop()
+        if number < len(entries) and number not in seen:
+            seen.add(number)
+            found.add(entries[number].name)
+            waiting += [entries[number].left, entries[number].right]
+    return found
+
+
+def _archive_ending(content: Content, place: int) -> Archive | None:
+    if len(content.tail) - place < _ZIP_END.size:
+        return None
+    _, _, _, _, _, length, offset, comment = _ZIP_END.unpack_from(content.tail, place)
+    end = content.size_bytes - len(content.tail) + place
+    after = content.tail[place + _ZIP_END.size + comment :]
+    if large := _zip64(content, end):
+        length, offset, end = large
+    start = end - length
+    if start < offset or (length and content.read(start, 4) != b"PK\1\2"):
+        return None
+    if length > LARGEST_TABLE_BYTES:
+        raise TooLong
+    return Archive(frozenset(_names(content.read(start, length))), start - offset, after)
+
+
+def _zip64(content: Content, end: int) -> tuple[int, int, int] | None:
+    """Length, place and end of a table of contents that other words tell of; everybody believes them first."""
+    if end < _ZIP64_LOCATOR.size + _ZIP64_END.size:
+        return None
+    mark, *_ = _ZIP64_LOCATOR.unpack(content.read(end - _ZIP64_LOCATOR.size, _ZIP64_LOCATOR.size))
+    place = end - _ZIP64_LOCATOR.size - _ZIP64_END.size
+    large = _ZIP64_END.unpack(content.read(place, _ZIP64_END.size))
+    if (mark, large[0]) != (b"PK\6\7", b"PK\6\6"):
+        return None
+    return large[-2], large[-1], place
+
+
+def _names(table: bytes) -> Iterator[str]:
+    place = 0
+    while place + _ZIP_ENTRY.size <= len(table):
+        entry = _ZIP_ENTRY.unpack_from(table, place)
+        name, extra, comment = entry[12:15]
+        if entry[0] != b"PK\1\2":
+            return
+        yield table[place + _ZIP_ENTRY.size : place + _ZIP_ENTRY.size + name].decode(errors="replace")
+        place += _ZIP_ENTRY.size + name + extra + comment
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    left: int
+    right: int
+    child: int
+
+
+def _ole_entries(content: Content) -> Iterator[_Entry]:
+    (shift,) = struct.unpack_from("<H", content.head, 30)
+    if shift not in (9, 12):
+        return
+    size = 1 << shift
+    (sector,) = struct.unpack_from("<L", content.head, 48)
+    tables = struct.unpack_from("<109L", content.head, 76)
+    for _ in range(_MOST_SECTORS):
+        data = content.read((sector + 1) * size, size)
+        for place in range(0, len(data), 128):
+            yield _entry(data[place : place + 128])
+        table, index = divmod(sector, size // 4)
+        if table >= len(tables) or tables[table] >= _LAST_SECTOR:
+            return
+        (sector,) = struct.unpack("<L", content.read((tables[table] + 1) * size + index * 4, 4))
+        if sector >= _LAST_SECTOR:
+            return
+
+
+def _entry(data: bytes) -> _Entry:
+    (length,) = struct.unpack_from("<H", data, 64)
+    left, right, child = struct.unpack_from("<3L", data, 68)
+    return _Entry(data[: max(0, min(length, 64) - 2)].decode("utf-16-le", "replace"), left, right, child)

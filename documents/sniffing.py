@@ -1,0 +1,353 @@
+"""What a file is, told from its content; and whether its name and its sender say the same of it."""
+
+import codecs
+import csv
+import mimetypes
+import re
+from collections.abc import Callable
+from itertools import islice
+from typing import IO
+
+from documents.containers import Archive, Content, TooLong, archive, streams
+
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+XLS = "application/vnd.ms-excel"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+CSV = "text/csv"
+HTML = "text/html"
+TXT = "text/plain"
+EML = "message/rfc822"
+PNG = "image/png"
+JPEG = "image/jpeg"
+TIFF = "image/tiff"
+
+# What is taken, and what it is called.
+LABELS = {
+    PDF: "a PDF",
+    DOCX: "a Word document (docx)",
+    XLSX: "an Excel workbook (xlsx)",
+    XLS: "an old Excel workbook (xls)",
+    ODS: "an OpenDocument spreadsheet (ods)",
+    CSV: "a table in text (csv)",
+    HTML: "an HTML page",
+    TXT: "plain text",
+    EML: "an e-mail (eml)",
+    PNG: "a PNG image",
+    JPEG: "a JPEG image",
+    TIFF: "a TIFF image",
+}
+TAKEN = "PDF, docx, xlsx, xls, ods, csv, html, txt, eml, png, jpeg or tiff"
+SUFFIXES = {
+    **{".pdf": PDF, ".docx": DOCX, ".xlsx": XLSX, ".xls": XLS, ".ods": ODS, ".eml": EML, ".png": PNG},
+    **{".csv": CSV, ".tsv": CSV, ".tab": CSV, ".html": HTML, ".htm": HTML, ".xhtml": HTML},
+    **{".txt": TXT, ".text": TXT, ".log": TXT, ".md": TXT},
+    **{".jpg": JPEG, ".jpeg": JPEG, ".jpe": JPEG, ".tif": TIFF, ".tiff": TIFF},
+}
+# What else a name may claim. Python's own table lacks many in one version or another; a single letter claims nothing.
+_FOREIGN = {suffix for suffix in mimetypes.MimeTypes().types_map[True] if len(suffix) > 2} | {
+    *(".7z", ".apk", ".avif", ".bat", ".bz2", ".cmd", ".com", ".dll", ".doc", ".docm", ".dotx", ".exe", ".gif"),
+    *(".gz", ".heic", ".hta", ".ics", ".jar", ".js", ".jse", ".json", ".lnk", ".mht", ".mhtml", ".mjs", ".msg"),
+    *(".msi", ".odp", ".odt", ".pages", ".pps", ".ppt", ".pptm", ".pptx", ".ps1", ".py", ".rar", ".rtf", ".scr"),
+    *(".sh", ".svg", ".svgz", ".tar", ".vbe", ".vbs", ".vcf", ".wasm", ".webp", ".wsf", ".xlsb", ".xlsm", ".xml"),
+    *(".xps", ".xz", ".yaml", ".yml", ".zip", ".zst"),
+}
+# What else a sender may say of them.
+_ALSO = {
+    PDF: {"application/x-pdf", "application/acrobat"},
+    DOCX: {"application/zip", "application/x-zip-compressed"},
+    XLSX: {"application/zip", "application/x-zip-compressed"},
+    ODS: {"application/zip", "application/x-zip-compressed", "application/x-vnd.oasis.opendocument.spreadsheet"},
+    XLS: {
+        "application/msexcel",
+        "application/x-msexcel",
+        "application/excel",
+        "application/x-excel",
+        "application/xls",
+    },
+    # Windows takes the program that opens it for its type.
+    CSV: {"application/csv", "text/x-csv", "text/comma-separated-values", "text/tab-separated-values", XLS, TXT},
+    HTML: {"application/xhtml+xml"},
+    TXT: {"text/markdown", "text/x-markdown", "text/x-log"},
+    EML: {TXT},
+    JPEG: {"image/jpg", "image/pjpeg"},
+    PNG: {"image/x-png"},
+    TIFF: {"image/x-tiff"},
+}
+_SAYS_NOTHING = {
+    *("", "*/*", "application/octet-stream", "binary/octet-stream", "application/unknown", "application/x-unknown"),
+    *("application/download", "application/x-download", "application/force-download"),
+}
+# Where readers of several kinds still look for what they know.
+_ENDS_BYTES = 4096
+_PDF_STARTS_WITHIN = 1024
+_MARKUP = re.compile(rb"<(?:!doctype\s+html|html|head|body|script|iframe|svg|object|embed)[\s>/]", re.IGNORECASE)
+
+
+class Unknown(Exception):
+    """Nothing that is taken; says what it was."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(f"expected {TAKEN}, found {found}")
+
+
+class Ambiguous(Exception):
+    """Different programs would take it for different things."""
+
+    def __init__(self, found: str, also: str) -> None:
+        super().__init__(f"expected a file that is one thing, found {LABELS[found]} that is {also} too")
+
+
+def sniff(file: IO[bytes], name: str = "") -> str:
+    """The type of what can be read and sought; the name decides among kinds of text only.
+
+    Reads both ends and tables of contents, whatever its size. Raises Unknown and Ambiguous.
+    """
+    content = Content(file)
+    try:
+        zipped = archive(content)
+        found = _binary(content, zipped) or _text(content, suffix_of(name))
+    except TooLong as error:
+        raise Unknown("an archive whose table of contents is too long") from error
+    if also := _another(content, found, zipped):
+        raise Ambiguous(found, also)
+    return found
+
+
+def problem(name: str, declared: str, found: str) -> str | None:
+    """What the name or the sender says that the content is not; None if they agree or say nothing."""
+    suffix = suffix_of(name)
+    named = SUFFIXES.get(suffix)
+    if named not in (found, None) or (named is None and suffix in _FOREIGN):
+        expected = LABELS[named] if named else f"what {suffix} stands for"
+        return f"expected {expected}, because its name ends in {suffix}, found {LABELS[found]}"
+    said = declared.partition(";")[0].strip().lower()
+    if said in _SAYS_NOTHING or said == found or said in _ALSO.get(found, ()):
+        return None
+    shown = said[:80].encode("ascii", "backslashreplace").decode()
+    return f"expected {shown!r}, as which it was sent, found {LABELS[found]}"
+
+
+def suffix_of(name: str) -> str:
+    """In small letters, with its dot; empty for what is no suffix."""
+    found = re.search(r"\.[a-z0-9]{1,10}$", name.lower().rstrip(". "))
+    return found[0] if found else ""
+
+
+def _binary(content: Content, zipped: Archive | None) -> str | None:
+    head = content.head
+    if head[:_PDF_STARTS_WITHIN].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"%PDF-"):
+        return PDF
+    if head.startswith(b"PK\3\4"):
+        return _office(content, zipped)
+    if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        return _old_office(content)
+    if head.startswith(b"\x89PNG\r\n\x1a\n") and head[12:16] == b"IHDR":
+        return PNG
+    if head.startswith(b"\xff\xd8\xff"):
+        return JPEG
+    return TIFF if head.startswith((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")) else None
+
+
+_OPEN_DOCUMENT = re.compile(rb"PK\x03\x04.{4}\0\0.{16}\x08\0(..)mimetype", re.DOTALL)
+
+
+def _office(content: Content, zipped: Archive | None) -> str:
+    if zipped is None:
+        raise Unknown("a zip archive that is damaged or cut off")
+    if zipped.before_bytes or zipped.after.strip(b"\0\r\n\t "):
+        raise Unknown("a zip archive with something before its beginning or behind its end")
+    if declared := _OPEN_DOCUMENT.match(content.head):
+        mimetype = content.head[declared.end() + int.from_bytes(declared[1], "little") :].partition(b"PK")[0]
+        if mimetype == ODS.encode():
+            return ODS
+        raise Unknown("an OpenDocument file that is no spreadsheet")
+    names = {name.lower() for name in zipped.names}
+    if "[content_types].xml" not in names:
+        raise Unknown("a zip archive")
+    if any(name.endswith("vbaproject.bin") for name in names):
+        raise Unknown("an Office document with macros")
+    kinds = {kind for part, kind in _MAIN_PARTS.items() if any(part.match(name) for name in names)}
+    if len(kinds) != 1:
+        raise Unknown("an Office document that is neither docx nor xlsx")
+    return kinds.pop()
+
+
+_MAIN_PARTS = {re.compile(r"word/document\d*\.xml$"): DOCX, re.compile(r"xl/workbook\d*\.xml$"): XLSX}
+
+
+def _old_office(content: Content) -> str:
+    names = streams(content)
+    if "EncryptedPackage" in names:
+        raise Unknown("an Office document with a password; save it without one")
+    if "WordDocument" in names:
+        raise Unknown("an old Word document (doc); save it as docx")
+    if "PowerPoint Document" in names:
+        raise Unknown("an old PowerPoint presentation")
+    if names & {"Workbook", "Book"}:
+        return XLS
+    raise Unknown("an OLE file that is no Excel workbook")
+
+
+def _another(content: Content, found: str, zipped: Archive | None) -> str | None:
+    """What else it is. Files like that are made to pass one reader and to reach another."""
+    if found in (DOCX, XLSX, ODS):
+        zipped = None
+    # An archive in the middle of a PDF is an attachment.
+    if zipped and not (found == PDF and b"%%EOF" in zipped.after):
+        return "a zip archive"
+    is_text = found in _BY_STRUCTURE
+    if found != PDF and b"%PDF-" in content.head[:_PDF_STARTS_WITHIN]:
+        # Of PDF files one may write; one that has an end is one.
+        return "a PDF" if not is_text or b"startxref" in content.tail else None
+    if is_text:
+        return None
+    if found == PDF:
+        # Behind its first object a page may well say so.
+        return "an HTML page" if _MARKUP.search(content.head[:_PDF_STARTS_WITHIN].partition(b" obj")[0]) else None
+    ends = content.head[:_ENDS_BYTES], content.tail[-_ENDS_BYTES:]
+    return "an HTML page" if any(_MARKUP.search(end) for end in ends) else None
+
+
+def _text(content: Content, suffix: str) -> str:
+    text = _decoded(content)
+    if text is None:
+        raise Unknown(_foreign(content.head))
+    _refuse_other_languages(text)
+    named = SUFFIXES.get(suffix)
+    if _is_html(text) or (named == HTML and _TAG.search(text)):
+        return HTML
+    # Any text may be called so.
+    if named in (CSV, TXT):
+        return named
+    return next(kind for kind, is_so in _BY_STRUCTURE.items() if is_so(text))
+
+
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_CONTROL = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f]")
+_CONTROL_BYTES = re.compile(rb"[\0-\x08\x0b\x0e-\x1f\x7f]")
+
+
+def _decoded(content: Content) -> str | None:
+    head = content.head
+    marked = next((codec for bom, codec in _BOMS.items() if head.startswith(bom)), None)
+    text = _decode(content, marked or "utf-8")
+    if text is None and marked is None:
+        # Each byte is a letter of it.
+        text = head.decode("latin-1")
+    if text is None or _CONTROL.search(text) or (marked != "utf-16" and _CONTROL_BYTES.search(content.tail)):
+        return None
+    return text
+
+
+def _decode(content: Content, codec: str) -> str | None:
+    try:
+        return codecs.getincrementaldecoder(codec)().decode(content.head, content.is_all_in_head)
+    except UnicodeDecodeError:
+        return None
+
+
+_SKIPPED = re.compile(r"(?:\s|<!--.*?-->)*", re.DOTALL)
+_HTML_STARTS = re.compile(
+    r"<(?:!doctype\s+html|(?:html|head|title|body|script|style|meta|link|base|table|div|p|h[1-6]|a|img|iframe|form|ul"
+    r"|ol|span|br|font|center|b|i|object|embed)[\s>/])",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<(?:!doctype\s+html|[a-z][a-z0-9]{0,20}[\s>/])", re.IGNORECASE)
+
+
+def _start(text: str) -> str:
+    skipped = _SKIPPED.match(text)
+    return text[skipped.end() if skipped else 0 :][:2048]
+
+
+def _is_html(text: str) -> bool:
+    start = _start(text)
+    if start.startswith("<?xml"):
+        return "<html" in start.lower()
+    return _HTML_STARTS.match(start) is not None
+
+
+def _refuse_other_languages(text: str) -> None:
+    start = _start(text).lower()
+    is_xml = start.startswith("<?xml")
+    if start.startswith(("<svg", "<!doctype svg")) or (is_xml and "<svg" in start and "<html" not in start):
+        raise Unknown("an SVG image")
+    if is_xml and "<html" not in start:
+        raise Unknown("an XML document")
+    for mark, what in (("{\\rtf", "an RTF document"), ("%!ps", "a PostScript document")):
+        if start.startswith(mark):
+            raise Unknown(what)
+
+
+_HEADER = re.compile(r"([!-9;-~]{1,76}):")
+_HEADERS_OF_MAIL = {
+    *("from", "to", "cc", "subject", "date", "message-id", "mime-version", "received", "return-path", "content-type"),
+    *("delivered-to", "dkim-signature", "reply-to", "sender"),
+}
+
+
+def _is_mail(text: str) -> bool:
+    """Whether it begins with headers, two of which are those of mail."""
+    lines = text.splitlines()
+    if lines and lines[0].startswith("From "):
+        del lines[0]
+    found = set()
+    for line in lines:
+        if not line:
+            break
+        header = _HEADER.match(line)
+        if header:
+            found.add(header[1].lower())
+        elif not (found and line[0] in " \t"):
+            return False
+    return len(found & _HEADERS_OF_MAIL) >= 2
+
+
+_LINES = 50
+
+
+def _is_table(text: str) -> bool:
+    return any(_is_separated_by(delimiter, text) for delimiter in ",;\t|")
+
+
+def _is_separated_by(delimiter: str, text: str) -> bool:
+    """Whether the first rows all have as many columns, and enough of them to be no accident."""
+    # The last line may have been cut off.
+    lines = text.splitlines(keepends=True)[:-1] if len(text) > 4096 else text.splitlines(keepends=True)
+    try:
+        rows = list(islice((row for row in csv.reader(lines, delimiter=delimiter) if row), _LINES))
+    except csv.Error:
+        return False
+    widths = {len(row) for row in rows}
+    if len(widths) != 1 or len(rows) < 2:
+        return False
+    return min(widths) >= 3 or (min(widths) == 2 and len(rows) >= 3)
+
+
+# In this order: whatever is text is plain text.
+_BY_STRUCTURE: dict[str, Callable[[str], bool]] = {
+    HTML: _is_html,
+    EML: _is_mail,
+    CSV: _is_table,
+    TXT: lambda text: True,
+}
+
+_MAGIC = {
+    b"MZ": "a Windows program",
+    b"\x7fELF": "a program",
+    b"\xca\xfe\xba\xbe": "a program",
+    b"Rar!": "a RAR archive",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"PK": "an empty zip archive",
+    b"GIF8": "a GIF image",
+    b"RIFF": "a WebP image or a recording",
+    b"BM": "a bitmap image",
+    b"SQLite format 3\0": "a database",
+}
+
+
+def _foreign(head: bytes) -> str:
+    return next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "data of no kind that is known")

@@ -1,0 +1,199 @@
+"""Tries a configuration out for the person who writes it: its syntax, its requirements, its environment, and its steps
+over a file. Nothing is stored, and nothing of it is ever imported in this process.
+"""
+
+import hashlib
+import mimetypes
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files import File
+
+from builds import builder, environments, fingerprint
+from builds.builder import BuildFailed, Watch
+from builds.fingerprint import Snapshot
+from builds.models import Build
+from documents.intake import BINARY
+from documents.models import Document
+from runs import artifacts, engines, workplaces
+from runs.artifacts import NotKept
+from runs.session import EngineFailed, Session
+from work.changes import INFO
+from work.journal import LOG
+from work.supervise import CannotStart, Ended, Line
+
+# Events of a run -> what became of the attempt.
+_ATTEMPTS = {"STEP_SUCCEEDED": "succeeded", "STEP_RETRIED": "failed, tried again", "STEP_FAILED": "failed"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    # One of "package", "syntax", "build", "run".
+    stage: str
+    message: str
+    path: str | None = None
+    line: int | None = None
+
+
+@dataclass
+class Ran:
+    seconds: float = 0.0
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    fields: list[dict[str, Any]] = field(default_factory=list)
+    artifacts: list[dict[str, Any]] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Report:
+    fingerprint: str
+    problems: list[Problem] = field(default_factory=list)
+    # "ready": that of a build was there. "made": for this once.
+    environment: str | None = None
+    lock: str | None = None
+    # What was said while it was made.
+    log: list[str] = field(default_factory=list)
+    run: Ran | None = None
+
+    def hear(self, lines: list[Line]) -> None:
+        self.log.extend(line.text for line in lines)
+
+    def as_data(self) -> dict[str, Any]:
+        return {"ok": not self.problems, **asdict(self)}
+
+    def add(self, stage: str, message: str) -> None:
+        self.problems.append(Problem(stage, message))
+
+
+def check(
+    snapshot: Snapshot, document: Path | None, output: Path | None, say: Callable[[list[Line]], None] | None = None
+) -> Report:
+    """`say` hears at once what the report would have in its log.
+
+    Raises OSError when the file cannot be read, or the output not be written.
+    """
+    report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), list(problems_of_syntax(snapshot)))
+    watch = _watch(say or report.hear)
+    try:
+        if report.problems:
+            # An environment would tell the same once more; what is required is another matter.
+            _resolve(snapshot, watch, report)
+        else:
+            with _environment(snapshot, watch, report) as environment:
+                _run(environment, document, output, report)
+    except (BuildFailed, CannotStart) as error:
+        report.add("build", str(error))
+    return report
+
+
+def problems_of_syntax(snapshot: Snapshot) -> Iterator[Problem]:
+    """As the Python of ADE sees it: another one looks when the environment is made."""
+    if snapshot["python_version"] not in ("", fingerprint.PYTHON_VERSION):
+        return
+    for path, text in sorted(snapshot["files"].items()):
+        if path.endswith(".py"):
+            yield from _problems_of_module(path, text)
+
+
+def _problems_of_module(path: str, text: str) -> Iterator[Problem]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        yield Problem("syntax", error.msg, path, error.lineno)
+    except (ValueError, MemoryError, RecursionError, OverflowError) as error:
+        yield Problem("syntax", f"cannot be compiled: {str(error) or type(error).__name__}", path)
+
+
+def _resolve(snapshot: Snapshot, watch: Watch, report: Report) -> None:
+    with environments.staging(report.fingerprint) as staged:
+        report.lock = builder.resolve(snapshot, staged.work, watch)
+
+
+@contextmanager
+def _environment(snapshot: Snapshot, watch: Watch, report: Report) -> Iterator[Path]:
+    ready = Build.objects.filter(fingerprint=report.fingerprint, status="ready")
+    for lock in ready.order_by("-id").values_list("lock", flat=True):
+        name = environments.name_of(report.fingerprint, lock)
+        with environments.in_use(name) as path:
+            if environments.exists(name):
+                report.environment, report.lock = "ready", lock
+                yield path
+                return
+    with builder.made_for_once(snapshot, watch) as (path, made):
+        report.environment, report.lock = "made", made.lock
+        yield path
+
+
+def _watch(say: Callable[[list[Line]], None]) -> Watch:
+    seconds = settings.ADE_BUILD_TIMEOUT
+    until = time.monotonic() + seconds
+    return Watch(until=until, time=f"the time for a build, {seconds} s (ADE_BUILD_TIMEOUT),", say=say)
+
+
+def _run(environment: Path, document: Path | None, output: Path | None, report: Report) -> None:
+    if document is None:
+        return
+    report.run = Ran()
+    desk = workplaces.Desk()
+    try:
+        with workplaces.workplace(desk.path, "check") as directory:
+            _lay_out(directory, document)
+            _execute(environment, directory, report.run)
+            report.run.artifacts = artifacts.look(directory, output)
+    except (EngineFailed, NotKept) as error:
+        report.add("run", str(error))
+    finally:
+        desk.close()
+
+
+def _lay_out(directory: Path, path: Path) -> None:
+    with path.open("rb") as file:
+        document = Document(
+            name=path.name,
+            file=File(file, path.name),
+            content_type=mimetypes.guess_type(path.name)[0] or BINARY,
+            size_bytes=path.stat().st_size,
+            sha256=hashlib.file_digest(file, "sha256").hexdigest(),
+        )
+        workplaces.lay_out(directory, document)
+
+
+def _execute(environment: Path, directory: Path, ran: Ran) -> None:
+    seconds = settings.ADE_RUN_TIMEOUT_SECONDS
+    record = _Record(ran)
+    session = Session(record)
+    with engines.start_cold(environment, directory, engines.limits(seconds), record.lines, session.hear) as child:
+        ended: Ended = child.wait()
+    ran.seconds = round(ended.seconds, 3)
+    ran.fields = session.fields
+    session.judge(ended, seconds)
+
+
+class _Record:
+    """In the place of a journal."""
+
+    def __init__(self, ran: Ran) -> None:
+        self._ran = ran
+
+    def tell(self, kind: str, message: str = "", data: Mapping[str, Any] | None = None, level: int = INFO) -> None:
+        told = dict(data or {})
+        if kind == LOG:
+            line = {"stream": told.get("stream"), "step": told.get("step"), "level": level, "message": message}
+            self._ran.log.append(line)
+        elif result := _ATTEMPTS.get(kind):
+            self._ran.steps.append({name: told[name] for name in ("step", "attempt", "seconds")} | {"result": result})
+
+    def look(self) -> None:
+        """There is nothing that waits to be written."""
+
+    def lines(self, lines: list[Line]) -> None:
+        for line in lines:
+            self.tell(LOG, line.text, {"stream": line.stream})

@@ -1,0 +1,180 @@
+"""Engines that cannot be started: the run fails in words, or has its environment made again; the worker goes on.
+
+D18, a pid that belongs to somebody else by now, is tests/work/test_supervise_identity.py; how children are forked
+without a thread's locks (D21) is the next test here and tests/work/test_supervise_start.py.
+"""
+
+import os
+import resource
+import shutil
+from contextlib import contextmanager
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.files.storage import default_storage
+
+from builds import environments
+from builds.models import Build
+from runs import chores
+from tests.factories import told
+from tests.runs.engine.running import STEP, assert_no_directory_is_left, each_level, error_of, idle, way_of
+from work import supervise
+
+pytestmark = pytest.mark.usefixtures("way")
+
+
+def test_nothing_of_ours_runs_code_between_fork_and_exec():
+    """In a process with threads it may wait for a lock that nobody will release."""
+    folders = [django_settings.BASE_DIR / app for app in ("work", "builds", "runs", "documents")]
+    sources = [path for folder in folders for path in folder.rglob("*.py")]
+
+    assert sources
+    assert [path for path in sources if "preexec_fn" in path.read_text() or "os.fork()" in path.read_text()] == [
+        django_settings.BASE_DIR / "work" / "children" / "launch.py"
+    ]
+
+
+@contextmanager
+def few_descriptors(free):
+    """This process may open so many files more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(max(map(int, os.listdir("/proc/self/fd"))) + 20)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(opened) + 1, hard))
+    for _ in range(free):
+        os.close(opened.pop())
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for each in opened:
+            os.close(each)
+
+
+@pytest.fixture
+def other(lane):
+    """A build with an environment that no other test uses."""
+    number = os.urandom(8).hex()
+    configuration, name = lane.configure({"main.py": f"# {number}\n{STEP}"})
+    yield configuration, environments.path_of(name)
+    shutil.rmtree(environments.path_of(name), ignore_errors=True)
+
+
+@each_level
+def test_an_environment_that_was_removed_behind_our_back_is_made_again(lane, level, other):
+    configuration, path = other
+    shutil.rmtree(path)
+
+    run = lane.execute("", configuration=configuration)
+
+    assert error_of(run) == ("succeeded", "", "")
+    assert "ENVIRONMENT_MATERIALIZED" in told(run)
+    assert (path / "ade.json").exists()
+    assert Build.objects.get(configuration=configuration).status == "ready"
+
+
+@each_level
+def test_no_engine_is_forked_that_knows_only_an_environment_that_was_removed(lane, level, other, way):
+    configuration, path = other
+    code = "from ade_engine import step\n@step\ndef only(context):\n    import wave\n    import late\n"
+    configuration, name = lane.configure({"main.py": f"# {os.urandom(8).hex()}\n{code}", "late.py": ""})
+    path = environments.path_of(name)
+    before = lane.execute("", configuration=configuration)
+    shutil.rmtree(path)
+
+    run = lane.execute("", configuration=configuration)
+
+    assert error_of(before) == error_of(run) == ("succeeded", "", "")
+    assert way_of(run) == way
+    shutil.rmtree(path)
+
+
+def test_an_environment_whose_python_is_gone_from_this_machine_is_made_again(lane, other):
+    configuration, path = other
+    python = path / "bin" / "python"
+    python.unlink()
+    python.symlink_to("/nowhere/python3")
+
+    run = lane.execute("", configuration=configuration)
+
+    assert error_of(run) == ("succeeded", "", "")
+    assert "ENVIRONMENT_MATERIALIZED" in told(run)
+
+
+@each_level
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "may not be executed"),
+        ("#!/nowhere/python\n", "does not exist"),
+        ("#!/bin/sh\nexit 3\n", "exited with code 3"),
+        ("#!/bin/sh\nkill -9 $$\n", "ended by SIGKILL"),
+    ],
+    ids=["forbidden", "no-interpreter", "exits", "killed"],
+)
+def test_a_python_that_does_not_start_fails_the_run_in_words(lane, level, other, content, words):
+    configuration, path = other
+    python = path / "bin" / "python"
+    python.unlink()
+    python.write_text(content or "")
+    python.chmod(0o755 if content else 0o644)
+
+    run = lane.execute("", configuration=configuration)
+
+    assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
+    assert words in run.error_message or "bubblewrap ended without running it" in run.error_message
+    assert "ADE itself" not in run.error_message
+    assert idle() == []
+    lane.assert_well()
+
+
+def test_a_worker_without_descriptors_fails_the_run_in_words_and_goes_on(lane):
+    lane.assert_well()
+    run = lane.submit("field:a=1")
+    with few_descriptors(0):
+        lane.run_once()
+
+    run.refresh_from_db()
+    assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
+    assert "Too many open files" in run.error_message
+    lane.assert_well(run.input_document)
+
+
+@pytest.mark.parametrize("free", range(1, 12))
+def test_whichever_descriptor_is_the_one_too_many_nothing_is_left_and_none_lost(lane, free):
+    lane.assert_well()
+    run = lane.submit("field:a=1")
+    before = len(os.listdir("/proc/self/fd"))
+    with few_descriptors(free):
+        lane.run_once()
+
+    chores.tidy()
+    run.refresh_from_db()
+    assert run.status in ("failed", "succeeded")
+    assert_no_directory_is_left()
+    lane.assert_well(run.input_document)
+    # The keepers of cold starts stay for the next.
+    assert len(os.listdir("/proc/self/fd")) <= before + 6
+
+
+def test_a_document_whose_file_is_gone_fails_its_run_in_words(lane):
+    document = lane.document("field:a=1", name="invoice.txt")
+    default_storage.delete(document.file.name)
+
+    run = lane.execute(document=document)
+
+    assert error_of(run) == ("failed", "ENGINE_FAILED", "the stored file of document 'invoice.txt' is missing")
+    lane.assert_well()
+
+
+def test_a_machine_without_processes_fails_the_run_in_words(lane, monkeypatch, way):
+    def refuse(*_, **__):
+        raise BlockingIOError(11, os.strerror(11))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(supervise.launcher, "start", refuse)
+        run = lane.execute("field:a=1")
+
+    assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
+    assert "the limit of processes, of this user or of the machine, is reached" in run.error_message
+    # A bad moment of the machine is not for ever.
+    assert way_of(lane.execute("field:a=1")) == way

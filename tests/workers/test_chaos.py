@@ -1,0 +1,146 @@
+"""Workers that are killed, stopped and told to end at random while runs come in and are cancelled."""
+
+import random
+import signal
+import time
+from collections import Counter
+from datetime import datetime
+
+import pytest
+
+from builds import environments
+from runs import lifecycle as runs
+from runs import workplaces
+from runs.models import Run
+from tests.engines import kinds_of
+from tests.processes import START_SECONDS
+from tests.races.invariants import assert_all_hold
+from tests.stepping import until
+from work.models import Event
+
+WORKERS, DOCUMENTS = 3, 20
+LEASE, SECONDS = 3, 20
+# What the clocks of the database and of this process may be apart.
+APART_SECONDS = 0.05
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+
+
+class Chaos:
+    def __init__(self, site, chance, engines):
+        self.site, self.chance, self.engines = site, chance, engines
+        self.documents = [site.document(seconds=chance.choice([0, 0.1, 0.5, 2])) for _ in range(DOCUMENTS)]
+        self.workers = [self.start(number) for number in range(WORKERS)]
+        self.frozen = {}
+        self.killed_at, self.cancelled, self.did = {}, {}, Counter()
+
+    def start(self, number):
+        values = {"ADE_LEASE_SECONDS": LEASE, "ADE_DRAIN_SECONDS": 1, **self.engines}
+        return self.site.worker(f"w{number}", "run=2", **values)
+
+    def act(self):
+        """One thing, of which some happen more often."""
+        often = {self.submit: 12, self.cancel: 3, self.kill: 1, self.freeze: 1, self.thaw: 1, self.tell_to_end: 1}
+        (act,) = self.chance.choices(list(often), often.values())
+        self.did[act.__name__] += bool(act())
+
+    def submit(self):
+        return self.site.submit(self.chance.choice(self.documents))
+
+    def cancel(self):
+        if live := list(Run.objects.live()):
+            run = self.chance.choice(live)
+            self.cancelled[run.pk] = runs.cancel(run, actor="olga")
+        return live
+
+    def kill(self):
+        number = self.chance.randrange(WORKERS)
+        self.frozen.pop(number, None)
+        self.killed_at[self.workers[number].pid] = time.monotonic()
+        self.workers[number].kill()
+        self.workers[number] = self.start(number)
+        return True
+
+    def freeze(self):
+        number = self.chance.randrange(WORKERS)
+        if number in self.frozen or "worker.recovered" not in self.workers[number].logged():
+            return False
+        self.workers[number].freeze()
+        self.frozen[number] = time.monotonic()
+        return True
+
+    def thaw(self):
+        """Some earlier than their lease ends, and some later."""
+        for number in list(self.frozen):
+            self.workers[number].send(signal.SIGCONT)
+            del self.frozen[number]
+            return True
+        return False
+
+    def tell_to_end(self):
+        number = self.chance.randrange(WORKERS)
+        if number in self.frozen or "worker.recovered" not in self.workers[number].logged():
+            return False
+        self.workers[number].send(signal.SIGTERM)
+        self.workers[number].code()
+        self.workers[number] = self.start(number)
+        return True
+
+    def calm_down(self):
+        while self.thaw():
+            pass
+        until(lambda: not Run.objects.live().exists(), 90, every=0.2)
+        for worker in self.workers:
+            worker.until_logged("worker.recovered")
+            worker.send(signal.SIGTERM)
+        return [worker.code(START_SECONDS) for worker in self.workers]
+
+
+@pytest.mark.parametrize(("engines", "seed"), [("warm", 1), ("warm", 2), ("cold", 3)], indirect=["engines"])
+def test_whatever_happens_to_workers_no_engines_overlap_and_everything_ends(site, engines, seed):
+    chaos = Chaos(site, random.Random(seed), engines)
+    off = time.time() - time.monotonic()
+    until_calm = time.monotonic() + SECONDS
+
+    while time.monotonic() < until_calm:
+        chaos.act()
+        time.sleep(chaos.chance.random() / 8)
+    codes = chaos.calm_down()
+
+    seen = site.witness.running()
+    started = dict(Event.objects.filter(kind="RUN_STARTED").values_list("subject_id", "actor"))
+    ended = dict(Run.objects.values_list("pk", "finished_at"))
+    assert codes == [0] * WORKERS
+    assert all(chaos.did[name] for name in ("submit", "cancel", "kill", "freeze", "tell_to_end")), chaos.did
+    assert site.witness.overlaps() == []
+    assert Counter(each.run for each in seen).most_common(1)[0][1] == 1
+    assert {each.run for each in seen} <= set(started)
+    late = [(each.run, by) for each in seen if (by := each.last + off - stamp(ended[each.run])) > APART_SECONDS]
+    assert late == []
+    survivors = [(each.run, by) for each in seen if (by := outlived(each, started, chaos.killed_at)) > LEASE]
+    assert survivors == []
+    assert_that_cancels_bind(chaos.cancelled)
+    succeeded = Run.objects.filter(status="succeeded").values_list("pk", flat=True)
+    assert set(succeeded) == {each.run for each in seen if each.finished and each.run in set(succeeded)}
+    assert site.engines() == []
+    workplaces.sweep()
+    environments.sweep()
+    assert site.left_behind() == []
+    assert [path.name for path in (site.directory / "environments").iterdir() if path.name[:2] in (".b", ".r")] == []
+    assert_all_hold(quiet=True)
+
+
+def stamp(moment: datetime) -> float:
+    return moment.timestamp()
+
+
+def outlived(seen, started, killed_at):
+    """For how long this engine was still at work after its worker had been killed."""
+    pid = int(started[seen.run].split(":")[1])
+    return seen.last - killed_at[pid] if pid in killed_at else 0.0
+
+
+def assert_that_cancels_bind(answers):
+    for id, answer in answers.items():
+        run = Run.objects.get(pk=id)
+        assert run.status == ("cancelled" if answer in ("cancelled", "running") else answer), kinds_of(run)
