@@ -23,6 +23,8 @@ from work.supervise import CannotStart
 
 PAGES_PER_SEGMENT = 25
 EXPECTED = (ExtractionFailed, EmbeddingFailed, CannotStart)
+# For 25 pages, of which most take a millisecond each.
+WALL_SECONDS = 120.0
 # One insert: of a thousand pages there are some thousand.
 ROWS = 500
 
@@ -76,9 +78,8 @@ def _extracted(claim: Claim, journal: Journal, directory: Path) -> Any:
         with document.file.open("rb") as source, file.open("wb") as copy:
             shutil.copyfileobj(source, copy, 1 << 20)
     except FileNotFoundError as error:
-        raise ExtractionFailed(
-            "missing", f"expected the stored file of the document, found none: {error}", True
-        ) from error
+        message = f"expected the stored file of the document, found none: {error}"
+        raise ExtractionFailed("missing", message, permanent=True) from error
     first = claim.values["segment"] * PAGES_PER_SEGMENT + 1
     found = extraction.extract(
         file,
@@ -86,6 +87,7 @@ def _extracted(claim: Claim, journal: Journal, directory: Path) -> Any:
         first,
         first + PAGES_PER_SEGMENT - 1,
         directory,
+        wall_seconds=WALL_SECONDS,
         stop=journal.why_stop,
         on_start=journal.keep,
     )
@@ -169,9 +171,8 @@ def _pages(claim: Claim) -> list[dict[str, Any]]:
     for segment in range(number):
         output = outputs.load(outputs.path_of(job_id, "extract", segment))
         if output is None:
-            raise ExtractionFailed(
-                "lost", f"expected the output of segment {segment}, found none or a damaged one", False
-            )
+            message = f"expected the output of segment {segment}, found none or a damaged one"
+            raise ExtractionFailed("lost", message, permanent=False)
         found += output["pages"]
     return found
 

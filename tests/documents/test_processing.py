@@ -1,0 +1,257 @@
+"""Documents through their stages, as a worker does them: real files, real readers and a real model."""
+
+from threading import Event
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from fpdf import FPDF
+
+from documents import kinds, lifecycle, orchestrator, outputs, stages
+from documents.embedding import DIMENSIONS, MODEL, numbers
+from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage
+from tests.breaches import assert_all_hold
+from tests.factories import W1, W2, WorkspaceFactory, bring_to, claim_of, events_of, told
+from work import recovery
+from work.claims import Holdings
+from work.slots import Bell, Slot
+
+LETTER = "Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind regards\n"
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    settings.VAR_DIR = tmp_path / "var"
+    settings.VAR_DIR.mkdir()
+
+
+@pytest.fixture
+def slot(transactional_db):
+    return Slot(
+        kinds.STAGE,
+        0,
+        owner=W1,
+        bell=Bell(),
+        holdings=Holdings(),
+        stopping=Event(),
+        after=lambda kind: None,
+        contended=lambda kind, met: None,
+    )
+
+
+def add(content, content_type="text/plain", name="letter.txt", workspace=None):
+    data = content.encode() if isinstance(content, str) else content
+    file = default_storage.save(f"documents/{name}", ContentFile(data))
+    values = {"name": name, "file": file, "content_type": content_type, "size_bytes": len(data), "sha256": "0" * 64}
+    return lifecycle.add_document(workspace or WorkspaceFactory(), values)
+
+
+def pdf(pages):
+    made = FPDF()
+    made.set_font("Helvetica", size=12)
+    for number in range(1, pages + 1):
+        made.add_page()
+        made.multi_cell(0, 6, f"Page {number} tells of apples and of the number {number * 7}.")
+    return bytes(made.output())
+
+
+def process(slot, most=200):
+    """Until nobody has anything to do; answers how many stages were done."""
+    done = 0
+    for _ in range(most):
+        brought_on = orchestrator.orchestrate(W1)
+        if slot.run_once():
+            done += 1
+        elif not brought_on:
+            return done
+    raise AssertionError("it does not come to rest")
+
+
+def until_ready(slot, document, name):
+    for _ in range(20):
+        orchestrator.orchestrate(W1)
+        if Stage.objects.filter(job__document=document, name=name, status="READY").exists():
+            return
+        slot.run_once()
+    raise AssertionError(f"{name} does not get ready")
+
+
+def test_a_text_is_read_cut_understood_and_published(slot):
+    document = add(LETTER)
+
+    assert process(slot) == 3
+
+    document.refresh_from_db()
+    assert (document.status, document.pages) == ("processed", 1)
+    assert "the delivery of apples arrived on time." in document.text
+    (chunk,) = document.chunks.all()
+    assert (chunk.index, chunk.page, chunk.embedding_model) == (0, 1, MODEL)
+    vector = numbers(bytes(chunk.embedding))
+    assert len(vector) == DIMENSIONS
+    assert sum(value * value for value in vector) == pytest.approx(1, abs=1e-4)
+    assert bytes(document.embedding) == bytes(chunk.embedding)
+    assert document.jobs.get().status == "COMPLETED"
+    assert_all_hold()
+
+
+def test_texts_that_mean_the_same_are_near_each_other(slot):
+    texts = ["The invoice has to be paid within a month.", "Payment of the bill is due in 30 days.", "Cats like fish."]
+    documents = [add(text, name=f"{n}.txt") for n, text in enumerate(texts)]
+
+    process(slot)
+
+    first, near, far = (numbers(bytes(Document.objects.get(pk=each.pk).embedding)) for each in documents)
+    assert sum(map(lambda a, b: a * b, first, near)) > sum(map(lambda a, b: a * b, first, far)) + 0.1
+
+
+def test_a_long_document_is_read_in_segments(slot):
+    document = add(pdf(60), "application/pdf", "long.pdf")
+
+    assert process(slot) == 5
+
+    document.refresh_from_db()
+    assert document.pages == 60
+    assert [f"number {n * 7}." in document.text for n in (1, 25, 26, 51, 60)] == [True] * 5
+    assert document.text.index("Page 25 ") < document.text.index("Page 26 ") < document.text.index("Page 51 ")
+    assert set(document.chunks.values_list("page", flat=True)) == set(range(1, 61))
+    extracts = Stage.objects.filter(job__document=document, name="extract").order_by("segment")
+    assert [stage.status for stage in extracts] == ["DONE"] * 3
+
+
+def test_the_end_of_a_stage_says_what_it_found(slot):
+    document = add(LETTER)
+
+    process(slot)
+
+    extract, embed, publish = (
+        events_of(Stage.objects.get(job__document=document, name=name)).last().data for name in lifecycle.ORDER
+    )
+    assert (extract["pages"], extract["pages_total"]) == (1, 1)
+    assert extract["characters"] >= len(LETTER.strip())
+    assert embed == {"chunks": 1, "model": MODEL}
+    assert publish == {"pages": 1}
+
+
+def test_a_document_that_cannot_be_read_fails_at_once_and_says_why(slot):
+    document = add(b"%PDF-1.7 and nothing else", "application/pdf", "broken.pdf")
+
+    process(slot)
+
+    document.refresh_from_db()
+    job = document.jobs.get()
+    assert (document.status, job.status, job.attempts) == ("failed", "FAILED", 1)
+    assert job.failure_type == "DOCUMENT_REFUSED"
+    assert "expected" in job.error_message
+    assert "found" in job.error_message
+    assert not document.chunks.exists()
+    assert_all_hold()
+
+
+def test_a_document_without_its_file_fails_at_once(slot):
+    document = add(LETTER)
+    default_storage.delete(document.file.name)
+
+    process(slot)
+
+    assert "expected the stored file of the document, found none" in document.jobs.get().error_message
+    assert document.jobs.get().status == "FAILED"
+
+
+def test_a_document_without_text_is_processed_all_the_same(slot):
+    document = add(" \n ", name="empty.txt")
+
+    process(slot)
+
+    document.refresh_from_db()
+    assert document.status in ("processed", "failed")
+    assert not document.chunks.exists()
+
+
+def test_an_output_that_is_there_and_whole_is_not_made_again(slot, monkeypatch):
+    document = add(LETTER)
+    job = document.jobs.get()
+    kept = {"pages_total": 1, "pages": [{"number": 1, "text": "what was read before"}]}
+    outputs.store(outputs.path_of(job.pk, "extract"), kept)
+
+    process(slot)
+
+    document.refresh_from_db()
+    assert document.text == "what was read before"
+
+
+def test_an_output_that_is_damaged_is_made_again(slot):
+    document = add(LETTER)
+    path = outputs.path_of(document.jobs.get().pk, "extract")
+    default_storage.save(path, ContentFile(b'0000\n{"pages_total": 1, "pages": []}'))
+
+    process(slot)
+
+    document.refresh_from_db()
+    assert "apples" in document.text
+
+
+def test_processing_again_replaces_what_was_published(slot):
+    document = add(LETTER)
+    process(slot)
+    document.refresh_from_db()
+    default_storage.delete(document.file.name)
+    default_storage.save(document.file.name, ContentFile(b"Quite another text.\n\nIn two parts."))
+
+    lifecycle.reprocess(document, actor="olga")
+    process(slot)
+
+    document.refresh_from_db()
+    assert document.status == "processed"
+    assert document.text.startswith("Quite another text.")
+    assert [chunk.text for chunk in document.chunks.all()] == ["Quite another text.\n\nIn two parts."]
+    assert document.jobs.count() == 2
+
+
+def test_what_a_stale_worker_publishes_is_not_kept(slot):
+    document = add(LETTER)
+    until_ready(slot, document, "publish")
+    claim = lifecycle.claim_stage(W1)
+    made = stages.do(claim)
+    stage = Stage.objects.get(pk=claim.id)
+    assert kinds.STAGE.rescue(
+        recovery.Found(lifecycle.STAGE, stage.pk, claim.holder, stage.lease_expires_at, None, recovery.EXPIRED, W2)
+    )
+
+    assert not stages.succeed(claim, made)
+
+    document.refresh_from_db()
+    assert document.text == ""
+    assert not DocumentChunk.objects.exists()
+    assert told(stage)[-1] == "LATE_WRITE_REFUSED"
+    process(slot)
+    document.refresh_from_db()
+    assert document.status == "processed"
+    assert DocumentChunk.objects.count() == 1
+
+
+def test_a_failed_attempt_is_followed_by_another_that_goes_on_where_it_was(slot, settings):
+    document = add(LETTER)
+    until_ready(slot, document, "embed")
+    stage = bring_to(Stage.objects.get(job__document=document, name="embed"), "RUNNING")
+    lifecycle.fail_stage(claim_of(stage), "STAGE_FAILED", "no memory just then")
+    process(slot)
+    job = document.jobs.get()
+    assert (job.status, job.attempts) == ("PENDING", 1)
+    DocumentProcessingJob.objects.update(next_attempt_at=job.created_at)
+
+    process(slot)
+
+    job.refresh_from_db()
+    assert (job.status, job.attempts) == ("COMPLETED", 1)
+    starts = events_of(Stage.objects.get(job=job, name="extract")).filter(kind="STAGE_STARTED")
+    assert starts.count() == 1
+
+
+def test_nothing_is_left_in_the_working_directory(slot, settings):
+    add(LETTER)
+    add(b"%PDF-1.7 broken", "application/pdf", "broken.pdf")
+
+    process(slot)
+
+    assert list((settings.VAR_DIR / "extraction").iterdir()) == []
