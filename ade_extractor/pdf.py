@@ -20,9 +20,10 @@ from ade_extractor.trouble import Trouble, malformed, too_large
 
 _HEADER_WITHIN = 1024
 _OTHER_STARTS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
-# What pdfium gives for a hyphen at the end of a line.
-_HYPHENS = str.maketrans({"\x02": "-", "\ufffe": "-"})
-_WORD = re.compile(r"\S+")
+# What pdfium gives for a hyphen at the end of a line and for that end: one as text, the other as a character.
+_LINES = dict.fromkeys(map(ord, "\ufffe\x02"), "-\n")
+_HYPHENS = dict.fromkeys(_LINES, "-")
+_WORD = re.compile("[^\\s\ufffe\x02]+[\ufffe\x02]?|[\ufffe\x02]")
 # Four decimals, as they are written: looking one up is faster than rounding and printing it.
 _SHARES = [repr(each / 10_000) for each in range(10_001)]
 # A scan is one image, or some: who needs the exact number of thousands?
@@ -114,9 +115,7 @@ def _read(page: pypdfium2.PdfPage, number: int) -> Page:
     text = _text(text_page)
     words = _words(page, text_page, text, number)
     text_page.close()
-    # A word's character counts as one in `text` only before it is cleaned.
-    cleaned = clean(text.translate(_HYPHENS))
-    return Page(number, cleaned, round(width, 2), round(height, 2), words, images=_images(page))
+    return Page(number, clean(text.translate(_LINES)), round(width, 2), round(height, 2), words, images=_images(page))
 
 
 def _text(text_page: pypdfium2.PdfTextPage) -> str:

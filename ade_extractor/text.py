@@ -24,14 +24,17 @@ SAMPLE_BYTES = 64 << 10
 # What no text has: binary files that guess as some old encoding have a third of them.
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 MOST_CONTROLS = 0.05
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
     """With line ends of one kind, and without what no database takes. Not composed otherwise than it was."""
+    if _SURROGATE.search(text):
+        # Halves that belong together are a character.
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _UNSTORABLE.sub("", text)
+    return text.replace("\0", "")
 
 
 def decode(data: bytes, declared: str | None = None) -> str:

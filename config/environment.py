@@ -173,6 +173,12 @@ SETTINGS = (
         "",
         "How many runs may be queued or running before new ones are refused. Empty: no limit.",
     ),
+    Setting(
+        "ADE_MAX_UPLOAD_BYTES",
+        Whole(1, 1 << 40),
+        str(100 << 20),
+        "How large a file may be that is to become a document.",
+    ),
     Setting("ADE_RUN_TIMEOUT_SECONDS", SECONDS, "120", "How long a run may take, counted from its start."),
     Setting("ADE_BUILD_TIMEOUT", SECONDS, "600", "How many seconds a build may take."),
     Setting(

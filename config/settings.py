@@ -18,8 +18,11 @@ ENV = environment.read_or_exit(os.environ)
 
 VAR_DIR = BASE_DIR / ENV["ADE_VAR_DIR"]
 STATIC_ROOT = VAR_DIR / "static"
+# Where uploads lie while they come in.
+FILE_UPLOAD_TEMP_DIR = VAR_DIR / "uploads"
 try:
     STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+    FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
 except OSError as error:
     environment.stop([f"ADE_VAR_DIR is {str(VAR_DIR)!r}; allowed: a directory to write in ({error.strerror})."])
 
@@ -80,6 +83,7 @@ ADE_VERSION = VERSION
 WEB_CONCURRENCY: int = ENV["WEB_CONCURRENCY"]
 ADE_MAX_CONCURRENCY: int = ENV["ADE_MAX_CONCURRENCY"]
 ADE_QUEUE_SIZE: int | None = ENV["ADE_QUEUE_SIZE"]
+ADE_MAX_UPLOAD_BYTES: int = ENV["ADE_MAX_UPLOAD_BYTES"]
 ADE_RUN_TIMEOUT_SECONDS: int = ENV["ADE_RUN_TIMEOUT_SECONDS"]
 ADE_BUILD_TIMEOUT: int = ENV["ADE_BUILD_TIMEOUT"]
 ADE_BUILD_OFFLINE: bool = ENV["ADE_BUILD_OFFLINE"]
@@ -186,6 +190,12 @@ MEDIA_ROOT = VAR_DIR / "media"
 # Other users of this machine have nothing to read there.
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
+# The first of them stops reading what is too long; the others are Django's own.
+FILE_UPLOAD_HANDLERS = [
+    "documents.uploads.Limit",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

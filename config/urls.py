@@ -1,5 +1,5 @@
 from django.contrib import admin
-from django.urls import path, reverse_lazy
+from django.urls import include, path, reverse_lazy
 from django.views.generic import RedirectView
 
 admin.site.site_header = admin.site.site_title = "ADE"
@@ -8,4 +8,6 @@ admin.site.index_title = "Administration"
 urlpatterns = [
     path("", RedirectView.as_view(url=reverse_lazy("admin:index")), name="home"),
     path("admin/", admin.site.urls),
+    path("documents/", include("documents.urls")),
+    path("", include("runs.urls")),
 ]

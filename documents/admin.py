@@ -9,9 +9,12 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.views.decorators.http import require_POST
 
+from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT, JOB, STAGE
 from documents.models import Document, DocumentProcessingJob, Membership, Stage, Workspace
 from work.admin import LongListAdmin, SubjectAdmin, choice_filter, is_referred_to, short
@@ -186,15 +189,41 @@ class DocumentAdmin(ScopedAdmin, SubjectAdmin):
     list_filter = [choice_filter("status", lambda: Document.Status.choices), WorkspaceFilter]
     search_fields = ["name", "sha256"]
     fields = [
-        *("name", "workspace", "status", "content_type", "size_bytes", "sha256", "stored_as", "pages"),
+        *("name", "workspace", "status", "content_type", "size_bytes", "sha256", "stored_as", "download", "pages"),
         *("created_at", "excerpt"),
     ]
-    readonly_fields = ["stored_as", "excerpt"]
+    readonly_fields = ["stored_as", "download", "excerpt"]
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return Workspace.objects.operated_by(request.user).exists()
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """As Django's, but outside of a transaction: a file is stored first."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        is_again, is_sent = "again" in request.POST, request.method == "POST"
+        upload = UploadForm(request, is_sent=is_sent and not is_again)
+        form = AgainForm(request, is_sent=True) if is_again else upload
+        if is_sent and (document := form.made()):
+            self.message_user(request, format_html("Stored {} as document {}.", document.name, document.pk))
+            return HttpResponseRedirect(reverse("admin:documents_document_change", args=[document.pk]))
+        context = self.admin_site.each_context(request) | {
+            "title": "Add document",
+            "opts": self.opts,
+            "form": form,
+            "upload": upload,
+        }
+        return TemplateResponse(request, "admin/upload.html", context, status=form.answer_code)
 
     @admin.display(description="stored as")
     def stored_as(self, document: Document) -> str:
         # No link: nothing may be served from the storage but through a view that says how.
         return document.file.name or ""
+
+    @admin.display(description="file")
+    def download(self, document: Document) -> str:
+        url = reverse("documents:download", args=[document.pk])
+        return format_html('<a href="{}">Download</a>', url) if document.file else "-"
 
     @admin.display(description="text")
     def excerpt(self, document: Document) -> str:

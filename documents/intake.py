@@ -1,49 +1,173 @@
 """Files on their way in: stored first, and then told of, so that no row is ever without its file."""
 
 import hashlib
-import mimetypes
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
+import structlog
+from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
+from django.db import transaction
 
-from documents import lifecycle
+from documents import lifecycle, sniffing
 from documents.models import Document, Workspace
+from documents.names import clean_name
+from work import failpoints
 
 BINARY = "application/octet-stream"
+FOLDER = "documents"
+KEY = re.compile(rf"{FOLDER}/[0-9]{{4}}/[0-9]{{2}}/[0-9a-f]{{32}}")
+
+log = structlog.get_logger(__name__)
+
+
+class Refused(Exception):
+    """A file does not become a document. The code is for programs and stays, the message is for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class AlreadyThere(Refused):
+    """The workspace has a document of the same bytes. Whoever wants another one says so."""
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(
+            "already_there", f"expected a new file, found document {document.pk} with the same bytes: {document.name}"
+        )
+        self.document = document
+
+
+class NotStored(Refused):
+    """Through no fault of the file: it may be sent again."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(
+            "storage_unavailable", f"expected to store the file, found {error.strerror or error}; try again later"
+        )
 
 
 class Hashed(File):  # type: ignore[type-arg]  # takes none at run time
-    """Counts and hashes what the storage reads of it."""
+    """Counts and hashes what the storage reads of it, and ends that when it is too much."""
 
-    def __init__(self, file: IO[bytes], name: str) -> None:
+    def __init__(self, file: IO[bytes], name: str, most_bytes: int | None = None) -> None:
         super().__init__(file, name)
         self.sha256 = hashlib.sha256()
         self.seen_bytes = 0
+        self.most_bytes = most_bytes
 
     def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
         assert self.file is not None
         while data := self.file.read(chunk_size or self.DEFAULT_CHUNK_SIZE):
             self.sha256.update(data)
             self.seen_bytes += len(data)
+            if self.most_bytes is not None and self.seen_bytes > self.most_bytes:
+                raise too_large()
             yield data
 
 
-def add_file(workspace: Workspace, path: Path, *, actor: str) -> Document:
-    """The document of a file on this machine. Raises OSError when it cannot be read."""
-    with path.open("rb") as source:
-        hashed = Hashed(source, path.name)
-        # The name is for people; where it lies is ours to say.
-        stored = default_storage.save(f"documents/{datetime.now(UTC):%Y/%m}/{uuid4().hex}", hashed)
-    values: dict[str, Any] = {
-        "name": path.name,
-        "file": stored,
-        "content_type": mimetypes.guess_type(path.name)[0] or BINARY,
-        "size_bytes": hashed.seen_bytes,
-        "sha256": hashed.sha256.hexdigest(),
-    }
-    return lifecycle.add_document(workspace, values, actor=actor)
+def receive(
+    workspace: Workspace, file: IO[bytes], name: str, declared_type: str, actor: str, *, again: bool = False
+) -> Document:
+    """The document of a file that can be read and sought, with its job. Raises Refused, and then nothing is left of it.
+
+    Its bytes count and not its words: how long it is, and what it is, is looked at here. Bytes that the workspace has
+    already are refused with AlreadyThere, unless wanted `again`. Of two who send the same at the same moment, both may
+    get a document.
+    """
+    name = clean_name(name)
+    content_type = _type_of(file, name, declared_type)
+    file.seek(0)
+    content = Hashed(file, name, settings.ADE_MAX_UPLOAD_BYTES)
+    with _stored(content) as blob:
+        failpoints.hit("upload.blob_written")
+        values = {
+            "name": name,
+            "file": blob.key,
+            "content_type": content_type,
+            "size_bytes": content.seen_bytes,
+            "sha256": content.sha256.hexdigest(),
+        }
+        if not again:
+            _refuse_twice(workspace, values)
+        with transaction.atomic():
+            document = lifecycle.add_document(workspace, values, actor=actor)
+            failpoints.hit("upload.before_commit")
+            blob.may_be_named = True
+    return document
+
+
+def add_file(workspace: Workspace, path: Path, *, actor: str, again: bool = False) -> Document:
+    """The document of a file on this machine. Raises Refused, and OSError when it cannot be read."""
+    with path.open("rb") as file:
+        return receive(workspace, file, path.name, "", actor, again=again)
+
+
+def store_again(document: Document, name: str, actor: str) -> Document:
+    """Another document of the same bytes, which nobody has to send once more. Raises Refused."""
+    try:
+        file = document.file.open("rb")
+    except OSError as error:
+        raise NotStored(error) from error
+    with file:
+        return receive(document.workspace, file, name, "", actor, again=True)
+
+
+def too_large() -> Refused:
+    return Refused(
+        "too_large", f"expected a file of at most {settings.ADE_MAX_UPLOAD_BYTES:,} bytes, found a larger one"
+    )
+
+
+class _Blob:
+    def __init__(self) -> None:
+        # The key is ours: what a file is called is for people.
+        self.key = f"{FOLDER}/{datetime.now(UTC):%Y/%m}/{uuid4().hex}"
+        # From the commit on. If nobody can tell whether it took place, the file stays, for the sweeper to ask later.
+        self.may_be_named = False
+
+
+@contextmanager
+def _stored(content: Hashed) -> Iterator[_Blob]:
+    """In the storage, and no longer there if what is done with it fails."""
+    blob = _Blob()
+    try:
+        try:
+            blob.key = default_storage.save(blob.key, content)
+        except OSError as error:
+            log.warning("intake.not_stored", key=blob.key, error=str(error))
+            raise NotStored(error) from error
+        yield blob
+    except BaseException:
+        if not blob.may_be_named:
+            with suppress(OSError):
+                default_storage.delete(blob.key)
+        raise
+
+
+def _type_of(file: IO[bytes], name: str, declared_type: str) -> str:
+    file.seek(0)
+    if not file.read(1):
+        raise Refused("empty", f"expected a file with content, found an empty one: {name}")
+    try:
+        found = sniffing.sniff(file, name)
+    except sniffing.Unknown as error:
+        raise Refused("unsupported_type", str(error)) from error
+    except sniffing.Ambiguous as error:
+        raise Refused("type_mismatch", str(error)) from error
+    if problem := sniffing.problem(name, declared_type, found):
+        raise Refused("type_mismatch", problem)
+    return found
+
+
+def _refuse_twice(workspace: Workspace, values: dict[str, Any]) -> None:
+    same = Document.objects.filter(workspace=workspace, sha256=values["sha256"], size_bytes=values["size_bytes"])
+    if there := same.defer("text").order_by("id").first():
+        raise AlreadyThere(there)

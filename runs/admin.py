@@ -81,11 +81,16 @@ class RunAdmin(OperatedAdmin):
 @admin.register(Artifact)
 class ArtifactAdmin(ScopedAdmin, ReadOnlyAdmin):
     workspace_path = "run__workspace"
-    list_display = ["id", "name", "run", "workspace", "content_type", "size_bytes", "created_at"]
+    list_display = ["id", "name", "run", "workspace", "content_type", "size_bytes", "created_at", "download"]
     list_filter = [WorkspaceFilter]
     search_fields = ["name"]
-    fields = ["run", "workspace", "name", "content_type", "size_bytes", "sha256", "file", "created_at"]
-    readonly_fields = ["workspace"]
+    fields = ["run", "workspace", "name", "content_type", "size_bytes", "sha256", "file", "download", "created_at"]
+    readonly_fields = ["workspace", "download"]
+
+    @admin.display(description="download")
+    def download(self, artifact: Artifact) -> str:
+        url = reverse("runs:download_artifact", args=[artifact.pk])
+        return format_html('<a href="{}" aria-label="Download {}">Download</a>', url, artifact.name)
 
     @admin.display(description="workspace")
     def workspace(self, artifact: Artifact) -> Workspace:

@@ -32,6 +32,8 @@ OTHER_POINTS = (
     "engine.before_spawn",
     "engine.spawned",
     "engine.exited",
+    "upload.blob_written",
+    "upload.before_commit",
 )
 KIND_NAMES = frozenset(f"{kind}.{point}" for kind in KINDS for point in KIND_POINTS)
 # A slot is claimed by being inserted.

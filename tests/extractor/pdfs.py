@@ -5,19 +5,6 @@ import zlib
 from fpdf import FPDF
 
 WORDS = ["invoice", "amount", "the", "of", "and", "customer", "number", "total", "payment", "within", "days"]
-    "invoice",
-    "amount",
-    "delivery",
-    "the",
-    "of",
-    "and",
-    "customer",
-    "number",
-    "total",
-    "payment",
-    "within",
-    "days",
-]
 
 
 def pdf_of(path, *texts, **page):

@@ -282,8 +282,6 @@ def test_scripts_launches_and_entities_stay_what_they_are(tmp_path):
     launch = f"<</S/Launch/F(/bin/touch)/Unix<</F(/usr/bin/touch)/P({trap})>>>>"
     script = "<</S/JavaScript/JS(app.alert\\(1\\); while\\(true\\);)>>"
     entities = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b SYSTEM "file:///etc/passwd">]><x>&a;&b;</x>'
-        '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b SYSTEM "file:///etc/passwd">]><x>&a;&b;</x>'
-    )
     catalog = f"/OpenAction {launch}/AA<</WC {script}>>/Names<</JavaScript<</Names[(a) {script}]>>>>/Metadata 6 0 R"
     widget = "<</Type/Annot/Subtype/Widget/FT/Tx/V(Filled)/Rect[0 0 99 99]>>"
     page = f"/MediaBox[0 0 595 842]/AA<</O {launch}>>/Annots[{widget}]"

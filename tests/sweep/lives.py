@@ -3,6 +3,7 @@
 It says every answer that it gets, so that the test knows what was promised before it died.
 """
 
+import io
 import json
 import os
 import sys
@@ -11,8 +12,9 @@ from threading import Event as Flag
 from builds import kinds as build_kinds
 from builds import lifecycle as builds
 from builds.models import Configuration
+from documents import intake
 from documents import lifecycle as documents
-from documents.models import Document, DocumentProcessingJob
+from documents.models import Document, DocumentProcessingJob, Workspace
 from runs import job_runs
 from runs import kinds as run_kinds
 from runs import lifecycle as runs
@@ -24,6 +26,7 @@ from work.slots import Bell, Slot
 
 OWNER = f"w1@here:{os.getpid()}:bootsweep"
 ARTIFACT = {"name": "result.json", "file": "a", "size_bytes": 2, "sha256": "0" * 64, "content_type": "application/json"}
+UPLOADED = b"Dear Olga,\n"
 
 
 def main(life):
@@ -61,6 +64,11 @@ def live_a_build():
     say("renewed", not lifecycle.renew(OWNER, [claim]))
     say("built", builds.succeed(claim) and claim.id)
     say("heeded", runs.heed_builds(OWNER))
+
+
+def live_an_upload():
+    file = io.BytesIO(UPLOADED)
+    say("uploaded", intake.receive(Workspace.objects.get(), file, "letter.txt", "", "olga").pk)
 
 
 def live_a_document():

@@ -12,12 +12,13 @@ from django.db import connection
 from builds import lifecycle as builds
 from builds.models import Build
 from documents import lifecycle as documents
-from documents.models import DocumentProcessingJob, Stage
+from documents.models import Document, DocumentProcessingJob, Stage
 from runs.models import Artifact, JobRun, Run
 from tests.factories import W2
 from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from tests.sweep import world
+from tests.sweep.lives import UPLOADED
 from work import failpoints, recovery
 from work.kinds import all_kinds
 from work.models import Event
@@ -54,6 +55,8 @@ LIVES = {
     "engine.spawned": "engine",
     "engine.exited": "engine",
     "build.exited": "environment",
+    "upload.blob_written": "upload",
+    "upload.before_commit": "upload",
 }
 # These start programs, and are swept with a witness of what runs: see `test_engine_crash_points.py`.
 WITH_ENGINES = {"engine", "environment"}
@@ -172,6 +175,9 @@ def what_was_promised_is_so(said):
     for what, answer in said:
         if what == "submitted":
             assert Run.objects.filter(pk=answer).exists()
+        elif what == "uploaded":
+            with Document.objects.get(pk=answer).file.open() as file:
+                assert file.read() == UPLOADED
         elif what == "published":
             assert Artifact.objects.filter(run_id=answer).count() == 1
         elif what == "cancelled" and answer[1] in ("cancelled", "running"):

@@ -40,15 +40,15 @@ def test_the_run_of_a_killed_worker_fails_its_engine_ends_and_the_next_of_its_do
     second = site.worker("w2", ADE_LEASE_SECONDS=LEASE, **engines)
     second.until_logged("worker.recovered")
 
-    first.kill()
     killed_at = time.monotonic()
+    first.kill()
 
     until(lambda: engine.gone)
     engine_gone_after = time.monotonic() - killed_at
     assert until_ended(run) == ORPHANED
     took = time.monotonic() - killed_at
     successor = site.witness.until_at_work(following)
-    assert engine_gone_after < LEASE
+    assert engine_gone_after < 1
     assert took < RECOVERY_SECONDS
     assert successor.began - killed_at < RECOVERY_SECONDS + TICK
     assert kinds_of(run) == ["RUN_QUEUED", "RUN_STARTED", "RUN_FAILED", "RECOVERED"]

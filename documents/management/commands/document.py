@@ -3,18 +3,19 @@ from typing import Any
 
 from documents import intake
 from documents.commands import find_workspace
+from documents.intake import AlreadyThere, Refused
 from documents.models import Document, DocumentProcessingJob, Stage, Workspace
 from work.commands import (
     AddVerb,
     Answer,
     Exit,
-    Failure,
     NounCommand,
     Row,
     actor_of,
     add_actor,
     add_ids,
     add_limit,
+    clean,
     events_about,
     fields,
     history,
@@ -26,6 +27,7 @@ COLUMNS = ("id", "workspace__name", "name", "status", "content_type", "size_byte
 JOB_COLUMNS = ("id", "status", "attempts", "max_attempts", "next_attempt_at", "started_at", "finished_at", "error_log")
 STAGE_COLUMNS = ("id", "job_id", "name", "segment", "status", "losses", "lease_owner", "error_message")
 EVENTS = 100
+ADDED = "added"
 
 
 class Command(NounCommand):
@@ -35,6 +37,7 @@ class Command(NounCommand):
         adding = add("add", self.add, "Store files of this machine as documents.")
         adding.add_argument("paths", metavar="PATH", type=Path, nargs="+")
         adding.add_argument("--workspace", metavar="WORKSPACE", required=True, help="name or id")
+        adding.add_argument("--again", action="store_true", help="also what the workspace has the same bytes of")
         add_actor(adding)
         listing = add("list", self.list_documents, "List documents, the newest first.")
         listing.add_argument("--status", choices=Document.Status.values)
@@ -42,21 +45,29 @@ class Command(NounCommand):
         add_limit(listing)
         add_ids(add("show", self.show, "Show a document, its processing jobs, their stages and its events."))
 
-    def add(self, *, paths: list[Path], workspace: str, actor: str | None, **_: Any) -> Answer:
+    def add(self, *, paths: list[Path], workspace: str, again: bool, actor: str | None, **_: Any) -> Answer:
         into = find_workspace(workspace)
         for path in paths:
             if not path.is_file():
                 raise not_found("file", str(path), "name files that this user can read")
-        ids = [self._add(into, path, actor_of(actor)) for path in paths]
-        rows = [_row(row) for row in Document.objects.filter(pk__in=ids).order_by("id").values(*COLUMNS)]
-        return Answer({"documents": rows}, table(rows, "id", "workspace", "name", "content_type", "size_bytes"))
+        rows = [self._add(into, path, actor_of(actor), again) for path in paths]
+        is_done = all(row["result"] == ADDED for row in rows)
+        shown = [table(rows, "id", "result", "path", "content_type", "size_bytes")]
+        shown += [clean(f"{row['path']}: {row['message']}") for row in rows if row["message"]]
+        return Answer({"documents": rows}, "\n".join(shown), Exit.DONE if is_done else Exit.REFUSED)
 
-    def _add(self, workspace: Workspace, path: Path, actor: str) -> int:
+    def _add(self, workspace: Workspace, path: Path, actor: str, again: bool) -> dict[str, Any]:
+        """The document that it has become, or that is there already; nothing but why not, if there is none."""
         try:
-            return intake.add_file(workspace, path, actor=actor).pk
+            id, result, message = intake.add_file(workspace, path, actor=actor, again=again).pk, ADDED, None
+        except AlreadyThere as refused:
+            id, result, message = refused.document.pk, refused.code, str(refused)
+        except Refused as refused:
+            id, result, message = None, refused.code, str(refused)
         except OSError as error:
-            message = f"expected a file that can be read and stored, found {error.strerror}: {path}"
-            raise Failure(message, Exit.REFUSED, "not_readable", path=str(path)) from error
+            id, result, message = None, "not_readable", f"expected a file that can be read, found {error.strerror}"
+        found = Document.objects.filter(pk=id).values(*COLUMNS).first() if id else dict.fromkeys(COLUMNS)
+        return {"path": str(path), "result": result, "message": message} | _row(found or {})
 
     def list_documents(
         self, *, status: str | None, workspace: str | None, limit: int, before: int | None, **_: Any

@@ -7,6 +7,7 @@ from threading import Event as Flag
 
 import psutil
 import pytest
+from django.conf import settings
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
@@ -126,6 +127,8 @@ def field(run, name):
 def facts_of(lane, *before):
     run = lane.execute(*before, "facts")
     assert error_of(run) == ("succeeded", "", "")
+    # Not by the way that is left when the other is shut.
+    assert way_of(run) == ("warm" if settings.ADE_WARM_ENGINES else "cold")
     return field(run, "facts")
 
 

@@ -72,6 +72,7 @@ def test_nothing_that_a_run_changes_is_there_in_the_next(lane, level):
     assert len(second["beside"]) == len(first["beside"])
     assert second["scratch"] == []
     assert second["temporary"] == second["environ"]["TMPDIR"] == f"{second['cwd']}/.tmp"
+    assert second["gc"]
     assert second["umask"] == 0o077
     assert second["signals"] == first["signals"]
 
@@ -160,9 +161,7 @@ def test_signals_are_as_in_any_python(lane, level):
 
 
 def test_what_an_import_has_set_is_set_for_its_steps(lane):
-    code = (
-        "import os\nos.environ |= {'OMP_NUM_THREADS': '3', 'FROM_IMPORT': '4'}\ndel os.environ['LANG']\n"
-    )
+    code = "import os\nos.environ |= {'OMP_NUM_THREADS': '3', 'FROM_IMPORT': '4'}\ndel os.environ['LANG']\n"
     code += "from ade_engine import step\n@step\ndef only(context):\n    context.field('environ', dict(os.environ))\n"
     configuration, _ = lane.configure({"main.py": code})
 

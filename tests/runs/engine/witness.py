@@ -5,6 +5,7 @@ Only its text is used: it becomes the `main.py` of an environment. Nobody else m
 
 import atexit
 import ctypes
+import gc
 import json
 import os
 import random
@@ -22,6 +23,8 @@ if not os.path.exists(os.path.join(sys.prefix, "ade.json")):
     os._exit(66)
 
 IMPORTED_BY = os.getpid()
+# As some libraries do; it is remembered.
+tempfile.gettempdir()
 SLEEP_SECONDS = 60
 seen = []
 
@@ -371,6 +374,7 @@ def do_facts(context, argument):
         "event_descriptor": context._channel._descriptor,
         "stdin": sys.stdin.read(),
         "signals": [str(signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGXFSZ, signal.SIGPIPE)],
+        "gc": gc.isenabled(),
         "umask": os.umask(0o077),
         "arguments": sys.argv,
         "path": sys.path,

@@ -1,0 +1,96 @@
+"""Stored files on their way out: to be saved, and never to be shown or run by a browser.
+
+Whoever is signed in gets what they may see. A link that is signed gets it for somebody who is not, for some minutes:
+it names its file and the person on whose behalf it was made, and that person must still be allowed to see it.
+"""
+
+from collections.abc import AsyncIterator
+
+import structlog
+from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user_model
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.core.handlers.asgi import ASGIRequest
+from django.core.signing import BadSignature, TimestampSigner
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from documents import sniffing
+from documents.intake import BINARY
+from documents.models import User
+from documents.names import clean_name
+
+LINK_SECONDS = 300
+# What nobody's browser takes for a page or a program. HTML is not among it, and comes as bytes.
+SERVED = {
+    *(sniffing.PDF, sniffing.DOCX, sniffing.XLSX, sniffing.XLS, sniffing.ODS, sniffing.CSV, sniffing.TXT),
+    *(sniffing.PNG, sniffing.JPEG, sniffing.TIFF, "application/json", "application/zip"),
+}
+_HEADERS = {
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+}
+_BLOCK_BYTES = 1 << 16
+
+log = structlog.get_logger(__name__)
+
+
+def key_of(kind: str, id: int, user: User) -> str:
+    """What lets whoever has it download this one for LINK_SECONDS, while this person may."""
+    return _signer(kind).sign(f"{id}-{user.pk}")
+
+
+def may_see(request: HttpRequest, kind: str, id: int) -> User:
+    """On whose behalf this is asked: whoever has signed the link, else whoever is signed in."""
+    key = request.GET.get("key")
+    if key is None:
+        return request.user
+    try:
+        signed, _, user_id = _signer(kind).unsign(key, max_age=LINK_SECONDS).partition("-")
+    except BadSignature as error:
+        raise Http404 from error
+    user = get_user_model().objects.filter(pk=user_id, is_active=True).first()
+    if user is None or signed != str(id):
+        raise Http404
+    return user
+
+
+def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -> HttpResponseBase:
+    """The bytes as they were stored, or for HEAD only what is said of them."""
+    try:
+        file = default_storage.open(stored_as)
+    except (OSError, ValueError) as error:
+        log.error("downloads.not_readable", file=stored_as, error=str(error))
+        message = (
+            "expected the file in the storage, found none that can be read; try again later, or tell an operator\n"
+        )
+        return HttpResponse(message, "text/plain", 503)
+    response = FileResponse(
+        file,
+        as_attachment=True,
+        filename=clean_name(name),
+        content_type=content_type if content_type in SERVED else BINARY,
+        headers=_HEADERS,
+    )
+    if request.method == "HEAD":
+        response.close()
+        return HttpResponse(headers=dict(response.items()))
+    response.block_size = _BLOCK_BYTES
+    if isinstance(request, ASGIRequest):
+        # Django would read all of it first.
+        response.streaming_content = _parts(file)
+    return response
+
+
+async def _parts(file: File) -> AsyncIterator[bytes]:  # type: ignore[type-arg]  # takes none at run time
+    read = sync_to_async(file.read)
+    while data := await read(_BLOCK_BYTES):
+        yield data
+
+
+def _signer(kind: str) -> TimestampSigner:
+    return TimestampSigner(salt=f"documents.downloads.{kind}")

@@ -1,0 +1,6 @@
+from django.urls import path
+
+from documents import views
+
+app_name = "documents"
+urlpatterns = [path("<int:id>/download/", views.download, name="download")]

@@ -1,0 +1,150 @@
+import asyncio
+import io
+import os
+import tempfile
+
+import pytest
+from django.core.files.storage import default_storage
+
+from config.handler import BESIDE_BYTES, Handler
+from documents import intake, views
+from documents.models import Document
+from tests.documents.samples import PDF
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+
+
+class Client:
+    """A program that speaks ASGI: sends parts of a body, and hears the answer."""
+
+    def __init__(self, path, parts=(b"",), method="GET", ends="http.request", **headers):
+        path, _, query = path.partition("?")
+        self.scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
+        self.scope["headers"] = [(b"host", b"localhost")] + [
+            (name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()
+        ]
+        self.parts, self.ends = list(parts), ends
+        self.taken, self.sent = 0, []
+
+    async def receive(self):
+        if self.taken < len(self.parts):
+            self.taken += 1
+            more = self.taken < len(self.parts) or self.ends != "http.request"
+            return {"type": "http.request", "body": self.parts[self.taken - 1], "more_body": more}
+        if self.ends == "http.request":
+            await asyncio.sleep(60)
+        return {"type": "http.disconnect"}
+
+    async def send(self, message):
+        self.sent.append(message)
+
+    def ask(self):
+        asyncio.run(Handler()(self.scope, self.receive, self.send))
+        return self
+
+    @property
+    def status(self):
+        return self.sent[0]["status"]
+
+    @property
+    def bodies(self):
+        return [message["body"] for message in self.sent[1:] if message.get("body")]
+
+
+def test_what_is_too_large_is_not_kept(settings, monkeypatch):
+    settings.ADE_MAX_UPLOAD_BYTES = settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 1000
+    written = []
+    write = tempfile.SpooledTemporaryFile.write
+    monkeypatch.setattr(
+        tempfile.SpooledTemporaryFile, "write", lambda self, data: written.append(len(data)) or write(self, data)
+    )
+
+    client = Client("/admin/", [bytes(1 << 16)] * 40, "POST", content_length="5").ask()
+
+    assert client.status == 413
+    assert b"expected at most 1,049,576 bytes, found more; a file may have at most 1,000" in client.bodies[0]
+    assert client.taken == 40
+    assert sum(written) <= 1000 + BESIDE_BYTES
+    assert os.listdir(settings.FILE_UPLOAD_TEMP_DIR) == []
+
+
+def test_what_has_no_end_is_not_read_for_ever(settings):
+    settings.ADE_MAX_UPLOAD_BYTES = 1000
+
+    client = Client("/admin/", [bytes(1 << 16)] * 1000, "POST").ask()
+
+    assert client.status == 413
+    assert client.taken < 100
+
+
+def test_who_goes_away_is_not_answered():
+    assert Client("/admin/", [b"x"], "POST", ends="http.disconnect").ask().sent == []
+
+
+def test_bodies_lie_in_our_folder(settings, monkeypatch):
+    settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 10
+    folders = []
+    make = tempfile.TemporaryFile
+    monkeypatch.setattr(
+        tempfile, "TemporaryFile", lambda *args, **options: folders.append(options) or make(*args, **options)
+    )
+
+    client = Client("/admin/login/", [b"x" * 100], "POST").ask()
+
+    assert client.status == 403
+    assert [options["dir"] for options in folders] == [settings.FILE_UPLOAD_TEMP_DIR]
+
+
+def test_an_upload_becomes_a_document(client, olga, workspace, settings):
+    settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 100
+    client.force_login(olga)
+    page = client.get("/admin/documents/document/add/")
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
+    data = PDF + b"%" + b"x" * 200_000
+    body = b"".join(
+        b'--B\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (name, value.encode())
+        for name, value in ((b"workspace", str(workspace.pk)), (b"csrfmiddlewaretoken", page.context["csrf_token"]))
+    )
+    body += b'--B\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n' + data + b"\r\n--B--\r\n"
+    parts = [body[place : place + 5000] for place in range(0, len(body), 5000)]
+
+    answer = Client(
+        "/admin/documents/document/add/",
+        parts,
+        "POST",
+        content_type="multipart/form-data; boundary=B",
+        content_length=str(len(body)),
+        cookie=cookies,
+    ).ask()
+
+    assert answer.status == 302
+    with Document.objects.get().file.open() as file:
+        assert file.read() == data
+    assert os.listdir(settings.FILE_UPLOAD_TEMP_DIR) == []
+
+
+def test_downloads_come_in_parts(workspace, olga):
+    data = PDF + b"x" * 1_000_000
+    document = intake.receive(workspace, io.BytesIO(data), "invoice.pdf", "", "olga")
+
+    got = Client(views.link(document, olga)).ask()
+
+    assert got.status == 200
+    assert b"".join(got.bodies) == data
+    assert max(map(len, got.bodies)) <= 1 << 16
+    assert dict(got.sent[0]["headers"])[b"Content-Length"] == str(len(data)).encode()
+
+
+def test_head_of_a_download_has_no_body(workspace, olga):
+    document = intake.receive(workspace, io.BytesIO(PDF), "invoice.pdf", "", "olga")
+
+    got = Client(views.link(document, olga), method="HEAD").ask()
+
+    assert (got.status, got.bodies) == (200, [])
+    assert dict(got.sent[0]["headers"])[b"Content-Length"] == str(len(PDF)).encode()
+    assert default_storage.exists(document.file.name)

@@ -1,0 +1,262 @@
+import asyncio
+import io
+import time
+from email.message import Message
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.signing import TimestampSigner
+from django.test import AsyncClient
+
+from documents import downloads, intake, views
+from tests.documents.hostile import NAMES
+from tests.documents.samples import PDF, SAMPLES
+from tests.factories import DocumentFactory, MembershipFactory, UserFactory, write
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+
+
+@pytest.fixture
+def stored(workspace):
+    return intake.receive(workspace, io.BytesIO(PDF), "invoice.pdf", "", "olga")
+
+
+def path_of(document):
+    return f"/documents/{document.pk}/download/"
+
+
+def name_in(answer):
+    """As a browser reads it."""
+    header = Message()
+    header["Content-Disposition"] = answer["Content-Disposition"]
+    return header.get_filename()
+
+
+def body_of(answer):
+    return b"".join(answer.streaming_content)
+
+
+@pytest.mark.parametrize("who", ["olga", "ravi"])
+def test_members_get_the_file(client, stored, who, request):
+    client.force_login(request.getfixturevalue(who))
+
+    answer = client.get(path_of(stored))
+
+    assert answer.status_code == 200
+    assert body_of(answer) == PDF
+    assert answer["Content-Disposition"] == 'attachment; filename="invoice.pdf"'
+    assert answer["Content-Type"] == "application/pdf"
+    assert answer["Content-Length"] == str(len(PDF))
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert answer["Content-Security-Policy"].startswith("sandbox; ")
+    assert answer["Cache-Control"] == "private, no-store"
+    assert answer["X-Frame-Options"] == "DENY"
+
+
+def test_others_learn_nothing(client, stored, zed):
+    for user in (zed, MembershipFactory().user, None):
+        if user:
+            client.force_login(user)
+        else:
+            client.logout()
+
+        assert client.get(path_of(stored)).status_code == 404
+        assert client.head(path_of(stored)).status_code == 404
+
+
+@pytest.mark.parametrize("id", ["0", "999999", "9" * 30, "9" * 5000, "-1", "x", "1/../1", "%00"])
+def test_what_is_not_there_is_not_found(client, olga, id):
+    client.force_login(olga)
+
+    assert client.get(f"/documents/{id}/download/").status_code == 404
+
+
+def test_head_says_the_same_and_sends_nothing(client, stored, olga):
+    client.force_login(olga)
+    whole = client.get(path_of(stored))
+    body_of(whole)
+
+    answer = client.head(path_of(stored))
+
+    assert answer.status_code == 200
+    assert answer.content == b""
+    assert {name: value for name, value in whole.items() if name != "Vary"}.items() <= dict(answer.items()).items()
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_nothing_else_is_answered(client, stored, olga, method):
+    client.force_login(olga)
+
+    assert getattr(client, method)(path_of(stored)).status_code == 405
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_page_is_served(client, workspace, olga, name):
+    data, content_type = SAMPLES[name]
+    document = intake.receive(workspace, io.BytesIO(data), name, "", "olga")
+    client.force_login(olga)
+
+    answer = client.get(path_of(document))
+
+    assert body_of(answer) == data
+    if content_type in ("text/html", "message/rfc822"):
+        content_type = "application/octet-stream"
+    assert answer["Content-Type"] == content_type
+    assert answer["Content-Disposition"].startswith("attachment; ")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/html", "image/svg+xml", "application/xhtml+xml", "text/xml", "x", "", "text/html; charset=utf-7"],
+)
+def test_what_a_row_says_is_not_believed(client, stored, olga, content_type):
+    write(stored, content_type=content_type)
+    client.force_login(olga)
+
+    answer = client.get(path_of(stored))
+
+    assert answer["Content-Type"] == "application/octet-stream"
+    body_of(answer)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if len(name) < 255], ids=lambda name: ascii(name[:40]))
+def test_no_name_leaves_its_header(client, stored, olga, name):
+    # Past the intake, as a row of earlier days.
+    stored.name = name.replace("\0", "").encode(errors="replace").decode()
+    if name:
+        write(stored, name=stored.name)
+    client.force_login(olga)
+
+    answer = client.get(path_of(stored))
+
+    body_of(answer)
+    said = answer["Content-Disposition"]
+    assert said.startswith("attachment; filename")
+    assert said.isascii()
+    assert said.isprintable()
+    assert len(name_in(answer).encode()) <= 255
+    assert "/" not in name_in(answer)
+    assert "\\" not in name_in(answer)
+    assert {header.lower() for header, _ in answer.items()} & {"set-cookie", "location", "refresh"} == set()
+
+
+def test_names_in_any_writing_arrive(client, stored, olga):
+    write(stored, name="請求書 Müller.pdf")
+    client.force_login(olga)
+
+    answer = client.get(path_of(stored))
+
+    body_of(answer)
+    assert answer["Content-Disposition"] == "attachment; filename*=utf-8''%E8%AB%8B%E6%B1%82%E6%9B%B8%20M%C3%BCller.pdf"
+    assert name_in(answer) == "請求書 Müller.pdf"
+
+
+def test_a_signed_link_is_for_whoever_has_it(client, stored, olga):
+    answer = client.get(views.link(stored, olga))
+
+    assert body_of(answer) == PDF
+    assert answer["Content-Disposition"].startswith("attachment; ")
+
+
+def test_a_signed_link_ends(client, stored, olga, monkeypatch):
+    link = views.link(stored, olga)
+
+    now = time.time()
+    monkeypatch.setattr("django.core.signing.time.time", lambda: now + downloads.LINK_SECONDS + 2)
+
+    assert client.get(link).status_code == 404
+
+
+def test_a_signed_link_is_good_for_five_minutes():
+    assert downloads.LINK_SECONDS == 300
+
+
+def test_a_signed_link_allows_what_its_person_may(client, stored, olga, zed):
+    assert client.get(views.link(stored, zed)).status_code == 404
+    link = views.link(stored, olga)
+    olga.memberships.all().delete()
+    assert client.get(link).status_code == 404
+    root = UserFactory(is_superuser=True)
+    link = views.link(stored, root)
+    root.is_active = False
+    root.save()
+    assert client.get(link).status_code == 404
+    root.delete()
+    assert client.get(link).status_code == 404
+
+
+def test_a_signed_link_is_for_one_file(client, stored, olga, workspace):
+    other = DocumentFactory(workspace=workspace, file=stored.file.name)
+    key = views.link(stored, olga).partition("?")[2]
+
+    assert client.get(f"{path_of(other)}?{key}").status_code == 404
+    assert client.get(f"/artifacts/{stored.pk}/download/?{key}").status_code == 404
+
+
+def test_a_key_that_is_wrong_opens_nothing_for_members_either(client, stored, olga):
+    client.force_login(olga)
+    key = downloads.key_of("document", stored.pk, olga)
+    forged = [
+        key[:-1],
+        f"{key}x",
+        key.replace(str(stored.pk), "1", 1)[::-1],
+        "",
+        "x",
+        ":",
+        "1-1",
+        "é",
+        "\0",
+        "a" * 5000,
+    ]
+    forged.append(TimestampSigner(salt="other").sign(f"{stored.pk}-{olga.pk}"))
+
+    assert [client.get(path_of(stored), {"key": each}).status_code for each in forged] == [404] * len(forged)
+
+
+def test_a_file_that_is_gone_is_told(client, stored, olga, caplog):
+    client.force_login(olga)
+    default_storage.delete(stored.file.name)
+
+    answer = client.get(path_of(stored))
+
+    assert (answer.status_code, answer["Content-Type"]) == (503, "text/plain")
+    assert "downloads.not_readable" in caplog.text
+
+
+@pytest.mark.parametrize("file", ["../../../etc/passwd", "/etc/passwd", "documents/../../secret_key", "documents"])
+def test_a_row_leads_nowhere_else(client, stored, olga, file):
+    write(stored, file=file)
+    client.force_login(olga)
+
+    assert client.get(path_of(stored)).status_code in (400, 503)
+
+
+def test_a_document_without_a_file_has_none(client, stored, olga):
+    write(stored, file="")
+    client.force_login(olga)
+
+    assert client.get(path_of(stored)).status_code == 404
+    assert "Download" not in client.get(f"/admin/documents/document/{stored.pk}/change/").content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_long_file_is_never_in_memory_as_a_whole(workspace, olga):
+    name = default_storage.save("documents/long", ContentFile(bytes(3_000_000)))
+    document = DocumentFactory(workspace=workspace, file=name)
+
+    async def download():
+        site = AsyncClient()
+        await site.aforce_login(olga)
+        answer = await site.get(path_of(document))
+        return [len(part) async for part in aiter(answer)]
+
+    lengths = asyncio.run(download())
+
+    assert sum(lengths) == 3_000_000
+    assert max(lengths) <= 1 << 16

@@ -1,0 +1,319 @@
+import io
+import stat
+from contextlib import suppress
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import TemporaryUploadedFile
+from django.db import IntegrityError, OperationalError
+
+from documents import intake, lifecycle
+from documents.intake import AlreadyThere, NotStored, Refused
+from documents.models import Document, DocumentProcessingJob
+from tests.documents import samples
+from tests.documents.hostile import NAMES
+from tests.documents.samples import DOCX, HTML, PDF, PNG, SAMPLES, TXT
+from tests.factories import WorkspaceFactory, told
+from work import failpoints
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    return settings.MEDIA_ROOT
+
+
+def receive(workspace, data=PDF, name="invoice.pdf", declared="", **options):
+    return intake.receive(workspace, io.BytesIO(data), name, declared, "olga", **options)
+
+
+def files_below(folder):
+    return [path for path in Path(folder).rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_file_becomes_a_document_with_its_job(workspace, storage, name):
+    data, content_type = SAMPLES[name]
+
+    document = receive(workspace, data, name, content_type)
+
+    document.refresh_from_db()
+    assert (document.workspace, document.name, document.content_type) == (workspace, name, content_type)
+    assert (document.size_bytes, document.status) == (len(data), "processing")
+    with document.file.open() as file:
+        assert file.read() == data
+    assert document.jobs.get().status == "PENDING"
+    assert told(document) == ["DOCUMENT_ADDED"]
+
+
+def test_where_it_lies_is_ours_to_say(workspace, storage):
+    document = receive(workspace, name="../../etc/passwd\0.pdf")
+
+    assert intake.KEY.fullmatch(document.file.name)
+    (path,) = files_below(storage)
+    assert path == storage / document.file.name
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert {stat.S_IMODE(each.stat().st_mode) for each in storage.rglob("*") if each.is_dir()} == {0o700}
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:40]))
+def test_no_name_leads_anywhere(workspace, storage, name):
+    # Some say that they are something else.
+    with suppress(Refused):
+        receive(workspace, TXT, name)
+
+    assert {str(path.relative_to(storage)) for path in files_below(storage)} == set(
+        Document.objects.values_list("file", flat=True)
+    )
+    assert all(intake.KEY.fullmatch(key) for key in Document.objects.values_list("file", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "declared", "code", "message"),
+    [
+        (b"", "invoice.pdf", "", "empty", "expected a file with content, found an empty one: invoice.pdf"),
+        (b"MZ\0\0", "tool.exe", "", "unsupported_type", "expected PDF, docx"),
+        (b"\0\1\2", "invoice.pdf", "application/pdf", "unsupported_type", "found data of no kind that is known"),
+        (DOCX, "invoice.pdf", "", "type_mismatch", "because its name ends in .pdf, found a Word document"),
+        (PDF, "page.html", "text/html", "type_mismatch", "because its name ends in .html, found a PDF"),
+        (PDF, "invoice.pdf", "text/html", "type_mismatch", "expected 'text/html', as which it was sent, found a PDF"),
+        (PDF + DOCX, "invoice.pdf", "", "type_mismatch", "found a PDF that is a zip archive too"),
+        (PNG + HTML, "scan.png", "image/png", "type_mismatch", "found a PNG image that is an HTML page too"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(workspace, storage, data, name, declared, code, message):
+    with pytest.raises(Refused) as refused:
+        receive(workspace, data, name, declared)
+
+    assert refused.value.code == code
+    assert message in str(refused.value)
+    assert files_below(storage) == []
+    assert not Document.objects.exists()
+
+
+def test_the_limit_holds_to_the_byte(workspace, storage, settings):
+    settings.ADE_MAX_UPLOAD_BYTES = 1000
+    data = PDF + b"\n" * (1000 - len(PDF))
+
+    assert receive(workspace, data).size_bytes == 1000
+    with pytest.raises(Refused) as refused:
+        receive(workspace, data + b"\n")
+
+    assert refused.value.code == "too_large"
+    assert str(refused.value) == "expected a file of at most 1,000 bytes, found a larger one"
+    assert len(files_below(storage)) == 1
+
+
+class Endless(io.RawIOBase):
+    """Says that it is short, and has no end."""
+
+    place = read_bytes = 0
+
+    def seek(self, place, whence=0):
+        self.place = place if whence == 0 else 100
+        return self.place
+
+    def read(self, size=-1):
+        data = (TXT * (size // len(TXT) + 1))[:size]
+        self.read_bytes += len(data)
+        return data
+
+
+def test_what_never_ends_is_read_no_further_than_the_limit(workspace, storage, settings):
+    settings.ADE_MAX_UPLOAD_BYTES = 1_000_000
+    file = Endless()
+    file.size = 100
+
+    with pytest.raises(Refused, match="at most 1,000,000 bytes"):
+        intake.receive(workspace, file, "letter.txt", "", "olga")
+
+    assert file.read_bytes < 1_500_000
+    assert files_below(storage) == []
+
+
+def test_what_django_has_put_aside_is_stored_too(workspace):
+    with TemporaryUploadedFile("invoice.pdf", "application/pdf", len(PDF), None) as sent:
+        sent.write(PDF)
+
+        document = intake.receive(workspace, sent, sent.name, sent.content_type, "olga")
+
+    with document.file.open() as file:
+        assert file.read() == PDF
+
+
+def test_the_same_bytes_are_there_already(workspace, storage):
+    first = receive(workspace)
+
+    with pytest.raises(AlreadyThere) as refused:
+        receive(workspace, name="other.pdf")
+
+    assert (refused.value.document, refused.value.code) == (first, "already_there")
+    assert str(refused.value) == f"expected a new file, found document {first.pk} with the same bytes: invoice.pdf"
+    assert len(files_below(storage)) == 1
+
+
+def test_the_same_bytes_are_stored_again_if_wanted(workspace, storage):
+    first = receive(workspace)
+
+    second = receive(workspace, name="other.pdf", again=True)
+    third = intake.store_again(first, "third.pdf", "olga")
+
+    assert len({first.file.name, second.file.name, third.file.name}) == 3
+    assert (third.sha256, third.name, third.workspace) == (first.sha256, "third.pdf", workspace)
+    with pytest.raises(AlreadyThere) as refused:
+        receive(workspace)
+    assert refused.value.document == first
+
+
+def test_the_same_bytes_in_another_workspace_are_new(workspace):
+    receive(workspace)
+
+    assert receive(WorkspaceFactory()).pk
+
+
+def test_what_is_gone_is_not_stored_again(workspace, storage):
+    first = receive(workspace)
+    default_storage.delete(first.file.name)
+
+    with pytest.raises(NotStored):
+        intake.store_again(first, "a.pdf", "olga")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_send_the_same_at_once_are_both_answered(workspace, threads, storage):
+    barrier = Barrier(4)
+
+    def send():
+        barrier.wait(10)
+        try:
+            return receive(workspace).pk
+        except AlreadyThere as refused:
+            return refused.document.pk
+
+    answers = [each.answer() for each in [threads.start(send) for _ in range(4)]]
+
+    there = set(Document.objects.values_list("pk", flat=True))
+    assert set(answers) == there
+    assert len(files_below(storage)) == len(there)
+
+
+class Broken(io.BytesIO):
+    def __init__(self, data, at):
+        super().__init__(data)
+        self.at = at
+
+    def read(self, size=-1):
+        if self.tell() >= self.at:
+            raise OSError(5, "Input/output error")
+        return super().read(min(size, 65536))
+
+
+def test_a_file_that_breaks_off_leaves_nothing(workspace, storage):
+    data = PDF + b"\n" * 300_000
+
+    with pytest.raises(OSError, match="Input/output error"):
+        intake.receive(workspace, Broken(data, 100), "invoice.pdf", "", "olga")
+
+    assert files_below(storage) == []
+
+
+def test_a_storage_that_does_not_take_it_is_told(workspace, storage, monkeypatch):
+    def full(name, content):
+        path = storage / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(default_storage, "_save", full)
+
+    with pytest.raises(NotStored) as refused:
+        receive(workspace)
+
+    assert refused.value.code == "storage_unavailable"
+    assert "No space left on device" in str(refused.value)
+    assert files_below(storage) == []
+    assert not Document.objects.exists()
+
+
+@pytest.fixture
+def fails_at():
+    yield lambda point: failpoints.arm(f"{point}:raise*1")
+    failpoints.arm("")
+
+
+@pytest.mark.parametrize("point", ["upload.blob_written", "upload.before_commit"])
+def test_an_error_between_file_and_row_leaves_neither(workspace, storage, fails_at, point):
+    fails_at(point)
+
+    with pytest.raises(OperationalError):
+        receive(workspace)
+
+    assert files_below(storage) == []
+    assert not Document.objects.exists()
+    assert not DocumentProcessingJob.objects.exists()
+
+
+def test_a_row_that_cannot_be_leaves_no_file(workspace, storage, monkeypatch):
+    def refuse(*args, **options):
+        raise IntegrityError("no")
+
+    monkeypatch.setattr(lifecycle, "add_document", refuse)
+
+    with pytest.raises(IntegrityError):
+        receive(workspace)
+
+    assert files_below(storage) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_commit_of_which_nobody_knows_whether_it_took_place_keeps_the_file(workspace, storage, monkeypatch):
+    class Unsure:
+        def __enter__(self):
+            return None
+
+        def __exit__(self, *error):
+            raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(intake.transaction, "atomic", Unsure)
+    monkeypatch.setattr(lifecycle, "add_document", lambda *args, **options: None)
+
+    with pytest.raises(OperationalError):
+        receive(workspace)
+
+    # A row may name it. If none does, the sweeper removes it.
+    assert len(files_below(storage)) == 1
+
+
+def test_a_file_of_this_machine(workspace, tmp_path):
+    path = tmp_path / "letter.txt"
+    path.write_bytes(TXT)
+
+    assert intake.add_file(workspace, path, actor="olga").content_type == "text/plain"
+    with pytest.raises(AlreadyThere):
+        intake.add_file(workspace, path, actor="olga")
+    assert intake.add_file(workspace, path, actor="olga", again=True).name == "letter.txt"
+    with pytest.raises(OSError, match="No such file"):
+        intake.add_file(workspace, tmp_path / "none.txt", actor="olga")
+
+
+def test_nothing_is_held_in_memory_that_is_long(workspace, settings):
+    file = io.BytesIO(samples.PNG[:-12] + bytes(5_000_000) + samples.PNG[-12:])
+    longest = 0
+    read = file.read
+
+    class Watched:
+        seek = file.seek
+
+        def read(self, size=-1):
+            nonlocal longest
+            data = read(size)
+            longest = max(longest, len(data))
+            return data
+
+    intake.receive(workspace, Watched(), "scan.png", "", "olga")
+
+    assert longest <= 1 << 17
