@@ -5,7 +5,6 @@ little-endian numbers of 32 bits.
 """
 
 import json
-import sys
 from pathlib import Path
 
 import numpy
@@ -29,4 +28,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST
 
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT, JOB, STAGE
-from documents.models import Document, DocumentProcessingJob, Membership, Stage, Workspace
-from work.admin import LongListAdmin, SubjectAdmin, choice_filter, is_referred_to, short
+from documents.models import Document, DocumentChunk, DocumentProcessingJob, Membership, Stage, Workspace
+from work.admin import LongListAdmin, ReadOnlyAdmin, SubjectAdmin, choice_filter, is_referred_to, short
 from work.outcomes import DONE, Outcome, sentence
 
 # What one click may do: somebody waits for it, and so does the web process.
@@ -228,6 +228,23 @@ class DocumentAdmin(ScopedAdmin, SubjectAdmin):
     @admin.display(description="text")
     def excerpt(self, document: Document) -> str:
         return document.text if len(document.text) <= EXCERPT else f"{document.text[:EXCERPT]}…"
+
+
+@admin.register(DocumentChunk)
+class DocumentChunkAdmin(ScopedAdmin, ReadOnlyAdmin):
+    workspace_path = "document__workspace"
+    list_display = ["id", "document", "position", "page", "excerpt", "workspace"]
+    list_filter = [WorkspaceFilter]
+    fields = ["document", "workspace", "position", "page", "text", "embedding_model"]
+    readonly_fields = ["workspace"]
+
+    @admin.display(description="text")
+    def excerpt(self, chunk: DocumentChunk) -> str:
+        return short(chunk.text)
+
+    @admin.display(description="workspace")
+    def workspace(self, chunk: DocumentChunk) -> Workspace:
+        return chunk.document.workspace
 
 
 @admin.register(DocumentProcessingJob)

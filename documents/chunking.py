@@ -14,7 +14,7 @@ _SENTENCE = re.compile(r"(?<=[.!?…])\s+")
 
 @dataclass(frozen=True)
 class Chunk:
-    index: int
+    position: int
     page: int
     text: str
 
@@ -22,7 +22,7 @@ class Chunk:
 def chunks(pages: Sequence[tuple[int, str]]) -> list[Chunk]:
     """Of (number, text) pages; no chunk goes over the end of a page, so that each has a page to be shown on."""
     texts = [(number, text) for number, page in pages for text in _of_page(page)]
-    return [Chunk(index, number, text) for index, (number, text) in enumerate(texts)]
+    return [Chunk(position, number, text) for position, (number, text) in enumerate(texts)]
 
 
 def _of_page(text: str) -> Iterator[str]:

@@ -145,7 +145,7 @@ class DocumentChunk(models.Model):
     """A piece of a document's text that is about one thing, with its meaning as a vector."""
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks", db_index=False)
-    index = models.PositiveIntegerField()
+    position = models.PositiveIntegerField()
     page = models.PositiveIntegerField(null=True, blank=True)
     text = models.TextField()
     embedding = models.BinaryField(null=True, blank=True)
@@ -157,14 +157,14 @@ class DocumentChunk(models.Model):
         db_table = "document_chunks"
         constraints = [
             models.UniqueConstraint(
-                name="chunk_index_is_unique_in_its_document",
-                fields=["document", "index"],
-                violation_error_message="This document has a chunk of that index.",
+                name="chunk_position_is_unique_in_its_document",
+                fields=["document", "position"],
+                violation_error_message="This document has a chunk in that position.",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"chunk {self.index} of document {self.document_id}"
+        return f"chunk {self.position} of document {self.document_id}"
 
 
 class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):

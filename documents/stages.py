@@ -152,7 +152,7 @@ def _publish(claim: Claim, made: Made) -> None:
         (
             DocumentChunk(
                 document_id=id,
-                index=chunk["index"],
+                position=chunk["position"],
                 page=chunk["page"],
                 text=chunk["text"],
                 embedding=base64.b64decode(chunk["vector"]),

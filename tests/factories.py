@@ -16,7 +16,7 @@ from factory.django import DjangoModelFactory, Password
 
 from builds import fingerprint
 from builds.models import Build, Configuration
-from documents.models import Document, DocumentProcessingJob, Membership, Stage, Workspace
+from documents.models import Document, DocumentChunk, DocumentProcessingJob, Membership, Stage, Workspace
 from runs import gates
 from runs.models import Artifact, JobRun, Run, RunField
 from tests.testwork.models import Errand
@@ -200,6 +200,16 @@ class DocumentFactory(SubjectFactory):
 
     class Meta:
         model = Document
+
+
+class DocumentChunkFactory(DjangoModelFactory[DocumentChunk]):
+    document = SubFactory(DocumentFactory)
+    position = LazyAttribute(lambda o: DocumentChunk.objects.filter(document=o.document).count())
+    page = 1
+    text = "A piece of text."
+
+    class Meta:
+        model = DocumentChunk
 
 
 class JobFactory(SubjectFactory):

@@ -12,6 +12,7 @@ from tests.factories import (
     ArtifactFactory,
     BuildFactory,
     ConfigurationFactory,
+    DocumentChunkFactory,
     DocumentFactory,
     ErrandFactory,
     JobFactory,
@@ -129,6 +130,11 @@ def second_artifact_of_a_name():
     return ArtifactFactory(run=first.run), {"name": first.name}
 
 
+def second_chunk_in_a_position():
+    first = DocumentChunkFactory()
+    return DocumentChunkFactory(document=first.document), {"position": first.position}
+
+
 def second_field_in_a_position():
     first = RunFieldFactory()
     return RunFieldFactory(run=first.run), {"position": first.position}
@@ -173,6 +179,7 @@ BREAKING = [
     ("run_is_claimed_at_most_once", broken(RunFactory, "running", claim_token=2)),
     ("run_gate_is_known", broken(RunFactory, gate="garden")),
     ("artifact_name_is_unique_in_its_run", second_artifact_of_a_name),
+    ("chunk_position_is_unique_in_its_document", second_chunk_in_a_position),
     ("run_field_position_is_unique_in_its_run", second_field_in_a_position),
     ("run_field_confidence_is_a_share", broken(RunFieldFactory, confidence=1.5)),
     ("run_field_confidence_is_a_share", broken(RunFieldFactory, confidence=-0.1)),

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
             name="DocumentChunk",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("index", models.PositiveIntegerField()),
+                ("position", models.PositiveIntegerField()),
                 ("page", models.PositiveIntegerField(blank=True, null=True)),
                 ("text", models.TextField()),
                 ("embedding", models.BinaryField(blank=True, null=True)),
@@ -43,9 +43,9 @@ class Migration(migrations.Migration):
                 "db_table": "document_chunks",
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("document", "index"),
-                        name="chunk_index_is_unique_in_its_document",
-                        violation_error_message="This document has a chunk of that index.",
+                        fields=("document", "position"),
+                        name="chunk_position_is_unique_in_its_document",
+                        violation_error_message="This document has a chunk in that position.",
                     )
                 ],
             },

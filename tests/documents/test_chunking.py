@@ -15,7 +15,7 @@ def test_short_paragraphs_of_a_page_share_a_chunk():
 def test_no_chunk_goes_over_the_end_of_a_page():
     found = chunks([(1, "first"), (2, "second"), (4, "fourth")])
 
-    assert [(chunk.index, chunk.page, chunk.text) for chunk in found] == [
+    assert [(chunk.position, chunk.page, chunk.text) for chunk in found] == [
         (0, 1, "first"),
         (1, 2, "second"),
         (2, 4, "fourth"),
@@ -51,7 +51,7 @@ def test_nothing_is_lost_and_nothing_is_too_long(pages):
     found = chunks(list(enumerate(pages, 1)))
 
     assert all(0 < len(chunk.text) <= LONGEST for chunk in found)
-    assert [chunk.index for chunk in found] == list(range(len(found)))
+    assert [chunk.position for chunk in found] == list(range(len(found)))
     for number, page in enumerate(pages, 1):
         kept = "".join(chunk.text for chunk in found if chunk.page == number)
         assert "".join(kept.split()) == "".join(page.split())

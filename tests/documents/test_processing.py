@@ -86,7 +86,7 @@ def test_a_text_is_read_cut_understood_and_published(slot):
     assert (document.status, document.pages) == ("processed", 1)
     assert "the delivery of apples arrived on time." in document.text
     (chunk,) = document.chunks.all()
-    assert (chunk.index, chunk.page, chunk.embedding_model) == (0, 1, MODEL)
+    assert (chunk.position, chunk.page, chunk.embedding_model) == (0, 1, MODEL)
     vector = numbers(bytes(chunk.embedding))
     assert len(vector) == DIMENSIONS
     assert sum(value * value for value in vector) == pytest.approx(1, abs=1e-4)

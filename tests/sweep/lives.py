@@ -12,7 +12,8 @@ from threading import Event as Flag
 from builds import kinds as build_kinds
 from builds import lifecycle as builds
 from builds.models import Configuration
-from documents import intake
+from documents import intake, orchestrator
+from documents import kinds as document_kinds
 from documents import lifecycle as documents
 from documents.models import Document, DocumentProcessingJob, Workspace
 from runs import job_runs
@@ -78,6 +79,13 @@ def live_a_document():
         while claim := documents.claim_stage(OWNER):
             say("done", documents.finish_stage(claim) and claim.id)
     say("settled", documents.settle(DocumentProcessingJob.objects.get(pk=job.id), actor=OWNER))
+
+
+def live_a_processing():
+    """A document that has come in, through its stages in a slot as a worker has it."""
+    live_an_upload()
+    while orchestrator.orchestrate(OWNER):
+        work_off(document_kinds.STAGE)
 
 
 def live_a_stage():

@@ -45,6 +45,8 @@ LIVES = {
     "stage.claimed": "document",
     "stage.finish.before_commit": "document",
     "stage.finish.after_commit": "document",
+    "job.analysed": "processing",
+    "job.embedded": "processing",
     "job_run.claim.selected": "slot",
     "slot.inserted": "slot",
     "job_run.finish.before_commit": "slot",
