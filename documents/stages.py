@@ -107,7 +107,7 @@ def _embed(claim: Claim, journal: Journal) -> Made:
             "mean": base64.b64encode(vectors.mean()).decode(),
             "chunks": [
                 {
-                    "index": chunk.index,
+                    "position": chunk.position,
                     "page": chunk.page,
                     "text": chunk.text,
                     "vector": base64.b64encode(each).decode(),
