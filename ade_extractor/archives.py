@@ -21,6 +21,8 @@ RATIO_FROM_BYTES = 4 << 20
 CHUNK_BYTES = 1 << 18
 _ENCRYPTED = 0x1
 _LOCAL_HEADER = 30
+_MANIFEST = "META-INF/manifest.xml"
+_MANIFEST_BYTES = 1 << 20
 # Also in the two forms of UTF-16. A declaration of the type is all that entities need, and no office file has one.
 _DECLARATION = re.compile(rb"<!DOCTYPE|<!ENTITY|<\0!\0D\0O\0C\0T\0Y\0P\0E|<\0!\0E\0N\0T\0I\0T\0Y")
 _LONGEST_DECLARATION = 18
@@ -40,17 +42,25 @@ def examine(path: Path, what: str, *, parts: tuple[str, ...], most_xml_bytes: in
             entries = archive.infolist()
             _look_at_list(entries, what, parts)
             _look_at_places(entries, what)
+            _look_at_manifest(archive, what)
             xml_bytes = sum(_look_into(file, archive, entry, what) for entry in entries)
     if xml_bytes > most_xml_bytes:
         raise too_large(f"{what} with at most {most_xml_bytes:,} bytes of XML", f"{xml_bytes:,}")
 
 
+def encrypted(what: str) -> Trouble:
+    message = f"expected {what} that opens without a password, found an encrypted one: remove its password"
+    return Trouble("encrypted", message)
+
+
+def is_encrypted_package(data: bytes) -> bool:
+    return "EncryptedPackage".encode("utf-16-le") in data
+
+
 def _compound(file: BinaryIO, what: str) -> Trouble:
     file.seek(0)
-    if "EncryptedPackage".encode("utf-16-le") in file.read(MOST_ARCHIVE_BYTES):
-        return Trouble(
-            "encrypted", f"expected {what} that opens without a password, found an encrypted one: remove its password"
-        )
+    if is_encrypted_package(file.read(MOST_ARCHIVE_BYTES)):
+        return encrypted(what)
     return malformed(what, "a file of the older Office format", "upload it with its own name")
 
 
@@ -64,9 +74,7 @@ def _look_at_list(entries: list[ZipInfo], what: str, parts: tuple[str, ...]) -> 
         if entry.file_size > max(RATIO_FROM_BYTES, MOST_RATIO * entry.compress_size):
             raise too_large(f"{what} with parts that are packed up to {MOST_RATIO} times", f"more in {_name(entry)}")
         if entry.flag_bits & _ENCRYPTED:
-            raise Trouble(
-                "encrypted", f"expected {what} without a password, found {_name(entry)} encrypted: remove its password"
-            )
+            raise encrypted(what)
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise malformed(what, f"{_name(entry)} packed in an unknown way")
     names = {entry.filename for entry in entries}
@@ -83,6 +91,14 @@ def _look_at_places(entries: list[ZipInfo], what: str) -> None:
         if entry.header_offset < end:
             raise malformed(what, f"parts that overlap, at {_name(entry)}")
         end = entry.header_offset + _LOCAL_HEADER + entry.compress_size
+
+
+def _look_at_manifest(archive: ZipFile, what: str) -> None:
+    """Where OpenDocument says that the parts are encrypted, each by itself."""
+    if _MANIFEST in archive.namelist():
+        with archive.open(_MANIFEST) as manifest:
+            if b"encryption-data" in manifest.read(_MANIFEST_BYTES):
+                raise encrypted(what)
 
 
 def _look_into(file: BinaryIO, archive: ZipFile, entry: ZipInfo, what: str) -> int:

@@ -22,8 +22,14 @@ _MARKS = {
 # Guessing from more takes long and is no better.
 SAMPLE_BYTES = 64 << 10
 # What no text has: binary files that guess as some old encoding have a third of them.
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 MOST_CONTROLS = 0.05
+FEW_CONTROLS = 4
+# Encodings of Asia, in which a character takes two bytes or more, and the shortest such runs in their texts.
+_ASIAN = ("gb", "big5", "euc", "shift", "johab", "hz", "iso2022", "cp9")
+_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
+SHORTEST_RUN = 1.8
+_NOT_ASCII = re.compile("[^\x00-\x7f\ufffd]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -41,7 +47,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
     """By its mark, what it says of itself, UTF-8, or the likeliest guess. Raises Trouble when it is no text."""
     text = _decode(data, declared)
     sample = text[:SAMPLE_BYTES]
-    if len(_CONTROLS.findall(sample)) > MOST_CONTROLS * len(sample):
+    if len(_CONTROLS.findall(sample)) > max(FEW_CONTROLS, MOST_CONTROLS * len(sample)):
         raise malformed("text", "bytes that are no text in any encoding", "upload it as what it is")
     return clean(text)
 
@@ -60,10 +66,21 @@ def _decode(data: bytes, declared: str | None) -> str:
         # Cut off within its last character.
         if error.start >= len(data) - 3:
             return data.decode(errors="ignore")
-    best = from_bytes(data[:SAMPLE_BYTES]).best()
+    return data.decode(_guess(data[:SAMPLE_BYTES]), "replace")
+
+
+def _guess(sample: bytes) -> str:
+    text = sample.decode(errors="replace")
+    # Other encodings have hardly a character that is one in UTF-8 too.
+    if len(_NOT_ASCII.findall(text)) > 4 * text.count("\ufffd"):
+        return "utf-8"
+    best = from_bytes(sample).best()
     if best is None:
-        raise malformed("text", "bytes that are no text in any encoding", "upload it as what it is")
-    return data.decode(best.encoding, "replace")
+        return "utf-8"
+    runs = _HIGH_BYTES.findall(sample)
+    # Short western texts are taken for eastern ones.
+    is_western = best.encoding.startswith(_ASIAN) and sum(map(len, runs)) < SHORTEST_RUN * len(runs)
+    return "cp1252" if is_western else best.encoding
 
 
 def nameable(declared: str | None) -> str | None:

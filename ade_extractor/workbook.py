@@ -1,6 +1,7 @@
 """Workbooks of Excel and LibreOffice: each sheet is a page, as a table and as text."""
 
 import datetime
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,14 @@ from python_calamine import CalamineSheet, CalamineWorkbook, SheetTypeEnum
 from ade_extractor import archives, limits
 from ade_extractor.pages import Page, Reading, Table
 from ade_extractor.text import clean
-from ade_extractor.trouble import Trouble, malformed, reading, too_large
+from ade_extractor.trouble import malformed, reading, too_large
 
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+MOST_OLD_BYTES = 128 << 20
+# The record that says so follows the first one of the workbook. The library takes the oldest cipher for text.
+_OLD_ENCRYPTED = re.compile(
+    rb"(\x09\x08\x10\0\0\x06\x05\0.{12}|\x09\x08\x08\0\0\x05\x05\0.{4})(\x86\0\0\0)?\x2f\0", re.DOTALL
+)
 _EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _OPEN_DOCUMENT = "application/vnd.oasis.opendocument.spreadsheet"
 _PARTS = {_EXCEL: ("xl/workbook.xml", "[Content_Types].xml"), _OPEN_DOCUMENT: ("content.xml",)}
@@ -25,8 +31,8 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     what = _WHAT.get(content_type, _OLD)
     if content_type in _PARTS:
         archives.examine(path, what, parts=_PARTS[content_type])
-    elif path.open("rb").read(8) != _COMPOUND:
-        raise malformed(what, "a file that does not begin as one", "upload it with its own name")
+    else:
+        _look_at_old(path)
     workbook = _open(path, what)
     names = [
         (index, sheet.name)
@@ -38,14 +44,23 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     return Reading(len(names), _pages(workbook, what, names, range(max(first, 1), min(last, len(names)) + 1)))
 
 
+def _look_at_old(path: Path) -> None:
+    if (size := path.stat().st_size) > MOST_OLD_BYTES:
+        raise too_large(f"{_OLD} of at most {MOST_OLD_BYTES:,} bytes", f"{size:,}")
+    data = path.read_bytes()
+    if not data.startswith(_COMPOUND):
+        raise malformed(_OLD, "a file that does not begin as one", "upload it with its own name")
+    if archives.is_encrypted_package(data) or _OLD_ENCRYPTED.search(data):
+        raise archives.encrypted(_OLD)
+
+
 def _open(path: Path, what: str) -> CalamineWorkbook:
     with reading(what), path.open("rb") as file:
         try:
             # Not by path, whose ending would say what it is.
             return CalamineWorkbook.from_filelike(file)
         except python_calamine.PasswordError as error:
-            message = f"expected {what} that opens without a password, found an encrypted one: remove its password"
-            raise Trouble("encrypted", message) from error
+            raise archives.encrypted(what) from error
 
 
 def _pages(workbook: CalamineWorkbook, what: str, names: list[tuple[int, str]], wanted: range) -> Iterator[Page]:

@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 import tempfile
 import time
@@ -20,6 +21,7 @@ from typing import Any
 from benchmarks import databases, engines, goals, report
 from benchmarks.actors import Actor, WorkerProcess, tail
 from benchmarks.databases import World
+from tools.with_postgres import SIGNALS, leave
 
 PARTS = ("drain", "history", "busy", "unready", "open", "submit", "pickup", "workers")
 # The states of the database that a part needs besides the plain one.
@@ -243,6 +245,9 @@ def main(arguments: list[str] | None = None) -> int:
     bench = Bench(sizes, [part for part in PARTS if part in only], _say)
     engine_parts = [part for part in engines.PARTS if {part, "engines"} & only]
     engine_bench = engines.Bench(of_engines, engine_parts, bench.samples, _say)
+    for number in SIGNALS:
+        # So that all that was started is stopped.
+        signal.signal(number, leave)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ade-bench-") as scratch:
         os.chmod(scratch, 0o755)  # noqa: S103  # as root, the database server is another user

@@ -68,11 +68,11 @@ class Sizes:
 
 
 FULL = Sizes(
-    rounds=5, slices=2, warm=300, cold=200, heavy=300, seconds=1.0, heavy_seconds=3.0, statements=100, cancels=10,
+    rounds=5, slices=2, warm=300, cold=60, heavy=200, seconds=1.0, heavy_seconds=3.0, statements=100, cancels=10,
     printed_bytes=1 << 30, beside=4000, runs=5000,
 )  # fmt: skip
 QUICK = Sizes(
-    rounds=3, slices=1, warm=200, cold=100, heavy=150, seconds=0.7, heavy_seconds=2.0, statements=30, cancels=4,
+    rounds=3, slices=1, warm=150, cold=40, heavy=100, seconds=0.7, heavy_seconds=2.0, statements=30, cancels=4,
     printed_bytes=200 << 20, beside=2000, runs=1000,
 )  # fmt: skip
 TINY = Sizes(

@@ -13,6 +13,7 @@ class IntakeForm(forms.Form):
     """Makes a document, or says why not; `there` is the one with the same bytes, if that is why."""
 
     field: str
+    name_sent = ""
     there: Document | None = None
     answer_code = 200
 
@@ -56,6 +57,7 @@ class UploadForm(IntakeForm):
 
     def make(self) -> Document:
         sent = self.cleaned_data["file"]
+        self.name_sent = sent.name
         return intake.receive(self.cleaned_data["workspace"], sent, sent.name, sent.content_type or "", self.actor)
 
 

@@ -1,6 +1,14 @@
-"""What a worker does about engines and their directories from time to time."""
+"""What a worker does about engines, their directories and their files from time to time."""
 
+import re
+from collections.abc import Iterator
+
+from documents.chores import Sweeper, files_in, folders_in
 from runs import engines, workplaces
+from runs.models import Artifact, Run
+
+# As `artifacts.store` makes them.
+KEY = re.compile(r"runs/[0-9]{1,18}/[0-9]{1,18}/[0-9]{4,}")
 
 
 def retire_engines(_owner: str = "") -> int:
@@ -13,3 +21,28 @@ def tidy(_owner: str = "") -> int:
     """Remove the directories of engines whose worker has died."""
     workplaces.sweep()
     return 0
+
+
+def sweep_artifacts(_owner: str = "") -> int:
+    """Remove the files of runs that have ended without keeping them."""
+    _artifacts.sweep()
+    return 0
+
+
+def _attempts() -> Iterator[str | None]:
+    for run in folders_in("runs"):
+        yield None
+        for token in folders_in(f"runs/{run}"):
+            yield None
+            yield from filter(KEY.fullmatch, files_in(f"runs/{run}/{token}"))
+
+
+def _kept(keys: list[str]) -> set[str]:
+    runs = {key: int(key.split("/")[1]) for key in keys}
+    # Asked first: one that ends after this has its rows before it.
+    live = set(Run.objects.live().filter(pk__in=set(runs.values())).values_list("pk", flat=True))
+    rows = Artifact.objects.filter(run__in=set(runs.values()), file__in=keys).values_list("file", flat=True)
+    return {key for key in keys if runs[key] in live} | set(rows)
+
+
+_artifacts = Sweeper(_attempts, _kept)

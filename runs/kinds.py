@@ -20,6 +20,7 @@ RUN = Kind(
         Chore(gates.open_forgotten, every=5),
         Chore(chores.retire_engines, every=5, when_rung=False),
         Chore(chores.tidy, every=60, when_rung=False),
+        Chore(chores.sweep_artifacts, every=300, when_rung=False),
     ),
     wakes_on=("build",),
 )

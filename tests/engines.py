@@ -195,10 +195,8 @@ class Witness:
         seen.last = told["at"]
         seen.finished = told["what"] == "end"
         if told["what"] == "start":
-            seen.run, seen.document, seen.attempt, seen.doing, seen.began = (
-                *(told[name] for name in ("run", "document", "attempt", "doing")),
-                told["at"],
-            )
+            seen.run, seen.document, seen.attempt = told["run"], told["document"], told["attempt"]
+            seen.doing, seen.began = told["doing"], told["at"]
             self._meet(seen)
 
     def _meet(self, seen):

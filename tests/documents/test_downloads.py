@@ -1,13 +1,10 @@
-import asyncio
 import io
 import time
 from email.message import Message
 
 import pytest
-from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.signing import TimestampSigner
-from django.test import AsyncClient
 
 from documents import downloads, intake, views
 from tests.documents.hostile import NAMES
@@ -243,20 +240,3 @@ def test_a_document_without_a_file_has_none(client, stored, olga):
 
     assert client.get(path_of(stored)).status_code == 404
     assert "Download" not in client.get(f"/admin/documents/document/{stored.pk}/change/").content.decode()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_long_file_is_never_in_memory_as_a_whole(workspace, olga):
-    name = default_storage.save("documents/long", ContentFile(bytes(3_000_000)))
-    document = DocumentFactory(workspace=workspace, file=name)
-
-    async def download():
-        site = AsyncClient()
-        await site.aforce_login(olga)
-        answer = await site.get(path_of(document))
-        return [len(part) async for part in aiter(answer)]
-
-    lengths = asyncio.run(download())
-
-    assert sum(lengths) == 3_000_000
-    assert max(lengths) <= 1 << 16

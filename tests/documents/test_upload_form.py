@@ -161,6 +161,7 @@ def test_the_same_bytes_lead_to_the_document_that_is_there(send, site):
     assert "with the same bytes" in errors_of(page)[0]
     assert f'<a href="/admin/documents/document/{first.pk}/change/">' in content
     assert 'value="Store it again anyway"' in content
+    assert '<input type="hidden" name="name" value="other.pdf">' in content
     assert Document.objects.count() == 1
 
     answer = site.post(ADD, {"again": first.pk, "name": "other.pdf"})

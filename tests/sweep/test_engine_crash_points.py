@@ -30,10 +30,8 @@ INSIDE_A_TRANSACTION = "before_commit"
 # Longer than a run takes on a machine that others use too: these lives do not renew.
 LEASE = 4
 SMOKE = {
-    ("engine.before_spawn", "kill9", "warm"),
     ("engine.spawned", "raise", "cold"),
     ("engine.spawned", "kill9", "warm"),
-    ("engine.exited", "raise", "warm"),
     ("build.exited", "raise", "warm"),
 }
 SWEEP = [

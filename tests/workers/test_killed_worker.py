@@ -115,6 +115,7 @@ def test_a_run_whose_worker_is_killed_after_it_has_committed_the_end_has_succeed
     assert_all_hold(quiet=True)
 
 
+@pytest.mark.long
 def test_a_sweep_takes_what_the_dead_have_left_and_nothing_of_the_living(site):
     dead, alive = site.submit(seconds=60), site.submit(seconds=60)
     first = site.worker("w1", "run=1")

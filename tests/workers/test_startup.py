@@ -69,6 +69,7 @@ def test_two_workers_of_one_name_leave_each_others_engines_alone(site):
     assert_all_hold()
 
 
+@pytest.mark.long
 def test_a_dead_worker_whose_pid_another_process_has_by_now_is_known_to_be_dead(site):
     orphan = killed_at_work(site)
     Worker.objects.update(pid=os.getpid())

@@ -1,0 +1,103 @@
+"""Files in the storage that nothing names: left by whoever died between storing one and telling of it."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import timedelta
+from itertools import islice
+
+import structlog
+from django.conf import settings
+from django.core.files.storage import default_storage
+
+from documents.intake import FOLDER, KEY
+from documents.models import Document
+from work import clock
+
+# No upload takes as long, and nobody needs the room at once.
+OLD = timedelta(days=1)
+# Looked at in one call: files and folders.
+AT_ONCE = 500
+
+log = structlog.get_logger(__name__)
+
+
+class Sweeper:
+    """Goes through all files, some at a time, and begins again when it has seen them all."""
+
+    def __init__(self, walk: Callable[[], Iterator[str | None]], named: Callable[[list[str]], Iterable[str]]) -> None:
+        # Answers keys, and None for each folder on the way; what it names of them stays.
+        self.walk, self.named = walk, named
+        self._rest: Iterator[str | None] = iter(())
+
+    def sweep(self) -> int:
+        """Removes what is old and without a row; answers how many files."""
+        keys = self._next()
+        named = set(self.named(keys)) if keys else set()
+        return sum(_remove_old(key) for key in keys if key not in named)
+
+    def _next(self) -> list[str]:
+        steps = list(islice(self._rest, AT_ONCE))
+        if not steps:
+            self._rest = self.walk()
+            steps = list(islice(self._rest, AT_ONCE))
+        return [step for step in steps if step is not None]
+
+
+def sweep_blobs(_owner: str = "") -> int:
+    """Remove the files of documents that never came to be, and what was left of requests that nobody has answered."""
+    _sweep_uploads()
+    _blobs.sweep()
+    # Nobody waits for it: the others need not be rung.
+    return 0
+
+
+def folders_in(path: str) -> list[str]:
+    return _list(path)[0]
+
+
+def files_in(path: str) -> list[str]:
+    return [f"{path}/{name}" for name in _list(path)[1]]
+
+
+def _months() -> Iterator[str | None]:
+    for year in folders_in(FOLDER):
+        for month in folders_in(f"{FOLDER}/{year}"):
+            yield None
+            yield from filter(KEY.fullmatch, files_in(f"{FOLDER}/{year}/{month}"))
+
+
+def _named(keys: list[str]) -> Iterable[str]:
+    return Document.objects.filter(file__in=keys).values_list("file", flat=True)
+
+
+_blobs = Sweeper(_months, _named)
+
+
+def _sweep_uploads() -> None:
+    """On this machine: what a web process has in use is young."""
+    oldest = time.time() - OLD.total_seconds()
+    with suppress(FileNotFoundError):
+        for entry in islice(os.scandir(settings.FILE_UPLOAD_TEMP_DIR), AT_ONCE):
+            with suppress(FileNotFoundError):
+                if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < oldest:
+                    os.unlink(entry.path)
+
+
+def _list(path: str) -> tuple[list[str], list[str]]:
+    try:
+        folders, files = default_storage.listdir(path)
+    except FileNotFoundError:
+        return [], []
+    return sorted(folders), sorted(files)
+
+
+def _remove_old(key: str) -> bool:
+    # Somebody else may have been quicker.
+    with suppress(FileNotFoundError):
+        if default_storage.get_modified_time(key) < clock.now() - OLD:
+            default_storage.delete(key)
+            log.info("chores.removed", file=key)
+            return True
+    return False

@@ -1,0 +1,83 @@
+import os
+import time
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+
+from documents.chores import Sweeper
+from runs import chores
+from runs.kinds import RUN
+from tests.factories import ArtifactFactory, RunFactory
+
+pytestmark = pytest.mark.django_db
+DAY = 24 * 3600
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, tmp_path, monkeypatch):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    monkeypatch.setattr(chores, "_artifacts", Sweeper(chores._attempts, chores._kept))
+
+
+def leave(run_id, token=1, number=1, age=DAY + 60):
+    key = default_storage.save(f"runs/{run_id}/{token}/{number:04}", ContentFile(b"made"))
+    past = time.time() - age
+    os.utime(default_storage.path(key), (past, past))
+    return key
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed", "cancelled"])
+def test_what_a_run_that_has_ended_did_not_keep_is_removed(status):
+    run = RunFactory(status=status)
+    old, young = leave(run.pk), leave(run.pk, number=2, age=60)
+    kept = leave(run.pk, number=3)
+    ArtifactFactory(run=run, file=kept)
+
+    chores.sweep_artifacts("w1")
+
+    assert [default_storage.exists(key) for key in (old, young, kept)] == [False, True, True]
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_what_a_run_makes_that_has_not_ended_stays(status):
+    key = leave(RunFactory(status=status).pk)
+
+    chores.sweep_artifacts()
+
+    assert default_storage.exists(key)
+
+
+def test_what_another_run_names_does_not_count():
+    run = RunFactory(status="failed")
+    key = leave(run.pk)
+    ArtifactFactory(file=key)
+
+    chores.sweep_artifacts()
+
+    assert not default_storage.exists(key)
+
+
+def test_what_is_of_no_run_is_removed():
+    key = leave(999_999)
+
+    chores.sweep_artifacts()
+
+    assert not default_storage.exists(key)
+
+
+def test_only_what_a_run_has_made_is_looked_at():
+    others = ["runs/1/notes.txt", "runs/a/1/0001", "runs/1/1/notes", f"runs/{'9' * 30}/1/0001", "documents/1/1/0001"]
+    for key in others:
+        default_storage.save(key, ContentFile(b"x"))
+        os.utime(default_storage.path(key), (0, 0))
+
+    chores.sweep_artifacts()
+
+    assert all(map(default_storage.exists, others))
+
+
+def test_workers_do_so_from_time_to_time():
+    (chore,) = [chore for chore in RUN.chores if chore.do is chores.sweep_artifacts]
+
+    assert (chore.every, chore.when_rung) == (300, False)
