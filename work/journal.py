@@ -30,6 +30,8 @@ class Journal:
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
         claim.untold = self._untold
+        self._unrecorded: dict[str, Any] | None = None
+        self._asked_again_at = 0.0
         self._waiting: list[Told] = []
         self._dropped = 0
         self._due_at = float("inf")
@@ -51,10 +53,24 @@ class Journal:
     def keep(self, child: Child) -> None:
         """It ends with the claim, and whoever has to end it, should this worker be gone, knows which it is."""
         self._claim.take_charge_of(child)
-        lifecycle.record_process(self._claim, child.process_id.to_json())
+        self._unrecorded = child.process_id.to_json()
+        self._record_process()
+
+    def _record_process(self) -> None:
+        """Again with the next look, when the database is away: the child ends with its worker all the same."""
+        if self._unrecorded is None or time.monotonic() < self._asked_again_at:
+            return
+        try:
+            lifecycle.record_process(self._claim, self._unrecorded)
+            self._unrecorded = None
+        except DatabaseError as error:
+            self._asked_again_at = time.monotonic() + DUE_SECONDS
+            log.warning("journal.cannot_record", claim=str(self._claim), error=str(error).strip())
+            connection.close()
 
     def why_stop(self) -> str | None:
         """What a child asks again and again: a good moment to write what is due."""
+        self._record_process()
         self.look()
         return self._claim.why_stop()
 
