@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from builds import configurations, packages
 from builds.models import Configuration
 from documents import intake, lifecycle
+from documents.intake import AlreadyThere
 from documents.models import Document, Membership, Workspace
 from runs import lifecycle as runs
 from runs.lifecycle import QueueFull
@@ -58,14 +59,17 @@ def new_password(user: User) -> str:
 def _configuration(workspace: Workspace, folder: str) -> Configuration:
     package = packages.read(EXAMPLES / folder)
     # One that somebody has changed since stays as it is.
-    return Configuration.objects.filter(workspace=workspace, name=package.name).first() or (
-        configurations.store(workspace, package)[0]
+    return (
+        Configuration.objects.filter(workspace=workspace, name=package.name).first()
+        or (configurations.store(workspace, package)[0])
     )
 
 
 def _document(workspace: Workspace, name: str) -> Document:
-    there = Document.objects.filter(workspace=workspace, name=name).first()
-    return there or intake.add_file(workspace, EXAMPLES / "documents" / name, actor=USERNAME)
+    try:
+        return intake.add_file(workspace, EXAMPLES / "documents" / name, actor=USERNAME)
+    except AlreadyThere as there:
+        return there.document
 
 
 def _run(configuration: Configuration, document: Document) -> None:

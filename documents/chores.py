@@ -11,8 +11,9 @@ import structlog
 from django.conf import settings
 from django.core.files.storage import default_storage
 
+from documents import outputs
 from documents.intake import FOLDER, KEY
-from documents.models import Document
+from documents.models import Document, DocumentProcessingJob
 from work import clock
 
 # No upload takes as long, and nobody needs the room at once.
@@ -50,6 +51,16 @@ def sweep_blobs(_owner: str = "") -> int:
     _sweep_uploads()
     _blobs.sweep()
     # Nobody waits for it: the others need not be rung.
+    return 0
+
+
+def sweep_outputs(_owner: str = "") -> int:
+    """Remove what stages have left of jobs that ended a while ago, if who ended them did not come to it."""
+    ids = [int(name) for name in folders_in(outputs.ROOT) if name.isdecimal()][:AT_ONCE]
+    jobs = DocumentProcessingJob.objects.filter(pk__in=ids).exclude(finished_at__lt=clock.now() - OLD)
+    kept = set(jobs.values_list("pk", flat=True))
+    for id in set(ids) - kept:
+        outputs.discard(id)
     return 0
 
 

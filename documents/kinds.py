@@ -1,10 +1,15 @@
-from documents import lifecycle, orchestrator, stages
+from documents import chores, lifecycle, orchestrator, stages
 from work.kinds import Chore, Kind, Lane
 
-DOCUMENT = Kind(lifecycle.DOCUMENT)
+# Files, not rows: nothing waits for it.
+DOCUMENT = Kind(lifecycle.DOCUMENT, chores=(Chore(chores.sweep_blobs, every=300, when_rung=False),))
 JOB = Kind(
     lifecycle.JOB,
-    chores=(Chore(lifecycle.reset_zombies, when_rung=False), Chore(orchestrator.orchestrate)),
+    chores=(
+        Chore(lifecycle.reset_zombies, when_rung=False),
+        Chore(orchestrator.orchestrate),
+        Chore(chores.sweep_outputs, every=300, when_rung=False),
+    ),
     wakes_on=("job", "stage"),
 )
 STAGE = Kind(

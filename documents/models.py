@@ -127,6 +127,8 @@ class Document(Subject):
         indexes = [
             models.Index(name="documents_of_workspace", fields=["workspace", "-created_at", "-id"]),
             models.Index(name="documents_by_content", fields=["workspace", "sha256"]),
+            # The sweeper asks which of some files are named.
+            models.Index(name="documents_by_file", fields=["file"]),
         ]
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
-from documents import lifecycle
+from documents import lifecycle, outputs
 from documents.models import DocumentProcessingJob, Stage
 from documents.stages import segments_of
 
@@ -45,6 +45,9 @@ def _waiting() -> Iterable[DocumentProcessingJob]:
 
 def _bring_on(job: DocumentProcessingJob, owner: str) -> int:
     if lifecycle.settle(job, actor=owner):
+        if not DocumentProcessingJob.objects.live().filter(pk=job.pk).exists():
+            # Nobody goes on from there. If this does not come to pass, it is swept.
+            outputs.discard(job.pk)
         return 1
     if not lifecycle.plan(job.pk, segments_of(job.document.pages or 1), actor=owner):
         return 0

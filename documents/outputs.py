@@ -15,8 +15,11 @@ from django.core.files.storage import default_storage
 VERSION = 1
 
 
+ROOT = "processing"
+
+
 def path_of(job_id: int, stage: str, segment: int = 0) -> str:
-    return f"processing/{job_id}/{stage}-v{VERSION}-{segment:05}.json"
+    return f"{ROOT}/{job_id}/{stage}-v{VERSION}-{segment:05}.json"
 
 
 def load(path: str) -> Any | None:
@@ -42,7 +45,7 @@ def store(path: str, value: Any) -> None:
 
 def discard(job_id: int) -> None:
     """The outputs of a job that has ended; the storage may keep the folder."""
-    folder = f"processing/{job_id}"
+    folder = f"{ROOT}/{job_id}"
     with suppress(FileNotFoundError, NotADirectoryError):
         for name in default_storage.listdir(folder)[1]:
             default_storage.delete(f"{folder}/{name}")

@@ -7,11 +7,11 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from fpdf import FPDF
 
-from documents import kinds, lifecycle, orchestrator, outputs, stages
+from documents import chores, kinds, lifecycle, orchestrator, outputs, stages
 from documents.embedding import DIMENSIONS, MODEL, numbers
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage
 from tests.breaches import assert_all_hold
-from tests.factories import W1, W2, WorkspaceFactory, bring_to, claim_of, events_of, told
+from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told
 from work import recovery
 from work.claims import Holdings
 from work.slots import Bell, Slot
@@ -246,6 +246,29 @@ def test_a_failed_attempt_is_followed_by_another_that_goes_on_where_it_was(slot,
     assert (job.status, job.attempts) == ("COMPLETED", 1)
     starts = events_of(Stage.objects.get(job=job, name="extract")).filter(kind="STAGE_STARTED")
     assert starts.count() == 1
+
+
+def test_what_stages_have_left_each_other_goes_with_the_job(slot, settings):
+    add(LETTER)
+    add(b"%PDF-1.7 broken", "application/pdf", "broken.pdf")
+
+    process(slot)
+
+    assert [path for path in (settings.MEDIA_ROOT / "processing").rglob("*") if path.is_file()] == []
+
+
+def test_what_was_left_of_a_job_that_ended_long_ago_is_swept(slot):
+    old, recent = add(LETTER), add("Another letter.", name="other.txt")
+    process(slot)
+    waiting = add("A third one.", name="third.txt")
+    jobs = [document.jobs.get().pk for document in (old, recent, waiting)]
+    for id in jobs:
+        outputs.store(outputs.path_of(id, "extract"), {"pages": []})
+    age(old.jobs.get(), 2 * 24 * 3600)
+
+    chores.sweep_outputs()
+
+    assert [outputs.load(outputs.path_of(id, "extract")) is None for id in jobs] == [True, False, False]
 
 
 def test_nothing_is_left_in_the_working_directory(slot, settings):

@@ -25,7 +25,7 @@ WITHIN = changed(LIMITS, wall_seconds=60, cpu_seconds=60)
 @dataclass
 class Outcome:
     ended: Ended
-    events: list[dict]
+    events: list[dict[str, object]]
     output: bytes | None
 
     @property

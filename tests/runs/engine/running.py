@@ -19,7 +19,7 @@ from runs import lifecycle as runs
 from runs.kinds import RUN
 from runs.models import Run
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, told
-from tests.work.supervised import needs_bubblewrap
+from tests.work.supervised import needs_bubblewrap as needs_bubblewrap
 from work import supervise
 from work.claims import Holdings
 from work.models import Event

@@ -26,7 +26,7 @@ IMPORTED_BY = os.getpid()
 # As some libraries do; it is remembered.
 tempfile.gettempdir()
 SLEEP_SECONDS = 60
-seen = []
+seen: list[str] = []
 
 
 @step
