@@ -97,8 +97,10 @@ def _wide(data: bytes) -> str | None:
     """UTF-16 without a mark: every other byte of western text is zero."""
     sample = data[:SAMPLE_BYTES]
     half = len(sample) // 2
-    if half and sample[1::2].count(0) > 0.3 * half and sample[::2].count(0) < 0.05 * half:
+    if half < FEW_CONTROLS:
+        return None
+    if sample[1::2].count(0) > 0.3 * half and sample[::2].count(0) < 0.05 * half:
         return "utf-16-le"
-    if half and sample[::2].count(0) > 0.3 * half and sample[1::2].count(0) < 0.05 * half:
+    if sample[::2].count(0) > 0.3 * half and sample[1::2].count(0) < 0.05 * half:
         return "utf-16-be"
     return None

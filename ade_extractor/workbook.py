@@ -2,7 +2,9 @@
 
 import datetime
 import re
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from python_calamine import CalamineSheet, CalamineWorkbook, SheetTypeEnum
 from ade_extractor import archives, limits
 from ade_extractor.pages import Page, Reading, Table
 from ade_extractor.text import clean
-from ade_extractor.trouble import malformed, reading, too_large
+from ade_extractor.trouble import Trouble, malformed, reading, too_large
 
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MOST_OLD_BYTES = 128 << 20
@@ -22,6 +24,7 @@ _OLD_ENCRYPTED = re.compile(
 )
 _EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _OPEN_DOCUMENT = "application/vnd.oasis.opendocument.spreadsheet"
+_ENDINGS = {_EXCEL: ".xlsx", _OPEN_DOCUMENT: ".ods", "application/vnd.ms-excel": ".xls"}
 _PARTS = {_EXCEL: ("xl/workbook.xml", "[Content_Types].xml"), _OPEN_DOCUMENT: ("content.xml",)}
 _WHAT = {_EXCEL: "an Excel workbook", _OPEN_DOCUMENT: "an OpenDocument spreadsheet"}
 _OLD = "an Excel workbook of the older format"
@@ -33,7 +36,7 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
         archives.examine(path, what, parts=_PARTS[content_type])
     else:
         _look_at_old(path)
-    workbook = _open(path, what)
+    workbook = _open(path, content_type, what)
     names = [
         (index, sheet.name)
         for index, sheet in enumerate(workbook.sheets_metadata)
@@ -54,24 +57,40 @@ def _look_at_old(path: Path) -> None:
         raise archives.encrypted(_OLD)
 
 
-def _open(path: Path, what: str) -> CalamineWorkbook:
-    with reading(what), path.open("rb") as file:
+def _open(path: Path, content_type: str, what: str) -> CalamineWorkbook:
+    # The library goes by the ending of the name; without one it tries all, and says of none why not.
+    with tempfile.TemporaryDirectory() as directory, _reading(what):
+        link = Path(directory, f"workbook{_ENDINGS[content_type]}")
+        link.symlink_to(path.absolute())
+        return CalamineWorkbook.from_path(link)
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    with reading(what):
         try:
-            # Not by path, whose ending would say what it is.
-            return CalamineWorkbook.from_filelike(file)
+            yield
         except python_calamine.PasswordError as error:
             raise archives.encrypted(what) from error
+        except python_calamine.CalamineError as error:
+            if "limit exceeded" not in str(error):
+                raise
+            raise _too_many_cells(what) from error
+
+
+def _too_many_cells(what: str) -> Trouble:
+    return too_large(f"{what} of at most {limits.MOST_CELLS:,} cells", "more, empty ones between others included")
 
 
 def _pages(workbook: CalamineWorkbook, what: str, names: list[tuple[int, str]], wanted: range) -> Iterator[Page]:
     left = limits.MOST_CELLS
     for number in wanted:
         index, name = names[number - 1]
-        with reading(what):
+        with _reading(what):
             sheet = workbook.get_sheet_by_index(index)
         left -= sheet.height * sheet.width
         if left < 0:
-            raise too_large(f"{what} of at most {limits.MOST_CELLS:,} cells", f"more by sheet {number}")
+            raise _too_many_cells(what)
         yield _page(sheet, clean(name), number, what)
 
 

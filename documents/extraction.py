@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import stat
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -60,6 +59,8 @@ def extract(
     Raises ExtractionFailed; CannotStart; Interrupted when `stop` has given a reason.
     """
     told: dict[str, dict[str, Any]] = {}
+    path = directory / ade_extractor.OUTPUT
+    path.unlink(missing_ok=True)
 
     def hear(event: dict[str, Any]) -> None:
         told[str(event.get("kind"))] = event
@@ -80,7 +81,6 @@ def extract(
         raise Interrupted(ended.stop_reason)
     if ended.returncode != 0 or "extracted" not in told:
         raise _failure(ended, told, wall_seconds)
-    path = directory / ade_extractor.OUTPUT
     return Extracted(int(told["extracted"]["pages_total"]), path, _sha256(path))
 
 
@@ -127,8 +127,10 @@ def _permanent(code: str, expected: str, found: str, advice: str) -> ExtractionF
 
 
 def _sha256(path: Path) -> str:
-    """The child could have put anything there: a link leads elsewhere, and a pipe never ends."""
-    if not stat.S_ISREG(path.lstat().st_mode):
-        raise ExtractionFailed("internal", f"expected a file, found something else at {path}", permanent=False)
+    """Told by a child that may have been taken over: a link would lead elsewhere, and a pipe never end."""
+    if path.is_symlink() or not path.is_file():
+        raise ExtractionFailed(
+            "internal", f"expected the extractor to leave a file, found none at {path}", permanent=False
+        )
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
