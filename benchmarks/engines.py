@@ -104,14 +104,16 @@ class Worker:
         """Have so many runs of this configuration done; answers the seconds it took, and the processor's."""
         before = self._processor_seconds()
         found: dict[str, float] = self.call("feeding.drain", name=name, number=number)
-        used = {what: after - before[what] for what, after in self._processor_seconds().items()}
+        after = self._processor_seconds()
+        # An engine that was replaced meanwhile takes with it what it had used.
+        used = {what: sum(now - before[what].get(pid, 0) for pid, now in of.items()) for what, of in after.items()}
         self.done += number
         return {"number": number, "seconds": found["seconds"], "processor": sum(used.values()), **used}
 
-    def _processor_seconds(self) -> dict[str, float]:
-        """Of the worker itself, of its engines with all that starts and keeps them, and of the server."""
+    def _processor_seconds(self) -> dict[str, dict[int, float]]:
+        """By process: of the worker itself, of its engines with all that starts and keeps them, and of the server."""
         used = {
-            "worker": processes.own_processor_seconds(self.pid),
+            "worker": {self.pid: processes.own_processor_seconds(self.pid)},
             "engines": processes.processor_seconds(processes.tree(self.pid)[1:]),
         }
         if isinstance(self.world.server, Postgres):

@@ -3,6 +3,7 @@
 import os
 import select
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -34,9 +35,13 @@ def forget_peak(pid: int) -> None:
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
-def processor_seconds(pids: list[int]) -> float:
-    """Of these and of all that they have waited for."""
-    return sum(sum(map(int, _stat(pid)[11:15])) for pid in pids) / _TICKS
+def processor_seconds(pids: list[int]) -> dict[int, float]:
+    """Of each with all that it has waited for; not of those that have just ended."""
+    found = {}
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found[pid] = sum(map(int, _stat(pid)[11:15])) / _TICKS
+    return found
 
 
 def own_processor_seconds(pid: int) -> float:
