@@ -29,11 +29,11 @@ from work.children import launcher
 pytestmark = [warm_only, pytest.mark.usefixtures("way")]
 
 
-def kill_when_named(token, pidfd, number):
-    """Sends this signal as soon as a process of that name is there."""
+def kill_when_named(lane, token, pidfd, number):
+    """Sends this signal as soon as a process of that name is there, and the worker has heard that it started."""
 
     def send():
-        until(lambda: named(token))
+        until(lambda: named(token) and any(claim.child for claim in lane.holdings))
         signal.pidfd_send_signal(pidfd, number)
 
     thread = Thread(target=send, daemon=True)
@@ -122,7 +122,7 @@ def test_an_engine_whose_outermost_process_is_killed_is_replaced(lane, level, nu
 @each_level
 def test_an_engine_that_is_killed_during_a_run_ends_it_with_all_that_it_forked(lane, level, token):
     warm = warmed_up(lane)
-    killer = kill_when_named(token, warm.zygote._keeper.pidfd, signal.SIGKILL)
+    killer = kill_when_named(lane, token, warm.zygote._keeper.pidfd, signal.SIGKILL)
 
     run = lane.execute("double", "fork", f"name:{token}", "hang")
 
@@ -140,7 +140,7 @@ def test_descriptors_are_closed_once_when_an_engine_dies_during_a_run(lane, toke
     warm = warmed_up(lane)
     opened = sorted(os.listdir("/proc/self/fd"))
     for _ in range(3):
-        kill_when_named(token, warm.zygote._keeper.pidfd, signal.SIGKILL)
+        kill_when_named(lane, token, warm.zygote._keeper.pidfd, signal.SIGKILL)
         lane.execute(f"name:{token}", "hang")
         warm = warmed_up(lane)
 
@@ -150,7 +150,7 @@ def test_descriptors_are_closed_once_when_an_engine_dies_during_a_run(lane, toke
 def test_an_engine_that_is_stopped_during_a_run_is_ended_when_time_is_over(lane, token, settings, stuck_soon):
     warm = warmed_up(lane)
     settings.ADE_RUN_TIMEOUT_SECONDS = 2
-    killer = kill_when_named(token, warm.zygote._keeper.pidfd, signal.SIGSTOP)
+    killer = kill_when_named(lane, token, warm.zygote._keeper.pidfd, signal.SIGSTOP)
 
     run = lane.execute(f"name:{token}", "hang")
 
