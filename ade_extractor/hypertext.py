@@ -65,10 +65,8 @@ class _Reader(HTMLParser):
         self._preserved += tag == "pre"
 
     def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """`<div/>` begins an element, as in a browser; only those that are always empty end there."""
+        """`<script/>` begins one, as in a browser."""
         self.handle_starttag(tag, attributes)
-        if tag in _SILENT:
-            self.set_cdata_mode(tag)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == self._silent:

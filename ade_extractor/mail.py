@@ -46,24 +46,17 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
 
 
 def _parse(path: Path) -> Message:
-    try:
-        # Of the old policy: the new one takes the square of the length of a header.
-        message = email.message_from_bytes(path.read_bytes(), policy=compat32)
-    except RecursionError as error:
-        raise _too_deep() from error
+    # Of the old policy: the new one takes the square of the length of a header.
+    message = email.message_from_bytes(path.read_bytes(), policy=compat32)
     if not any(message.get(header) for header in HEADERS):
         raise malformed(WHAT, f"a file without any of {', '.join(HEADERS)}", "upload it as what it is")
     return message
 
 
-def _too_deep() -> Exception:
-    return malformed(WHAT, "one that holds mails within mails, too many", "upload the inner one")
-
-
 def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
     """Those to be read. The others are noted as attachments."""
     if depth > MOST_NESTED:
-        raise _too_deep()
+        raise malformed(WHAT, "one of parts within parts, too many", "upload the inner one")
     kind = message.get_content_type()
     if kind == "multipart/alternative":
         yield from _best(message, attachments, depth)

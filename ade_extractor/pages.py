@@ -42,7 +42,7 @@ class Page:
             "text": self.text,
             "width": self.width,
         }
-        # "words" comes last in the alphabet too: the same document gives the same bytes.
+        # All in alphabetical order, "words" too.
         return f'{_encode(values)[:-1]},"words":{self.words}}}'
 
 
@@ -58,7 +58,7 @@ class Written:
     characters: int = 0
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 def write(reading: Reading, directory: Path, told: Callable[[int], None]) -> Written:

@@ -1,13 +1,12 @@
 import hashlib
 import json
-import sys
+import re
 import time
-from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 import ade_extractor
-from documents import extraction
 from documents.extraction import ExtractionFailed, extract
 from tests.extractor.extracting import HTML, PDF, TXT, written
 from tests.extractor.pdfs import long_pdf, pdf_of
@@ -134,9 +133,9 @@ def test_memory_is_limited(tmp_path, directory, pretend):
 
 
 @pytest.mark.skipif(supervise.sandbox_level() != "bubblewrap", reason="bubblewrap is not installed, or forbidden here")
-def test_nothing_of_ours_can_be_seen_but_the_file(tmp_path, directory, pretend, settings):
+def test_nothing_of_ours_can_be_seen_but_the_file(tmp_path, pretend, monkeypatch):
     var = tmp_path / "var"
-    settings.VAR_DIR = var
+    monkeypatch.setattr(settings, "VAR_DIR", var)
     (var / "media").mkdir(parents=True)
     written(var / "secret_key", "secret")
     other, file = written(var / "media" / "other", "theirs"), written(var / "media" / "mine", "mine")
@@ -174,11 +173,14 @@ def test_the_real_one_imports_neither_django_nor_the_configuration_of_ade(tmp_pa
     assert modules.isdisjoint({"django", "config", "documents", "work", "pypdfium2", "docx"})
 
 
-def test_the_worker_imports_only_its_constants(tmp_path):
-    modules = {name for name in sys.modules if name.startswith("ade_extractor.")}
+def test_nobody_else_imports_more_of_it_than_its_constants():
+    apps = ("work", "documents", "builds", "runs", "config")
+    sources = {path: path.read_text() for app in apps for path in (settings.BASE_DIR / app).rglob("*.py")}
 
-    assert modules == set()
-    assert Path(extraction.__file__).read_text().count("import ade_extractor") == 1
+    importing = {path.name for path, source in sources.items() if re.search(r"(import|from) ade_extractor", source)}
+
+    assert importing == {"extraction.py"}
+    assert not any(re.search(r"(import|from) ade_extractor(\.| import)", source) for source in sources.values())
 
 
 def test_an_output_of_before_is_replaced(tmp_path, directory):

@@ -83,15 +83,17 @@ def test_a_part_that_is_larger_than_it_says(tmp_path, kind):
 
 @each_kind
 def test_parts_that_share_their_bytes(tmp_path, kind):
-    """The list says twice where one part lies: a quine, or a bomb with any number of such."""
-    whole = office(kind, **{"a.xml": "<a/>" * 99, "b.xml": "<b/>" * 99})
-    with zipfile.ZipFile(io.BytesIO(whole)) as made:
-        first, second = made.getinfo("a.xml").header_offset, made.getinfo("b.xml").header_offset
-    content = bytearray(whole)
-    at = content.rindex(struct.pack("<I", second) + b"b.xml")
-    content[at : at + 4] = struct.pack("<I", first)
+    """One is whole and lies within another: so do, in a bomb, thousands."""
+    inner = archive({"inner.xml": "<a/>" * 99}, zipfile.ZIP_STORED)
+    file = io.BytesIO(office(kind))
+    with zipfile.ZipFile(io.BytesIO(inner)) as made:
+        info = made.getinfo("inner.xml")
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_STORED) as made:
+        made.writestr("outer.bin", inner)
+        info.header_offset = made.getinfo("outer.bin").header_offset + 30 + len("outer.bin")
+        made.filelist.append(info)
 
-    assert refused(tmp_path, kind, bytes(content)) == "malformed"
+    assert refused(tmp_path, kind, file.getvalue()) == "malformed"
 
 
 def places_of(content, wanted):
@@ -135,13 +137,16 @@ LAUGHS = (
     + "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True))
     + "]>"
 )
+# As much as is unpacked at a time.
+EDGE = 1 << 18
 DECLARATIONS = {
     "a billion laughs": LAUGHS,
     "a file": '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>',
     "an address": '<!DOCTYPE x [<!ENTITY a SYSTEM "http://127.0.0.1:9/">]>',
     "a parameter": '<!DOCTYPE x [<!ENTITY % a SYSTEM "file:///etc/passwd"> %a;]>',
     "a remote one": '<!DOCTYPE x SYSTEM "http://127.0.0.1:9/x.dtd">',
-    "behind a comment": f"<!-- {'x' * 300_000} -->{LAUGHS}",
+    "behind a comment": f"<!--{'x' * 300_000}-->{LAUGHS}",
+    "at the edge of what is looked at": f"<!--{'x' * (EDGE - 4 - 7)}--><!DOCTYPE x>",
 }
 
 
@@ -154,7 +159,9 @@ def test_declarations_of_entities(tmp_path, kind, name):
 @each_kind
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_declarations_in_wide_characters(tmp_path, kind, encoding):
-    assert refused(tmp_path, kind, office(kind, **{"more.xml": f"<a/>{LAUGHS}".encode(encoding)})) == "malformed"
+    hidden = f"<a/>{DECLARATIONS['a remote one']}".encode(encoding)
+
+    assert refused(tmp_path, kind, office(kind, **{"more.xml": hidden})) == "malformed"
 
 
 @each_kind

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tests.extractor.extracting import HTML, WITHIN, extract, written
+from tests.extractor.test_hostile_pdf import failure
 
 
 def page_of(tmp_path, markup):
@@ -89,6 +90,11 @@ def test_a_megabyte_of_anything_ends(tmp_path, name):
 
     assert outcome.ended.cpu_seconds < 4
     assert outcome.ended.returncode in (0, 1) or outcome.ended.signal in ("SIGXCPU", "SIGKILL"), outcome.ended
+
+
+@pytest.mark.long
+def test_what_takes_too_long_is_told_within_ten_seconds(tmp_path):
+    assert failure(written(tmp_path / "a.html", HOSTILE["half a tag"]), HTML) == "too_slow"
 
 
 def test_too_large(tmp_path):

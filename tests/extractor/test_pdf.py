@@ -160,6 +160,13 @@ def test_the_same_file_gives_the_same_bytes(tmp_path):
     assert json.loads(outputs[0])["pages"] != []
 
 
+def test_keys_are_in_order(tmp_path):
+    document = extract(pdf_of(tmp_path / "a.pdf", "x"), PDF).document
+
+    assert list(document) == sorted(document)
+    assert list(document["pages"][0]) == sorted(document["pages"][0])
+
+
 def test_events_end_with_what_was_extracted(tmp_path):
     events = extract(pdf_of(tmp_path / "a.pdf", "12345", "678"), PDF).events
 
