@@ -93,8 +93,9 @@ def start_anew() -> None:
         random.seed()
     if tempfile := sys.modules.get("tempfile"):
         tempfile.tempdir = None  # type: ignore[attr-defined]  # a module, to mypy any module
-    if numpy := sys.modules.get("numpy"):
-        numpy.random.seed()
+    # Not by way of numpy, which would import it for this alone.
+    if numpy_random := sys.modules.get("numpy.random"):
+        numpy_random.seed()
     gc.enable()
 
 
