@@ -55,6 +55,10 @@ class Claim:
     def __str__(self) -> str:
         return f"{self.moves.kind} {self.id}"
 
+    def forget(self) -> None:
+        """It has ended: let go of what holds it in turn, so that nothing waits for the collector."""
+        self.child, self.untold = None, tuple
+
     def take_charge_of(self, child: Child) -> None:
         """From now on the child has to end when the claim does, also while this process is stopped."""
         self.child = child

@@ -78,6 +78,7 @@ class Slot(Steady):
         self.bell.ring()
         with self.holdings.holding(claim):
             self._end(claim, self._do(claim))
+        claim.forget()
         self.after(self.kind)
         return True
 

@@ -286,6 +286,8 @@ class Child:
         else:
             self._keeper.close()
         self._opened.close()
+        # It holds our methods, and so us: thousands of ended children would wait for the collector.
+        self._selector.close()
 
     def _await_report(self, seconds: float) -> None:
         until = time.monotonic() + seconds
