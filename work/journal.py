@@ -35,6 +35,7 @@ class Journal:
         self._waiting: list[Told] = []
         self._dropped = 0
         self._due_at = float("inf")
+        self._away_until = 0.0
 
     def tell(self, kind: str, message: str = "", data: Mapping[str, Any] | None = None, level: int = INFO) -> None:
         if len(self._waiting) >= MOST_WAITING:
@@ -75,15 +76,16 @@ class Journal:
         return self._claim.why_stop()
 
     def look(self) -> None:
-        """Write what is due. A database that does not take it is asked again later."""
-        if len(self._waiting) < BATCH and time.monotonic() < self._due_at:
+        """Write what is due. A database that does not take it is asked again later, however much waits by then."""
+        now = time.monotonic()
+        if now < self._away_until or (len(self._waiting) < BATCH and now < self._due_at):
             return
         try:
             self.write()
         except DatabaseError as error:
             log.warning("journal.cannot_write", claim=str(self._claim), error=str(error).strip())
             connection.close()
-            self._due_at = time.monotonic() + DUE_SECONDS
+            self._due_at = self._away_until = time.monotonic() + DUE_SECONDS
 
     def write(self) -> None:
         """Write all. Raises DatabaseError, and then nothing is forgotten."""

@@ -97,6 +97,18 @@ def test_a_database_that_is_away_is_asked_again_and_nothing_is_lost(claim, erran
     assert [e.message for e in events_of(errand)[2:]] == ["0", "1", "2"]
 
 
+def test_a_database_that_is_away_is_not_asked_with_every_line(claim, errand, away):
+    kept = Journal(claim)
+    away("record_many", times=1)
+    kept.lines([Line("stdout", f"line {number}") for number in range(BATCH)])
+
+    kept.lines([Line("stdout", "one more")])
+
+    assert "LOG" not in told(errand)
+    kept.write()
+    assert told(errand).count("LOG") == BATCH + 1
+
+
 def test_what_is_too_much_to_wait_is_dropped_and_that_is_told(claim, errand, monkeypatch, away):
     monkeypatch.setattr(journal, "MOST_WAITING", 3)
     away("record_many", 0)
