@@ -1,5 +1,5 @@
 """Runs the steps of a configuration over one document. Whoever started this process reads its events and waits for its
-end; a run has succeeded when it has said so, whatever the exit code.
+end; a run has succeeded when it has said so and then ends with exit code 0.
 """
 
 from __future__ import annotations
