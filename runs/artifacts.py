@@ -4,6 +4,7 @@ Each is opened once, without following links, and from then on only the descript
 name meanwhile, what was checked is what is kept.
 """
 
+import errno
 import hashlib
 import mimetypes
 import os
@@ -152,8 +153,10 @@ def _open_folder(path: Path, folder: int | None) -> int:
     """Also its own directory an engine may have moved, for a link in its place."""
     try:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    except NotADirectoryError as error:
-        raise NotKept(f"expected {path.name} to be a directory, found {error.strerror}") from error
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise NotKept(f"expected {path.name} to be a directory that can be read, found {error.strerror}") from error
 
 
 def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:
@@ -182,8 +185,7 @@ def _open(folder: int, name: str, path: str) -> int:
     try:
         return os.open(name, flags, dir_fd=folder)
     except OSError as error:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else error.strerror
+        kind = "a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise NotKept(f"expected artifact {path!r} to be a regular file, found {kind}") from error
 
 

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import shutil
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from work import recovery
 from work.kinds import all_kinds
 
 pytestmark = pytest.mark.usefixtures("way")
+
+NOBODY = 65534
 
 
 @pytest.mark.parametrize(
@@ -61,7 +65,7 @@ def test_a_link_in_the_place_of_the_artifacts_is_not_followed(lane, target):
     run = lane.execute(f"replace_artifacts:{target}")
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
-    assert "expected artifacts to be a directory, found " in run.error_message
+    assert "expected artifacts to be a directory that can be read, found " in run.error_message
 
 
 @pytest.mark.parametrize("level", ["limits"], indirect=True)
@@ -88,6 +92,33 @@ def test_no_link_in_the_place_of_the_directory_is_followed(lane, level, tmp_path
     assert not Artifact.objects.exists()
     assert (tmp_path / "artifacts" / "secret.txt").exists()
     lane.assert_well()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody who is not")
+@pytest.mark.parametrize(
+    ("locked", "mode", "words"),
+    [
+        ("artifacts", 0, "expected artifacts to be a directory that can be read, found Permission denied"),
+        ("artifacts", 0o400, "expected artifact 'folder' to be a regular file, found Permission denied"),
+        ("artifacts/folder", 0, "expected artifact 'folder' to be a regular file, found Permission denied"),
+        ("artifacts/folder/file", 0, "expected artifact 'folder/file' to be a regular file, found Permission denied"),
+    ],
+)
+def test_what_may_not_be_read_is_named(locked, mode, words):
+    """Root may read everything; most workers are not root."""
+    directory = Path(tempfile.mkdtemp())
+    try:
+        os.chown(directory, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+        (directory / "artifacts" / "folder").mkdir(parents=True)
+        (directory / "artifacts" / "folder" / "file").write_text("x")
+        (directory / locked).chmod(mode)
+
+        with pytest.raises(artifacts.NotKept, match=words):
+            artifacts.look(directory, None)
+    finally:
+        os.seteuid(0)
+        shutil.rmtree(directory)
 
 
 def test_all_artifacts_together_have_a_limit(lane, monkeypatch):
