@@ -22,7 +22,8 @@ test-sqlite: setup ## run the test suite on SQLite
 	DATABASE_URL= $(PYTEST) $(ARGS)
 
 # What asks no database is tested once, with SQLite.
-NO_DATABASE = --ignore=tests/tools --ignore=tests/mssql --ignore-glob='tests/work/test_supervise*'
+NO_DATABASE = --ignore=tests/tools --ignore=tests/mssql --ignore=tests/extractor --ignore=tests/examples \
+	--ignore-glob='tests/work/test_supervise*'
 
 test-postgres: setup ## run the test suite on a throw-away PostgreSQL
 	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) $(ARGS)

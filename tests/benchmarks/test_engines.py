@@ -3,11 +3,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.goals import ON_SQLITE_ALONE
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 def test_every_part_with_real_workers_and_engines(tmp_path):
     file = tmp_path / "found.json"
     command = [sys.executable, "-m", "benchmarks", "--tiny", "--only", "engines", "--database", "sqlite"]

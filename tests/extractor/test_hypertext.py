@@ -83,6 +83,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_megabyte_of_anything_ends(tmp_path, name):
     """In text, or in the limit of CPU time, which is shorter here to save some."""

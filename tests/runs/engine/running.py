@@ -29,7 +29,8 @@ WITNESS = Path(__file__).with_name("witness.py").read_text()
 STEP = "from ade_engine import step\n@step\ndef only(context):\n    context.field('a', 1)\n"
 OWNER = "w1@here:101:boot1"
 MAKE_SECONDS = 60
-WAYS = ["warm", "cold"]
+# Warm is what a worker does; cold comes to the same, and takes longer.
+WAYS = ["warm", pytest.param("cold", marks=pytest.mark.long)]
 LEVELS = ["limits", pytest.param("bubblewrap", marks=needs_bubblewrap)]
 each_level = pytest.mark.parametrize("level", LEVELS, indirect=True)
 # What is of no concern: the run is warm, or walled off, only because something has to be chosen.
