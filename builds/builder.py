@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 import ade_engine
 import ade_keeper
 from builds import environments, fingerprint, uv
 from builds.environments import Staging
 from builds.fingerprint import Snapshot
-from work import supervise
+from work import private, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Ended, Limits, Line
 
@@ -70,7 +69,7 @@ class Watch:
             stop=self.stop,
             on_start=self.on_start,
             on_output=self._hear,
-            hidden=hidden(),
+            hidden=private.places(),
             **options,
         )
         if ended.stop_reason:
@@ -114,15 +113,6 @@ def made_for_once(snapshot: Snapshot, watch: Watch) -> Iterator[tuple[Path, Made
     """An environment that nobody else sees, and that is gone afterwards."""
     with environments.staging(fingerprint.of_contents(snapshot)) as staged:
         yield staged.home, _make(snapshot, staged, watch, None)
-
-
-def hidden() -> list[Path]:
-    """What no program of ours or of a configuration has to see: the database, keys, other people's files."""
-    var, database = Path(settings.VAR_DIR), connection.settings_dict
-    files = [settings.BASE_DIR / ".env", settings.BASE_DIR / settings.ENV["ADE_ENV_FILE"]]
-    if connection.vendor == "sqlite":
-        files += [Path(f"{database['NAME']}{beside}") for beside in ("", "-wal", "-shm")]
-    return [var, *(file for file in dict.fromkeys(files) if file.is_file() and var not in file.parents)]
 
 
 def resolve(snapshot: Snapshot, work: Path, watch: Watch) -> str:

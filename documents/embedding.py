@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from work import supervise
+from work import private, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Limits
 
@@ -62,7 +62,7 @@ def embed(
         stop=stop,
         on_start=on_start,
         on_output=lambda lines: said.extend(line.text for line in lines),
-        hidden=[settings.VAR_DIR],
+        hidden=private.places(),
     )
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 import ade_extractor
-from work import supervise
+from work import private, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Ended, Limits
 
@@ -75,7 +74,7 @@ def extract(
         on_start=on_start,
         on_event=hear,
         readable=[file],
-        hidden=_hidden(),
+        hidden=private.places(),
     )
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
@@ -88,15 +87,6 @@ def _command(file: Path, content_type: str, first: int, last: int, directory: Pa
     command = [sys.executable, "-I", "-X", "utf8", "-c", ade_extractor.PROGRAM, str(settings.BASE_DIR)]
     options = {"--type": content_type, "--first": first, "--last": last, "--output": directory.absolute()}
     return [*command, "extract", str(file.absolute()), *(str(each) for option in options.items() for each in option)]
-
-
-def _hidden() -> list[Path]:
-    """What reading a document does not need: the database, keys, other people's files."""
-    var, database = Path(settings.VAR_DIR), connection.settings_dict
-    files = [settings.BASE_DIR / ".env", settings.BASE_DIR / settings.ENV["ADE_ENV_FILE"]]
-    if connection.vendor == "sqlite":
-        files += [Path(f"{database['NAME']}{beside}") for beside in ("", "-wal", "-shm")]
-    return [var, *(each for each in dict.fromkeys(files) if each.is_file() and var not in each.parents)]
 
 
 def _failure(ended: Ended, told: dict[str, dict[str, Any]], wall_seconds: float) -> ExtractionFailed:

@@ -16,11 +16,10 @@ import structlog
 from django.conf import settings
 
 from builds import environments
-from builds.builder import hidden
 from runs import workplaces
 from runs.session import EngineFailed, Failure
 from runs.workplaces import Desk
-from work import supervise
+from work import private, supervise
 from work.claims import Claim, Interrupted
 from work.supervise import CannotStart, Child, Limits, OnEvent, OnOutput
 from work.zygote import Zygote
@@ -40,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class Warm:
-    fingerprint: str
+    environment: str
     zygote: Zygote
     folder: Path
     # Which environment it has: another one may be in that place by now, and this one be gone.
@@ -59,7 +58,6 @@ class Pool:
     def __init__(self) -> None:
         self._desk: Desk | None = None
         self._idle: list[Warm] = []
-        self._taken = 0
         self._lock = threading.Lock()
 
     def desk(self) -> Desk:
@@ -68,24 +66,24 @@ class Pool:
                 self._desk = Desk()
             return self._desk
 
-    def take(self, claim: Claim, fingerprint: str, until: float) -> Warm | None:
+    def take(self, claim: Claim, name: str, until: float) -> Warm | None:
         """None: start a cold one. Raises Interrupted when the claim has to end meanwhile, EngineFailed when time is
         over.
         """
-        if not settings.ADE_WARM_ENGINES or fingerprint in _hopeless:
+        if not settings.ADE_WARM_ENGINES or name in _hopeless:
             return None
         with self._lock:
-            found = next((each for each in self._idle if each.fingerprint == fingerprint), None)
+            found = next((each for each in self._idle if each.environment == name), None)
             if found is not None:
                 self._idle.remove(found)
-        if found is not None and found.zygote.is_free() and found.inode == _inode(fingerprint):
+        if found is not None and found.zygote.is_free() and found.inode == _inode(name):
             return found
         if found is not None:
             found.close()
         if memory_is_short():
             self.retire(everything=True)
             return None
-        return self._start(claim, fingerprint, until)
+        return self._start(claim, name, until)
 
     def give_back(self, warm: Warm) -> None:
         spent = warm.zygote.forked >= settings.ADE_WARM_RUNS
@@ -121,19 +119,19 @@ class Pool:
         for each in surplus:
             each.close()
 
-    def _start(self, claim: Claim, fingerprint: str, until: float) -> Warm | None:
+    def _start(self, claim: Claim, name: str, until: float) -> Warm | None:
         with ExitStack() as opened:
             try:
-                warm = self._spawn(fingerprint)
+                warm = self._spawn(name)
             except CannotStart as error:
                 # That is not the configuration's fault: the next run tries again.
-                log.warning("engines.not_started", fingerprint=fingerprint[:12], error=str(error))
+                log.warning("engines.not_started", environment=name[:12], error=str(error))
                 return None
             opened.callback(warm.close)
             try:
                 reason = warm.zygote.wait(lambda: claim.why_stop() or (OUT_OF_TIME if monotonic() >= until else None))
             except CannotStart as error:
-                _give_up(fingerprint, error)
+                _give_up(name, error)
                 return None
             if reason == OUT_OF_TIME:
                 limit = settings.ADE_RUN_TIMEOUT_SECONDS
@@ -143,9 +141,9 @@ class Pool:
             opened.pop_all()
             return warm
 
-    def _spawn(self, fingerprint: str) -> Warm:
+    def _spawn(self, name: str) -> Warm:
         with ExitStack() as held:
-            environment = held.enter_context(environments.in_use(fingerprint))
+            environment = held.enter_context(environments.in_use(name))
             folder = self.desk().place()
             held.callback(workplaces.remove, folder)
             zygote = Zygote(
@@ -154,18 +152,18 @@ class Pool:
                 env=VARIABLES,
                 limits=limits(None),
                 readable=[environment],
-                hidden=hidden(),
+                hidden=private.places(),
             )
-            return Warm(fingerprint, zygote, folder, _inode(fingerprint), held.pop_all())
+            return Warm(name, zygote, folder, _inode(name), held.pop_all())
 
 
-def _inode(fingerprint: str) -> int:
-    return os.stat(environments.path_of(fingerprint)).st_ino
+def _inode(name: str) -> int:
+    return os.stat(environments.path_of(name)).st_ino
 
 
-def _give_up(fingerprint: str, error: CannotStart) -> None:
-    log.warning("engines.not_warm", fingerprint=fingerprint[:12], error=str(error))
-    _hopeless.add(fingerprint)
+def _give_up(name: str, error: CannotStart) -> None:
+    log.warning("engines.not_warm", environment=name[:12], error=str(error))
+    _hopeless.add(name)
 
 
 def limits(wall_seconds: float | None) -> Limits:
@@ -204,7 +202,7 @@ def start_cold(
         on_output=on_output,
         on_event=on_event,
         readable=[environment],
-        hidden=hidden(),
+        hidden=private.places(),
         trust_until=trust_until,
     )
 
