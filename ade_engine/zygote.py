@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from ade_engine import runner
 from ade_engine.channel import VARIABLE
 from ade_engine.steps import Step
+from ade_keeper import proc
 from ade_keeper.keeper import Keeper
 
 # Above all that a process may have; the kernel closes a range in one call.
@@ -36,6 +37,8 @@ def serve(descriptor: int) -> None:
     gc.disable()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    # By default a process may read and change the memory of all others of its user: a run that of those after it.
+    proc.prctl(proc.PR_SET_DUMPABLE, 0)
     opened_by_imports = _open_descriptors() - {descriptor}
     Keeper(control, parent, partial(_become_run, steps, opened_by_imports, started_with)).run()
 
@@ -43,6 +46,7 @@ def serve(descriptor: int) -> None:
 def _become_run(
     steps: list[Step], keep: set[int], started_with: dict[str, str], order: dict[str, Any], tell: int
 ) -> NoReturn:
+    proc.prctl(proc.PR_SET_DUMPABLE, 1)
     # What is this run's own. What an import has set stays, as it does where the step follows the import.
     os.environ.update({name: value for name, value in order["env"].items() if started_with.get(name) != value})
     # As exec would have done: the control socket and all else that is the keeper's; `tell` by that says that we run.

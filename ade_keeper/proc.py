@@ -7,6 +7,7 @@ import sys
 from typing import NamedTuple
 
 PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
@@ -73,6 +74,9 @@ def prctl(option: int, value: int) -> None:
 
 def pidfd_of_parent(expected: int) -> int:
     """Not PDEATHSIG, which fires when the *thread* that started us ends, though its process lives on."""
+    if expected == 0 and os.getpid() == 1:
+        # The first process of a sandbox: what is outside takes it along. Of its own end it never hears.
+        return os.pidfd_open(os.getpid())
     pidfd = os.pidfd_open(expected)
     if os.getppid() != expected:
         sys.exit(f"expected to be started by process {expected}, found {os.getppid()}")

@@ -145,13 +145,15 @@ def spawn(
     readable: Sequence[Path] = (),
     hidden: Sequence[Path] = (),
     sandbox: Level | None = None,
+    is_first: bool = False,
     trust_until: float = math.inf,
 ) -> Child:
     """Starts a child. Somebody must then call `wait`, or `poll` often enough that its pipes do not fill.
 
     `pass_fds` keep their numbers. `network`, `writable`, `readable` and `hidden` mean something in bubblewrap
     only: there the child sees the machine read-only and without network; not what is `hidden`, but in it what is
-    `readable`, `writable` or `cwd`. `trust_until` as in `Child.trust_until`: from that moment on it is not even
+    `readable`, `writable` or `cwd`. With `is_first` the program is the first process of its sandbox, and has to
+    reap what others leave to it. `trust_until` as in `Child.trust_until`: from that moment on it is not even
     started. Raises CannotStart, and ValueError for a secret in `env`.
     """
     directory, scratch, variables = place(cwd, env or {})
@@ -163,7 +165,8 @@ def spawn(
         wires = Wires(ours, theirs, pass_fds)
         connect(wires, pipes, variables, stdin=stdin)
         if (sandbox or sandbox_level()) == "bubblewrap":
-            walls = Walls(directory, scratch, network, _absolute(writable), _absolute(readable), _absolute(hidden))
+            shown = (_absolute(writable), _absolute(readable), _absolute(hidden))
+            walls = Walls(directory, scratch, network, *shown, is_first=is_first)
             number = wires.free_number()
             pipes.sandbox_report = wires.pipe(number)
             command = wrap(command, walls, status=number)

@@ -57,6 +57,7 @@ class Zygote:
                     pass_fds=[there.fileno()],
                     readable=readable,
                     hidden=hidden,
+                    is_first=True,
                 )
             opened.pop_all()
 

@@ -47,6 +47,8 @@ class Walls:
     writable: Sequence[str]
     readable: Sequence[str]
     hidden: Sequence[str]
+    # Without a process of bubblewrap's own inside, which what is inside could change, and which outlives it.
+    is_first: bool = False
 
 
 def wrap(argv: Sequence[str], walls: Walls, *, status: int) -> list[str]:
@@ -59,6 +61,7 @@ def wrap(argv: Sequence[str], walls: Walls, *, status: int) -> list[str]:
         "--cap-drop",
         "ALL",
     ]
+    command += ["--as-pid-1"] if walls.is_first else []
     command += ["--json-status-fd", str(status), "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
     for path in KERNEL_SWITCHES:
         command += ["--ro-bind-try", path, path]

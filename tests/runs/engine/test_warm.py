@@ -16,6 +16,7 @@ from tests.runs.engine.running import (
     each_level,
     error_of,
     facts_of,
+    field,
     idle,
     named,
     needs_bubblewrap,
@@ -75,6 +76,14 @@ def test_what_a_run_puts_beside_its_directory_is_gone_for_the_next(lane):
 
     assert len(facts["beside"]) == len(before) == 2
     assert ".tmp" in facts["beside"]
+
+
+@needs_bubblewrap
+def test_a_run_cannot_change_what_outlives_it(lane):
+    run = lane.execute("meddle")
+
+    assert way_of(run) == "warm"
+    assert field(run, "meddled") == []
 
 
 @needs_bubblewrap
@@ -255,10 +264,10 @@ def test_of_many_builds_the_latest_are_kept(lane, settings):
         "import sys\nif 'serve' in sys.argv: raise ImportError('not today')\n",
         "import sys\nif 'serve' in sys.argv: sys.exit()\n",
         "import os, sys\nif 'serve' in sys.argv: os._exit(0)\n",
-        "import os, sys\nif 'serve' in sys.argv: os.kill(os.getpid(), 9)\n",
+        "import os, sys\nif 'serve' in sys.argv: os.abort()\n",
         "import os, sys\nif 'serve' in sys.argv: os.close(int(sys.argv[-1]))\n",
     ],
-    ids=["threads", "raises", "exits", "os-exits", "killed", "deaf"],
+    ids=["threads", "raises", "exits", "os-exits", "aborts", "deaf"],
 )
 def test_what_cannot_be_kept_warm_starts_cold_and_is_not_tried_again(lane, level, code, monkeypatch):
     configuration, fingerprint = lane.configure({"main.py": code + STEP})

@@ -4,6 +4,7 @@ Only its text is used: it becomes the `main.py` of an environment. Nobody else m
 """
 
 import atexit
+import contextlib
 import ctypes
 import gc
 import json
@@ -405,6 +406,21 @@ def do_litter_in(context, argument):
         with open(name, "w") as file:
             file.write("litter")
         os.makedirs(f"{name}-folder/below")
+
+
+def do_meddle(context, argument):
+    """The memory of which other processes may be written?"""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if int(pid) != os.getpid():
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{pid}/cmdline") as command,
+                open(f"/proc/{pid}/mem", "r+b"),
+            ):
+                found.append(command.read())
+    with open("/proc/self/mem", "r+b"):
+        context.field("meddled", found)
 
 
 def do_write(context, argument):
