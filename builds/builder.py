@@ -100,7 +100,8 @@ def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None)
         raise BuildFailed(
             "OTHER_ENGINE",
             f"this worker has engine {fingerprint.ENGINE_VERSION} on {fingerprint.PLATFORM} with Python"
-            f" {fingerprint.PYTHON_VERSION}, and the build was asked for from another one; restart what is older",
+            f" {fingerprint.PYTHON_VERSION}, and the build was asked for from another one; restart what"
+            " is older, then run again",
         )
     with environments.staging(wanted) as staged:
         made = _make(snapshot, staged, watch, lock)

@@ -105,7 +105,7 @@ def test_a_build_that_another_engine_was_asked_for(host, monkeypatch):
 
     assert (build.status, build.failure_type) == ("failed", "OTHER_ENGINE")
     assert build.error_message.startswith("this worker has engine other on ")
-    assert build.error_message.endswith("restart what is older")
+    assert build.error_message.endswith("restart what is older, then run again")
 
 
 def test_a_snapshot_that_somebody_has_changed_is_not_built(host):
