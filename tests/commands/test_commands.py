@@ -25,6 +25,12 @@ def test_a_database_without_tables_is_an_answer_and_no_traceback(tmp_path):
     assert len(ended.stderr.splitlines()) == 1
 
 
+def test_ctrl_c_is_no_traceback(tmp_path):
+    ended = run("shell", "--verbosity=0", "--command=raise KeyboardInterrupt", tmp_path=tmp_path)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
 def test_a_verb_is_needed_and_help_names_them_all(tmp_path):
     without, helped = run("run", tmp_path=tmp_path), run("run", "--help", tmp_path=tmp_path)
 
