@@ -1,9 +1,11 @@
+import re
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 
 from builds.admin import ConfigurationFilter
 from documents.admin import OperatedAdmin, ScopedAdmin, WorkspaceFilter
@@ -15,7 +17,7 @@ from runs.models import Artifact, JobRun, Run, RunField
 from work.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
 from work.outcomes import Outcome, of_cancel
 
-# Of the new runs, so many are named.
+# Of the new runs, so many are named; and of what a run has found and made, on its page.
 MOST_NAMED = 20
 OUTCOMES = [(word, word.replace("_", " ")) for word in Run.OUTCOMES]
 
@@ -33,9 +35,9 @@ class RunAdmin(OperatedAdmin):
     fields = [
         *("outcome", "workspace", "configuration", "input_document", "build", "waits_for", "created_at", "started_at"),
         *("finished_at", "lease_owner", "lease_expires_at", "claim_token", "cancel_requested_at"),
-        *("cancel_requested_by", "failure_type", "error_message"),
+        *("cancel_requested_by", "failure_type", "error_message", "found", "made"),
     ]
-    readonly_fields = ["outcome", "waits_for"]
+    readonly_fields = ["outcome", "waits_for", "found", "made"]
     actions = ["cancel", "again"]
     offered = {"cancel": frozenset({"queued", "running"}), "again": frozenset(Run.Status.values)}
 
@@ -77,12 +79,48 @@ class RunAdmin(OperatedAdmin):
     def waits_for(self, run: Run) -> str:
         return run.get_gate_display() if run.status == "queued" and run.gate else "-"
 
+    @admin.display(description="found")
+    def found(self, run: Run) -> str:
+        fields = run.fields.order_by("position")[: MOST_NAMED + 1]
+        named = ((_page_of(field), f"{field.name} = {short(str(field.value))}") for field in fields)
+        return _listed(list(named), f"{reverse('admin:runs_runfield_changelist')}?run={run.pk}")
+
+    @admin.display(description="made")
+    def made(self, run: Run) -> str:
+        artifacts = run.artifacts.order_by("pk")[: MOST_NAMED + 1]
+        named = ((reverse("runs:download_artifact", args=[each.pk]), each.name) for each in artifacts)
+        return _listed(list(named), f"{reverse('admin:runs_artifact_changelist')}?run={run.pk}")
+
+
+def _page_of(field: RunField) -> str:
+    return reverse("admin:runs_runfield_change", args=[field.pk])
+
+
+def _listed(named: list[tuple[str, str]], everything: str) -> str:
+    """Links, one in each line; of many the first, and where all are."""
+    shown = format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', named[:MOST_NAMED])
+    return format_html('{}<br><a href="{}">all</a>', shown, everything) if len(named) > MOST_NAMED else shown or "-"
+
+
+class OfOneRun(admin.SimpleListFilter):
+    """Not offered; the page of a run leads here."""
+
+    title = parameter_name = "run"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        asked = request.GET.get("run", "")
+        return [(asked, f"run {asked}")] if re.fullmatch("[0-9]{1,18}", asked) else []
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        asked = self.value()
+        return queryset.filter(run_id=asked) if asked in dict(self.lookup_choices) else queryset
+
 
 @admin.register(Artifact)
 class ArtifactAdmin(ScopedAdmin, ReadOnlyAdmin):
     workspace_path = "run__workspace"
     list_display = ["id", "name", "run", "workspace", "content_type", "size_bytes", "created_at", "download"]
-    list_filter = [WorkspaceFilter]
+    list_filter = [WorkspaceFilter, OfOneRun]
     search_fields = ["name"]
     fields = ["run", "workspace", "name", "content_type", "size_bytes", "sha256", "file", "download", "created_at"]
     readonly_fields = ["workspace", "download"]
@@ -101,7 +139,7 @@ class ArtifactAdmin(ScopedAdmin, ReadOnlyAdmin):
 class RunFieldAdmin(ScopedAdmin, ReadOnlyAdmin):
     workspace_path = "run__workspace"
     list_display = ["id", "name", "found", "confidence", "page", "run", "workspace", "step"]
-    list_filter = [WorkspaceFilter]
+    list_filter = [WorkspaceFilter, OfOneRun]
     search_fields = ["name"]
     fields = ["run", "workspace", "position", "name", "value", "confidence", "page", "box", "step"]
     readonly_fields = ["workspace"]
