@@ -235,7 +235,8 @@ def workers_are_alive() -> Finding:
 def workers_have_slots() -> Finding:
     alive = list(Worker.objects.alive())
     slots = {kind for worker in alive for kind, number in worker.lanes.items() if number}
-    lacking = [said for kind, said in _waiting() if kind.name not in slots]
+    # What has no lane is moved on by the chores of every worker.
+    lacking = [said for kind, said in _waiting() if kind.lane is not None and kind.name not in slots]
     if alive and lacking:
         return warn(
             f"no worker has a slot for: {', '.join(lacking)}", "Start one that has: see `manage.py worker --help`."

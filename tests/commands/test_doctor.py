@@ -11,7 +11,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from config import doctor
 from config.mounts import file_system_of
 from tests.breaches import much_has_happened, plant
-from tests.factories import DocumentFactory, ErrandFactory, RunFactory, StageFactory, force_status
+from tests.factories import DocumentFactory, ErrandFactory, JobFactory, RunFactory, StageFactory, force_status
 from work import boots, clock
 from work.models import Worker
 
@@ -263,6 +263,14 @@ def test_much_that_waits_is_not_counted_to_the_end(manage, worker, monkeypatch):
         ErrandFactory()
 
     assert check(manage, "workers.alive")["found"] == "1 alive; waiting: over 2 errands"
+
+
+def test_a_job_needs_no_slot(manage, worker):
+    """Its stages do; what is to be done about it itself, every worker does."""
+    JobFactory()
+    assert check(manage, "workers.alive")["found"] == "1 alive; waiting: 1 document processing job"
+
+    assert check(manage, "workers.slots")["level"] == "ok"
 
 
 def test_work_that_no_worker_has_a_slot_for(manage, worker):
