@@ -8,6 +8,8 @@ import re
 import time
 from pathlib import Path
 
+from ade_engine.steps import Rejected
+
 # Every run that starts cold waits for what is imported here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class Document:
         self.size_bytes: int = told["size_bytes"]
         self.sha256: str = told["sha256"]
         self.pages: int | None = told.get("pages")
+        # processing, processed or failed: how the extraction of its text stands.
+        self.status: str = told.get("status", "")
         # The stored file; None when there is none.
         self.path: Path | None = directory / told["file"] if told.get("file") else None
         self._text: Path | None = directory / told["text"] if told.get("text") else None
@@ -56,10 +60,15 @@ class Document:
 
     @property
     def text(self) -> str:
-        """What was extracted from it. Of a text file that nobody has extracted: what is in it. Else nothing."""
+        """What was extracted from it. Of a text file that nobody has extracted: what is in it. Else nothing.
+
+        Rejects the document while its text is still being extracted: it would look as if there were none.
+        """
         if self._text is not None:
             return self._text.read_text("utf-8")
         if self.path is None or not self.content_type.startswith("text/"):
+            if self.status == "processing":
+                raise Rejected(f"the text of {self.name!r} is still being read: run again when it is processed")
             return ""
         return self.path.read_text("utf-8-sig", errors="replace")
 

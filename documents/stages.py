@@ -25,6 +25,8 @@ PAGES_PER_SEGMENT = 25
 EXPECTED = (ExtractionFailed, EmbeddingFailed, CannotStart)
 # For 25 pages, of which most take a millisecond each.
 WALL_SECONDS = 120.0
+# Of what a stage has made, what the event of its end says.
+TOLD = ("pages_total", "pages", "characters", "chunks", "model")
 # One insert: of a thousand pages there are some thousand.
 ROWS = 500
 
@@ -32,7 +34,7 @@ Made = dict[str, Any]
 
 
 def do(claim: Claim) -> Made:
-    """What the stage has made; numbers and words of it are told with its end."""
+    """What the stage has made."""
     journal = Journal(claim)
     try:
         return _WAYS[claim.values["name"]](claim, journal)
@@ -43,7 +45,7 @@ def do(claim: Claim) -> Made:
 
 def succeed(claim: Claim, made: Made) -> bool:
     keep = {"extract": _keep_pages, "publish": _publish}.get(claim.values["name"])
-    told = {name: value for name, value in made.items() if isinstance(value, int | float | str)}
+    told = {name: made[name] for name in TOLD if name in made}
     return lifecycle.finish_stage(claim, data=told, also=partial(keep, claim, made) if keep else None)
 
 
@@ -53,6 +55,10 @@ def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, EmbeddingFailed | CannotStart):
         return lifecycle.fail_stage(claim, "STAGE_FAILED", str(error))
     return lifecycle.fail_stage(claim, "STAGE_FAILED", f"ADE itself failed: {error!r}")
+
+
+def text_of(pages: list[dict[str, Any]]) -> str:
+    return "\n\n".join(page["text"] for page in pages)
 
 
 def segments_of(pages: int) -> int:
@@ -126,7 +132,7 @@ def _prepare_publish(claim: Claim, journal: Journal) -> Made:
     embedded = outputs.load(outputs.path_of(claim.values["job_id"], "embed"))
     if embedded is None:
         raise EmbeddingFailed("expected the output of the stage embed, found none or a damaged one")
-    return {"pages": len(pages), "texts": [page["text"] for page in pages], "embedded": embedded}
+    return {"pages": len(pages), "text": text_of(pages), "embedded": embedded}
 
 
 _WAYS = {"extract": _extract, "embed": _embed, "publish": _prepare_publish}
@@ -142,7 +148,7 @@ def _publish(claim: Claim, made: Made) -> None:
     embedded, documents = made["embedded"], _documents(claim)
     id = documents.values_list("pk", flat=True).get()
     documents.update(
-        text="\n\n".join(made["texts"]),
+        text=made["text"],
         pages=made["pages"],
         embedding=base64.b64decode(embedded["mean"]) or None,
         embedding_model=embedded["model"],

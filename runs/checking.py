@@ -3,6 +3,7 @@ over a file. Nothing is stored, and nothing of it is ever imported in this proce
 """
 
 import hashlib
+import json
 import mimetypes
 import time
 import warnings
@@ -19,8 +20,11 @@ from builds import builder, environments, fingerprint
 from builds.builder import BuildFailed, Watch
 from builds.fingerprint import Snapshot
 from builds.models import Build
+from documents import extraction
+from documents.extraction import ExtractionFailed
 from documents.intake import BINARY
 from documents.models import Document
+from documents.stages import text_of
 from runs import artifacts, engines, workplaces
 from runs.artifacts import NotKept
 from runs.session import EngineFailed, Session
@@ -28,6 +32,9 @@ from work.changes import INFO
 from work.journal import LOG
 from work.supervise import CannotStart, Ended, Line
 
+# Of a document to try a configuration with.
+MOST_PAGES = 100
+READ_SECONDS = 60.0
 # Events of a run -> what became of the attempt.
 _ATTEMPTS = {"STEP_SUCCEEDED": "succeeded", "STEP_RETRIED": "failed, tried again", "STEP_FAILED": "failed"}
 
@@ -145,7 +152,7 @@ def _run(environment: Path, document: Path | None, output: Path | None, report: 
     desk = workplaces.Desk()
     try:
         with workplaces.workplace(desk.path, "check") as directory:
-            _lay_out(directory, document)
+            _lay_out(directory, document, desk.place())
             _execute(environment, directory, report.run)
             report.run.artifacts = artifacts.look(directory, output)
     except (EngineFailed, NotKept) as error:
@@ -154,16 +161,28 @@ def _run(environment: Path, document: Path | None, output: Path | None, report: 
         desk.close()
 
 
-def _lay_out(directory: Path, path: Path) -> None:
+def _lay_out(directory: Path, path: Path, reading: Path) -> None:
+    content_type = mimetypes.guess_type(path.name)[0] or BINARY
     with path.open("rb") as file:
         document = Document(
             name=path.name,
             file=File(file, path.name),
-            content_type=mimetypes.guess_type(path.name)[0] or BINARY,
+            content_type=content_type,
             size_bytes=path.stat().st_size,
             sha256=hashlib.file_digest(file, "sha256").hexdigest(),
+            **_extracted(path, content_type, reading),
         )
         workplaces.lay_out(directory, document)
+
+
+def _extracted(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
+    """Its text, as a document that was processed has it."""
+    try:
+        found = extraction.extract(path, content_type, 1, MOST_PAGES, reading, wall_seconds=READ_SECONDS)
+    except ExtractionFailed:
+        return {"status": "failed"}
+    pages = json.loads(found.path.read_bytes())["pages"]
+    return {"status": "processed", "pages": found.pages_total, "text": text_of(pages)}
 
 
 def _execute(environment: Path, directory: Path, ran: Ran) -> None:

@@ -31,8 +31,9 @@ VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREA
 # Less than this share of the machine's memory left: what is kept only to be quick is given up.
 LEAST_MEMORY = 0.08
 OUT_OF_TIME = "out_of_time"
-# Builds that cannot be kept warm are not tried again by this process.
-_hopeless: set[str] = set()
+# How long a build that could not be kept warm is not tried again by this process: it may have been the machine.
+HOPELESS_SECONDS = 600.0
+_hopeless: dict[str, float] = {}
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +71,7 @@ class Pool:
         """None: start a cold one. Raises Interrupted when the claim has to end meanwhile, EngineFailed when time is
         over.
         """
-        if not settings.ADE_WARM_ENGINES or name in _hopeless:
+        if not settings.ADE_WARM_ENGINES or monotonic() < _hopeless.get(name, 0.0):
             return None
         with self._lock:
             found = next((each for each in self._idle if each.environment == name), None)
@@ -163,7 +164,7 @@ def _inode(name: str) -> int:
 
 def _give_up(name: str, error: CannotStart) -> None:
     log.warning("engines.not_warm", environment=name[:12], error=str(error))
-    _hopeless.add(name)
+    _hopeless[name] = monotonic() + HOPELESS_SECONDS
 
 
 def limits(wall_seconds: float | None) -> Limits:

@@ -130,6 +130,7 @@ def lay_out(directory: Path, document: Document, run_id: int | None = None) -> N
         "size_bytes": document.size_bytes,
         "sha256": document.sha256,
         "pages": document.pages,
+        "status": document.status,
     }
     if document.file:
         told["file"] = f"document{_suffix(document)}"

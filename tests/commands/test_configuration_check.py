@@ -2,6 +2,7 @@ import json
 import zipfile
 
 import pytest
+from fpdf import FPDF
 
 from builds import environments
 from builds.models import Build, Configuration
@@ -109,6 +110,24 @@ def test_its_steps_over_a_file(check, package, letter):
         ("stdout", None, "hello"),
     ]
     assert run["artifacts"] == [{"name": "out/copy.txt", "size_bytes": 9, "path": None}]
+    assert nothing_is_left()
+
+
+def test_its_steps_see_the_text_of_the_file(check, package, tmp_path):
+    made = FPDF()
+    made.add_page()
+    made.set_font("Helvetica", size=12)
+    made.cell(text="Apples were delivered.")
+    file = tmp_path / "letter.pdf"
+    file.write_bytes(bytes(made.output()))
+    body = "    context.field('text', context.document.text.strip())\n"
+    main = f"from ade_engine import step\n\n@step\ndef tell(context):\n{body}"
+
+    code, told = check(package({"main.py": main}), "--document", file)
+
+    assert (code, told["problems"]) == (0, [])
+    found = [(field["name"], field["value"]) for field in told["run"]["fields"]]
+    assert found == [("text", "Apples were delivered.")]
     assert nothing_is_left()
 
 

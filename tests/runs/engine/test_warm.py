@@ -276,9 +276,24 @@ def test_what_cannot_be_kept_warm_starts_cold_and_is_not_tried_again(lane, level
 
     assert error_of(run) == ("succeeded", "", "")
     assert way_of(run) == "cold"
-    assert engines._hopeless == {fingerprint}
-    monkeypatch.setattr(engines.Pool, "_spawn", None)
-    assert way_of(lane.execute("", configuration=configuration)) == "cold"
+    assert set(engines._hopeless) == {fingerprint}
+    with monkeypatch.context() as patched:
+        patched.setattr(engines.Pool, "_spawn", None)
+        assert way_of(lane.execute("", configuration=configuration)) == "cold"
+
+
+def test_what_could_not_be_kept_warm_is_tried_again_after_a_while(lane, monkeypatch):
+    """It may have been the machine."""
+    monkeypatch.setattr(engines, "HOPELESS_SECONDS", 0.0)
+    configuration, _ = lane.configure({"main.py": "import sys\nif 'serve' in sys.argv: sys.exit()\n" + STEP})
+    spawned = []
+    spawn = engines.Pool._spawn
+    monkeypatch.setattr(engines.Pool, "_spawn", lambda pool, name: spawned.append(name) or spawn(pool, name))
+
+    ways = [way_of(lane.execute("", configuration=configuration)) for _ in range(2)]
+
+    assert ways == ["cold", "cold"]
+    assert len(spawned) == 2
 
 
 def test_an_import_that_takes_too_long_is_the_runs_own_time(lane, settings):
