@@ -1,7 +1,10 @@
 PY ?= python3
 BIN := .venv/bin
 COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
-PYTEST = $(BIN)/python -m pytest -n 2
+# Half of a test's time is waiting for processes: three at a time keep two cores busy.
+PYTEST = $(BIN)/python -m pytest -n 3
+# Most of these keep a core busy by themselves, and some have time to prove.
+PYTEST_LONG = $(BIN)/python -m pytest -n 2
 ON_POSTGRES = $(BIN)/python tools/with_postgres.py
 
 .DEFAULT_GOAL := help
@@ -26,11 +29,15 @@ NO_DATABASE = --ignore=tests/tools --ignore=tests/mssql --ignore=tests/extractor
 	--ignore-glob='tests/work/test_supervise*'
 
 test-postgres: setup ## run the test suite on a throw-away PostgreSQL
-	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) $(ARGS)
+	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) --ignore=$(ENGINES) $(ARGS)
+
+# How engines end has little to do with the database: on PostgreSQL that is a long test.
+ENGINES = tests/runs/engine
 
 long: setup ## run the long tests on both databases
-	DATABASE_URL= $(PYTEST) -m long $(ARGS)
-	$(ON_POSTGRES) $(PYTEST) -m long $(NO_DATABASE) $(ARGS)
+	DATABASE_URL= $(PYTEST_LONG) -m long $(ARGS)
+	$(ON_POSTGRES) $(PYTEST_LONG) -m long $(NO_DATABASE) $(ARGS)
+	$(ON_POSTGRES) $(PYTEST_LONG) $(ENGINES) $(ARGS)
 
 check: lint types ## run what CI runs: lint, types, imports, migrations, all tests
 	$(BIN)/lint-imports
