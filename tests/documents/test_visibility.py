@@ -2,11 +2,21 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from builds.models import Build, Configuration
-from documents.models import Document, DocumentProcessingJob, Stage, Workspace
-from runs.models import Artifact, Run
-from tests.factories import ArtifactFactory, MembershipFactory, StageFactory, UserFactory
+from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage, Workspace
+from runs.models import Artifact, Run, RunField
+from tests.factories import (
+    ArtifactFactory,
+    DocumentChunkFactory,
+    MembershipFactory,
+    RunFieldFactory,
+    StageFactory,
+    UserFactory,
+)
 
-MODELS = [Workspace, Document, DocumentProcessingJob, Stage, Configuration, Build, Run, Artifact]
+MODELS = [
+    *(Workspace, Document, DocumentChunk, DocumentProcessingJob, Stage),
+    *(Configuration, Build, Run, RunField, Artifact),
+]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)]
 
@@ -16,17 +26,23 @@ def theirs(workspace):
     """One of everything in the workspace of the cast, one of everything elsewhere."""
     StageFactory(job__document__workspace=workspace)
     ArtifactFactory(run__configuration__workspace=workspace)
+    DocumentChunkFactory(document__workspace=workspace)
+    RunFieldFactory(run__configuration__workspace=workspace)
     StageFactory()
     ArtifactFactory()
+    DocumentChunkFactory()
+    RunFieldFactory()
 
 
 def workspaces(rows):
     path = {
         Workspace: "pk",
+        DocumentChunk: "document__workspace",
         DocumentProcessingJob: "document__workspace",
         Stage: "job__document__workspace",
         Build: "configuration__workspace",
         Artifact: "run__workspace",
+        RunField: "run__workspace",
     }
     return set(rows.values_list(path.get(rows.model, "workspace"), flat=True))
 
