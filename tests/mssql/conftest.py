@@ -21,6 +21,8 @@ OTHERS = [
     *(f"tests/documents/test_{topic}*" for topic in ("sniffing", "names", "extraction", "chunking", "outputs")),
     # The driver that the compiler believes in has no word for bytes, and no server tells whether the real one has.
     *(f"tests/documents/test_{topic}*" for topic in ("processing", "upload_form", "downloads", "blob")),
+    # Pages of the admin, as those of tests/admin.
+    "tests/runs/test_artifact_downloads*",
 ]
 
 
