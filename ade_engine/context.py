@@ -67,7 +67,7 @@ class Document:
         if self._text is not None:
             return self._text.read_text("utf-8")
         if self.path is None or not self.content_type.startswith("text/"):
-            if self.status == "processing":
+            if self.path is not None and self.status == "processing":
                 raise Rejected(f"the text of {self.name!r} is still being read: run again when it is processed")
             return ""
         return self.path.read_text("utf-8-sig", errors="replace")
