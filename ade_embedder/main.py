@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy
 import wordllama
 
-MODEL = "wordllama-l2-supercat-256"
-DIMENSIONS = 256
+from ade_embedder import DIMENSIONS
+
 # So many at once: what is held in memory meanwhile does not grow with the document.
 BATCH = 512
 

@@ -10,15 +10,14 @@ from pathlib import Path
 
 from django.conf import settings
 
+from ade_embedder import DIMENSIONS as DIMENSIONS
+from ade_embedder import MODEL as MODEL
+from ade_embedder import PROGRAM
 from work import private, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Limits
 
-# As in ade_embedder/main.py, which nothing but a child process imports.
-MODEL = "wordllama-l2-supercat-256"
-DIMENSIONS = 256
 WALL_SECONDS = 300.0
-_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from ade_embedder.main import main; main()"
 
 
 class EmbeddingFailed(Exception):
@@ -55,7 +54,7 @@ def embed(
     (directory / "texts.json").write_text(json.dumps(list(texts)))
     said: list[str] = []
     ended = supervise.run(
-        [sys.executable, "-I", "-B", "-X", "utf8", "-c", _PROGRAM, str(settings.BASE_DIR)],
+        [sys.executable, "-I", "-B", "-X", "utf8", "-c", PROGRAM, str(settings.BASE_DIR)],
         cwd=directory,
         env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"},
         limits=Limits(wall_seconds=WALL_SECONDS, cpu_seconds=int(2 * WALL_SECONDS)),

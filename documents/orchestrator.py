@@ -38,9 +38,7 @@ def _waiting() -> Iterable[DocumentProcessingJob]:
     stages = Stage.objects.filter(job=OuterRef("pk"))
     at_work, failed = Exists(stages.filter(status__in=["READY", "RUNNING"])), Exists(stages.filter(status="ERROR"))
     under_way = DocumentProcessingJob.objects.filter(~at_work | Q(failed), status="PROCESSING")
-    return (
-        under_way.select_related("document").defer("document__text", "document__embedding").order_by("id")[:MOST_JOBS]
-    )
+    return under_way.listed().order_by("id")[:MOST_JOBS]
 
 
 def _bring_on(job: DocumentProcessingJob, owner: str) -> int:

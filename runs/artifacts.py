@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from django.core.files.storage import default_storage
 
 from ade_engine.context import ARTIFACTS
-from documents.intake import Hashed
+from documents.intake import BINARY, Hashed
 from runs.models import Artifact
 
 MOST_FILES = 1000
@@ -27,7 +27,6 @@ MOST_BYTES = 1 << 30
 # Folders in folders.
 DEEPEST = 8
 LONGEST_NAME = 255
-BINARY = "application/octet-stream"
 
 
 class NotKept(Exception):
