@@ -63,6 +63,7 @@ requirements: $(BIN)/uv ## compile requirements/*.in to pinned, hashed .txt (ARG
 	$(COMPILE) $(ARGS) requirements/base.in -o requirements/base.txt
 	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) $(ARGS) requirements/mssql.in -o requirements/mssql.txt
+	$(COMPILE) $(ARGS) requirements/ocr.in -o requirements/ocr.txt
 
 bench: setup ## measure; prints a table
 	$(BIN)/python -m benchmarks $(ARGS)
