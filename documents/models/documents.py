@@ -1,0 +1,93 @@
+from django.db import models
+from django.db.models import Q
+
+from documents.models.workspaces import User, Workspace, visible_to
+from work import clock
+from work.models import Subject, SubjectQuerySet
+
+
+class DocumentQuerySet(SubjectQuerySet["Document"]):
+    def for_user(self, user: User) -> "DocumentQuerySet":
+        return visible_to(self, user, "workspace")
+
+    def listed(self) -> "DocumentQuerySet":
+        """With what a list shows, and without large columns."""
+        return self.select_related("workspace").defer("text", "embedding")
+
+
+class Document(Subject):
+    """One stored file, with what was extracted from it."""
+
+    class Status(models.TextChoices):
+        PROCESSING = "processing"
+        PROCESSED = "processed"
+        FAILED = "failed"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="documents", db_index=False)
+    name = models.CharField(max_length=255)
+    file = models.FileField(max_length=255, blank=True)
+    content_type = models.CharField(max_length=100)
+    size_bytes = models.PositiveBigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.PROCESSING, editable=False)
+    pages = models.PositiveIntegerField(null=True, blank=True)
+    text = models.TextField(blank=True, default="")
+    # The mean of those of its chunks, and by which model: vectors of two are never compared.
+    embedding = models.BinaryField(null=True, blank=True)
+    embedding_model = models.CharField(max_length=100, blank=True, default="")
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        db_table = "documents"
+        constraints = [
+            models.CheckConstraint(
+                name="document_status_is_known",
+                condition=Q(status__in=["failed", "processed", "processing"]),
+                violation_error_message="The status is not a word of documents.",
+            ),
+        ]
+        indexes = [
+            models.Index(name="documents_of_workspace", fields=["workspace", "-created_at", "-id"]),
+            models.Index(name="documents_by_content", fields=["workspace", "sha256"]),
+            # The sweeper asks which of some files are named.
+            models.Index(name="documents_by_file", fields=["file"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DocumentChunkQuerySet(models.QuerySet["DocumentChunk"]):
+    def for_user(self, user: User) -> "DocumentChunkQuerySet":
+        return visible_to(self, user, "document__workspace")
+
+    def listed(self) -> "DocumentChunkQuerySet":
+        return self.select_related("document__workspace").defer("embedding", "document__text", "document__embedding")
+
+
+class DocumentChunk(models.Model):
+    """A piece of a document's text that is about one thing, with its meaning as a vector."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks", db_index=False)
+    position = models.PositiveIntegerField()
+    page = models.PositiveIntegerField(null=True, blank=True)
+    text = models.TextField()
+    embedding = models.BinaryField(null=True, blank=True)
+    embedding_model = models.CharField(max_length=100, blank=True, default="")
+
+    objects = DocumentChunkQuerySet.as_manager()
+
+    class Meta:
+        db_table = "document_chunks"
+        constraints = [
+            models.UniqueConstraint(
+                name="chunk_position_is_unique_in_its_document",
+                fields=["document", "position"],
+                violation_error_message="This document has a chunk in that position.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"chunk {self.position} of document {self.document_id}"

@@ -1,0 +1,158 @@
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q
+
+from documents.models.documents import Document
+from documents.models.workspaces import User, visible_to
+from work import clock
+from work.models import SubjectQuerySet, Work, work_constraints
+
+
+class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):
+    def for_user(self, user: User) -> "DocumentProcessingJobQuerySet":
+        return visible_to(self, user, "document__workspace")
+
+    def listed(self) -> "DocumentProcessingJobQuerySet":
+        return self.select_related("document__workspace").defer("document__text", "document__embedding")
+
+    def live(self) -> "DocumentProcessingJobQuerySet":
+        return self.filter(status__in=["PENDING", "PROCESSING"])
+
+    def claimable(self, now: Any) -> "DocumentProcessingJobQuerySet":
+        return self.filter(status="PENDING", next_attempt_at__lte=now).order_by("next_attempt_at", "id")
+
+
+class DocumentProcessingJob(Work):
+    """The work of extracting one document. Nobody holds it: its stages are held."""
+
+    class Status(models.TextChoices):
+        PENDING = "PENDING"
+        PROCESSING = "PROCESSING"
+        COMPLETED = "COMPLETED"
+        FAILED = "FAILED"
+
+    ACTIVE = "PROCESSING"
+    CLAIMED = None
+    TERMINAL = frozenset({"COMPLETED", "FAILED"})
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs")
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING, editable=False)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    max_attempts = models.PositiveSmallIntegerField(default=3)
+    next_attempt_at = models.DateTimeField(default=clock.now)
+    completed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    error_log = models.TextField(blank=True, default="")
+
+    objects = DocumentProcessingJobQuerySet.as_manager()
+
+    class Meta:
+        db_table = "document_processing_jobs"
+        constraints = [
+            *work_constraints(
+                "job",
+                ["PENDING", "PROCESSING", "COMPLETED", "FAILED"],
+                claimed=None,
+                terminal=["COMPLETED", "FAILED"],
+            ),
+            models.UniqueConstraint(
+                name="job_one_live_per_document",
+                fields=["document"],
+                condition=Q(status__in=["PENDING", "PROCESSING"]),
+                violation_error_message="This document is being processed already.",
+            ),
+            models.CheckConstraint(
+                name="job_completed_at_is_set_exactly_when_completed",
+                condition=Q(status="COMPLETED", completed_at__isnull=False)
+                | (~Q(status="COMPLETED") & Q(completed_at__isnull=True)),
+                violation_error_message="The time of completion is set exactly when the job is completed.",
+            ),
+            models.CheckConstraint(
+                name="job_attempts_stay_within_the_limit",
+                condition=Q(attempts__gte=0, attempts__lte=F("max_attempts")),
+                violation_error_message="A job has no more attempts than its limit.",
+            ),
+            models.CheckConstraint(
+                name="job_failure_leaves_an_error_log",
+                condition=~Q(status="FAILED") | ~Q(error_log=""),
+                violation_error_message="A failed job says why.",
+            ),
+        ]
+        indexes = [
+            models.Index(name="jobs_pending", fields=["next_attempt_at", "id"], condition=Q(status="PENDING")),
+            models.Index(name="jobs_processing", fields=["started_at"], condition=Q(status="PROCESSING")),
+        ]
+
+    def __str__(self) -> str:
+        return f"job {self.pk} of document {self.document_id}"
+
+
+class StageQuerySet(SubjectQuerySet["Stage"]):
+    def for_user(self, user: User) -> "StageQuerySet":
+        return visible_to(self, user, "job__document__workspace")
+
+    def listed(self) -> "StageQuerySet":
+        return self.select_related("job__document__workspace").defer("job__document__text", "job__document__embedding")
+
+    def claimable(self, now: Any) -> "StageQuerySet":
+        # Not those of a job that was given back or has failed meanwhile: its next attempt lays them out anew.
+        return self.filter(status="READY", job__status="PROCESSING").order_by("created_at", "id")
+
+    def unfinished(self) -> "StageQuerySet":
+        return self.exclude(status="DONE")
+
+
+class Stage(Work):
+    """One step of a processing job, or one page range of it. Claimed under a lease."""
+
+    class Name(models.TextChoices):
+        EXTRACT = "extract"
+        EMBED = "embed"
+        PUBLISH = "publish"
+
+    class Status(models.TextChoices):
+        NEW = "NEW"
+        READY = "READY"
+        RUNNING = "RUNNING"
+        DONE = "DONE"
+        ERROR = "ERROR"
+
+    ACTIVE = CLAIMED = "RUNNING"
+    TERMINAL = frozenset({"DONE", "ERROR"})
+
+    job = models.ForeignKey(DocumentProcessingJob, on_delete=models.CASCADE, related_name="stages")
+    name = models.CharField(max_length=16, choices=Name.choices)
+    segment = models.PositiveIntegerField(default=0)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.NEW, editable=False)
+    # Claims that ended with the loss of their worker, in this attempt of the job.
+    losses = models.PositiveSmallIntegerField(default=0)
+
+    objects = StageQuerySet.as_manager()
+
+    class Meta:
+        db_table = "stages"
+        constraints = [
+            *work_constraints(
+                "stage",
+                ["NEW", "READY", "RUNNING", "DONE", "ERROR"],
+                claimed="RUNNING",
+                terminal=["DONE", "ERROR"],
+            ),
+            models.UniqueConstraint(
+                name="stage_one_per_job_name_and_segment",
+                fields=["job", "name", "segment"],
+                violation_error_message="This job has that stage already.",
+            ),
+            models.CheckConstraint(
+                name="stage_name_is_known",
+                condition=Q(name__in=["embed", "extract", "publish"]),
+                violation_error_message="A stage is extract, embed or publish.",
+            ),
+        ]
+        indexes = [
+            models.Index(name="stages_ready", fields=["created_at", "id"], condition=Q(status="READY")),
+            models.Index(name="stages_expiring", fields=["lease_expires_at"], condition=Q(status="RUNNING")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.segment} of job {self.job_id}"
