@@ -1,11 +1,12 @@
 """Turns texts into vectors, in a child process of its own: the model takes more memory than all of a worker.
 
 `texts.json` in the working directory is a list of texts; `vectors.bin` becomes their vectors, one behind the other, as
-little-endian numbers of 32 bits.
+little-endian numbers of 32 bits, and behind them their mean. All have length 1.
 """
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy
 import wordllama
@@ -20,11 +21,17 @@ def main() -> None:
     texts = json.loads(Path("texts.json").read_bytes())
     # Its default looks beside the files that its own wheel carries, and then asks the network.
     model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True, dim=DIMENSIONS)
+    total = numpy.zeros(DIMENSIONS)
     with Path("vectors.bin").open("wb") as file:
         for start in range(0, len(texts), BATCH):
-            vectors = model.embed(texts[start : start + BATCH])
-            lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
-            file.write((vectors / numpy.maximum(lengths, 1e-12)).astype("<f4").tobytes())
+            vectors = _of_length_1(model.embed(texts[start : start + BATCH]))
+            total += vectors.sum(axis=0)
+            file.write(vectors.astype("<f4").tobytes())
+        file.write(_of_length_1(total[None, :]).astype("<f4").tobytes())
+
+
+def _of_length_1(vectors: Any) -> Any:
+    return vectors / numpy.maximum(numpy.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 if __name__ == "__main__":

@@ -126,14 +126,14 @@ def advance(job_id: int, *, actor: str) -> int:
     return made
 
 
-def settle(job: DocumentProcessingJob, *, actor: str, retry_after: float | None = None) -> bool:
+def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
     """Bring a job under way to its end when its stages have come to theirs; False when there is nothing to decide."""
     stages = Stage.objects.filter(job_id=job.pk)
     failed = stages.filter(status="ERROR").order_by("finished_at", "id").first()
     if failed is not None:
         why = f"{failed}: {failed.error_message}"
         is_last = failed.failure_type == REFUSED
-        return _give_back(job, why, actor=actor, retry_after=retry_after, is_last=is_last)
+        return _give_back(job, why, actor=actor, retry_after=failed.retry_after_seconds, is_last=is_last)
     if not stages.exists() or stages.unfinished().exists():
         return False
     with failpoints.inside("job.finish.before_commit"), transaction.atomic():
@@ -155,8 +155,13 @@ def finish_stage(claim: Claim, *, data: Data | None = None, also: Callable[[], o
     return lifecycle.finish(claim, "finish", data=data, also=also)
 
 
-def fail_stage(claim: Claim, failure_type: str, message: str) -> bool:
-    return lifecycle.finish(claim, "fail", failure_type=failure_type, error_message=message, message=message)
+def fail_stage(claim: Claim, failure_type: str, message: str, *, retry_after: float | None = None) -> bool:
+    said: dict[str, Any] = {
+        "failure_type": failure_type,
+        "error_message": message,
+        "retry_after_seconds": retry_after,
+    }
+    return lifecycle.finish(claim, "fail", message=message, **said)
 
 
 def rescue_stage(found: Found) -> str | None:
@@ -223,4 +228,6 @@ def _give_back(
 def _renew_stages(job_id: int, actor: str) -> None:
     """A new attempt of a job starts with what the last one left undone."""
     for id in Stage.objects.filter(job_id=job_id, status__in=["ERROR", "READY"]).values_list("pk", flat=True):
-        lifecycle.move(STAGE, id, "renew", actor=actor, losses=0, failure_type="", error_message="")
+        lifecycle.move(
+            STAGE, id, "renew", actor=actor, losses=0, failure_type="", error_message="", retry_after_seconds=None
+        )

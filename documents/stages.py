@@ -50,9 +50,10 @@ def succeed(claim: Claim, made: Made) -> bool:
 
 
 def fail(claim: Claim, error: BaseException) -> bool:
-    if isinstance(error, ExtractionFailed):
-        return lifecycle.fail_stage(claim, lifecycle.REFUSED if error.permanent else "EXTRACTION_FAILED", str(error))
-    if isinstance(error, EmbeddingFailed | CannotStart):
+    if isinstance(error, ExtractionFailed | EmbeddingFailed):
+        failure_type = lifecycle.REFUSED if error.permanent else "EXTRACTION_FAILED"
+        return lifecycle.fail_stage(claim, failure_type, str(error), retry_after=error.retry_after)
+    if isinstance(error, CannotStart):
         return lifecycle.fail_stage(claim, "STAGE_FAILED", str(error))
     return lifecycle.fail_stage(claim, "STAGE_FAILED", f"ADE itself failed: {error!r}")
 
@@ -110,7 +111,7 @@ def _embed(claim: Claim, journal: Journal) -> Made:
             vectors = embedding.embed(texts, directory, stop=journal.why_stop, on_start=journal.keep)
         found = {
             "model": vectors.model,
-            "mean": base64.b64encode(vectors.mean()).decode(),
+            "mean": base64.b64encode(vectors.mean).decode(),
             "chunks": [
                 {
                     "position": chunk.position,

@@ -20,8 +20,7 @@ from builds import builder, environments, fingerprint
 from builds.builder import BuildFailed, Watch
 from builds.fingerprint import Snapshot
 from builds.models import Build
-from documents import extraction
-from documents.extraction import ExtractionFailed
+from documents.extraction import ExtractionFailed, local
 from documents.intake import BINARY
 from documents.models import Document
 from documents.stages import text_of
@@ -178,7 +177,7 @@ def _lay_out(directory: Path, path: Path, reading: Path) -> None:
 def _extracted(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
     """Its text, as a document that was processed has it."""
     try:
-        found = extraction.extract(path, content_type, 1, MOST_PAGES, reading, wall_seconds=READ_SECONDS)
+        found = local.extract(path, content_type, 1, MOST_PAGES, reading, wall_seconds=READ_SECONDS)
     except ExtractionFailed:
         return {"status": "failed"}
     pages = json.loads(found.path.read_bytes())["pages"]

@@ -108,12 +108,12 @@ def _stages_are_done(job_id, *, fails):
     while documents.advance(job_id, actor=W1):
         while stage := documents.claim_stage(W1):
             if fails:
-                documents.fail_stage(stage, "EXTRACTION_FAILED", "no text")
+                documents.fail_stage(stage, "EXTRACTION_FAILED", "no text", retry_after=0)
             else:
                 documents.finish_stage(stage)
         if fails:
             break
-    documents.settle(job, actor=W1, retry_after=0)
+    documents.settle(job, actor=W1)
 
 
 def _runs_have_run(workspace):

@@ -16,7 +16,16 @@ from factory.django import DjangoModelFactory, Password
 
 from builds import fingerprint
 from builds.models import Build, Configuration
-from documents.models import Document, DocumentChunk, DocumentProcessingJob, Membership, Stage, Workspace
+from documents.models import (
+    Document,
+    DocumentChunk,
+    DocumentField,
+    DocumentProcessingJob,
+    FieldCorrection,
+    Membership,
+    Stage,
+    Workspace,
+)
 from runs import gates
 from runs.models import Artifact, JobRun, Run, RunField
 from tests.testwork.models import Errand
@@ -210,6 +219,26 @@ class DocumentChunkFactory(DjangoModelFactory[DocumentChunk]):
 
     class Meta:
         model = DocumentChunk
+
+
+class DocumentFieldFactory(DjangoModelFactory[DocumentField]):
+    document = SubFactory(DocumentFactory)
+    name = Sequence(lambda n: f"field {n}")
+    value = "42"
+    confidence = 0.9
+
+    class Meta:
+        model = DocumentField
+
+
+class FieldCorrectionFactory(DjangoModelFactory[FieldCorrection]):
+    document = SubFactory(DocumentFactory)
+    name = Sequence(lambda n: f"field {n}")
+    value = "43"
+    corrected_by = "olga"
+
+    class Meta:
+        model = FieldCorrection
 
 
 class JobFactory(SubjectFactory):

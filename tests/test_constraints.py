@@ -14,7 +14,9 @@ from tests.factories import (
     ConfigurationFactory,
     DocumentChunkFactory,
     DocumentFactory,
+    DocumentFieldFactory,
     ErrandFactory,
+    FieldCorrectionFactory,
     JobFactory,
     JobRunFactory,
     MembershipFactory,
@@ -135,6 +137,16 @@ def second_chunk_in_a_position():
     return DocumentChunkFactory(document=first.document), {"position": first.position}
 
 
+def second_field_of_a_name():
+    first = DocumentFieldFactory()
+    return DocumentFieldFactory(document=first.document), {"name": first.name}
+
+
+def second_correction_of_a_field():
+    first = FieldCorrectionFactory()
+    return FieldCorrectionFactory(document=first.document), {"name": first.name}
+
+
 def second_field_in_a_position():
     first = RunFieldFactory()
     return RunFieldFactory(run=first.run), {"position": first.position}
@@ -155,6 +167,7 @@ BREAKING = [
     ("event_sequence_has_no_duplicates", second_event_of_a_number),
     ("workers.boot_id", second_boot_of_an_id),
     ("workspaces.name", second_workspace_of_a_name),
+    ("workspace_keeps_documents_for_a_day_or_more", broken(WorkspaceFactory, document_retention_days=0)),
     ("membership_one_per_workspace_and_user", second_membership),
     ("membership_role_is_known", broken(MembershipFactory, role="king")),
     ("document_status_is_known", broken(DocumentFactory, status="queued")),
@@ -180,6 +193,10 @@ BREAKING = [
     ("run_gate_is_known", broken(RunFactory, gate="garden")),
     ("artifact_name_is_unique_in_its_run", second_artifact_of_a_name),
     ("chunk_position_is_unique_in_its_document", second_chunk_in_a_position),
+    ("document_field_name_is_unique_in_its_document", second_field_of_a_name),
+    ("document_field_confidence_is_a_share", broken(DocumentFieldFactory, confidence=1.5)),
+    ("document_field_confidence_is_a_share", broken(DocumentFieldFactory, confidence=-0.1)),
+    ("field_correction_is_one_per_document_and_name", second_correction_of_a_field),
     ("run_field_position_is_unique_in_its_run", second_field_in_a_position),
     ("run_field_confidence_is_a_share", broken(RunFieldFactory, confidence=1.5)),
     ("run_field_confidence_is_a_share", broken(RunFieldFactory, confidence=-0.1)),

@@ -1,5 +1,8 @@
 from documents.models.documents import Document as Document
 from documents.models.documents import DocumentChunk as DocumentChunk
+from documents.models.documents import DocumentQuerySet as DocumentQuerySet
+from documents.models.fields import DocumentField as DocumentField
+from documents.models.fields import FieldCorrection as FieldCorrection
 from documents.models.processing import DocumentProcessingJob as DocumentProcessingJob
 from documents.models.processing import Stage as Stage
 from documents.models.workspaces import Membership as Membership

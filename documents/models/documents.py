@@ -36,6 +36,8 @@ class Document(Subject):
     embedding = models.BinaryField(null=True, blank=True)
     embedding_model = models.CharField(max_length=100, blank=True, default="")
     created_at = models.DateTimeField(default=clock.now, editable=False)
+    # From then on it holds nothing any more: what it was called, and what became of it, stays.
+    purged_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = DocumentQuerySet.as_manager()
 

@@ -126,6 +126,8 @@ class Stage(Work):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.NEW, editable=False)
     # Claims that ended with the loss of their worker, in this attempt of the job.
     losses = models.PositiveSmallIntegerField(default=0)
+    # When it has failed because of a service that asks for such a pause.
+    retry_after_seconds = models.FloatField(null=True, blank=True, editable=False)
 
     objects = StageQuerySet.as_manager()
 

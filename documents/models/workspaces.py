@@ -41,12 +41,21 @@ class Workspace(models.Model):
     """The tenant."""
 
     name = models.CharField(max_length=100, unique=True)
+    # How long what its documents hold is kept. None: for ever.
+    document_retention_days = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(default=clock.now, editable=False)
 
     objects = WorkspaceQuerySet.as_manager()
 
     class Meta:
         db_table = "workspaces"
+        constraints = [
+            models.CheckConstraint(
+                name="workspace_keeps_documents_for_a_day_or_more",
+                condition=Q(document_retention_days__isnull=True) | Q(document_retention_days__gte=1),
+                violation_error_message="Documents are kept for at least one day, or for ever.",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

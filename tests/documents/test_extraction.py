@@ -7,8 +7,8 @@ import pytest
 from django.conf import settings
 
 import ade_extractor
-from documents import extraction
-from documents.extraction import ExtractionFailed, extract
+from documents.extraction import ExtractionFailed, local
+from documents.extraction.local import extract
 from tests.extractor.extracting import HTML, PDF, TXT, written
 from tests.extractor.pdfs import long_pdf, pdf_of
 from work import supervise
@@ -122,7 +122,7 @@ def test_the_death_of_the_child_is_judged(tmp_path, directory, pretend, name):
 )
 def test_an_end_without_a_result_is_judged(tmp_path, directory, pretend, monkeypatch, program, wall_seconds, verdict):
     # Where others keep the processors busy, this one may get little of them.
-    monkeypatch.setattr(extraction, "BUSY_SHARE", 0.1)
+    monkeypatch.setattr(local, "BUSY_SHARE", 0.1)
     pretend(program)
 
     assert failed(tmp_path, directory, wall_seconds=wall_seconds) == verdict
@@ -182,7 +182,7 @@ def test_nobody_else_imports_more_of_it_than_its_constants():
 
     importing = {path.name for path, source in sources.items() if re.search(r"(import|from) ade_extractor", source)}
 
-    assert importing == {"extraction.py"}
+    assert importing == {"local.py"}
     assert not any(re.search(r"(import|from) ade_extractor(\.| import)", source) for source in sources.values())
 
 

@@ -260,9 +260,10 @@ def test_a_failed_stage_sends_the_job_back_for_another_attempt(job, w1):
 
 
 def test_the_wish_of_a_server_to_be_asked_later_is_heard(job, w1):
-    StageFactory(job=job, status="ERROR")
+    stage = StageFactory(job=job, status="RUNNING")
+    lifecycle.fail_stage(claim_of(stage), "EXTRACTION_FAILED", "the server was busy", retry_after=300)
 
-    lifecycle.settle(job, actor=w1, retry_after=300)
+    lifecycle.settle(job, actor=w1)
 
     job.refresh_from_db()
     assert timedelta(seconds=299) < job.next_attempt_at - clock.now() <= timedelta(seconds=300)

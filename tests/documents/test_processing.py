@@ -8,7 +8,8 @@ from django.core.files.storage import default_storage
 from fpdf import FPDF
 
 from documents import chores, kinds, lifecycle, orchestrator, outputs, stages
-from documents.embedding import DIMENSIONS, MODEL, numbers
+from documents.embedding import numbers
+from documents.embedding.local import DIMENSIONS, MODEL
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage
 from tests.breaches import assert_all_hold
 from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told

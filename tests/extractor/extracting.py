@@ -7,7 +7,7 @@ from dataclasses import replace as changed
 from pathlib import Path
 
 from ade_extractor import OUTPUT, PROGRAM
-from documents.extraction import LIMITS
+from documents.extraction.local import LIMITS
 from work import supervise
 from work.supervise import Ended
 

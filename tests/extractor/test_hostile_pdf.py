@@ -6,7 +6,7 @@ import zlib
 import pytest
 
 from documents.extraction import ExtractionFailed
-from documents.extraction import extract as judged
+from documents.extraction.local import extract as judged
 from tests.extractor.extracting import DOCX, PDF, XLSX, extract, written
 from tests.extractor.pdfs import bomb, by_hand, long_pdf, pdf_of, says, stream, with_content
 

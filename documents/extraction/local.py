@@ -4,13 +4,14 @@ import hashlib
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
 import ade_extractor
+from documents.extraction.outcome import Extracted, ExtractionFailed
 from work import private, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Ended, Limits
@@ -22,23 +23,6 @@ _CRASHES = ("SIGSEGV", "SIGBUS", "SIGFPE")
 _OUT_OF_MEMORY = ("SIGABRT", "SIGTRAP", "SIGILL")
 # Of the wall clock: whoever had less of a processor was kept waiting by others.
 BUSY_SHARE = 0.5
-
-
-class ExtractionFailed(Exception):
-    """Says in words for people what was expected and what was found. Permanent: the same file ends the same way."""
-
-    def __init__(self, code: str, message: str, *, permanent: bool) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.permanent = permanent
-
-
-@dataclass(frozen=True)
-class Extracted:
-    pages_total: int
-    path: Path
-    sha256: str
 
 
 def extract(

@@ -1,0 +1,55 @@
+"""The meaning of texts as vectors: by the local model, in a child process."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from django.conf import settings
+
+from ade_embedder import DIMENSIONS as DIMENSIONS
+from ade_embedder import MODEL as MODEL
+from ade_embedder import PROGRAM
+from documents.embedding.outcome import EmbeddingFailed, Vectors
+from work import private, supervise
+from work.claims import Interrupted
+from work.supervise import Child, Limits
+
+WALL_SECONDS = 300.0
+
+
+def embed(
+    texts: Sequence[str],
+    directory: Path,
+    *,
+    stop: Callable[[], str | None],
+    on_start: Callable[[Child], None],
+) -> Vectors:
+    """Raises EmbeddingFailed, CannotStart and Interrupted."""
+    if not texts:
+        return Vectors(MODEL, [], b"")
+    (directory / "texts.json").write_text(json.dumps(list(texts)))
+    said: list[str] = []
+    ended = supervise.run(
+        [sys.executable, "-I", "-B", "-X", "utf8", "-c", PROGRAM, str(settings.BASE_DIR)],
+        cwd=directory,
+        env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"},
+        limits=Limits(wall_seconds=WALL_SECONDS, cpu_seconds=int(2 * WALL_SECONDS)),
+        stop=stop,
+        on_start=on_start,
+        on_output=lambda lines: said.extend(line.text for line in lines),
+        hidden=private.places(),
+    )
+    if ended.stop_reason:
+        raise Interrupted(ended.stop_reason)
+    return _read(directory / "vectors.bin", len(texts), f"{ended}: {' '.join(said[-5:])}")
+
+
+def _read(path: Path, number: int, how_it_ended: str) -> Vectors:
+    """Behind those of the texts stands their mean."""
+    data = path.read_bytes() if path.is_file() else b""
+    size = DIMENSIONS * 4
+    if len(data) != (number + 1) * size:
+        raise EmbeddingFailed(f"expected {number + 1} vectors, found {len(data) // size}: {how_it_ended}")
+    *each, mean = (data[start : start + size] for start in range(0, len(data), size))
+    return Vectors(MODEL, each, mean)

@@ -1,0 +1,22 @@
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ExtractionFailed(Exception):
+    """Says in words for people what was expected and what was found. Permanent: the same file ends the same way, or
+    the same settings do. A service may ask for a pause before it is asked again.
+    """
+
+    def __init__(self, code: str, message: str, *, permanent: bool, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.permanent = permanent
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True)
+class Extracted:
+    pages_total: int
+    path: Path
+    sha256: str

@@ -1,0 +1,74 @@
+from django.db import models
+from django.db.models import Q
+
+from documents.models.documents import Document
+from documents.models.workspaces import User, visible_to
+from work import clock
+
+
+class DocumentFieldQuerySet(models.QuerySet["DocumentField"]):
+    def for_user(self, user: User) -> "DocumentFieldQuerySet":
+        return visible_to(self, user, "document__workspace")
+
+    def listed(self) -> "DocumentFieldQuerySet":
+        return self.select_related("document__workspace").defer("document__text", "document__embedding")
+
+
+class DocumentField(models.Model):
+    """One value that a machine has read in a document, and where. Reading it again replaces it."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="fields", db_index=False)
+    name = models.CharField(max_length=100)
+    value = models.TextField()
+    # What it is a value of: text, date, amount, ...
+    kind = models.CharField(max_length=32, default="text")
+    confidence = models.FloatField(null=True, blank=True)
+    page = models.PositiveIntegerField(null=True, blank=True)
+    # Left, top, right, bottom, as shares of the page from its top left corner.
+    box = models.JSONField(null=True, blank=True)
+    # Who has read it.
+    source = models.CharField(max_length=100, blank=True, default="")
+
+    objects = DocumentFieldQuerySet.as_manager()
+
+    class Meta:
+        db_table = "document_fields"
+        constraints = [
+            models.UniqueConstraint(
+                name="document_field_name_is_unique_in_its_document",
+                fields=["document", "name"],
+                violation_error_message="This document has a field of that name.",
+            ),
+            models.CheckConstraint(
+                name="document_field_confidence_is_a_share",
+                condition=Q(confidence__isnull=True) | Q(confidence__gte=0, confidence__lte=1),
+                violation_error_message="A confidence lies between 0 and 1.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value}"
+
+
+class FieldCorrection(models.Model):
+    """What a person says a field is. It stands beside what the machine has read, and stays when that is read again."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="corrections", db_index=False)
+    # That of the field; it need not be there, or no longer.
+    name = models.CharField(max_length=100)
+    value = models.TextField(blank=True)
+    corrected_by = models.CharField(max_length=150)
+    corrected_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table = "field_corrections"
+        constraints = [
+            models.UniqueConstraint(
+                name="field_correction_is_one_per_document_and_name",
+                fields=["document", "name"],
+                violation_error_message="This field has been corrected already.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value}, says {self.corrected_by}"
