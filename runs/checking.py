@@ -30,6 +30,7 @@ from runs.session import EngineFailed, Session
 from work.changes import INFO
 from work.journal import LOG
 from work.supervise import CannotStart, Ended, Line
+from work.workplaces import Desk, workplace
 
 # Of a document to try a configuration with.
 MOST_PAGES = 100
@@ -148,9 +149,9 @@ def _run(environment: Path, document: Path | None, output: Path | None, report: 
     if document is None:
         return
     report.run = Ran()
-    desk = workplaces.Desk()
+    desk = Desk(workplaces.root())
     try:
-        with workplaces.workplace(desk.path, "check") as directory:
+        with workplace(desk.path, "check") as directory:
             _lay_out(directory, document, desk.place())
             _execute(environment, directory, report.run)
             report.run.artifacts = artifacts.look(directory, output)

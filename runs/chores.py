@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterator
 
 from documents.chores import Sweeper, files_in, folders_in
-from runs import engines, workplaces
+from runs import engines
 from runs.models import Artifact, Run
+from runs.workplaces import root
+from work import warm
+from work.workplaces import sweep
 
 # As `artifacts.store` makes them.
 KEY = re.compile(r"runs/[0-9]{1,18}/[0-9]{1,18}/[0-9]{4,}")
@@ -13,13 +16,13 @@ KEY = re.compile(r"runs/[0-9]{1,18}/[0-9]{1,18}/[0-9]{4,}")
 
 def retire_engines(_owner: str = "") -> int:
     """End the warm engines that no run has needed for a while, and all when memory is short."""
-    engines.POOL.retire(everything=engines.memory_is_short())
+    engines.POOL.retire(everything=warm.memory_is_short())
     return 0
 
 
 def tidy(_owner: str = "") -> int:
     """Remove the directories of engines whose worker has died."""
-    workplaces.sweep()
+    sweep(root())
     return 0
 
 

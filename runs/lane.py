@@ -18,7 +18,6 @@ from builds.models import Build
 from documents.models import Document
 from runs import artifacts, engines, lifecycle, workplaces
 from runs.artifacts import NotKept
-from runs.engines import Warm
 from runs.session import EngineFailed, Failure, Results, Session
 from runs.workplaces import NoDocument
 from work import compiled, failpoints
@@ -26,6 +25,8 @@ from work.changes import WARNING
 from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.supervise import CannotStart, Child, Ended
+from work.warm import Warm
+from work.workplaces import remove, workplace
 
 # A database that does not answer is asked again while the claim is trusted: a run cannot be claimed a second time.
 PAUSE_SECONDS = 0.5
@@ -89,7 +90,7 @@ class _Execution:
         self.session = Session(journal)
 
     def run(self) -> Results:
-        if warm := engines.POOL.take(self.claim, self.name, self.until):
+        if warm := engines.take(self.claim, self.name, self.until):
             try:
                 return self._run_in(warm.folder, warm)
             except CannotStart as error:
@@ -101,11 +102,11 @@ class _Execution:
         try:
             return self._run_in(folder, None)
         finally:
-            workplaces.remove(folder)
+            remove(folder)
 
     def _run_in(self, folder: Path, warm: Warm | None) -> Results:
         name = f"{self.claim.id}-{self.claim.holder.token}"
-        with workplaces.workplace(folder, name) as directory:
+        with workplace(folder, name) as directory:
             workplaces.lay_out(directory, self.document, self.claim.id)
             return self._execute(directory, warm)
 

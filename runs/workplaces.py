@@ -1,34 +1,19 @@
 """The directory in which one attempt at a run works: its input, its scratch, and what it makes.
 
-Its name carries the claim token, so that a late engine of another claim writes elsewhere. It is locked by the worker
-that made it; what a dead worker left is removed by whoever comes next.
+Its name carries the claim token, so that a late engine of another claim writes elsewhere.
 """
 
 import json
 import mimetypes
-import os
 import shutil
-import stat
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import structlog
 from django.conf import settings
 
 from ade_engine.context import ARTIFACTS as ARTIFACTS
 from ade_engine.runner import INPUT
 from documents.models import Document
-from work import filelocks
-from work.supervise import SCRATCH
-
-LOCKS = ".locks"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_unremoved: list[Path] = []
-
-log = structlog.get_logger(__name__)
 
 
 class NoDocument(Exception):
@@ -37,88 +22,6 @@ class NoDocument(Exception):
 
 def root() -> Path:
     return Path(settings.VAR_DIR, "engines")
-
-
-class Desk:
-    """A worker's own folder; below it one for each engine that it keeps, and below that one for each run."""
-
-    def __init__(self) -> None:
-        name = uuid4().hex
-        self._held = ExitStack()
-        self._held.enter_context(filelocks.alone(_lock(name)))
-        self.path = root() / name
-        self.path.mkdir(mode=0o700, parents=True)
-
-    def place(self) -> Path:
-        path = self.path / uuid4().hex
-        path.mkdir(mode=0o700)
-        return path
-
-    def close(self) -> None:
-        remove(self.path)
-        _lock(self.path.name).unlink(missing_ok=True)
-        self._held.close()
-
-
-def sweep() -> int:
-    """Remove the folders of dead workers, and what could not be removed before; answers how many."""
-    swept = 0
-    for each in _earlier():
-        remove(each)
-        swept += 1
-    with suppress(FileNotFoundError):
-        for entry in [each for each in os.scandir(root()) if each.name != LOCKS]:
-            with filelocks.alone_at_once(_lock(entry.name)) as dead:
-                if dead:
-                    remove(Path(entry.path))
-                    _lock(entry.name).unlink(missing_ok=True)
-                    swept += 1
-    return swept
-
-
-@contextmanager
-def workplace(below: Path, name: str) -> Iterator[Path]:
-    """In the folder of an engine, which is empty again afterwards: what a run has put beside its own directory is not
-    for the next.
-    """
-    path = below / name
-    path.mkdir(mode=0o700)
-    try:
-        yield path
-    finally:
-        with _reporting(below):
-            _empty(below, but=SCRATCH)
-        with _reporting(below), suppress(FileNotFoundError):
-            # Mounted where the engine sees shared memory, so it has to stay.
-            _empty(below / SCRATCH)
-
-
-def is_intact(below: Path) -> bool:
-    """Whether it may be the folder of another run: nothing is left in it, or put in the place of its scratch folder."""
-    with suppress(OSError):
-        return os.listdir(below) == [SCRATCH] and stat.S_ISDIR(os.lstat(below / SCRATCH).st_mode)
-    return False
-
-
-def remove(path: Path) -> None:
-    """Whatever an engine has made of it. What cannot be removed now, for want of a descriptor perhaps, is later."""
-    for each in (path, *_earlier()):
-        try:
-            with suppress(FileNotFoundError):
-                _empty(each)
-                each.rmdir()
-        except OSError as error:
-            log.warning("workplaces.not_removed", path=str(each), error=str(error))
-            _unremoved.append(each)
-
-
-def _earlier() -> list[Path]:
-    found = []
-    # Another thread may take some of them.
-    with suppress(IndexError):
-        for _ in range(len(_unremoved)):
-            found.append(_unremoved.pop())
-    return found
 
 
 def lay_out(directory: Path, document: Document, run_id: int | None = None) -> None:
@@ -156,61 +59,3 @@ def _suffix(document: Document) -> str:
     if found.removeprefix(".").isascii() and found.removeprefix(".").isalnum() and len(found) <= 8:
         return found
     return mimetypes.guess_extension(document.content_type) or ""
-
-
-def _empty(folder: Path, but: str = "") -> None:
-    """Without following a link, and however deep: what is in a folder of a folder is moved up before it is removed. So
-    this takes two descriptors, where shutil takes one for each level, and never recurses.
-    """
-    top = _enter(None, str(folder))
-    try:
-        while found := [each for each in _entries(top) if each.name != but]:
-            for entry in found:
-                if entry.is_dir(follow_symlinks=False):
-                    _remove_folder(top, entry.name)
-                else:
-                    os.unlink(entry.name, dir_fd=top)
-    finally:
-        os.close(top)
-
-
-def _remove_folder(top: int, name: str) -> None:
-    below = _enter(top, name)
-    try:
-        for entry in _entries(below):
-            if entry.is_dir(follow_symlinks=False):
-                # It may have been locked, and then cannot be moved either.
-                os.close(_enter(below, entry.name))
-                os.rename(entry.name, uuid4().hex, src_dir_fd=below, dst_dir_fd=top)
-            else:
-                os.unlink(entry.name, dir_fd=below)
-    finally:
-        os.close(below)
-    os.rmdir(name, dir_fd=top)
-
-
-def _entries(folder: int) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        return list(entries)
-
-
-def _enter(folder: int | None, name: str) -> int:
-    """Also a folder that its owner, who we are, may not look into."""
-    try:
-        return os.open(name, _FOLDER, dir_fd=folder)
-    except PermissionError:
-        os.chmod(name, 0o700, dir_fd=folder)
-        return os.open(name, _FOLDER, dir_fd=folder)
-
-
-@contextmanager
-def _reporting(path: Path) -> Iterator[None]:
-    """No run fails because of what it leaves."""
-    try:
-        yield
-    except OSError as error:
-        log.warning("workplaces.not_removed", path=str(path), error=str(error))
-
-
-def _lock(name: str) -> Path:
-    return root() / LOCKS / name

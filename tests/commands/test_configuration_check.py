@@ -14,6 +14,7 @@ from tests.builds.conftest import index as index
 from tests.builds.making import built, left_behind, path_of, step
 from tests.factories import ConfigurationFactory
 from tests.work.supervised import needs_bubblewrap
+from work.workplaces import LOCKS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("index")]
 
@@ -79,7 +80,7 @@ def nothing_is_left():
 
 def desks():
     root = workplaces.root()
-    return [path for path in root.iterdir() if path.name != workplaces.LOCKS] if root.exists() else []
+    return [path for path in root.iterdir() if path.name != LOCKS] if root.exists() else []
 
 
 def test_a_good_package(check, package):

@@ -17,6 +17,7 @@ from tests.sweep import world
 from tests.sweep.test_crash_points import LIVES, WITH_ENGINES, held_by_the_process, still_leased
 from work import recovery
 from work.kinds import all_kinds, kind_named
+from work.workplaces import sweep
 
 # Of the other points, those before and after an engine is at work.
 AROUND = ("run.claimed", "artifact.written", "run.finish.before_commit", "run.finish.after_commit")
@@ -127,7 +128,7 @@ def finish_everything(site, life, engines):
         assert process.code() == 0, process.logged()
         if not Run.objects.live().exists():
             break
-    workplaces.sweep()
+    sweep(workplaces.root())
     assert site.left_behind() == []
     assert site.engines() == []
     kind_named("build").chores[0].do(W2)

@@ -17,6 +17,7 @@ from tests.processes import START_SECONDS
 from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from work.models import Event
+from work.workplaces import sweep
 
 WORKERS, DOCUMENTS = 3, 20
 LEASE, SECONDS = 3, 20
@@ -123,7 +124,7 @@ def test_whatever_happens_to_workers_no_engines_overlap_and_everything_ends(site
     succeeded = Run.objects.filter(status="succeeded").values_list("pk", flat=True)
     assert set(succeeded) == {each.run for each in seen if each.finished and each.run in set(succeeded)}
     assert site.engines() == []
-    workplaces.sweep()
+    sweep(workplaces.root())
     environments.sweep()
     assert site.left_behind() == []
     assert [path.name for path in (site.directory / "environments").iterdir() if path.name[:2] in (".b", ".r")] == []

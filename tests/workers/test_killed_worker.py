@@ -18,6 +18,7 @@ from tests.factories import events_of
 from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from work.models import Event
+from work.workplaces import sweep
 
 LEASE, TICK = 3, 1
 # Within which what a dead worker was at is ended, and the next of the document starts.
@@ -127,7 +128,7 @@ def test_a_sweep_takes_what_the_dead_have_left_and_nothing_of_the_living(site):
     until(lambda: len(site.witness.at_work()) == 1)
     before = site.left_behind()
 
-    swept = workplaces.sweep()
+    swept = sweep(workplaces.root())
 
     (left,) = site.left_behind()
     assert (swept, len(before)) == (1, 2)

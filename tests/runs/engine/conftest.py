@@ -39,7 +39,7 @@ def storage(settings, tmp_path):
 @pytest.fixture
 def lane(workspace, storage, witness_environment, monkeypatch):
     # What is learnt of the builds of one test is not for the next, whose builds may have the same ids.
-    monkeypatch.setattr(engines, "_hopeless", {})
+    monkeypatch.setattr(engines.POOL, "_hopeless", {})
     monkeypatch.setattr(runs_lane, "_environments", {})
     yield Lane(workspace)
     desk = engines.POOL._desk

@@ -25,6 +25,7 @@ from tests.stepping import until
 from work import failpoints, recovery
 from work.children.child import Child
 from work.kinds import all_kinds
+from work.workplaces import Desk, remove
 
 pytestmark = pytest.mark.usefixtures("way")
 
@@ -80,7 +81,7 @@ def test_a_folder_that_its_owner_may_not_look_into_is_removed_by_him():
         for each in (inside, inside.parent, inside.parent.parent, folder / "run"):
             each.chmod(0)
 
-        workplaces.remove(folder / "run")
+        remove(folder / "run")
 
         assert list(folder.iterdir()) == []
     finally:
@@ -96,7 +97,7 @@ def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
     for place in (tmp_path / "run" / "link", tmp_path / "run" / "below" / "link"):
         place.symlink_to(precious)
 
-    workplaces.remove(tmp_path / "run")
+    remove(tmp_path / "run")
 
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
     assert (precious / "file").exists()
@@ -106,7 +107,7 @@ def test_a_sweep_removes_what_dead_workers_left_and_nothing_of_living_ones(lane)
     lane.assert_well()
     dead = workplaces.root() / "0123456789abcdef"
     (dead / "engine" / "7-1" / ".tmp").mkdir(parents=True)
-    living = workplaces.Desk()
+    living = Desk(workplaces.root())
     place = living.place()
 
     chores.tidy()

@@ -25,7 +25,9 @@ from tests.runs.engine.running import (
     way_of,
 )
 from tests.stepping import until
+from work import warm
 from work.children import launcher
+from work.warm import Pool
 
 pytestmark = [warm_only, pytest.mark.usefixtures("way")]
 
@@ -227,7 +229,7 @@ def test_an_engine_that_nobody_has_needed_for_a_while_is_ended(lane, settings):
 
 def test_no_engine_is_kept_when_memory_is_short(lane, monkeypatch):
     warmed_up(lane)
-    monkeypatch.setattr(engines, "memory_is_short", lambda: True)
+    monkeypatch.setattr(warm, "memory_is_short", lambda: True)
 
     chores.retire_engines()
 
@@ -241,10 +243,10 @@ def test_memory_is_short_when_less_than_a_share_of_it_is_left(monkeypatch):
     class Memory:
         total, available = 1000, 1
 
-    monkeypatch.setattr(engines.psutil, "virtual_memory", lambda: Memory)
-    assert engines.memory_is_short()
+    monkeypatch.setattr(warm.psutil, "virtual_memory", lambda: Memory)
+    assert warm.memory_is_short()
     Memory.available = 500
-    assert not engines.memory_is_short()
+    assert not warm.memory_is_short()
 
 
 def test_of_many_builds_the_latest_are_kept(lane, settings):
@@ -276,19 +278,19 @@ def test_what_cannot_be_kept_warm_starts_cold_and_is_not_tried_again(lane, level
 
     assert error_of(run) == ("succeeded", "", "")
     assert way_of(run) == "cold"
-    assert set(engines._hopeless) == {fingerprint}
+    assert set(engines.POOL._hopeless) == {fingerprint}
     with monkeypatch.context() as patched:
-        patched.setattr(engines.Pool, "_spawn", None)
+        patched.setattr(Pool, "_spawned", None)
         assert way_of(lane.execute("", configuration=configuration)) == "cold"
 
 
 def test_what_could_not_be_kept_warm_is_tried_again_after_a_while(lane, monkeypatch):
     """It may have been the machine."""
-    monkeypatch.setattr(engines, "HOPELESS_SECONDS", 0.0)
+    monkeypatch.setattr(warm, "HOPELESS_SECONDS", 0.0)
     configuration, _ = lane.configure({"main.py": "import sys\nif 'serve' in sys.argv: sys.exit()\n" + STEP})
     spawned = []
-    spawn = engines.Pool._spawn
-    monkeypatch.setattr(engines.Pool, "_spawn", lambda pool, name: spawned.append(name) or spawn(pool, name))
+    spawn = Pool._spawned
+    monkeypatch.setattr(Pool, "_spawned", lambda pool, name: spawned.append(name) or spawn(pool, name))
 
     ways = [way_of(lane.execute("", configuration=configuration)) for _ in range(2)]
 
@@ -312,14 +314,14 @@ def test_a_cancel_is_obeyed_while_an_engine_is_imported(lane, monkeypatch):
     code = "import sys, time\nif 'serve' in sys.argv: time.sleep(60)\n"
     configuration, _ = lane.configure({"main.py": code + STEP})
     run = lane.submit("", configuration=configuration)
-    start = engines.Pool._start
+    take = engines.take
 
-    def start_and_cancel(pool, claim, *rest):
+    def cancel_and_take(claim, *rest):
         runs.cancel(run, actor="olga")
         claim.cancel_requested.set()
-        return start(pool, claim, *rest)
+        return take(claim, *rest)
 
-    monkeypatch.setattr(engines.Pool, "_start", start_and_cancel)
+    monkeypatch.setattr(engines, "take", cancel_and_take)
     began = time.monotonic()
     lane.run_once()
 
