@@ -5,22 +5,49 @@ little-endian numbers of 32 bits, and behind them their mean. All have length 1.
 """
 
 import json
+import os
+import sys
+import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy
 import wordllama
 
 from ade_embedder import DIMENSIONS
+from ade_engine.channel import VARIABLE as EVENTS
+from ade_keeper import zygote
 
 # So many at once: what is held in memory meanwhile does not grow with the document.
 BATCH = 512
 
 
 def main() -> None:
-    texts = json.loads(Path("texts.json").read_bytes())
+    """Once, or with `serve DESCRIPTOR` in a fork for each time."""
+    match sys.argv[1:]:
+        case ["serve", descriptor]:
+            zygote.serve(int(descriptor), _load, _become, EVENTS)
+        case _:
+            _embed(_load())
+
+
+def _load() -> Any:
     # Its default looks beside the files that its own wheel carries, and then asks the network.
-    model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True, dim=DIMENSIONS)
+    return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True, dim=DIMENSIONS)
+
+
+def _become(model: Any) -> NoReturn:
+    try:
+        _embed(model)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)
+
+
+def _embed(model: Any) -> None:
+    texts = json.loads(Path("texts.json").read_bytes())
     total = numpy.zeros(DIMENSIONS)
     with Path("vectors.bin").open("wb") as file:
         for start in range(0, len(texts), BATCH):
@@ -32,7 +59,3 @@ def main() -> None:
 
 def _of_length_1(vectors: Any) -> Any:
     return vectors / numpy.maximum(numpy.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,6 +3,7 @@
 import argparse
 import errno
 import importlib
+import json
 import os
 import sys
 import time
@@ -10,37 +11,72 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ade_engine.channel import Channel, own_channel
-from ade_extractor import READERS, limits
+from ade_engine.channel import VARIABLE, Channel, own_channel
+from ade_extractor import ARGUMENTS, PROGRESS, READERS, digest, limits
 from ade_extractor.pages import Reading, write
 from ade_extractor.trouble import Trouble, malformed
+from ade_keeper import zygote
 
 LONGEST_MESSAGE = 1000
+# For 25 pages of text and words, of which most take some milliseconds.
+CPU_SECONDS_PER_SEGMENT = 5
 
 
 def main() -> NoReturn:
-    channel = own_channel()
-    limits.allow_cpu(0)
-    failure = _failure(channel, _arguments())
-    if failure:
-        channel.tell("failed", **failure)
-    sys.exit(1 if failure else 0)
+    """`extract` and `digest` do one piece of work; `serve DESCRIPTOR` forks a process for each."""
+    asked = _arguments(sys.argv[1:])
+    if asked.do is _serve:
+        sys.exit(_serve(asked.descriptor))
+    sys.exit(_work(asked))
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ade_extractor")
-    command = parser.add_subparsers(required=True).add_parser("extract")
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("extract")
     command.add_argument("input", type=Path)
     command.add_argument("--type", required=True)
     command.add_argument("--first", type=int, required=True)
     command.add_argument("--last", type=int, required=True)
     command.add_argument("--output", type=Path, required=True)
-    return parser.parse_args()
+    command.set_defaults(do=_extract)
+    command = commands.add_parser("digest")
+    command.add_argument("segments", type=Path, nargs="+")
+    command.set_defaults(do=_digest)
+    command = commands.add_parser("serve")
+    command.add_argument("descriptor", type=int)
+    command.set_defaults(do=_serve)
+    return parser.parse_args(given)
+
+
+def _serve(descriptor: int) -> None:
+    zygote.serve(descriptor, _import_readers, _become, VARIABLE)
+
+
+def _import_readers() -> None:
+    for name in sorted(set(READERS.values())):
+        importlib.import_module(name)
+
+
+def _become(_: None) -> NoReturn:
+    code = _work(_arguments(json.loads(Path(ARGUMENTS).read_bytes())))
+    sys.stdout.flush()
+    # What it has inherited is not for a fork to take down: at exit pdfium alone takes longer than a page.
+    os._exit(code)
+
+
+def _work(asked: argparse.Namespace) -> int:
+    channel = own_channel()
+    limits.allow_cpu(0)
+    failure = _failure(channel, asked)
+    if failure:
+        channel.tell("failed", **failure)
+    return 1 if failure else 0
 
 
 def _failure(channel: Channel, asked: argparse.Namespace) -> dict[str, Any] | None:
     try:
-        _extract(channel, asked)
+        asked.do(channel, asked)
     except Trouble as trouble:
         return _told(trouble.code, str(trouble))
     except MemoryError:
@@ -72,10 +108,9 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
     started = time.monotonic()
     reading = _read(asked)
 
-    def tell_page(number: int) -> None:
-        channel.tell("progress", page=number, pages_total=reading.pages_total)
-
-    written = write(reading, asked.output, tell_page)
+    # Not an event: for each of these the worker would wake up.
+    with (asked.output / PROGRESS).open("wb", buffering=0) as progress:
+        written = write(reading, asked.output, lambda number: os.pwrite(progress.fileno(), b"%d" % number, 0))
     channel.tell(
         "extracted",
         pages_total=reading.pages_total,
@@ -83,6 +118,12 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
         characters=written.characters,
         seconds=round(time.monotonic() - started, 3),
     )
+
+
+def _digest(channel: Channel, asked: argparse.Namespace) -> None:
+    limits.allow_cpu(len(asked.segments) * CPU_SECONDS_PER_SEGMENT)
+    digested = digest.write(asked.segments, Path.cwd())
+    channel.tell("digested", pages=digested.pages, chunks=digested.chunks)
 
 
 def _read(asked: argparse.Namespace) -> Reading:

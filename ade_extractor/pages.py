@@ -61,7 +61,7 @@ class Written:
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def write(reading: Reading, directory: Path, told: Callable[[int], None]) -> Written:
+def write(reading: Reading, directory: Path, told: Callable[[int], object]) -> Written:
     """Under its name only when it is whole."""
     written = Written()
     unfinished = directory / f"{OUTPUT}.part"

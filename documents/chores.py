@@ -11,10 +11,11 @@ import structlog
 from django.conf import settings
 from django.core.files.storage import default_storage
 
-from documents import outputs
+from documents import children, outputs
+from documents.copies import COPIES
 from documents.intake import FOLDER, KEY
 from documents.models import Document, DocumentProcessingJob
-from work import clock
+from work import clock, warm, workplaces
 
 # No upload takes as long, and nobody needs the room at once.
 OLD = timedelta(days=1)
@@ -61,6 +62,19 @@ def sweep_outputs(_owner: str = "") -> int:
     kept = set(jobs.values_list("pk", flat=True))
     for id in set(ids) - kept:
         outputs.discard(id)
+    return 0
+
+
+def rest(_owner: str = "") -> int:
+    """End the children that nobody has needed for a while, and all when memory is short. Remove copies as old."""
+    children.POOL.retire(everything=warm.memory_is_short())
+    COPIES.retire()
+    return 0
+
+
+def tidy(_owner: str = "") -> int:
+    """Remove the directories of children whose worker has died."""
+    workplaces.sweep(children.root())
     return 0
 
 

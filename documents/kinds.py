@@ -23,4 +23,8 @@ STAGE = Kind(
         expected=stages.EXPECTED,
     ),
     rescue=lifecycle.rescue_stage,
+    chores=(
+        Chore(chores.rest, every=10, when_rung=False),
+        Chore(chores.tidy, every=60, when_rung=False),
+    ),
 )

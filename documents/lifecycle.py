@@ -54,7 +54,7 @@ STAGE = Moves(
         "fail": Move(("RUNNING",), "ERROR", By.HOLDER, "STAGE_FAILED"),
         "release": Move(("RUNNING",), "READY", By.RECOVERY, "STAGE_RELEASED"),
         "abandon": Move(("RUNNING",), "ERROR", By.RECOVERY, "STAGE_ABANDONED"),
-        "renew": Move(("ERROR", "READY"), "NEW", By.POLICY, "STAGE_RENEWED"),
+        "renew": Move(("ERROR", "READY", "DONE"), "NEW", By.POLICY, "STAGE_RENEWED"),
     },
 )
 
@@ -62,6 +62,8 @@ STAGE = Moves(
 STAGE_LOSSES = 3
 # The document itself is the trouble: no other attempt will cure it.
 REFUSED = "DOCUMENT_REFUSED"
+# What a stage that is done has left is gone: the next attempt does all of them again, as far as they left nothing.
+OUTPUT_LOST = "OUTPUT_LOST"
 # What must be DONE before a stage of that name may be claimed.
 ORDER = ("extract", "embed", "publish")
 
@@ -227,7 +229,9 @@ def _give_back(
 
 def _renew_stages(job_id: int, actor: str) -> None:
     """A new attempt of a job starts with what the last one left undone."""
-    for id in Stage.objects.filter(job_id=job_id, status__in=["ERROR", "READY"]).values_list("pk", flat=True):
+    stages = Stage.objects.filter(job_id=job_id)
+    lost = stages.filter(failure_type=OUTPUT_LOST).exists()
+    for id in stages.filter(status__in=["ERROR", "READY", *(["DONE"] if lost else [])]).values_list("pk", flat=True):
         lifecycle.move(
             STAGE, id, "renew", actor=actor, losses=0, failure_type="", error_message="", retry_after_seconds=None
         )

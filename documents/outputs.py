@@ -5,17 +5,22 @@ A stage that finds its own output there, whole, has nothing left to do: whoever 
 
 import hashlib
 import json
+import shutil
 from contextlib import suppress
-from typing import Any
+from io import BytesIO
+from pathlib import Path
+from tempfile import SpooledTemporaryFile, TemporaryFile
+from typing import IO, Any
 
-from django.core.files.base import ContentFile
+from django.core.files.base import File
 from django.core.files.storage import default_storage
 
 # Raised when what a stage makes changes: older outputs are then made anew.
-VERSION = 1
-
-
+VERSION = 2
 ROOT = "processing"
+_BLOCK_BYTES = 1 << 20
+# What is larger goes by a file.
+_MEMORY_BYTES = 8 << 20
 
 
 def path_of(job_id: int, stage: str, segment: int = 0) -> str:
@@ -24,23 +29,36 @@ def path_of(job_id: int, stage: str, segment: int = 0) -> str:
 
 def load(path: str) -> Any | None:
     """None when there is none, or not all of it."""
-    try:
-        with default_storage.open(path) as file:
-            told, _, body = file.read().partition(b"\n")
-    except FileNotFoundError:
-        return None
-    return json.loads(body) if told == _checksum(body) else None
+    body = BytesIO()
+    return json.loads(body.getvalue()) if _copy(path, body) else None
+
+
+def fetch(path: str, to: Path) -> bool:
+    """As a file, without taking it into memory; False when there is none, or not all of it."""
+    with to.open("wb") as file:
+        return _copy(path, file)
+
+
+def opened(path: str) -> IO[bytes] | None:
+    """As a file that goes when it is closed; None when there is none, or not all of it."""
+    file = TemporaryFile()  # noqa: SIM115  # whoever asked closes it
+    if _copy(path, file):
+        file.seek(0)
+        return file
+    file.close()
+    return None
 
 
 def store(path: str, value: Any) -> None:
     """Over what is there. Two who do the same at the same time write the same."""
     body = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False).encode()
-    with suppress(FileNotFoundError):
-        default_storage.delete(path)
-    stored = default_storage.save(path, ContentFile(_checksum(body) + b"\n" + body))
-    if stored != path:
-        # Somebody else was faster, and the storage has found another name for ours.
-        default_storage.delete(stored)
+    _save(path, BytesIO(body))
+
+
+def store_file(path: str, made: IO[bytes]) -> None:
+    """As `store` does, of what was written already."""
+    made.seek(0)
+    _save(path, made)
 
 
 def discard(job_id: int) -> None:
@@ -52,5 +70,39 @@ def discard(job_id: int) -> None:
         default_storage.delete(folder)
 
 
-def _checksum(body: bytes) -> bytes:
-    return hashlib.sha256(body).hexdigest().encode()
+def _save(path: str, body: IO[bytes]) -> None:
+    with suppress(FileNotFoundError):
+        default_storage.delete(path)
+    with SpooledTemporaryFile(_MEMORY_BYTES) as file:
+        file.write(_line(_checksum(body)))
+        body.seek(0)
+        shutil.copyfileobj(body, file, _BLOCK_BYTES)
+        file.seek(0)
+        stored = default_storage.save(path, File(file))
+    if stored != path:
+        # Somebody else was faster, and the storage has found another name for ours.
+        default_storage.delete(stored)
+
+
+def _copy(path: str, to: IO[bytes]) -> bool:
+    sha256 = hashlib.sha256()
+    try:
+        with default_storage.open(path) as file:
+            told = file.readline()
+            while block := file.read(_BLOCK_BYTES):
+                sha256.update(block)
+                to.write(block)
+    except FileNotFoundError:
+        return False
+    return bool(told == _line(sha256.hexdigest()))
+
+
+def _checksum(body: IO[bytes]) -> str:
+    sha256 = hashlib.sha256()
+    while block := body.read(_BLOCK_BYTES):
+        sha256.update(block)
+    return sha256.hexdigest()
+
+
+def _line(checksum: str) -> bytes:
+    return f"{checksum}\n".encode()

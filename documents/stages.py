@@ -1,36 +1,35 @@
 """How a worker does the stages of a processing job. Each reads what the one before has left, and leaves its own."""
 
-import base64
-import json
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
-from documents import chunking, embedding, extraction, lifecycle, outputs
-from documents.embedding import EmbeddingFailed
-from documents.extraction import ExtractionFailed
-from documents.models import Document, DocumentChunk, Stage
+from documents import embedding, extraction, lifecycle, outputs, publication
+from documents.children import EMBEDDER, EXTRACTOR, Place, place_for
+from documents.copies import COPIES
+from documents.embedding import EmbeddingFailed, Vectors
+from documents.extraction import Extracted, ExtractionFailed
+from documents.models import Document, Stage
 from work import failpoints
 from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.supervise import CannotStart
 
 PAGES_PER_SEGMENT = 25
-EXPECTED = (ExtractionFailed, EmbeddingFailed, CannotStart)
 # For 25 pages, of which most take a millisecond each.
 WALL_SECONDS = 120.0
 # Of what a stage has made, what the event of its end says.
-TOLD = ("pages_total", "pages", "characters", "chunks", "model")
-# One insert: of a thousand pages there are some thousand.
-ROWS = 500
+TOLD = ("pages_total", "pages", "characters", "chunks", "fields", "model")
 
 Made = dict[str, Any]
+
+
+class OutputLost(Exception):
+    """What an earlier stage has left is not there any more: it has to be made again."""
+
+
+EXPECTED = (ExtractionFailed, EmbeddingFailed, OutputLost, CannotStart)
 
 
 def do(claim: Claim) -> Made:
@@ -45,7 +44,7 @@ def do(claim: Claim) -> Made:
 
 def succeed(claim: Claim, made: Made) -> bool:
     keep = {"extract": _keep_pages, "publish": _publish}.get(claim.values["name"])
-    told = {name: made[name] for name in TOLD if name in made}
+    told = {name: made[name] for name in TOLD if isinstance(made.get(name), int | str)}
     return lifecycle.finish_stage(claim, data=told, also=partial(keep, claim, made) if keep else None)
 
 
@@ -53,13 +52,11 @@ def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, ExtractionFailed | EmbeddingFailed):
         failure_type = lifecycle.REFUSED if error.permanent else "EXTRACTION_FAILED"
         return lifecycle.fail_stage(claim, failure_type, str(error), retry_after=error.retry_after)
+    if isinstance(error, OutputLost):
+        return lifecycle.fail_stage(claim, lifecycle.OUTPUT_LOST, str(error))
     if isinstance(error, CannotStart):
         return lifecycle.fail_stage(claim, "STAGE_FAILED", str(error))
     return lifecycle.fail_stage(claim, "STAGE_FAILED", f"ADE itself failed: {error!r}")
-
-
-def text_of(pages: list[dict[str, Any]]) -> str:
-    return "\n\n".join(page["text"] for page in pages)
 
 
 def segments_of(pages: int) -> int:
@@ -68,72 +65,97 @@ def segments_of(pages: int) -> int:
 
 def _extract(claim: Claim, journal: Journal) -> Made:
     path = outputs.path_of(claim.values["job_id"], "extract", claim.values["segment"])
-    found = outputs.load(path)
-    if found is None:
-        with _desk() as directory:
-            found = _extracted(claim, journal, directory)
-        outputs.store(path, found)
+    made = _told_of(outputs.load(path))
+    if made is None:
+        with place_for(EXTRACTOR, journal.why_stop) as place:
+            found = _extracted(claim, journal, place)
+            with found.path.open("rb") as file:
+                outputs.store_file(path, file)
+        made = {"pages_total": found.pages_total, "pages": found.pages, "characters": found.characters}
     failpoints.hit("job.analysed")
-    pages = found["pages"]
-    return {"pages_total": found["pages_total"], "pages": len(pages), "characters": sum(len(p["text"]) for p in pages)}
+    return made
 
 
-def _extracted(claim: Claim, journal: Journal, directory: Path) -> Any:
+def _told_of(output: Any) -> Made | None:
+    if output is None:
+        return None
+    characters = sum(len(page["text"]) for page in output["pages"])
+    return {"pages_total": output["pages_total"], "pages": len(output["pages"]), "characters": characters}
+
+
+def _extracted(claim: Claim, journal: Journal, place: Place) -> Extracted:
     document = _document(claim)
-    file = directory / "document"
+    file = place.directory / "document"
     try:
-        with document.file.open("rb") as source, file.open("wb") as copy:
-            shutil.copyfileobj(source, copy, 1 << 20)
+        COPIES.lay(document.file, claim.values["job_id"], file, journal.why_stop)
     except FileNotFoundError as error:
         message = f"expected the stored file of the document, found none: {error}"
         raise ExtractionFailed("missing", message, permanent=True) from error
     first = claim.values["segment"] * PAGES_PER_SEGMENT + 1
-    found = extraction.extract(
+    return extraction.extract(
         file,
         document.content_type,
         first,
         first + PAGES_PER_SEGMENT - 1,
-        directory,
+        place.directory,
         wall_seconds=WALL_SECONDS,
         stop=journal.why_stop,
         on_start=journal.keep,
+        run=place.run,
     )
-    return json.loads(found.path.read_bytes())
 
 
 def _embed(claim: Claim, journal: Journal) -> Made:
     path = outputs.path_of(claim.values["job_id"], "embed")
-    found = outputs.load(path)
-    if found is None:
-        chunks = chunking.chunks([(page["number"], page["text"]) for page in _pages(claim)])
-        with _desk() as directory:
-            texts = [chunk.text for chunk in chunks]
-            vectors = embedding.embed(texts, directory, stop=journal.why_stop, on_start=journal.keep)
-        found = {
-            "model": vectors.model,
-            "mean": base64.b64encode(vectors.mean).decode(),
-            "chunks": [
-                {
-                    "position": chunk.position,
-                    "page": chunk.page,
-                    "text": chunk.text,
-                    "vector": base64.b64encode(each).decode(),
-                }
-                for chunk, each in zip(chunks, vectors.each, strict=True)
-            ],
-        }
-        outputs.store(path, found)
+    file = outputs.opened(path)
+    if file is None:
+        digested = _digested(claim, journal)
+        vectors = _vectors(digested, journal)
+        file = publication.written(digested, vectors)
+        outputs.store_file(path, file)
     failpoints.hit("job.embedded")
-    return {"chunks": len(found["chunks"]), "model": found["model"]}
+    with file:
+        return publication.told(file)
+
+
+def _digested(claim: Claim, journal: Journal) -> Made:
+    """Its text, the pieces that it is cut into, and its fields. Pages are read by a child: with the places of their
+    words, those of a long document take more memory than all of a worker.
+    """
+    with place_for(EXTRACTOR, journal.why_stop) as place:
+        segments = list(_fetched(claim, place.directory))
+        made: Made = extraction.digest(
+            segments,
+            place.directory,
+            wall_seconds=WALL_SECONDS,
+            stop=journal.why_stop,
+            on_start=journal.keep,
+            run=place.run,
+        )
+    return made
+
+
+def _fetched(claim: Claim, directory: Path) -> Iterator[Path]:
+    job_id = claim.values["job_id"]
+    for segment in range(Stage.objects.filter(job_id=job_id, name="extract").count()):
+        file = directory / f"segment-{segment:05}.json"
+        if not outputs.fetch(outputs.path_of(job_id, "extract", segment), file):
+            raise OutputLost(f"expected the output of segment {segment}, found none or a damaged one")
+        yield file
+
+
+def _vectors(digested: Made, journal: Journal) -> Vectors:
+    texts = [chunk["text"] for chunk in digested["chunks"]]
+    with place_for(EMBEDDER, journal.why_stop) as place:
+        return embedding.embed(texts, place.directory, stop=journal.why_stop, on_start=journal.keep, run=place.run)
 
 
 def _prepare_publish(claim: Claim, journal: Journal) -> Made:
-    """Reads it all before the transaction in which it is published."""
-    pages = _pages(claim)
-    embedded = outputs.load(outputs.path_of(claim.values["job_id"], "embed"))
-    if embedded is None:
-        raise EmbeddingFailed("expected the output of the stage embed, found none or a damaged one")
-    return {"pages": len(pages), "text": text_of(pages), "embedded": embedded}
+    """As a file, and whole, before the transaction in which it is published."""
+    file = outputs.opened(outputs.path_of(claim.values["job_id"], "embed"))
+    if file is None:
+        raise OutputLost("expected the output of the stage embed, found none or a damaged one")
+    return publication.told(file) | {"file": file}
 
 
 _WAYS = {"extract": _extract, "embed": _embed, "publish": _prepare_publish}
@@ -145,43 +167,8 @@ def _keep_pages(claim: Claim, made: Made) -> None:
 
 
 def _publish(claim: Claim, made: Made) -> None:
-    """All at once, and over what an earlier job has published."""
-    embedded, documents = made["embedded"], _documents(claim)
-    id = documents.values_list("pk", flat=True).get()
-    documents.update(
-        text=made["text"],
-        pages=made["pages"],
-        embedding=base64.b64decode(embedded["mean"]) or None,
-        embedding_model=embedded["model"],
-    )
-    DocumentChunk.objects.filter(document_id=id).delete()
-    DocumentChunk.objects.bulk_create(
-        (
-            DocumentChunk(
-                document_id=id,
-                position=chunk["position"],
-                page=chunk["page"],
-                text=chunk["text"],
-                embedding=base64.b64decode(chunk["vector"]),
-                embedding_model=embedded["model"],
-            )
-            for chunk in embedded["chunks"]
-        ),
-        batch_size=ROWS,
-    )
-
-
-def _pages(claim: Claim) -> list[dict[str, Any]]:
-    job_id = claim.values["job_id"]
-    number = Stage.objects.filter(job_id=job_id, name="extract").count()
-    found: list[dict[str, Any]] = []
-    for segment in range(number):
-        output = outputs.load(outputs.path_of(job_id, "extract", segment))
-        if output is None:
-            message = f"expected the output of segment {segment}, found none or a damaged one"
-            raise ExtractionFailed("lost", message, permanent=False)
-        found += output["pages"]
-    return found
+    with made["file"] as file:
+        publication.publish(_documents(claim).values_list("pk", flat=True).get(), file)
 
 
 def _documents(claim: Claim) -> Any:
@@ -190,14 +177,3 @@ def _documents(claim: Claim) -> Any:
 
 def _document(claim: Claim) -> Document:
     return Document.objects.only("file", "content_type").get(jobs=claim.values["job_id"])
-
-
-@contextmanager
-def _desk() -> Iterator[Path]:
-    root = Path(settings.VAR_DIR, "extraction")
-    root.mkdir(mode=0o700, exist_ok=True)
-    path = Path(tempfile.mkdtemp(dir=root))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)

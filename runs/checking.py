@@ -23,7 +23,6 @@ from builds.models import Build
 from documents.extraction import ExtractionFailed, local
 from documents.intake import BINARY
 from documents.models import Document
-from documents.stages import text_of
 from runs import artifacts, engines, workplaces
 from runs.artifacts import NotKept
 from runs.session import EngineFailed, Session
@@ -182,7 +181,7 @@ def _extracted(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
     except ExtractionFailed:
         return {"status": "failed"}
     pages = json.loads(found.path.read_bytes())["pages"]
-    return {"status": "processed", "pages": found.pages_total, "text": text_of(pages)}
+    return {"status": "processed", "pages": found.pages_total, "text": "\n\n".join(page["text"] for page in pages)}
 
 
 def _execute(environment: Path, directory: Path, ran: Ran) -> None:

@@ -6,6 +6,7 @@ Vectors of two models are never compared: each is kept with the name of its own.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from documents.children import Run
 from documents.embedding import local
 from documents.embedding.outcome import EmbeddingFailed as EmbeddingFailed
 from documents.embedding.outcome import Vectors as Vectors
@@ -29,6 +30,7 @@ def embed(
     *,
     stop: Callable[[], str | None],
     on_start: Callable[[Child], None],
+    run: Run,
 ) -> Vectors:
     """Raises EmbeddingFailed; CannotStart; Interrupted when `stop` has given a reason."""
-    return local.embed(texts, directory, stop=stop, on_start=on_start)
+    return local.embed(texts, directory, stop=stop, on_start=on_start, run=run)

@@ -1,17 +1,13 @@
 """The meaning of texts as vectors: by the local model, in a child process."""
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from django.conf import settings
-
 from ade_embedder import DIMENSIONS as DIMENSIONS
 from ade_embedder import MODEL as MODEL
-from ade_embedder import PROGRAM
+from documents.children import COLD_EMBEDDER, Run
 from documents.embedding.outcome import EmbeddingFailed, Vectors
-from work import private, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Limits
 
@@ -24,21 +20,21 @@ def embed(
     *,
     stop: Callable[[], str | None],
     on_start: Callable[[Child], None],
+    run: Run = COLD_EMBEDDER,
 ) -> Vectors:
     """Raises EmbeddingFailed, CannotStart and Interrupted."""
     if not texts:
         return Vectors(MODEL, [], b"")
     (directory / "texts.json").write_text(json.dumps(list(texts)))
     said: list[str] = []
-    ended = supervise.run(
-        [sys.executable, "-I", "-B", "-X", "utf8", "-c", PROGRAM, str(settings.BASE_DIR)],
+    ended = run(
+        [],
         cwd=directory,
-        env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"},
         limits=Limits(wall_seconds=WALL_SECONDS, cpu_seconds=int(2 * WALL_SECONDS)),
         stop=stop,
         on_start=on_start,
+        on_event=lambda event: None,
         on_output=lambda lines: said.extend(line.text for line in lines),
-        hidden=private.places(),
     )
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)

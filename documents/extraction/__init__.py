@@ -6,7 +6,9 @@ Each is a module with one function, `extract`, and whoever asks does not see whi
 from collections.abc import Callable
 from pathlib import Path
 
+from documents.children import Run
 from documents.extraction import local
+from documents.extraction.local import digest as digest
 from documents.extraction.outcome import Extracted as Extracted
 from documents.extraction.outcome import ExtractionFailed as ExtractionFailed
 from work.supervise import Child
@@ -22,11 +24,12 @@ def extract(
     wall_seconds: float,
     stop: Callable[[], str | None],
     on_start: Callable[[Child], None],
+    run: Run,
 ) -> Extracted:
     """The pages from first to last, as `pages.json` in the directory, where it may also leave what is unfinished.
 
     Raises ExtractionFailed; CannotStart; Interrupted when `stop` has given a reason.
     """
     return local.extract(
-        file, content_type, first, last, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start
+        file, content_type, first, last, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start, run=run
     )

@@ -1,20 +1,18 @@
 """Has a file read by the extractor, in a child within limits, and judges how that ended. Asks no database."""
 
 import hashlib
+import json
 import math
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 import ade_extractor
+from documents.children import COLD_EXTRACTOR, Run
 from documents.extraction.outcome import Extracted, ExtractionFailed
-from work import private, supervise
 from work.claims import Interrupted
-from work.supervise import Child, Ended, Limits
+from work.supervise import Child, Ended, Limits, Line
 
 # CPU time follows the wall clock; the extractor itself allows a document less. Events are one line per page.
 LIMITS = Limits(address_space_bytes=2 << 30, file_size_bytes=256 << 20, open_files=128, event_bytes=4 << 20)
@@ -35,49 +33,79 @@ def extract(
     wall_seconds: float,
     stop: Callable[[], str | None] = lambda: None,
     on_start: Callable[[Child], None] = lambda child: None,
-    on_progress: Callable[[int, int], None] = lambda page, pages_total: None,
+    run: Run = COLD_EXTRACTOR,
 ) -> Extracted:
-    """The pages from first to last, as `pages.json` in the directory, where it may also leave what is unfinished.
+    """The pages from first to last, as `pages.json` in the directory, where it may also leave what is unfinished. The
+    file lies in there too, unless it is `run` cold.
 
     Raises ExtractionFailed; CannotStart; Interrupted when `stop` has given a reason.
     """
-    told: dict[str, dict[str, Any]] = {}
     path = directory / ade_extractor.OUTPUT
     path.unlink(missing_ok=True)
+    options = {"--type": content_type, "--first": first, "--last": last, "--output": directory.absolute()}
+    arguments = ["extract", str(file.absolute()), *(str(each) for option in options.items() for each in option)]
+    told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
+    extracted = told["extracted"]
+    counts = {name: int(extracted[name]) for name in ("pages_total", "pages", "characters")}
+    return Extracted(**counts, path=path, sha256=_sha256(path))
+
+
+def digest(
+    segments: Sequence[Path],
+    directory: Path,
+    *,
+    wall_seconds: float,
+    stop: Callable[[], str | None] = lambda: None,
+    on_start: Callable[[Child], None] = lambda child: None,
+    run: Run = COLD_EXTRACTOR,
+) -> Any:
+    """What `ade_extractor.digest` makes of the outputs of `extract` that lie in the directory. Raises as that does."""
+    told = _run(["digest", *(path.name for path in segments)], directory, wall_seconds, stop, on_start, run, [])
+    assert "digested" in told
+    return json.loads((directory / ade_extractor.DIGEST).read_bytes())
+
+
+def _run(
+    arguments: Sequence[str],
+    directory: Path,
+    wall_seconds: float,
+    stop: Callable[[], str | None],
+    on_start: Callable[[Child], None],
+    run: Run,
+    readable: Sequence[Path],
+) -> dict[str, dict[str, Any]]:
+    """The last of each kind of event."""
+    told: dict[str, dict[str, Any]] = {}
 
     def hear(event: dict[str, Any]) -> None:
         told[str(event.get("kind"))] = event
-        if event.get("kind") == "progress":
-            on_progress(int(event["page"]), int(event["pages_total"]))
 
-    ended = supervise.run(
-        _command(file, content_type, first, last, directory),
+    ended = run(
+        arguments,
         cwd=directory,
         limits=replace(LIMITS, wall_seconds=wall_seconds, cpu_seconds=max(1, math.ceil(wall_seconds))),
         stop=stop,
         on_start=on_start,
         on_event=hear,
-        readable=[file],
-        hidden=private.places(),
+        on_output=_drop,
+        readable=readable,
     )
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
-    if ended.returncode != 0 or "extracted" not in told:
-        raise _failure(ended, told, wall_seconds)
-    return Extracted(int(told["extracted"]["pages_total"]), path, _sha256(path))
+    if ended.returncode != 0 or not {"extracted", "digested"} & told.keys():
+        raise _failure(ended, told, directory, wall_seconds)
+    return told
 
 
-def _command(file: Path, content_type: str, first: int, last: int, directory: Path) -> list[str]:
-    command = [sys.executable, "-I", "-X", "utf8", "-c", ade_extractor.PROGRAM, str(settings.BASE_DIR)]
-    options = {"--type": content_type, "--first": first, "--last": last, "--output": directory.absolute()}
-    return [*command, "extract", str(file.absolute()), *(str(each) for option in options.items() for each in option)]
+def _drop(lines: list[Line]) -> None:
+    """Libraries print what is of no use to anybody."""
 
 
-def _failure(ended: Ended, told: dict[str, dict[str, Any]], wall_seconds: float) -> ExtractionFailed:
+def _failure(ended: Ended, told: dict[str, dict[str, Any]], directory: Path, wall_seconds: float) -> ExtractionFailed:
     if failed := told.get("failed"):
         code, message = (str(failed.get(name, "internal")) for name in ("code", "message"))
         return ExtractionFailed(code, message, permanent=failed.get("permanent") is True)
-    where = f"after page {told['progress']['page']}" if "progress" in told else "at its first page"
+    where = _where(directory / ade_extractor.PROGRESS)
     if ended.signal == "SIGXCPU" or (ended.reason == "timed_out" and ended.cpu_seconds > BUSY_SHARE * wall_seconds):
         return _permanent(
             "too_slow", "that can be read in seconds", f"one that takes longer, {where}", "save it simpler"
@@ -94,6 +122,12 @@ def _failure(ended: Ended, told: dict[str, dict[str, Any]], wall_seconds: float)
             "malformed", "that can be read", found, "open it with the program that made it, and save it anew"
         )
     return ExtractionFailed("internal", f"the extractor {ended}, {where}", permanent=False)
+
+
+def _where(progress: Path) -> str:
+    """Its file is that of a child that may have been taken over, as all that it has left."""
+    told = progress.read_bytes()[:20] if progress.is_file() and not progress.is_symlink() else b""
+    return f"after page {int(told)}" if told.isdigit() else "at its first page"
 
 
 def _permanent(code: str, expected: str, found: str, advice: str) -> ExtractionFailed:

@@ -18,5 +18,8 @@ class ExtractionFailed(Exception):
 @dataclass(frozen=True)
 class Extracted:
     pages_total: int
+    # Of those that were asked for.
+    pages: int
+    characters: int
     path: Path
     sha256: str

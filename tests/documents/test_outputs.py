@@ -22,8 +22,8 @@ def spoil(path, change):
 
 
 def test_the_place_follows_from_the_job_the_stage_and_the_segment():
-    assert outputs.path_of(7, "extract", 3) == "processing/7/extract-v1-00003.json"
-    assert outputs.path_of(7, "embed") == "processing/7/embed-v1-00000.json"
+    assert outputs.path_of(7, "extract", 3) == "processing/7/extract-v2-00003.json"
+    assert outputs.path_of(7, "embed") == "processing/7/embed-v2-00000.json"
 
 
 def test_what_was_stored_is_loaded():
@@ -55,7 +55,7 @@ def test_it_is_written_over_and_leaves_no_second_file():
     outputs.store(PATH, {"n": 2})
 
     assert outputs.load(PATH) == {"n": 2}
-    assert default_storage.listdir("processing/7")[1] == ["extract-v1-00003.json"]
+    assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
 
 
 def test_who_comes_second_while_another_writes_leaves_nothing_of_its_own(monkeypatch):
@@ -72,7 +72,7 @@ def test_who_comes_second_while_another_writes_leaves_nothing_of_its_own(monkeyp
     outputs.store(PATH, VALUE)
 
     assert outputs.load(PATH) == VALUE
-    assert default_storage.listdir("processing/7")[1] == ["extract-v1-00003.json"]
+    assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
 
 
 def test_those_of_a_job_are_discarded_together():

@@ -1,5 +1,6 @@
 """Documents through their stages, as a worker does them: real files, real readers and a real model."""
 
+import os
 from threading import Event
 
 import pytest
@@ -7,7 +8,8 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from fpdf import FPDF
 
-from documents import chores, kinds, lifecycle, orchestrator, outputs, stages
+from documents import children, chores, kinds, lifecycle, orchestrator, outputs, stages
+from documents.copies import COPIES
 from documents.embedding import numbers
 from documents.embedding.local import DIMENSIONS, MODEL
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage
@@ -16,6 +18,7 @@ from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, e
 from work import recovery
 from work.claims import Holdings
 from work.slots import Bell, Slot
+from work.supervise import SCRATCH
 
 LETTER = "Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind regards\n"
 
@@ -23,8 +26,8 @@ LETTER = "Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind re
 @pytest.fixture(autouse=True)
 def storage(settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
-    settings.VAR_DIR = tmp_path / "var"
-    settings.VAR_DIR.mkdir()
+    # Ids come again in tests.
+    COPIES.retire(everything=True)
 
 
 @pytest.fixture
@@ -130,8 +133,8 @@ def test_the_end_of_a_stage_says_what_it_found(slot):
     )
     assert (extract["pages"], extract["pages_total"]) == (1, 1)
     assert extract["characters"] >= len(LETTER.strip())
-    assert embed == {"chunks": 1, "model": MODEL}
-    assert publish == {"pages": 1}
+    assert embed == {"chunks": 1, "fields": 0, "model": MODEL, "pages": 1}
+    assert publish == embed
 
 
 def test_a_document_that_cannot_be_read_fails_at_once_and_says_why(slot):
@@ -272,10 +275,19 @@ def test_what_was_left_of_a_job_that_ended_long_ago_is_swept(slot):
     assert [outputs.load(outputs.path_of(id, "extract")) is None for id in jobs] == [True, False, False]
 
 
-def test_nothing_is_left_in_the_working_directory(slot, settings):
+@pytest.mark.parametrize("is_warm", [True, False], ids=["warm", "cold"])
+def test_nothing_is_left_in_the_working_directory(slot, settings, is_warm):
+    settings.ADE_WARM_ENGINES = is_warm
+    children.POOL.close()
     add(LETTER)
     add(b"%PDF-1.7 broken", "application/pdf", "broken.pdf")
 
     process(slot)
 
-    assert list((settings.VAR_DIR / "extraction").iterdir()) == []
+    COPIES.retire(everything=True)
+    desk = children.POOL.desk()
+    folders = list(desk.path.iterdir())
+    assert len(folders) == (2 if is_warm else 0)
+    assert [sorted(os.listdir(folder)) for folder in folders] == [[SCRATCH]] * len(folders)
+    children.POOL.close()
+    assert not desk.path.exists()

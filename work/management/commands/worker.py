@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
 from work import clock, failpoints
@@ -55,6 +56,8 @@ class Command(NounCommand):
             return
         _refuse_unapplied_migrations()
         failpoints.arm_from_settings()
+        # With DEBUG Django keeps the last thousands of statements, and all that they carry: a worker lives for weeks.
+        BaseDatabaseWrapper.queries_logged = False  # type: ignore[assignment, method-assign]  # a property
         sys.exit(Process(options["name"], dict(options["slots"])).run())
 
 

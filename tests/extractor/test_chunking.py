@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from documents import chunking
-from documents.chunking import LONGEST, chunks
+from ade_extractor import chunking
+from ade_extractor.chunking import LONGEST, chunks
 
 
 def test_short_paragraphs_of_a_page_share_a_chunk():
@@ -39,6 +39,15 @@ def test_a_long_paragraph_is_cut_between_sentences():
     assert len(found) > 2
     assert all(chunk.text.endswith(".") for chunk in found)
     assert " ".join(chunk.text for chunk in found) == " ".join(sentences)
+
+
+def test_a_long_table_is_cut_between_rows():
+    rows = [f"{n}\tan article. It has a name\t{n * 7}.00" for n in range(100)]
+
+    found = chunks([(1, "\n".join(rows))])
+
+    assert len(found) > 2
+    assert "\n".join(chunk.text for chunk in found).split("\n") == rows
 
 
 @pytest.mark.parametrize("text", ["", " \n\n \n", "\t"])

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # What an embedding still tells apart, and what fits into a snippet.
 LONGEST = 900
@@ -12,8 +12,7 @@ _PARAGRAPH = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+")
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     position: int
     page: int
     text: str
@@ -46,14 +45,17 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _cut(paragraph: str) -> Iterator[str]:
-    """At sentences, and a sentence that is too long anywhere."""
+    """At sentences, a table between its rows, and what is too long even so anywhere."""
+    is_table = "\t" in paragraph
+    parts = paragraph.split("\n") if is_table else _SENTENCE.split(paragraph)
+    separator = "\n" if is_table else " "
     waiting = ""
-    for sentence in _SENTENCE.split(paragraph):
-        for start in range(0, len(sentence), LONGEST):
-            part = sentence[start : start + LONGEST]
-            if waiting and len(waiting) + len(part) + 1 > LONGEST:
+    for part in parts:
+        for start in range(0, len(part), LONGEST):
+            piece = part[start : start + LONGEST]
+            if waiting and len(waiting) + len(piece) + 1 > LONGEST:
                 yield waiting
                 waiting = ""
-            waiting = f"{waiting} {part}" if waiting else part
+            waiting = f"{waiting}{separator}{piece}" if waiting else piece
     if waiting:
         yield waiting

@@ -1,0 +1,124 @@
+"""The programs that read documents and embed texts, in limited processes: each worker keeps one of each warm for each
+of its slots, which forks a fresh process for each piece of work. Where that cannot be, they start cold.
+"""
+
+import atexit
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from uuid import uuid4
+
+import structlog
+from django.conf import settings
+
+import ade_embedder
+import ade_extractor
+from work import private, supervise
+from work.supervise import CannotStart, Child, Ended, Limits, OnEvent, OnOutput
+from work.warm import Pool, Started, Warm
+from work.workplaces import remove, workplace
+from work.zygote import Zygote
+
+EXTRACTOR, EMBEDDER = "extractor", "embedder"
+_PACKAGES = {EXTRACTOR: ade_extractor, EMBEDDER: ade_embedder}
+# Two slots of a worker are busy with as many documents: libraries that start a thread per core would fight over them.
+VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+
+log = structlog.get_logger(__name__)
+
+
+class Run(Protocol):
+    """Runs a program with these arguments until it has ended. Raises CannotStart."""
+
+    def __call__(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        limits: Limits,
+        stop: Callable[[], str | None],
+        on_start: Callable[[Child], None],
+        on_event: OnEvent,
+        on_output: OnOutput,
+        readable: Sequence[Path] = (),
+    ) -> Ended: ...
+
+
+class Place(NamedTuple):
+    """Where one piece of work is done: what it reads has to lie in there, and what it makes will."""
+
+    directory: Path
+    run: Run
+
+
+def root() -> Path:
+    return Path(settings.VAR_DIR, "extraction")
+
+
+def cold(program: str, arguments: Sequence[str], **options: Any) -> Ended:
+    return supervise.run([*_command(program), *arguments], env=VARIABLES, hidden=private.places(), **options)
+
+
+@contextmanager
+def place_for(program: str, stop: Callable[[], str | None]) -> Iterator[Place]:
+    """Raises Interrupted when `stop` has given a reason while its program was being started."""
+    if warm := POOL.take(program, stop):
+        try:
+            with workplace(warm.folder, uuid4().hex) as directory:
+                yield Place(directory, partial(_in_a_fork, warm, program))
+        finally:
+            POOL.give_back(warm)
+        return
+    directory = POOL.desk().place()
+    try:
+        yield Place(directory, partial(cold, program))
+    finally:
+        remove(directory)
+
+
+def _in_a_fork(
+    warm: Warm,
+    program: str,
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    limits: Limits,
+    stop: Callable[[], str | None],
+    on_start: Callable[[Child], None],
+    on_event: OnEvent,
+    on_output: OnOutput,
+    readable: Sequence[Path] = (),
+) -> Ended:
+    (cwd / ade_extractor.ARGUMENTS).write_text(json.dumps(list(arguments)))
+    try:
+        child = warm.zygote.spawn(cwd=cwd, env=VARIABLES, limits=limits, on_event=on_event, on_output=on_output)
+    except CannotStart as error:
+        # It ends when it is given back; a cold one needs nothing of it.
+        log.warning("children.not_forked", program=program, error=str(error))
+        options = {"limits": limits, "stop": stop, "on_start": on_start, "on_event": on_event, "on_output": on_output}
+        return cold(program, arguments, cwd=cwd, readable=readable, **options)
+    with child:
+        on_start(child)
+        return child.wait(stop)
+
+
+def _start(name: str, folder: Path, _held: ExitStack) -> Started:
+    return Started(Zygote([*_command(name), "serve"], cwd=folder, env=VARIABLES, hidden=private.places()))
+
+
+def _command(program: str) -> list[str]:
+    return [sys.executable, "-I", "-B", "-X", "utf8", "-c", _PACKAGES[program].PROGRAM, str(settings.BASE_DIR)]
+
+
+def _most_idle() -> int:
+    return len(_PACKAGES) * settings.ADE_STAGE_CONCURRENCY
+
+
+COLD_EXTRACTOR: Run = partial(cold, EXTRACTOR)
+COLD_EMBEDDER: Run = partial(cold, EMBEDDER)
+POOL = Pool(root, _start, _most_idle)
+atexit.register(POOL.close)

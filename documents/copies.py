@@ -1,0 +1,87 @@
+"""Documents on this machine while their segments are read: fetched from the storage once for all of them."""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from uuid import uuid4
+
+from django.conf import settings
+from django.db.models.fields.files import FieldFile
+
+from documents.children import POOL
+from work.claims import Interrupted
+
+_BLOCK_BYTES = 1 << 20
+
+
+class Copies:
+    """The last few that this worker has needed. Used by all of its slots."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: OrderedDict[int, _Copy] = OrderedDict()
+
+    def lay(self, source: FieldFile, job_id: int, to: Path, stop: Callable[[], str | None]) -> None:
+        """A link to what this job reads: whoever reads it there may spoil what is read of this document, and no other.
+
+        Raises FileNotFoundError when the storage has no such file, and Interrupted when `stop` has given a reason.
+        """
+        copy = self._copy_of(job_id)
+        with copy.lock:
+            if copy.path is None or not copy.path.exists():
+                copy.path = _fetched(source, stop)
+            os.link(copy.path, to)
+
+    def _copy_of(self, job_id: int) -> "_Copy":
+        with self._lock:
+            copy = self._held.setdefault(job_id, _Copy())
+            self._held.move_to_end(job_id)
+            copy.used_at = monotonic()
+            # As many as are read at the same time, and one that is read next.
+            surplus = list(self._held)[: -settings.ADE_STAGE_CONCURRENCY - 1]
+            self._forget(surplus)
+            return copy
+
+    def retire(self, *, everything: bool = False) -> None:
+        """Remove those that nobody has needed for a while."""
+        oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
+        with self._lock:
+            self._forget([id for id, copy in self._held.items() if everything or copy.used_at < oldest])
+
+    def _forget(self, job_ids: Iterable[int]) -> None:
+        for id in job_ids:
+            self._held.pop(id).forget()
+
+
+class _Copy:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.path: Path | None = None
+        self.used_at = 0.0
+
+    def forget(self) -> None:
+        """Whoever is just fetching it keeps it for now; it goes with the desk at the latest."""
+        if self.path is not None:
+            with suppress(FileNotFoundError):
+                self.path.unlink()
+
+
+def _fetched(source: FieldFile, stop: Callable[[], str | None]) -> Path:
+    path = POOL.desk().path / f"{uuid4().hex}.document"
+    try:
+        with source.storage.open(source.name or "", "rb") as stored, path.open("xb") as file:
+            while block := stored.read(_BLOCK_BYTES):
+                file.write(block)
+                if reason := stop():
+                    raise Interrupted(reason)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+COPIES = Copies()

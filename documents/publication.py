@@ -1,0 +1,78 @@
+"""What becomes of a document when it is processed: its text, chunks and fields, from a file of lines to rows.
+
+The first line holds all but the chunks, each further line one of these: a document of a thousand pages has thousands of
+them, and they are never all in memory.
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+from documents.embedding import Vectors
+from documents.models import Document, DocumentChunk
+
+# One insert.
+ROWS = 500
+
+
+def written(digested: dict[str, Any], vectors: Vectors) -> IO[bytes]:
+    """Of what `extraction.digest` has found, and the vectors of its chunks."""
+    head = {
+        "chunks": len(digested["chunks"]),
+        "fields": digested["fields"],
+        "mean": _text_of(vectors.mean),
+        "model": vectors.model,
+        "pages": digested["pages"],
+        "text": digested["text"],
+    }
+    file = TemporaryFile()  # noqa: SIM115  # whoever asked closes it
+    file.write(_line(head))
+    for chunk, vector in zip(digested["chunks"], vectors.each, strict=True):
+        file.write(_line(chunk | {"vector": _text_of(vector)}))
+    file.seek(0)
+    return file
+
+
+def told(file: IO[bytes]) -> dict[str, Any]:
+    """How much of what there is, for the event that says so."""
+    head = _head(file)
+    return {"chunks": head["chunks"], "fields": len(head["fields"]), "model": head["model"], "pages": head["pages"]}
+
+
+def publish(document_id: int, file: IO[bytes]) -> None:
+    """All at once, and over what was published of this document before. In a transaction."""
+    head = _head(file)
+    Document.objects.filter(pk=document_id).update(
+        text=head["text"],
+        pages=head["pages"],
+        embedding=base64.b64decode(head["mean"]) or None,
+        embedding_model=head["model"],
+    )
+    DocumentChunk.objects.filter(document_id=document_id).delete()
+    chunks = _chunks(document_id, head["model"], file)
+    while some := list(islice(chunks, ROWS)):
+        DocumentChunk.objects.bulk_create(some)
+
+
+def _chunks(document_id: int, model: str, file: IO[bytes]) -> Iterator[DocumentChunk]:
+    for line in file:
+        chunk = json.loads(line)
+        vector = base64.b64decode(chunk.pop("vector"))
+        yield DocumentChunk(document_id=document_id, embedding=vector, embedding_model=model, **chunk)
+
+
+def _head(file: IO[bytes]) -> dict[str, Any]:
+    file.seek(0)
+    head: dict[str, Any] = json.loads(file.readline())
+    return head
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _text_of(vector: bytes) -> str:
+    return base64.b64encode(vector).decode()
