@@ -37,10 +37,11 @@ def store(path: str, value: Any) -> None:
     body = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False).encode()
     with suppress(FileNotFoundError):
         default_storage.delete(path)
-    stored = default_storage.save(path, ContentFile(_checksum(body) + b"\n" + body))
-    if stored != path:
-        # Somebody else was faster, and the storage has found another name for ours.
-        default_storage.delete(stored)
+    # Somebody else may be faster. The storage then says so, or finds another name for ours.
+    with suppress(FileExistsError):
+        stored = default_storage.save(path, ContentFile(_checksum(body) + b"\n" + body))
+        if stored != path:
+            default_storage.delete(stored)
 
 
 def discard(job_id: int) -> None:
