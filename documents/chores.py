@@ -1,6 +1,7 @@
 """Files in the storage that nothing names: left by whoever died between storing one and telling of it."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -15,11 +16,12 @@ from documents import children, outputs
 from documents.copies import COPIES
 from documents.intake import FOLDER, KEY
 from documents.models import Document, DocumentProcessingJob
+from documents.storage import files
 from work import clock, warm, workplaces
 
 # No upload takes as long, and nobody needs the room at once.
 OLD = timedelta(days=1)
-# Looked at in one call: files and folders.
+# Looked at in one call: files, and folders where there are any.
 AT_ONCE = 500
 
 log = structlog.get_logger(__name__)
@@ -29,7 +31,7 @@ class Sweeper:
     """Goes through all files, some at a time, and begins again when it has seen them all."""
 
     def __init__(self, walk: Callable[[], Iterator[str | None]], named: Callable[[list[str]], Iterable[str]]) -> None:
-        # Answers keys, and None for each folder on the way; what it names of them stays.
+        # Answers keys, and None for what else it meets; what is named of them stays.
         self.walk, self.named = walk, named
         self._rest: Iterator[str | None] = iter(())
 
@@ -57,7 +59,7 @@ def sweep_blobs(_owner: str = "") -> int:
 
 def sweep_outputs(_owner: str = "") -> int:
     """Remove what stages have left of jobs that ended a while ago, if who ended them did not come to it."""
-    ids = [int(name) for name in folders_in(outputs.ROOT) if name.isdecimal()][:AT_ONCE]
+    ids = [int(name) for name in _folders_in(outputs.ROOT) if name.isdecimal()][:AT_ONCE]
     jobs = DocumentProcessingJob.objects.filter(pk__in=ids).exclude(finished_at__lt=clock.now() - OLD)
     kept = set(jobs.values_list("pk", flat=True))
     for id in set(ids) - kept:
@@ -78,26 +80,20 @@ def tidy(_owner: str = "") -> int:
     return 0
 
 
-def folders_in(path: str) -> list[str]:
-    return _list(path)[0]
+def keys_below(folder: str, pattern: re.Pattern[str]) -> Iterator[str | None]:
+    """None for what does not match: looking at it takes its time too."""
+    return (key if key and pattern.fullmatch(key) else None for key in files.walk(folder))
 
 
-def files_in(path: str) -> list[str]:
-    return [f"{path}/{name}" for name in _list(path)[1]]
-
-
-def _months() -> Iterator[str | None]:
-    for year in folders_in(FOLDER):
-        for month in folders_in(f"{FOLDER}/{year}"):
-            yield None
-            yield from filter(KEY.fullmatch, files_in(f"{FOLDER}/{year}/{month}"))
+def _uploaded() -> Iterator[str | None]:
+    return keys_below(FOLDER, KEY)
 
 
 def _named(keys: list[str]) -> Iterable[str]:
     return Document.objects.filter(file__in=keys).values_list("file", flat=True)
 
 
-_blobs = Sweeper(_months, _named)
+_blobs = Sweeper(_uploaded, _named)
 
 
 def _sweep_uploads() -> None:
@@ -110,12 +106,11 @@ def _sweep_uploads() -> None:
                     os.unlink(entry.path)
 
 
-def _list(path: str) -> tuple[list[str], list[str]]:
+def _folders_in(path: str) -> list[str]:
     try:
-        folders, files = default_storage.listdir(path)
+        return sorted(default_storage.listdir(path)[0])
     except FileNotFoundError:
-        return [], []
-    return sorted(folders), sorted(files)
+        return []
 
 
 def _remove_old(key: str) -> bool:

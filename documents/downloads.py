@@ -1,4 +1,5 @@
-"""Stored files on their way out: to be saved, and never to be shown or run by a browser.
+"""Stored files on their way out: to be saved, and never to be shown or run by a browser. Where the storage can send a
+file itself, who asks is sent there, with a link to that one file which is good for some minutes.
 
 Whoever is signed in gets what they may see. A link that is signed gets it for somebody who is not, for some minutes:
 it names its file and the person on whose behalf it was made, and that person must still be allowed to see it.
@@ -13,13 +14,15 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 from django.core.handlers.asgi import ASGIRequest
 from django.core.signing import BadSignature, TimestampSigner
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.utils.http import content_disposition_header
 
 from documents import sniffing
 from documents.intake import BINARY
 from documents.models import User
 from documents.names import clean_name
+from documents.storage import files
 
 LINK_SECONDS = 300
 # What nobody's browser takes for a page or a program. HTML is not among it, and comes as bytes.
@@ -60,8 +63,13 @@ def may_see(request: HttpRequest, kind: str, id: int) -> User:
 
 
 def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -> HttpResponseBase:
-    """The bytes as they were stored, or for HEAD only what is said of them."""
+    """The bytes as they were stored, or where they are; for HEAD only what is said of them."""
+    name = clean_name(name)
+    content_type = content_type if content_type in SERVED else BINARY
+    disposition = content_disposition_header(as_attachment=True, filename=name) or "attachment"
     try:
+        if link := files.link(stored_as, disposition, content_type, seconds=LINK_SECONDS):
+            return HttpResponseRedirect(link, headers=_HEADERS)
         file = default_storage.open(stored_as)
     except (OSError, ValueError) as error:
         log.error("downloads.not_readable", file=stored_as, error=str(error))
@@ -72,8 +80,8 @@ def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -
     response = FileResponse(
         file,
         as_attachment=True,
-        filename=clean_name(name),
-        content_type=content_type if content_type in SERVED else BINARY,
+        filename=name,
+        content_type=content_type,
         headers=_HEADERS,
     )
     if request.method == "HEAD":

@@ -78,10 +78,11 @@ def _save(path: str, body: IO[bytes]) -> None:
         body.seek(0)
         shutil.copyfileobj(body, file, _BLOCK_BYTES)
         file.seek(0)
-        stored = default_storage.save(path, File(file))
-    if stored != path:
-        # Somebody else was faster, and the storage has found another name for ours.
-        default_storage.delete(stored)
+        # Somebody else may be faster. The storage then says so, or finds another name for ours.
+        with suppress(FileExistsError):
+            stored = default_storage.save(path, File(file))
+            if stored != path:
+                default_storage.delete(stored)
 
 
 def _copy(path: str, to: IO[bytes]) -> bool:

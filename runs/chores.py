@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from documents.chores import Sweeper, files_in, folders_in
+from documents.chores import Sweeper, keys_below
 from runs import engines
 from runs.models import Artifact, Run
 from runs.workplaces import root
@@ -33,11 +33,7 @@ def sweep_artifacts(_owner: str = "") -> int:
 
 
 def _attempts() -> Iterator[str | None]:
-    for run in folders_in("runs"):
-        yield None
-        for token in folders_in(f"runs/{run}"):
-            yield None
-            yield from filter(KEY.fullmatch, files_in(f"runs/{run}/{token}"))
+    return keys_below("runs", KEY)
 
 
 def _kept(keys: list[str]) -> set[str]:

@@ -5,6 +5,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 
+from tests.azurite import azurite, blobs, each_storage  # noqa: F401 - fixtures
 from tests.factories import (
     W1,
     W2,

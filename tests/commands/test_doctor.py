@@ -5,12 +5,15 @@ from datetime import timedelta
 
 import pytest
 from django.core import checks
+from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from config import doctor
 from config.mounts import file_system_of
+from tests.azurite import KEY, connection_string, storages, stored_files
 from tests.breaches import much_has_happened, plant
+from tests.documents.faulty import WAYS
 from tests.factories import DocumentFactory, ErrandFactory, JobFactory, RunFactory, StageFactory, force_status
 from work import boots, clock
 from work.models import Worker
@@ -166,6 +169,47 @@ def test_the_check_of_the_storage_leaves_nothing_behind(manage, settings):
     check(manage, "storage.writable")
 
     assert os.listdir(settings.MEDIA_ROOT) == []
+
+
+def test_a_container_that_can_be_used(manage, blobs):
+    row = check(manage, "storage.writable")
+
+    assert (row["level"], stored_files()) == ("ok", [])
+
+
+def test_a_container_that_is_not_there(manage, blobs, settings):
+    blobs.client.delete_container()
+
+    row = check(manage, "storage.writable")
+
+    assert row["level"] == "FAIL"
+    assert row["found"].endswith(f"in the container '{settings.ADE_AZURE_CONTAINER}': the container is not there")
+    assert "`manage.py up` makes a container" in row["advice"]
+    blobs.prepare()
+
+
+def test_a_container_that_strangers_can_read(manage, blobs):
+    blobs.client.set_container_access_policy(signed_identifiers={}, public_access="container")
+
+    row = check(manage, "storage.writable")
+
+    assert (row["level"], "strangers can read the container" in row["found"]) == ("FAIL", True)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_blob_service_that_does_not_work(manage, settings, monkeypatch, way):
+    monkeypatch.setattr("documents.blobs.READ_SECONDS", 0.3)
+    settings.ADE_STORAGE = "azure"
+    with WAYS[way]() as address:
+        settings.STORAGES = storages(connection_string(address), "documents")
+
+        ended = manage("doctor", "storage.writable", "--json")
+        default_storage.service_client.close()
+
+    (row,) = (row for row in ended.json["checks"] if row["name"] == "storage.writable")
+    assert row["level"] == "FAIL"
+    assert "in the container 'documents': the blob service " in row["found"]
+    assert KEY not in ended.out
 
 
 @pytest.mark.parametrize(("free", "level"), [(10**10, "ok"), (5 * 10**8, "warn"), (10**7, "FAIL")])

@@ -6,12 +6,7 @@ from django.core.files.storage import default_storage
 
 from tests.factories import ArtifactFactory, RunFactory
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def media(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("each_storage")]
 
 
 @pytest.fixture

@@ -8,7 +8,10 @@ from django.conf import settings
 from config import environment
 
 RANDOM = "k" * 50
+CONNECTION = "DefaultEndpointsProtocol=https;AccountName=ade;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net"
 BAD = {
+    "ADE_STORAGE": ["s3", "Azure"],
+    "ADE_AZURE_CONTAINER": ["ab", "Documents", "a--b", "-ab", "a_b", "n" * 64],
     "DATABASE_URL": [
         "mysql://u:p@h/d",
         "postgres://h:port/d",
@@ -46,7 +49,7 @@ def check(tmp_path, **variables):
     """Starts a process with these variables and nothing of ours but the path."""
     source = {"PATH": os.environ["PATH"], "ADE_VAR_DIR": str(tmp_path), "ADE_ENV_FILE": os.devnull}
     return subprocess.run(
-        [sys.executable, "manage.py", "check", *variables.pop("arguments", [])],
+        [sys.executable, "manage.py", *variables.pop("command", ["check"]), *variables.pop("arguments", [])],
         cwd=settings.BASE_DIR,
         env=source | variables,
         capture_output=True,
@@ -123,6 +126,32 @@ def test_without_debug_a_secret_key_is_required():
 
     assert problem.startswith("SECRET_KEY is ''; allowed with DEBUG=false: ")
     assert environment.read({"DEBUG": "false", "SECRET_KEY": RANDOM})["SECRET_KEY"] == RANDOM
+
+
+def test_azure_needs_its_connection():
+    [problem] = problems(ADE_STORAGE="azure")
+
+    assert problem.startswith("ADE_AZURE_STORAGE_CONNECTION is ''; allowed with ADE_STORAGE=azure: AccountName=NAME;")
+    values = environment.read({"ADE_STORAGE": "azure", "ADE_AZURE_STORAGE_CONNECTION": CONNECTION})
+    assert (values["ADE_AZURE_STORAGE_CONNECTION"], values["ADE_AZURE_CONTAINER"]) == (CONNECTION, "documents")
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        "hunter2",
+        "AccountName=ade;AccountKey=",
+        "AccountKey=hunter2=",
+        "AccountName=ade;AccountKey=not base64: hunter2",
+        "BlobEndpoint=https://ade.example;SharedAccessSignature=sig=hunter2",
+        "AccountName=ade;AccountKey=c2VjcmV0;BlobEndpoint=hunter2",
+        "AccountName=ade;AccountKey=c2VjcmV0;BlobEndpoint=https://ade.example/?sig=hunter2",
+    ],
+)
+def test_a_connection_that_cannot_sign_is_refused_and_not_shown(connection):
+    [problem] = problems(ADE_STORAGE="azure", ADE_AZURE_STORAGE_CONNECTION=connection)
+
+    assert problem.startswith("ADE_AZURE_STORAGE_CONNECTION is '***'; allowed: AccountName=NAME;AccountKey=KEY")
 
 
 @pytest.mark.parametrize("name", ["ADE_FAILPOINTS", "ADE_TEST_APPS"])
@@ -205,6 +234,18 @@ def test_the_env_file_is_read_and_the_process_environment_wins(tmp_path):
 
     assert "ADE_LEASE_SECONDS is '0'" in ended.stderr
     assert "ADE_LOG_FORMAT" not in ended.stderr
+
+
+def test_the_storage_follows_the_settings(tmp_path):
+    ended = check(tmp_path, ADE_STORAGE="azure", ADE_AZURE_STORAGE_CONNECTION="AccountName=ade;AccountKey=hunter2")
+    assert ended.returncode == environment.EXIT_CODE
+    assert "hunter2" not in ended.stderr
+
+    chosen = {"ADE_STORAGE": "azure", "ADE_AZURE_STORAGE_CONNECTION": CONNECTION, "ADE_AZURE_CONTAINER": "files"}
+    asking = "from django.core.files.storage import default_storage as s; print(s.url('a').partition('?')[0])"
+    ended = check(tmp_path, **chosen, command=["shell", "--verbosity=0", f"--command={asking}"])
+
+    assert ended.stdout == "https://ade.blob.core.windows.net/files/a\n"
 
 
 def test_a_secret_key_is_made_once_for_development(tmp_path):

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.views.debug import get_default_exception_reporter_filter
 
 from config.settings import database
+from tests.azurite import KEY, connection_string, storages
 
 LOG_BOTH_WAYS = """
 import logging, structlog
@@ -79,6 +81,17 @@ def test_pages_allow_no_foreign_and_no_inline_script(client):
     assert "script-src 'self';" in f"{policy};"
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
+
+
+def test_pages_about_errors_leave_out_what_opens_the_storage(settings):
+    settings.STORAGES = storages(connection_string("http://127.0.0.1:1/ade"), "documents")
+    settings.ENV = settings.ENV | {"ADE_AZURE_STORAGE_CONNECTION": connection_string("http://127.0.0.1:1/ade")}
+
+    shown = str(get_default_exception_reporter_filter().get_safe_settings())
+
+    assert KEY not in shown
+    assert settings.SECRET_KEY not in shown
+    assert "documents.blobs.Blobs" in shown
 
 
 def test_the_file_of_sqlite_is_for_its_owner_alone(tmp_path):

@@ -6,15 +6,19 @@ import socket
 import subprocess
 import sys
 import time
+from uuid import uuid4
 
 import psutil
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
 from django.core.management import CommandError
 
 from config.demo import demo_user, new_password
-from config.management.commands.up import Command, listening_socket, only_one_here
+from config.management.commands.up import Command, listening_socket, only_one_here, prepare_storage
+from tests.azurite import connection_string, storages
+from tests.documents.faulty import refusing
 
 
 def welcome(**options):
@@ -53,6 +57,25 @@ def test_a_first_start_that_was_broken_off_loses_no_password():
     password = password_in(welcome())
 
     assert demo_user().check_password(password)
+
+
+def test_a_container_is_made_at_the_first_start(azurite, settings):
+    settings.STORAGES = storages(azurite.connection(), f"test-{uuid4().hex}")
+
+    for _ in range(2):
+        prepare_storage()
+
+    assert not default_storage.is_public()
+    default_storage.client.delete_container()
+    default_storage.service_client.close()
+
+
+def test_a_storage_that_is_away_is_told(settings):
+    with refusing() as address:
+        settings.STORAGES = storages(connection_string(address), "documents")
+
+        with pytest.raises(CommandError, match="found: the blob service cannot be reached"):
+            prepare_storage()
 
 
 @pytest.mark.django_db

@@ -19,7 +19,7 @@ def storage(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.FILE_UPLOAD_TEMP_DIR = tmp_path / "uploads"
     settings.FILE_UPLOAD_TEMP_DIR.mkdir()
-    monkeypatch.setattr(chores, "_blobs", chores.Sweeper(chores._months, chores._named))
+    monkeypatch.setattr(chores, "_blobs", chores.Sweeper(chores._uploaded, chores._named))
     return settings.MEDIA_ROOT
 
 
@@ -71,10 +71,10 @@ def test_what_a_process_left_that_died_is_removed(workspace, storage, monkeypatc
     (path,) = [path for path in storage.rglob("*") if path.is_file()]
     key = str(path.relative_to(storage))
 
-    chores.Sweeper(chores._months, chores._named).sweep()
+    chores.Sweeper(chores._uploaded, chores._named).sweep()
     assert default_storage.exists(key)
     make_old(key)
-    chores.Sweeper(chores._months, chores._named).sweep()
+    chores.Sweeper(chores._uploaded, chores._named).sweep()
 
     assert not default_storage.exists(key)
     assert not Document.objects.exists()
@@ -105,8 +105,8 @@ def test_each_call_looks_at_so_many_and_the_next_goes_on(monkeypatch):
         chores.sweep_blobs()
         left.append(sum(default_storage.exists(key) for key in keys))
 
-    # Each folder counts too.
-    assert left == [16, 7, 0, 0]
+    # Each folder counts too: years and months.
+    assert left == [16, 8, 0, 0]
 
 
 def test_it_begins_again_at_its_end():
@@ -127,7 +127,7 @@ def test_what_somebody_else_removes_meanwhile_is_gone(monkeypatch):
         default_storage.delete(keys[0])
         return named(found)
 
-    chores.Sweeper(chores._months, remove_one).sweep()
+    chores.Sweeper(chores._uploaded, remove_one).sweep()
 
     assert not any(map(default_storage.exists, keys))
 

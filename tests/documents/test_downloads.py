@@ -1,22 +1,22 @@
 import io
 import time
+from datetime import UTC, datetime, timedelta
 from email.message import Message
+from urllib.error import HTTPError
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 from django.core.files.storage import default_storage
 from django.core.signing import TimestampSigner
 
 from documents import downloads, intake, views
+from tests.azurite import azure_only, followed, local_only
 from tests.documents.hostile import NAMES
 from tests.documents.samples import PDF, SAMPLES
 from tests.factories import DocumentFactory, MembershipFactory, UserFactory, write
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def storage(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("each_storage")]
 
 
 @pytest.fixture
@@ -39,17 +39,32 @@ def body_of(answer):
     return b"".join(answer.streaming_content)
 
 
+@pytest.fixture
+def get(client):
+    """As a browser gets it."""
+    return lambda path: followed(client.get(path))
+
+
 @pytest.mark.parametrize("who", ["olga", "ravi"])
-def test_members_get_the_file(client, stored, who, request):
+def test_members_get_the_file(client, get, stored, who, request):
     client.force_login(request.getfixturevalue(who))
 
-    answer = client.get(path_of(stored))
+    answer = get(path_of(stored))
 
     assert answer.status_code == 200
     assert body_of(answer) == PDF
     assert answer["Content-Disposition"] == 'attachment; filename="invoice.pdf"'
     assert answer["Content-Type"] == "application/pdf"
     assert answer["Content-Length"] == str(len(PDF))
+    assert answer["Cache-Control"] == "private, no-store"
+
+
+def test_no_browser_runs_or_keeps_it(client, stored, olga):
+    client.force_login(olga)
+
+    answer = client.get(path_of(stored))
+    answer.close()
+
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert answer["Content-Security-Policy"].startswith("sandbox; ")
     assert answer["Cache-Control"] == "private, no-store"
@@ -74,6 +89,48 @@ def test_what_is_not_there_is_not_found(client, olga, id):
     assert client.get(f"/documents/{id}/download/").status_code == 404
 
 
+@azure_only
+def test_who_may_have_it_is_sent_to_that_one_blob_for_five_minutes(client, stored, olga):
+    client.force_login(olga)
+
+    for answer in (client.get(path_of(stored)), client.head(path_of(stored))):
+        told = {name: value for name, (value,) in parse_qs(urlsplit(answer["Location"]).query).items()}
+        left = datetime.fromisoformat(told["se"]) - datetime.now(UTC)
+
+        assert (answer.status_code, answer.content) == (302, b"")
+        assert urlsplit(answer["Location"]).path.endswith(stored.file.name)
+        assert (told["sp"], told["sr"]) == ("r", "b")
+        assert timedelta(seconds=290) < left <= timedelta(seconds=300)
+        assert answer["Referrer-Policy"] == "no-referrer"
+
+
+def asked(method, url, **options):
+    try:
+        with urlopen(Request(url, method=method, **options)) as answer:
+            return answer.status
+    except HTTPError as refused:
+        refused.close()
+        return refused.code
+
+
+@azure_only
+def test_the_link_is_for_reading_that_blob_alone(client, stored, olga, workspace):
+    other = intake.receive(workspace, io.BytesIO(PDF), "other.pdf", "", "olga", again=True)
+    link = client.get(views.link(stored, olga))["Location"]
+    at_other = link.replace(stored.file.name, other.file.name)
+    as_page = link.replace("rsct=application/pdf", "rsct=text/html")
+    headers = {"x-ms-blob-type": "BlockBlob"}
+
+    assert as_page != link
+    assert [asked("GET", link), asked("HEAD", link)] == [200, 200]
+    assert asked("GET", link.partition("?")[0]) in (403, 404)
+    assert [asked("GET", at_other), asked("GET", as_page), asked("DELETE", link)] == [403] * 3
+    assert asked("PUT", link, data=b"x", headers=headers) == 403
+    with default_storage.open(stored.file.name) as file:
+        assert file.read() == PDF
+
+
+@local_only
 def test_head_says_the_same_and_sends_nothing(client, stored, olga):
     client.force_login(olga)
     whole = client.get(path_of(stored))
@@ -94,12 +151,12 @@ def test_nothing_else_is_answered(client, stored, olga, method):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_no_page_is_served(client, workspace, olga, name):
+def test_no_page_is_served(client, get, workspace, olga, name):
     data, content_type = SAMPLES[name]
     document = intake.receive(workspace, io.BytesIO(data), name, "", "olga")
     client.force_login(olga)
 
-    answer = client.get(path_of(document))
+    answer = get(path_of(document))
 
     assert body_of(answer) == data
     if content_type in ("text/html", "message/rfc822"):
@@ -112,25 +169,25 @@ def test_no_page_is_served(client, workspace, olga, name):
     "content_type",
     ["text/html", "image/svg+xml", "application/xhtml+xml", "text/xml", "x", "", "text/html; charset=utf-7"],
 )
-def test_what_a_row_says_is_not_believed(client, stored, olga, content_type):
+def test_what_a_row_says_is_not_believed(client, get, stored, olga, content_type):
     write(stored, content_type=content_type)
     client.force_login(olga)
 
-    answer = client.get(path_of(stored))
+    answer = get(path_of(stored))
 
     assert answer["Content-Type"] == "application/octet-stream"
     body_of(answer)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if len(name) < 255], ids=lambda name: ascii(name[:40]))
-def test_no_name_leaves_its_header(client, stored, olga, name):
+def test_no_name_leaves_its_header(client, get, stored, olga, name):
     # Past the intake, as a row of earlier days.
     stored.name = name.replace("\0", "").encode(errors="replace").decode()
     if name:
         write(stored, name=stored.name)
     client.force_login(olga)
 
-    answer = client.get(path_of(stored))
+    answer = get(path_of(stored))
 
     body_of(answer)
     said = answer["Content-Disposition"]
@@ -143,19 +200,19 @@ def test_no_name_leaves_its_header(client, stored, olga, name):
     assert {header.lower() for header, _ in answer.items()} & {"set-cookie", "location", "refresh"} == set()
 
 
-def test_names_in_any_writing_arrive(client, stored, olga):
+def test_names_in_any_writing_arrive(client, get, stored, olga):
     write(stored, name="請求書 Müller.pdf")
     client.force_login(olga)
 
-    answer = client.get(path_of(stored))
+    answer = get(path_of(stored))
 
     body_of(answer)
     assert answer["Content-Disposition"] == "attachment; filename*=utf-8''%E8%AB%8B%E6%B1%82%E6%9B%B8%20M%C3%BCller.pdf"
     assert name_in(answer) == "請求書 Müller.pdf"
 
 
-def test_a_signed_link_is_for_whoever_has_it(client, stored, olga):
-    answer = client.get(views.link(stored, olga))
+def test_a_signed_link_is_for_whoever_has_it(get, stored, olga):
+    answer = get(views.link(stored, olga))
 
     assert body_of(answer) == PDF
     assert answer["Content-Disposition"].startswith("attachment; ")

@@ -12,31 +12,22 @@ from django.db import IntegrityError, OperationalError
 from documents import intake, lifecycle
 from documents.intake import AlreadyThere, NotStored, Refused
 from documents.models import Document, DocumentProcessingJob
+from tests.azurite import local_only, stored_files
 from tests.documents import samples
 from tests.documents.hostile import NAMES
 from tests.documents.samples import DOCX, HTML, PDF, PNG, SAMPLES, TXT
 from tests.factories import WorkspaceFactory, told
 from work import failpoints
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def storage(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    return settings.MEDIA_ROOT
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("each_storage")]
 
 
 def receive(workspace, data=PDF, name="invoice.pdf", declared="", **options):
     return intake.receive(workspace, io.BytesIO(data), name, declared, "olga", **options)
 
 
-def files_below(folder):
-    return [path for path in Path(folder).rglob("*") if path.is_file()]
-
-
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_file_becomes_a_document_with_its_job(workspace, storage, name):
+def test_a_file_becomes_a_document_with_its_job(workspace, name):
     data, content_type = SAMPLES[name]
 
     document = receive(workspace, data, name, content_type)
@@ -50,25 +41,29 @@ def test_a_file_becomes_a_document_with_its_job(workspace, storage, name):
     assert told(document) == ["DOCUMENT_ADDED"]
 
 
-def test_where_it_lies_is_ours_to_say(workspace, storage):
+def test_where_it_lies_is_ours_to_say(workspace):
     document = receive(workspace, name="../../etc/passwd\0.pdf")
 
     assert intake.KEY.fullmatch(document.file.name)
-    (path,) = files_below(storage)
-    assert path == storage / document.file.name
+    assert stored_files() == [document.file.name]
+
+
+@local_only
+def test_others_on_this_machine_cannot_read_it(workspace, settings):
+    document = receive(workspace)
+
+    path, storage = Path(document.file.path), settings.MEDIA_ROOT
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert {stat.S_IMODE(each.stat().st_mode) for each in storage.rglob("*") if each.is_dir()} == {0o700}
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:40]))
-def test_no_name_leads_anywhere(workspace, storage, name):
+def test_no_name_leads_anywhere(workspace, name):
     # Some say that they are something else.
     with suppress(Refused):
         receive(workspace, TXT, name)
 
-    assert {str(path.relative_to(storage)) for path in files_below(storage)} == set(
-        Document.objects.values_list("file", flat=True)
-    )
+    assert set(stored_files()) == set(Document.objects.values_list("file", flat=True))
     assert all(intake.KEY.fullmatch(key) for key in Document.objects.values_list("file", flat=True))
 
 
@@ -85,17 +80,17 @@ def test_no_name_leads_anywhere(workspace, storage, name):
         (PNG + HTML, "scan.png", "image/png", "type_mismatch", "found a PNG image that is an HTML page too"),
     ],
 )
-def test_what_is_refused_leaves_nothing(workspace, storage, data, name, declared, code, message):
+def test_what_is_refused_leaves_nothing(workspace, data, name, declared, code, message):
     with pytest.raises(Refused) as refused:
         receive(workspace, data, name, declared)
 
     assert refused.value.code == code
     assert message in str(refused.value)
-    assert files_below(storage) == []
+    assert stored_files() == []
     assert not Document.objects.exists()
 
 
-def test_the_limit_holds_to_the_byte(workspace, storage, settings):
+def test_the_limit_holds_to_the_byte(workspace, settings):
     settings.ADE_MAX_UPLOAD_BYTES = 1000
     data = PDF + b"\n" * (1000 - len(PDF))
 
@@ -105,7 +100,7 @@ def test_the_limit_holds_to_the_byte(workspace, storage, settings):
 
     assert refused.value.code == "too_large"
     assert str(refused.value) == "expected a file of at most 1,000 bytes, found a larger one"
-    assert len(files_below(storage)) == 1
+    assert len(stored_files()) == 1
 
 
 class Endless(io.RawIOBase):
@@ -123,7 +118,7 @@ class Endless(io.RawIOBase):
         return data
 
 
-def test_what_never_ends_is_read_no_further_than_the_limit(workspace, storage, settings):
+def test_what_never_ends_is_read_no_further_than_the_limit(workspace, settings, each_storage):
     settings.ADE_MAX_UPLOAD_BYTES = 1_000_000
     file = Endless()
     file.size = 100
@@ -131,8 +126,8 @@ def test_what_never_ends_is_read_no_further_than_the_limit(workspace, storage, s
     with pytest.raises(Refused, match="at most 1,000,000 bytes"):
         intake.receive(workspace, file, "letter.txt", "", "olga")
 
-    assert file.read_bytes < 1_500_000
-    assert files_below(storage) == []
+    assert file.read_bytes < {"local": 1_500_000, "azure": 6_000_000}[each_storage]
+    assert stored_files() == []
 
 
 def test_what_django_has_put_aside_is_stored_too(workspace):
@@ -145,7 +140,7 @@ def test_what_django_has_put_aside_is_stored_too(workspace):
         assert file.read() == PDF
 
 
-def test_the_same_bytes_are_there_already(workspace, storage):
+def test_the_same_bytes_are_there_already(workspace):
     first = receive(workspace)
 
     with pytest.raises(AlreadyThere) as refused:
@@ -153,10 +148,10 @@ def test_the_same_bytes_are_there_already(workspace, storage):
 
     assert (refused.value.document, refused.value.code) == (first, "already_there")
     assert str(refused.value) == f"expected a new file, found document {first.pk} with the same bytes: invoice.pdf"
-    assert len(files_below(storage)) == 1
+    assert len(stored_files()) == 1
 
 
-def test_the_same_bytes_are_stored_again_if_wanted(workspace, storage):
+def test_the_same_bytes_are_stored_again_if_wanted(workspace):
     first = receive(workspace)
 
     second = receive(workspace, name="other.pdf", again=True)
@@ -175,7 +170,7 @@ def test_the_same_bytes_in_another_workspace_are_new(workspace):
     assert receive(WorkspaceFactory()).pk
 
 
-def test_what_is_gone_is_not_stored_again(workspace, storage):
+def test_what_is_gone_is_not_stored_again(workspace):
     first = receive(workspace)
     default_storage.delete(first.file.name)
 
@@ -184,7 +179,7 @@ def test_what_is_gone_is_not_stored_again(workspace, storage):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_who_send_the_same_at_once_are_both_answered(workspace, threads, storage):
+def test_two_who_send_the_same_at_once_are_both_answered(workspace, threads):
     barrier = Barrier(4)
 
     def send():
@@ -198,7 +193,7 @@ def test_two_who_send_the_same_at_once_are_both_answered(workspace, threads, sto
 
     there = set(Document.objects.values_list("pk", flat=True))
     assert set(answers) == there
-    assert len(files_below(storage)) == len(there)
+    assert len(stored_files()) == len(there)
 
 
 class Broken(io.BytesIO):
@@ -212,18 +207,19 @@ class Broken(io.BytesIO):
         return super().read(min(size, 65536))
 
 
-def test_a_file_that_breaks_off_leaves_nothing(workspace, storage):
+def test_a_file_that_breaks_off_leaves_nothing(workspace):
     data = PDF + b"\n" * 300_000
 
     with pytest.raises(OSError, match="Input/output error"):
         intake.receive(workspace, Broken(data, 100), "invoice.pdf", "", "olga")
 
-    assert files_below(storage) == []
+    assert stored_files() == []
 
 
-def test_a_storage_that_does_not_take_it_is_told(workspace, storage, monkeypatch):
+@local_only
+def test_a_storage_that_does_not_take_it_is_told(workspace, settings, monkeypatch):
     def full(name, content):
-        path = storage / name
+        path = settings.MEDIA_ROOT / name
         path.parent.mkdir(parents=True)
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
@@ -235,7 +231,7 @@ def test_a_storage_that_does_not_take_it_is_told(workspace, storage, monkeypatch
 
     assert refused.value.code == "storage_unavailable"
     assert "No space left on device" in str(refused.value)
-    assert files_below(storage) == []
+    assert stored_files() == []
     assert not Document.objects.exists()
 
 
@@ -246,18 +242,18 @@ def fails_at():
 
 
 @pytest.mark.parametrize("point", ["upload.blob_written", "upload.before_commit"])
-def test_an_error_between_file_and_row_leaves_neither(workspace, storage, fails_at, point):
+def test_an_error_between_file_and_row_leaves_neither(workspace, fails_at, point):
     fails_at(point)
 
     with pytest.raises(OperationalError):
         receive(workspace)
 
-    assert files_below(storage) == []
+    assert stored_files() == []
     assert not Document.objects.exists()
     assert not DocumentProcessingJob.objects.exists()
 
 
-def test_a_row_that_cannot_be_leaves_no_file(workspace, storage, monkeypatch):
+def test_a_row_that_cannot_be_leaves_no_file(workspace, monkeypatch):
     def refuse(*args, **options):
         raise IntegrityError("no")
 
@@ -266,11 +262,11 @@ def test_a_row_that_cannot_be_leaves_no_file(workspace, storage, monkeypatch):
     with pytest.raises(IntegrityError):
         receive(workspace)
 
-    assert files_below(storage) == []
+    assert stored_files() == []
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_commit_of_which_nobody_knows_whether_it_took_place_keeps_the_file(workspace, storage, monkeypatch):
+def test_a_commit_of_which_nobody_knows_whether_it_took_place_keeps_the_file(workspace, monkeypatch):
     class Unsure:
         def __enter__(self):
             return None
@@ -285,7 +281,7 @@ def test_a_commit_of_which_nobody_knows_whether_it_took_place_keeps_the_file(wor
         receive(workspace)
 
     # A row may name it. If none does, the sweeper removes it.
-    assert len(files_below(storage)) == 1
+    assert len(stored_files()) == 1
 
 
 def test_a_file_of_this_machine(workspace, tmp_path):
@@ -300,8 +296,8 @@ def test_a_file_of_this_machine(workspace, tmp_path):
         intake.add_file(workspace, tmp_path / "none.txt", actor="olga")
 
 
-def test_nothing_is_held_in_memory_that_is_long(workspace, settings):
-    file = io.BytesIO(samples.PNG[:-12] + bytes(5_000_000) + samples.PNG[-12:])
+def test_nothing_is_held_in_memory_that_is_long(workspace, each_storage):
+    file = io.BytesIO(samples.PNG[:-12] + bytes(20_000_000) + samples.PNG[-12:])
     longest = 0
     read = file.read
 
@@ -316,4 +312,4 @@ def test_nothing_is_held_in_memory_that_is_long(workspace, settings):
 
     intake.receive(workspace, Watched(), "scan.png", "", "olga")
 
-    assert longest <= 1 << 17
+    assert longest <= {"local": 1 << 17, "azure": 4 << 20}[each_storage]

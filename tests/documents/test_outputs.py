@@ -1,14 +1,12 @@
+from threading import Barrier
+
 import pytest
 from django.core.files.base import ContentFile
-from django.core.files.storage import FileSystemStorage, default_storage
+from django.core.files.storage import default_storage, storages
 
 from documents import outputs
 
-
-@pytest.fixture(autouse=True)
-def media(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path
-
+pytestmark = pytest.mark.usefixtures("each_storage")
 
 PATH = outputs.path_of(7, "extract", 3)
 VALUE = {"pages": [{"number": 1, "text": "Grüße\u2028 und\nZeilen"}], "n": 1.5}
@@ -58,21 +56,39 @@ def test_it_is_written_over_and_leaves_no_second_file():
     assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
 
 
-def test_who_comes_second_while_another_writes_leaves_nothing_of_its_own(monkeypatch):
-    delete = FileSystemStorage.delete
+@pytest.mark.parametrize("moment", ["delete", "get_available_name"])
+def test_who_comes_second_while_another_writes_leaves_nothing_of_its_own(monkeypatch, moment):
+    kind = type(storages["default"])
+    usual = getattr(kind, moment)
 
-    def deleted_and_written_again(storage, path):
-        delete(storage, path)
+    def and_written_by_another(storage, path, *args, **options):
+        found = usual(storage, path, *args, **options)
         if path == PATH:
-            monkeypatch.setattr(FileSystemStorage, "delete", delete)
+            monkeypatch.setattr(kind, moment, usual)
             outputs.store(PATH, VALUE)
+        return found
 
-    monkeypatch.setattr(FileSystemStorage, "delete", deleted_and_written_again)
+    monkeypatch.setattr(kind, moment, and_written_by_another)
 
     outputs.store(PATH, VALUE)
 
     assert outputs.load(PATH) == VALUE
     assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
+
+
+def test_two_who_write_the_same_at_once_leave_one(threads):
+    barrier = Barrier(2)
+
+    def write():
+        for _ in range(10):
+            barrier.wait(20)
+            outputs.store(PATH, VALUE)
+
+    for each in [threads.start(write) for _ in range(2)]:
+        each.answer()
+
+    assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
+    assert outputs.load(PATH) == VALUE
 
 
 def test_those_of_a_job_are_discarded_together():

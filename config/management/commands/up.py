@@ -17,6 +17,7 @@ from django.db import connection, connections
 
 from config.demo import demo_user, demo_workspace, new_password
 from config.processes import Program, Supervisor
+from documents.storage import files
 
 FIRST_PORT = 8000
 PORTS = 100
@@ -62,6 +63,7 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         if not settings.DEBUG:
             call_command("collectstatic", interactive=False, verbosity=0)
+        prepare_storage()
         demo_workspace(demo_user())
 
     def supervise(self, listener: socket.socket, *, reset_password: bool) -> None:
@@ -91,6 +93,14 @@ class Command(BaseCommand):
             password=shown or "was printed at first start; `manage.py up --reset-password` makes a new one",
             database=f"{connection.vendor} {connection.settings_dict['NAME']}",
         )
+
+
+def prepare_storage() -> None:
+    try:
+        files.prepare()
+    except OSError as error:
+        advice = "`manage.py doctor storage` says what to do."
+        raise CommandError(f"expected a storage for files, found: {error.strerror}. {advice}") from error
 
 
 def web(listener: socket.socket) -> Program:
