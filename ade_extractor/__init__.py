@@ -1,8 +1,9 @@
 """Reads documents: text, words with their places, tables. In a limited child process of its own, without Django.
 
 `extract INPUT --type TYPE --first N --last M --output DIRECTORY` writes pages.json; `digest PAGES...` makes of some of
-these what is searched. `serve DESCRIPTOR` waits with all readers imported, and forks a process for each of these. What
-goes wrong is told as an event, in words for people. Nobody but that child imports the modules of this package.
+these what is searched. `serve DESCRIPTOR` waits with all readers imported; a process that it forks reads such arguments
+from its standard input, a list in each line, until there are no more. What goes wrong is told as an event, in words for
+people, and ends it. Nobody but that child imports the modules of this package.
 """
 
 # Of pages.json. Outputs of another version are made anew.
@@ -11,8 +12,8 @@ OUTPUT = "pages.json"
 DIGEST = "digest.json"
 # The number of the last page that has been read, for whoever wonders where it ended.
 PROGRESS = "progress"
-# Where a fork of `serve` finds what it has to do.
-ARGUMENTS = "arguments.json"
+# The event that says of one piece of work that it is done: a fork of `serve` waits for the next one then.
+DONE = "done"
 # To be run with `python -I -X utf8 -c`; its first argument is the folder of this package. At the end of the path,
 # so that nothing there hides a library.
 PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from ade_extractor.main import main; main()"

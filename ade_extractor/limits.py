@@ -21,9 +21,19 @@ FIRST_CPU_SECONDS = 8
 NEXT_CPU_SECONDS = 1
 
 
+_begun_at = 0.0
+
+
+def begin() -> None:
+    """What this process has done before does not count."""
+    global _begun_at
+    _begun_at = time.process_time()
+    allow_cpu(0)
+
+
 def allow_cpu(pages_read: int) -> None:
     """From here on the kernel ends this process with SIGXCPU once it has had its time: also within a library."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    wanted = FIRST_CPU_SECONDS + pages_read * NEXT_CPU_SECONDS
+    wanted = math.ceil(_begun_at) + FIRST_CPU_SECONDS + pages_read * NEXT_CPU_SECONDS
     soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_CPU, (max(soft, math.ceil(time.process_time())), hard))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ade_engine.channel import VARIABLE, Channel, own_channel
-from ade_extractor import ARGUMENTS, PROGRESS, READERS, digest, limits
+from ade_extractor import DONE, PROGRESS, READERS, digest, limits
 from ade_extractor.pages import Reading, write
 from ade_extractor.trouble import Trouble, malformed
 from ade_keeper import zygote
@@ -27,7 +27,7 @@ def main() -> NoReturn:
     asked = _arguments(sys.argv[1:])
     if asked.do is _serve:
         sys.exit(_serve(asked.descriptor))
-    sys.exit(_work(asked))
+    sys.exit(_work(own_channel(), asked))
 
 
 def _arguments(given: list[str]) -> argparse.Namespace:
@@ -59,18 +59,23 @@ def _import_readers() -> None:
 
 
 def _become(_: None) -> NoReturn:
-    code = _work(_arguments(json.loads(Path(ARGUMENTS).read_bytes())))
+    channel, code = own_channel(), 0
+    # Not by sys.stdin, which the process that was forked from has opened.
+    with open(0, "rb", buffering=0, closefd=False) as orders:
+        while code == 0 and (order := orders.readline()):
+            code = _work(channel, _arguments(json.loads(order)))
     sys.stdout.flush()
     # What it has inherited is not for a fork to take down: at exit pdfium alone takes longer than a page.
     os._exit(code)
 
 
-def _work(asked: argparse.Namespace) -> int:
-    channel = own_channel()
-    limits.allow_cpu(0)
+def _work(channel: Channel, asked: argparse.Namespace) -> int:
+    limits.begin()
     failure = _failure(channel, asked)
     if failure:
         channel.tell("failed", **failure)
+    else:
+        channel.tell(DONE)
     return 1 if failure else 0
 
 
@@ -113,6 +118,7 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
         written = write(reading, asked.output, lambda number: os.pwrite(progress.fileno(), b"%d" % number, 0))
     channel.tell(
         "extracted",
+        soon=True,
         pages_total=reading.pages_total,
         pages=written.pages,
         characters=written.characters,
@@ -123,7 +129,7 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
 def _digest(channel: Channel, asked: argparse.Namespace) -> None:
     limits.allow_cpu(len(asked.segments) * CPU_SECONDS_PER_SEGMENT)
     digested = digest.write(asked.segments, Path.cwd())
-    channel.tell("digested", pages=digested.pages, chunks=digested.chunks)
+    channel.tell("digested", soon=True, pages=digested.pages, chunks=digested.chunks)
 
 
 def _read(asked: argparse.Namespace) -> Reading:

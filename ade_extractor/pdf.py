@@ -4,6 +4,7 @@ import ctypes
 import mmap
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import repeat
 from json.encoder import encode_basestring
 from math import isfinite
@@ -46,6 +47,14 @@ class Columns(NamedTuple):
 
 
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
+    document = _whole(path)
+    total = len(document)
+    return Reading(total, _pages(document, first, min(last, total)))
+
+
+@cache
+def _whole(path: Path) -> pypdfium2.PdfDocument:
+    """Opened once, for whoever reads one range of pages after the other: with its fonts that takes as long as pages."""
     document = _open(path)
     total = len(document)
     if total > limits.MOST_PAGES:
@@ -53,7 +62,7 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     if total == 0 or _cannot_load(document, total):
         found = f"one that says it has {total:,} pages, but lacks the last one" if total else "one without pages"
         raise malformed("a whole PDF", found)
-    return Reading(total, _pages(document, first, min(last, total)))
+    return document
 
 
 def _open(path: Path) -> pypdfium2.PdfDocument:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from tempfile import TemporaryFile
+from typing import IO, Any, NamedTuple, Protocol
 from uuid import uuid4
 
 import structlog
@@ -32,7 +33,9 @@ log = structlog.get_logger(__name__)
 
 
 class Run(Protocol):
-    """Runs a program with these arguments until it has ended. Raises CannotStart."""
+    """Runs a program with these arguments until it has ended; None when it has done that and waits for more. Raises
+    CannotStart.
+    """
 
     def __call__(
         self,
@@ -45,7 +48,7 @@ class Run(Protocol):
         on_event: OnEvent,
         on_output: OnOutput,
         readable: Sequence[Path] = (),
-    ) -> Ended: ...
+    ) -> Ended | None: ...
 
 
 class Place(NamedTuple):
@@ -93,17 +96,26 @@ def _in_a_fork(
     on_output: OnOutput,
     readable: Sequence[Path] = (),
 ) -> Ended:
-    (cwd / ade_extractor.ARGUMENTS).write_text(json.dumps(list(arguments)))
+    options: dict[str, Any] = {"limits": limits, "on_event": on_event, "on_output": on_output}
     try:
-        child = warm.zygote.spawn(cwd=cwd, env=VARIABLES, limits=limits, on_event=on_event, on_output=on_output)
+        with _only(arguments) as orders:
+            child = warm.zygote.spawn(cwd=cwd, env=VARIABLES, stdin=orders.fileno(), **options)
     except CannotStart as error:
         # It ends when it is given back; a cold one needs nothing of it.
         log.warning("children.not_forked", program=program, error=str(error))
-        options = {"limits": limits, "stop": stop, "on_start": on_start, "on_event": on_event, "on_output": on_output}
-        return cold(program, arguments, cwd=cwd, readable=readable, **options)
+        return cold(program, arguments, cwd=cwd, readable=readable, stop=stop, on_start=on_start, **options)
     with child:
         on_start(child)
         return child.wait(stop)
+
+
+@contextmanager
+def _only(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
+    """One order, and then the end."""
+    with TemporaryFile() as orders:
+        orders.write(json.dumps(list(arguments)).encode() + b"\n")
+        orders.seek(0)
+        yield orders
 
 
 def _start(name: str, folder: Path, _held: ExitStack) -> Started:

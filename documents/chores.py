@@ -16,6 +16,7 @@ from documents import children, outputs
 from documents.copies import COPIES
 from documents.intake import FOLDER, KEY
 from documents.models import Document, DocumentProcessingJob
+from documents.sessions import SESSIONS
 from documents.storage import files
 from work import clock, warm, workplaces
 
@@ -69,6 +70,7 @@ def sweep_outputs(_owner: str = "") -> int:
 
 def rest(_owner: str = "") -> int:
     """End the children that nobody has needed for a while, and all when memory is short. Remove copies as old."""
+    SESSIONS.retire()
     children.POOL.retire(everything=warm.memory_is_short())
     COPIES.retire()
     return 0

@@ -5,20 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from documents import embedding, extraction, lifecycle, outputs, publication
-from documents.children import EMBEDDER, EXTRACTOR, Place, place_for
-from documents.copies import COPIES
+from documents import embedding, extraction, lifecycle, outputs, publication, reading
+from documents.children import EMBEDDER, EXTRACTOR, place_for
 from documents.embedding import EmbeddingFailed, Vectors
-from documents.extraction import Extracted, ExtractionFailed
+from documents.extraction import ExtractionFailed
 from documents.models import Document, Stage
 from work import failpoints
 from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.supervise import CannotStart
 
-PAGES_PER_SEGMENT = 25
-# For 25 pages, of which most take a millisecond each.
-WALL_SECONDS = 120.0
 # Of what a stage has made, what the event of its end says.
 TOLD = ("pages_total", "pages", "characters", "chunks", "fields", "model")
 
@@ -60,18 +56,12 @@ def fail(claim: Claim, error: BaseException) -> bool:
 
 
 def segments_of(pages: int) -> int:
-    return max(1, -(-pages // PAGES_PER_SEGMENT))
+    return max(1, -(-pages // reading.PAGES_PER_SEGMENT))
 
 
 def _extract(claim: Claim, journal: Journal) -> Made:
     path = outputs.path_of(claim.values["job_id"], "extract", claim.values["segment"])
-    made = _told_of(outputs.load(path))
-    if made is None:
-        with place_for(EXTRACTOR, journal.why_stop) as place:
-            found = _extracted(claim, journal, place)
-            with found.path.open("rb") as file:
-                outputs.store_file(path, file)
-        made = {"pages_total": found.pages_total, "pages": found.pages, "characters": found.characters}
+    made = _told_of(outputs.load(path)) or reading.read(claim, journal, _document(claim), path)
     failpoints.hit("job.analysed")
     return made
 
@@ -81,28 +71,6 @@ def _told_of(output: Any) -> Made | None:
         return None
     characters = sum(len(page["text"]) for page in output["pages"])
     return {"pages_total": output["pages_total"], "pages": len(output["pages"]), "characters": characters}
-
-
-def _extracted(claim: Claim, journal: Journal, place: Place) -> Extracted:
-    document = _document(claim)
-    file = place.directory / "document"
-    try:
-        COPIES.lay(document.file, claim.values["job_id"], file, journal.why_stop)
-    except FileNotFoundError as error:
-        message = f"expected the stored file of the document, found none: {error}"
-        raise ExtractionFailed("missing", message, permanent=True) from error
-    first = claim.values["segment"] * PAGES_PER_SEGMENT + 1
-    return extraction.extract(
-        file,
-        document.content_type,
-        first,
-        first + PAGES_PER_SEGMENT - 1,
-        place.directory,
-        wall_seconds=WALL_SECONDS,
-        stop=journal.why_stop,
-        on_start=journal.keep,
-        run=place.run,
-    )
 
 
 def _embed(claim: Claim, journal: Journal) -> Made:
@@ -127,7 +95,7 @@ def _digested(claim: Claim, journal: Journal) -> Made:
         made: Made = extraction.digest(
             segments,
             place.directory,
-            wall_seconds=WALL_SECONDS,
+            wall_seconds=reading.WALL_SECONDS,
             stop=journal.why_stop,
             on_start=journal.keep,
             run=place.run,

@@ -80,6 +80,7 @@ class Zygote:
         *,
         cwd: Path,
         env: Mapping[str, str] | None = None,
+        stdin: int | None = None,
         limits: Limits | None = None,
         grace_seconds: float = GRACE_SECONDS,
         on_output: OnOutput | None = None,
@@ -97,7 +98,7 @@ class Zygote:
             # From now on its child closes it, or gives it back.
             lent.callback(keeper.close)
             wires = Wires(ours, theirs, ())
-            connect(wires, pipes, variables, events_number=EVENTS_NUMBER)
+            connect(wires, pipes, variables, stdin=stdin, events_number=EVENTS_NUMBER)
             times = limits.times(grace_seconds)
             order: dict[str, Any] = {
                 "env": variables,

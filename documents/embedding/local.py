@@ -36,6 +36,7 @@ def embed(
         on_event=lambda event: None,
         on_output=lambda lines: said.extend(line.text for line in lines),
     )
+    assert ended is not None
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
     return _read(directory / "vectors.bin", len(texts), f"{ended}: {' '.join(said[-5:])}")

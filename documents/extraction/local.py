@@ -90,6 +90,8 @@ def _run(
         on_output=_drop,
         readable=readable,
     )
+    if ended is None:
+        return told
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
     if ended.returncode != 0 or not {"extracted", "digested"} & told.keys():

@@ -1,6 +1,7 @@
 """Documents through their stages, as a worker does them: real files, real readers and a real model."""
 
 import os
+import signal
 from threading import Event
 
 import pytest
@@ -8,17 +9,19 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from fpdf import FPDF
 
-from documents import children, chores, kinds, lifecycle, orchestrator, outputs, stages
+from documents import children, chores, kinds, lifecycle, orchestrator, outputs, reading, stages
 from documents.copies import COPIES
 from documents.embedding import numbers
 from documents.embedding.local import DIMENSIONS, MODEL
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage
+from documents.sessions import SESSIONS, Session
 from tests.breaches import assert_all_hold
-from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told
-from work import recovery
+from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told, write
+from work import clock, recovery
 from work.claims import Holdings
 from work.slots import Bell, Slot
 from work.supervise import SCRATCH
+from work.zygote import Zygote
 
 LETTER = "Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind regards\n"
 
@@ -27,6 +30,7 @@ LETTER = "Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind re
 def storage(settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
     # Ids come again in tests.
+    SESSIONS.close()
     COPIES.retire(everything=True)
 
 
@@ -291,3 +295,100 @@ def test_nothing_is_left_in_the_working_directory(slot, settings, is_warm):
     assert [sorted(os.listdir(folder)) for folder in folders] == [[SCRATCH]] * len(folders)
     children.POOL.close()
     assert not desk.path.exists()
+
+
+@pytest.fixture
+def forks(monkeypatch):
+    """The children that were forked, in order."""
+    forked = []
+    spawn = Zygote.spawn
+    monkeypatch.setattr(Zygote, "spawn", lambda *args, **options: forked.append(spawn(*args, **options)) or forked[-1])
+    return forked
+
+
+def processed_after(slot, meddle):
+    """A document of three segments, with something happening to whoever has read the first."""
+    document = add(pdf(60), "application/pdf", "long.pdf")
+    orchestrator.orchestrate(W1)
+    assert slot.run_once()
+    meddle()
+    process(slot)
+    document.refresh_from_db()
+    return document
+
+
+def test_all_segments_of_a_document_are_read_by_one_fork(slot, forks):
+    document = processed_after(slot, lambda: None)
+
+    assert document.status == "processed"
+    readers = forks[:-2]
+    assert len(readers) == 1
+    (idle,) = SESSIONS._idle
+    assert idle.job_id == document.jobs.get().pk
+
+
+def test_whoever_waits_for_a_segment_ends_with_its_last_lease(slot, forks):
+    document = processed_after(slot, lambda: [forks[0].trust_until(0.0), forks[0].wait()])
+
+    assert forks[0].ended.stop_reason == "not trusted any longer"
+    assert (document.status, document.jobs.get().attempts, len(forks)) == ("processed", 0, 4)
+
+
+def test_what_a_fork_fails_at_later_is_judged_by_a_fresh_one(slot, forks, monkeypatch):
+    wait = Session._wait
+
+    def kill_and_wait(session, child, *rest):
+        if session._child is forks[0]:
+            signal.pidfd_send_signal(child._started.pidfd, signal.SIGKILL)
+        return wait(session, child, *rest)
+
+    document = processed_after(slot, lambda: monkeypatch.setattr(Session, "_wait", kill_and_wait))
+
+    assert forks[0].ended.signal == "SIGKILL"
+    assert (document.status, document.jobs.get().attempts, len(forks)) == ("processed", 0, 4)
+
+
+def test_a_segment_that_takes_too_long_ends_its_fork(slot, forks, monkeypatch):
+    monkeypatch.setattr(reading, "WALL_SECONDS", 0.5)
+    wait = Session._wait
+
+    def stop_and_wait(session, child, *rest):
+        signal.pidfd_send_signal(child._started.pidfd, signal.SIGSTOP)
+        return wait(session, child, *rest)
+
+    monkeypatch.setattr(Session, "_wait", stop_and_wait)
+    document = add(LETTER)
+    orchestrator.orchestrate(W1)
+    assert slot.run_once()
+
+    stage = Stage.objects.get(job__document=document, name="extract")
+    assert stage.status == "ERROR"
+    assert stage.error_message.startswith("expected the document to be read within 0.5 s, found this machine too busy")
+
+
+def test_sessions_of_ended_forks_are_given_up(slot, forks):
+    processed_after(slot, lambda: None)
+    forks[0].trust_until(0.0)
+    forks[0].wait()
+
+    chores.rest()
+
+    assert SESSIONS._idle == []
+    assert {each.name for each in children.POOL._idle} >= {children.EXTRACTOR, children.EMBEDDER}
+
+
+@pytest.mark.parametrize("lost", ["extract", "embed"])
+def test_an_output_that_is_lost_is_made_again(slot, lost):
+    document = add(LETTER)
+    until_ready(slot, document, lifecycle.ORDER[lifecycle.ORDER.index(lost) + 1])
+    default_storage.delete(outputs.path_of(document.jobs.get().pk, lost))
+
+    process(slot)
+    job = document.jobs.get()
+    assert (job.status, job.attempts) == ("PENDING", 1)
+    write(job, next_attempt_at=clock.now())
+    process(slot)
+
+    job.refresh_from_db()
+    assert (job.status, job.attempts) == ("COMPLETED", 1)
+    assert_all_hold()

@@ -169,8 +169,8 @@ def test_keys_are_in_order(tmp_path):
 def test_what_is_told_is_what_was_extracted(tmp_path):
     events = extract(pdf_of(tmp_path / "a.pdf", "12345", "678"), PDF).events
 
-    assert [event["kind"] for event in events] == ["extracted"]
-    assert {**events[-1], "seconds": 0} == {
+    assert [event["kind"] for event in events] == ["extracted", "done"]
+    assert {**events[0], "seconds": 0} == {
         "kind": "extracted", "pages_total": 2, "pages": 2, "characters": 8, "seconds": 0,
     }  # fmt: skip
 

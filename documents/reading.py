@@ -1,0 +1,83 @@
+"""One segment of a document, from its stored file to the output of its stage."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from documents import extraction, outputs
+from documents.children import EXTRACTOR, Run, place_for
+from documents.copies import COPIES
+from documents.extraction import Extracted, ExtractionFailed
+from documents.models import Document
+from documents.sessions import SESSIONS, Session
+from work.claims import Claim
+from work.journal import Journal
+
+PAGES_PER_SEGMENT = 25
+# For these, of which most take a millisecond each.
+WALL_SECONDS = 120.0
+DOCUMENT = "document"
+
+Made = dict[str, Any]
+
+
+def read(claim: Claim, journal: Journal, document: Document, output: str) -> Made:
+    """Stores the output there; answers what is told of it. Raises ExtractionFailed, CannotStart and Interrupted."""
+    job_id, segment = claim.values["job_id"], claim.values["segment"]
+    extract = partial(_extract, journal, document, segment, output)
+    if (session := SESSIONS.take(job_id)) and (made := _tried(session, extract)):
+        return made
+    session = SESSIONS.begin(job_id, journal.why_stop)
+    if session is None:
+        with place_for(EXTRACTOR, journal.why_stop) as place:
+            _lay(document, job_id, journal, place.directory)
+            return extract(place.directory, place.run)
+    with ExitStack() as opened:
+        opened.callback(session.close)
+        _lay(document, job_id, journal, session.directory)
+        made = extract(session.directory, session.run)
+        if made["pages_total"] > (segment + 1) * PAGES_PER_SEGMENT:
+            SESSIONS.give_back(session)
+            opened.pop_all()
+        return made
+
+
+def _tried(session: Session, extract: Callable[[Path, Run], Made]) -> Made | None:
+    """It has been at this document for a while, and may be tired of it: what it fails at is judged by a fresh one."""
+    with ExitStack() as opened:
+        opened.callback(session.close)
+        try:
+            made = extract(session.directory, session.run)
+        except ExtractionFailed:
+            return None
+        SESSIONS.give_back(session)
+        opened.pop_all()
+        return made
+
+
+def _lay(document: Document, job_id: int, journal: Journal, directory: Path) -> None:
+    try:
+        COPIES.lay(document.file, job_id, directory / DOCUMENT, journal.why_stop)
+    except FileNotFoundError as error:
+        message = f"expected the stored file of the document, found none: {error}"
+        raise ExtractionFailed("missing", message, permanent=True) from error
+
+
+def _extract(journal: Journal, document: Document, segment: int, output: str, directory: Path, run: Run) -> Made:
+    first = segment * PAGES_PER_SEGMENT + 1
+    found: Extracted = extraction.extract(
+        directory / DOCUMENT,
+        document.content_type,
+        first,
+        first + PAGES_PER_SEGMENT - 1,
+        directory,
+        wall_seconds=WALL_SECONDS,
+        stop=journal.why_stop,
+        on_start=journal.keep,
+        run=run,
+    )
+    with found.path.open("rb") as file:
+        outputs.store_file(output, file)
+    return {"pages_total": found.pages_total, "pages": found.pages, "characters": found.characters}

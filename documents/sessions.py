@@ -1,0 +1,156 @@
+"""Forks that have a document open: what opens it for each of its segments anew takes as long again as its pages."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+
+from ade_extractor import DONE
+from documents.children import EXTRACTOR, POOL, VARIABLES
+from work.supervise import Child, Ended, Limits, OnEvent, OnOutput
+from work.workplaces import workplace
+
+LOOK_SECONDS = 0.05
+# Of all its work together; each piece has its own time, and the lease of whoever does it ends it sooner.
+LONGEST_SECONDS = 3600
+TIMED_OUT = "timed_out"
+# It is about to be killed: nothing that it writes matters any more.
+GRACE_SECONDS = 0.1
+
+
+class Session:
+    """Used by one thread at a time. Closed when anything goes wrong, and what is wrong is judged by another one."""
+
+    def __init__(self, job_id: int, directory: Path, spawn: Callable[..., Child], held: ExitStack) -> None:
+        self.job_id, self.directory = job_id, directory
+        self._spawn, self._held = spawn, held
+        self._child: Child | None = None
+        self._done = False
+        self._on_event: OnEvent = _ignore
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        limits: Limits,
+        stop: Callable[[], str | None],
+        on_start: Callable[[Child], None],
+        on_event: OnEvent,
+        on_output: OnOutput,
+        readable: Sequence[Path] = (),
+    ) -> Ended | None:
+        """None when it is done, and the session goes on. Raises CannotStart."""
+        self._done, self._on_event = False, on_event
+        child = self._child = self._child or self._begun(limits, on_output)
+        on_start(child)
+        # Whoever does not take orders any more has ended.
+        with suppress(BrokenPipeError):
+            os.write(self._orders, json.dumps(list(arguments)).encode() + b"\n")
+        return self._wait(child, stop, monotonic() + (limits.wall_seconds or LONGEST_SECONDS))
+
+    def is_alive(self) -> bool:
+        """One that nobody has needed for the rest of its last lease has been ended by its keeper."""
+        return self._child is not None and self._child.poll(0) is None
+
+    def close(self) -> None:
+        self._held.close()
+
+    def _begun(self, limits: Limits, on_output: OnOutput) -> Child:
+        reading, self._orders = os.pipe()
+        self._held.callback(os.close, self._orders)
+        within = replace(limits, wall_seconds=LONGEST_SECONDS, cpu_seconds=LONGEST_SECONDS)
+        try:
+            child = self._spawn(
+                cwd=self.directory, stdin=reading, limits=within, on_event=self._hear, on_output=on_output
+            )
+        finally:
+            os.close(reading)
+        self._held.enter_context(child)
+        return child
+
+    def _wait(self, child: Child, stop: Callable[[], str | None], until: float) -> Ended | None:
+        look_at = 0.0
+        while not self._done:
+            if (now := monotonic()) >= look_at:
+                look_at = now + LOOK_SECONDS
+                if reason := stop():
+                    child.stop(reason)
+                elif now >= until:
+                    child.stop(TIMED_OUT, GRACE_SECONDS)
+            if ended := child.poll(LOOK_SECONDS):
+                is_late = ended.stop_reason == TIMED_OUT
+                return replace(ended, reason="timed_out", stop_reason=None) if is_late else ended
+        return None
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        if event.get("kind") == DONE:
+            self._done = True
+        else:
+            self._on_event(event)
+
+
+class Sessions:
+    """Those of this worker that nobody uses just now. Used by all of its slots."""
+
+    def __init__(self) -> None:
+        self._idle: list[Session] = []
+        self._lock = threading.Lock()
+
+    def take(self, job_id: int) -> Session | None:
+        """One that has this job's document open."""
+        with self._lock:
+            found = next((each for each in self._idle if each.job_id == job_id and each.is_alive()), None)
+            if found is not None:
+                self._idle.remove(found)
+        return found
+
+    def begin(self, job_id: int, stop: Callable[[], str | None]) -> Session | None:
+        """None: do without. Raises Interrupted."""
+        warm = POOL.take(EXTRACTOR, stop)
+        if warm is None:
+            return None
+        with ExitStack() as held:
+            held.callback(POOL.give_back, warm)
+            directory = held.enter_context(workplace(warm.folder, uuid4().hex))
+
+            def spawn(**options: Any) -> Child:
+                return warm.zygote.spawn(env=VARIABLES, **options)
+
+            return Session(job_id, directory, spawn, held.pop_all())
+
+    def give_back(self, session: Session) -> None:
+        with self._lock:
+            self._idle.append(session)
+        # No more than there are slots: whoever goes through many long documents keeps the latest.
+        self._keep(lambda each: each.is_alive(), settings.ADE_STAGE_CONCURRENCY)
+
+    def retire(self) -> None:
+        """End those that have been ended already, and give back what they hold."""
+        self._keep(lambda each: each.is_alive(), settings.ADE_STAGE_CONCURRENCY)
+
+    def close(self) -> None:
+        self._keep(lambda each: False, 0)
+
+    def _keep(self, wanted: Callable[[Session], bool], most: int) -> None:
+        with self._lock:
+            kept = [each for each in self._idle if wanted(each)]
+            kept = kept[len(kept) - min(most, len(kept)) :]
+            gone, self._idle = [each for each in self._idle if each not in kept], kept
+        for each in gone:
+            each.close()
+
+
+def _ignore(event: dict[str, Any]) -> None:
+    """Nobody has asked."""
+
+
+SESSIONS = Sessions()
