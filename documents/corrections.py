@@ -9,7 +9,6 @@ from documents import lifecycle
 from documents.fields import LONGEST_NAME, LONGEST_VALUE, clean_name, clean_value
 from documents.models import Document, DocumentField, FieldCorrection
 from work import clock
-from work.lifecycle import ACTOR_CHARACTERS
 
 # As many as a message of the history has room for beside the rest.
 _SHOWN = 200
@@ -68,7 +67,7 @@ def correct(document_id: int, name: str, value: str, *, actor: str) -> Corrected
             },
         )
         data = {"name": name, "machine_value": made.machine_value, "before": made.before, "value": value}
-        lifecycle.tell_correction(document_id, str(made), data, actor=actor[:ACTOR_CHARACTERS])
+        lifecycle.tell_correction(document_id, str(made), data, actor=actor)
     return made
 
 
@@ -82,7 +81,7 @@ def withdraw(document_id: int, name: str, *, actor: str) -> bool:
         machine_value = _machine_value(document_id, name)
         message = f"Withdrew {shown(before)} as {name}; {shown(machine_value)} holds again."
         data = {"name": name, "machine_value": machine_value, "before": before, "value": None}
-        lifecycle.tell_withdrawal(document_id, message, data, actor=actor[:ACTOR_CHARACTERS])
+        lifecycle.tell_withdrawal(document_id, message, data, actor=actor)
     return True
 
 

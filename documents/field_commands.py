@@ -18,6 +18,7 @@ from work.commands import (
     add_ids,
     add_limit,
     clean,
+    identifier,
     not_found,
     table,
 )
@@ -38,11 +39,16 @@ SHOWN = ("name", "value", "machine_value", "kind", "confidence", "page", "source
 
 
 def add_verbs(add: AddVerb) -> None:
-    add_ids(add("fields", show, "Show the fields of a document: what was read, and what people say."))
-    listing = add("to-look-at", to_look_at, "List fields that nobody is sure of yet, the newest first.")
-    listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
-    add_limit(listing)
-    correcting = add("correct", correct, "Say what a field of a document is; to say the same again confirms it.")
+    showing = add("fields", show, "Show the fields of a document, or list those that are to be looked at.")
+    showing.add_argument("id", metavar="ID", type=identifier, nargs="?")
+    showing.add_argument(
+        "--to-look-at",
+        action="store_true",
+        help="of all documents: what is unsure and nobody has corrected or confirmed",
+    )
+    showing.add_argument("--workspace", metavar="WORKSPACE", help="only of this one, by name or id")
+    add_limit(showing)
+    correcting = add("correct", correct, "Say what a field of a document is; to say what was read confirms it.")
     add_ids(correcting)
     correcting.add_argument("name", metavar="NAME")
     correcting.add_argument("value", metavar="VALUE", nargs="?")
@@ -50,14 +56,28 @@ def add_verbs(add: AddVerb) -> None:
     add_actor(correcting)
 
 
-def show(*, id: int, **_: Any) -> Answer:
+def show(
+    *, id: int | None, to_look_at: bool, workspace: str | None, limit: int, before: int | None, **_: Any
+) -> Answer:
+    if to_look_at == (id is not None):
+        raise _either("an id or --to-look-at", "fields", has_both=to_look_at)
+    if id is None:
+        return _to_look_at(workspace, limit, before)
     if not Document.objects.filter(pk=id).exists():
         raise _no_document(id)
     rows = [_told(row) for row in of_document(id)]
     return Answer({"id": id, "fields": rows}, table(rows, *SHOWN))
 
 
-def to_look_at(*, workspace: str | None, limit: int, before: int | None, **_: Any) -> Answer:
+def correct(*, id: int, name: str, value: str | None, withdraw: bool, actor: str | None, **_: Any) -> Answer:
+    if withdraw == (value is not None):
+        raise _either("a value or --withdraw", "correct", has_both=withdraw)
+    if not Document.objects.filter(pk=id).exists():
+        raise _no_document(id)
+    return _withdraw(id, name, actor_of(actor)) if value is None else _correct(id, name, value, actor_of(actor))
+
+
+def _to_look_at(workspace: str | None, limit: int, before: int | None) -> Answer:
     found = DocumentField.objects.to_look_at().order_by("-id")
     found = found.filter(document__workspace=find_workspace(workspace)) if workspace else found
     found = found.filter(pk__lt=before) if before else found
@@ -68,15 +88,6 @@ def to_look_at(*, workspace: str | None, limit: int, before: int | None, **_: An
     return Answer(
         {"fields": rows}, table(rows, "id", "workspace", "document_id", "name", "value", "confidence", "page")
     )
-
-
-def correct(*, id: int, name: str, value: str | None, withdraw: bool, actor: str | None, **_: Any) -> Answer:
-    if withdraw == (value is not None):
-        message = "expected either a value or --withdraw, found " + ("both" if withdraw else "neither")
-        raise Failure(f"{message}; `manage.py document correct --help` shows what is expected", Exit.USAGE, "usage")
-    if not Document.objects.filter(pk=id).exists():
-        raise _no_document(id)
-    return _withdraw(id, name, actor_of(actor)) if value is None else _correct(id, name, value, actor_of(actor))
 
 
 def _correct(id: int, name: str, value: str, actor: str) -> Answer:
@@ -106,10 +117,21 @@ def _field(id: int, name: str) -> dict[str, Any]:
 
 
 def _told(row: FieldRow) -> dict[str, Any]:
-    said = asdict(row)
-    correction = said.pop("correction") or {"value": None, "by": None, "at": None}
-    told = {f"corrected_{name}" if name != "value" else "correction": value for name, value in correction.items()}
-    return said | {"value": row.value, "is_corrected": row.is_corrected, "agrees": row.agrees} | told
+    said = {name: value for name, value in asdict(row).items() if name != "correction"}
+    correction = row.correction
+    return said | {
+        "value": row.value,
+        "is_corrected": row.is_corrected,
+        "agrees": row.agrees,
+        "correction": correction.value if correction else None,
+        "corrected_by": correction.by if correction else None,
+        "corrected_at": correction.at if correction else None,
+    }
+
+
+def _either(what: str, verb: str, *, has_both: bool) -> Failure:
+    message = f"expected either {what}, found {'both' if has_both else 'neither'}"
+    return Failure(f"{message}; `manage.py document {verb} --help` shows what is expected", Exit.USAGE, "usage")
 
 
 def _no_document(id: int) -> Failure:

@@ -23,6 +23,7 @@ _LAST_PAGE = 2**31 - 1
 
 @dataclass(frozen=True)
 class Correction:
+    id: int
     value: str
     by: str
     at: datetime
@@ -60,7 +61,7 @@ class FieldRow:
 def of_document(document_id: int) -> list[FieldRow]:
     """In the order of the document; behind them what only people have found."""
     corrections = {
-        row.name: Correction(row.value, row.corrected_by, row.corrected_at)
+        row.name: Correction(row.pk, row.value, row.corrected_by, row.corrected_at)
         for row in FieldCorrection.objects.filter(document=document_id).order_by("name")
     }
     read = [

@@ -61,11 +61,11 @@ def test_nothing_is_added_changed_or_deleted_by_hand(field, olga, sign_in):
 
 def test_the_page_of_a_document_shows_its_fields(field, ravi, sign_in):
     FieldCorrectionFactory(document=field.document, name="total", value="13.00 EUR")
-    FieldCorrectionFactory(document=field.document, name="by hand", value="found")
+    by_hand = FieldCorrectionFactory(document=field.document, name="by hand", value="found")
 
     shown = sign_in(ravi).get(page_of(field.document)).content.decode()
 
-    for part in ("12.00 EUR", "13.00 EUR", "0.7", "by hand", "found", "by olga", page_of(field)):
+    for part in ("12.00 EUR", "13.00 EUR", "0.7", "by hand", "found", "by olga", page_of(field), page_of(by_hand)):
         assert part in shown
     assert verb("correct", field.document) not in shown
 
@@ -126,6 +126,19 @@ def test_what_no_machine_has_found_is_said_on_the_page_of_the_document(field, ol
     assert page.redirect_chain == [(page_of(field.document), 302)]
     assert said(page) == ["Corrected colour: nothing is “green” now."]
     assert "colour" in page.content.decode()
+
+
+def test_what_only_people_have_found_has_a_page_to_correct_it_on(field, olga, sign_in, said):
+    by_hand = FieldCorrectionFactory(document=field.document, name="colour", value="green")
+    site = sign_in(olga)
+    page = site.get(page_of(by_hand))
+    assert (page.context["name"], page.context["proposed"]) == ("colour", "green")
+
+    corrected = site.post(verb("correct", field.document), {"name": "colour", "value": "red"}, follow=True)
+    withdrawn = site.post(verb("withdraw", field.document), {"name": "colour"}, follow=True)
+
+    assert said(corrected) == ["Corrected colour: “green” is “red” now."]
+    assert said(withdrawn) == ["Withdrew the correction of colour."]
 
 
 @pytest.mark.parametrize(("name", "value"), [("", "x"), ("n" * 101, "x"), ("total", "x" * 5001)])

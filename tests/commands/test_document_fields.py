@@ -58,6 +58,7 @@ def test_what_cannot_be_corrected(manage, total):
 
     assert manage("document", "correct", 999_999, "total", "13").code == 6
     assert manage("document", "fields", 999_999).code == 6
+    assert manage("document", "fields").code == manage("document", "fields", id, "--to-look-at").code == 2
     assert manage("document", "correct", id, "total").code == 2
     assert manage("document", "correct", id, "total", "13", "--withdraw").code == 2
     refused = manage("document", "correct", id, "n" * 101, "13", "--json")
@@ -73,11 +74,11 @@ def test_to_look_at_lists_what_nobody_is_sure_of(manage, total):
     DocumentFieldFactory(document=total.document, confidence=0.95)
 
     def ids(*arguments):
-        return [row["id"] for row in manage("document", "to-look-at", *arguments, "--json").json["fields"]]
+        return [row["id"] for row in manage("document", "fields", "--to-look-at", *arguments, "--json").json["fields"]]
 
     assert ids() == [other.pk, total.pk]
     assert ids("--workspace", "Aster") == [total.pk]
     assert ids("--before", other.pk) == [total.pk]
     assert ids("--limit", 1) == [other.pk]
-    assert "total" in manage("document", "to-look-at").out
-    assert manage("document", "to-look-at", "--workspace", "none").code == 6
+    assert "total" in manage("document", "fields", "--to-look-at").out
+    assert manage("document", "fields", "--to-look-at", "--workspace", "none").code == 6
