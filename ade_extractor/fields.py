@@ -4,6 +4,7 @@
 same.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -23,6 +24,10 @@ LONGEST_VALUE = 1000
 SHAPED = 0.6
 # Of bare values of one kind, only one that stands alone on its page means something.
 _FEW = 20
+# What they are shows in them, so that something may follow.
+_SELF_EVIDENT = ("iban", "vat_id", "email", "phone")
+_BASE = re.compile(r"(?:on|of|auf|von|aus) ", re.IGNORECASE)
+_PLACE = re.compile(r"(?:[^\W\d]{2,30}(?:[ -][^\W\d]{2,30}){0,2},? ?(?:den |the )?)?")
 
 Field = dict[str, Any]
 
@@ -66,7 +71,8 @@ class _Page:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._only_currency: str | None = None
-        self._taken: set[str] = set()
+        self._told_kinds: set[str] = set()
+        self._told_values: set[str] = set()
 
     def fields(self) -> Iterator[_Found]:
         for number, row in enumerate(self._rows.rows):
@@ -77,7 +83,8 @@ class _Page:
 
     def _told(self, fields: Iterator[_Found]) -> Iterator[_Found]:
         for field in fields:
-            self._taken.add(field[1])
+            self._told_kinds.add(field[1])
+            self._told_values.add(field[3])
             yield field
 
     @cached_property
@@ -96,11 +103,10 @@ class _Page:
         # Each ends where the next begins.
         ends = [*(other.start for other in others), len(cell.text)]
         for each, end in zip([label, *others], ends, strict=True):
-            place = Place(cell, each.end, end)
-            if each.end < end:
-                field = self._beside(each, place)
-            else:
+            if _belongs_to_label(each, cell.text[each.end : end]):
                 field = self._next(number, column, each) if end == len(cell.text) else None
+            else:
+                field = self._beside(each, Place(cell, each.end, end))
             if field:
                 yield field
 
@@ -131,9 +137,17 @@ class _Page:
 
     def _below(self, number: int, cell: Cell, label: Label) -> _Found | None:
         under = self._rows.below(number, cell)
-        if under is None or not label.is_known or label.is_weak or self._is_column(number + 1, under):
+        if under is None or not label.is_known or self._is_column(number + 1, under):
+            return None
+        if label.is_weak and not self._is_all_labels(number):
             return None
         return self._typed(label, Place(under, 0, len(under.text)), is_whole=True)
+
+    def _is_all_labels(self, number: int) -> bool:
+        """In such a row a word that may mean anything means what it does among the others."""
+        row = self._rows.rows[number]
+        found = [labels.at_start(cell.text) for cell in row]
+        return len(row) > 1 and all(label and label.is_known for label in found)
 
     def _is_column(self, number: int, cell: Cell) -> bool:
         """Of a table: then what stands above was the head of many values, not the label of one."""
@@ -141,9 +155,9 @@ class _Page:
         return under is not None and any(map(str.isdigit, under.text)) and not labels.at_start(under.text)
 
     def _typed(self, label: Label, place: Place, *, is_whole: bool) -> _Found | None:
-        text = place.cell.text[place.start : place.end]
-        for value in self._values(label.kind, text):
-            rest = text[: value.start] + text[value.end :]
+        text = place.cell.text[place.start : place.end][: 2 * LONGEST_VALUE]
+        for value in islice(self._values(label.kind, text), _FEW):
+            rest = text[: value.start] if label.kind in _SELF_EVIDENT else text[: value.start] + text[value.end :]
             if is_whole and not _means_nothing(rest):
                 continue
             where = Place(place.cell, place.start + value.start, place.start + value.end)
@@ -165,28 +179,39 @@ class _Page:
             return None
         start = text.index(value, place.start)
         where = Place(place.cell, start, start + len(value))
-        for kind in ("date", "amount"):
-            for typed in self._values(kind, value):
+        for kind in ("date", "amount", "iban", "vat_id", "email"):
+            for typed in islice(self._values(kind, value), _FEW):
                 if _means_nothing(value[: typed.start] + value[typed.end :]):
                     return name, kind, where, typed.text, typed.confidence
         return name, "text", where, value, SHAPED
 
+    def _date_of_letter(self) -> tuple[Place, Value] | None:
+        """The only one, or else the first that stands alone in its line, but for a place."""
+        if only := _only(values.dates(self._rows.text, None)):
+            return self._rows.place(only.start, only.end), only
+        for (cell,) in (row for row in self._rows.rows if len(row) == 1):
+            for date in islice(values.dates(cell.text, None), 1):
+                if date.end == len(cell.text) and _PLACE.fullmatch(cell.text, 0, date.start):
+                    return Place(cell, date.start, date.end), date
+        return None
+
     def _by_form(self) -> Iterator[_Found]:
         """What is known without a label; less sure, but for what checks itself."""
-        text = self._rows.text
         for kind, reader in (("iban", values.ibans), ("vat_id", values.vat_ids)):
-            for value in islice(reader(text), _FEW):
-                sure = value.confidence if value.confidence in (CHECKED, DOUBTFUL) else BARE
-                if sure > DOUBTFUL:
+            for value in islice(reader(self._rows.text), _FEW):
+                if value.confidence != DOUBTFUL and value.text not in self._told_values:
+                    sure = CHECKED if value.confidence == CHECKED else BARE
                     yield kind, kind, self._rows.place(value.start, value.end), value.text, sure
-        for kind, found in (
-            ("email", values.emails(text)),
-            ("phone", values.international_phones(text)),
-            ("date", values.dates(text, None)),
-            ("amount", values.amounts_of_money(text)),
+        for kind, find in (
+            ("email", values.emails),
+            ("phone", values.international_phones),
+            ("amount", values.amounts_of_money),
         ):
-            if kind not in self._taken and (only := _only(found)):
+            if kind not in self._told_kinds and (only := _only(find(self._rows.text))):
                 yield kind, kind, self._rows.place(only.start, only.end), only.text, BARE
+        if "date" not in self._told_kinds and (alone := self._date_of_letter()):
+            place, date = alone
+            yield "date", "date", place, date.text, BARE
 
 
 _READERS = {
@@ -196,6 +221,13 @@ _READERS = {
     "email": values.emails,
     "phone": values.phones,
 }
+
+
+def _belongs_to_label(label: Label, rest: str) -> bool:
+    """The currency of an amount, and what it is a share of: "VAT 7 % on 130.00 EUR"."""
+    if not rest or len(rest) > LONGEST_VALUE:
+        return not rest
+    return label.kind == "amount" and (_means_nothing(rest) or _BASE.match(rest) is not None)
 
 
 def _only(found: Iterator[Value]) -> Value | None:

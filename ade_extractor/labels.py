@@ -57,7 +57,8 @@ _WEAK = {
     ("customer_number", "number"): "customer, kunde",
     ("date", "date"): "date, datum, dated, vom",
     ("due_date", "date"): "due",
-    ("gross_total", "amount"): "total, gesamt, summe, betrag, amount",
+    ("net_total", "amount"): "net",
+    ("gross_total", "amount"): "total, gross, gesamt, summe, betrag, amount",
 }
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -70,7 +71,8 @@ _LAST_CHARACTERS = 60
 _SEVERAL = 20
 _LONGEST_LABEL = 5
 # What belongs to a label still: marks, a word for "number", a percentage.
-_AFTER = re.compile(rf"(?:[ .:#°º№)(/-]|no\b|nr\b|{_SHARE})*", re.IGNORECASE)
+_AFTER = re.compile(rf"(?:[ .:#°º№)(/@-]|no\b|nr\b|{_SHARE})*", re.IGNORECASE)
+_NUMBER_SIGN = re.compile(r"[#№º]|n[or]\b", re.IGNORECASE)
 # A label that is not known: some words, the first with a capital letter, up to a colon.
 _SHAPE = re.compile(r"(?=[^\W\d_])(?![a-zäöüß])[\w.'’/&()°º#-]+(?: [\w.'’/&()°º#-]+){0,5} ?:(?=\s|$)\s*")
 _LONGEST_SHAPE = 60
@@ -138,6 +140,7 @@ def _known(text: str, start: int, most: int) -> Label | None:
             assert after is not None
             # A bracket or a minus may be the value's.
             end = begin + len(after[0].rstrip("(-/"))
+            is_weak = is_weak and not _NUMBER_SIGN.search(after[0])
             return Label(name, kind, start, end, is_weak=is_weak, has_colon=":" in after[0])
     return None
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby
-from operator import itemgetter
+from operator import itemgetter, sub
 from typing import Any, NamedTuple
 
 # A word, and where it stands as shares of the page: [text, left, top, right, bottom].
@@ -20,7 +20,7 @@ LEAST_GAP = 0.006
 # What stands between the parts of a line of small print.
 SEPARATORS = frozenset("·|•")
 _BREAK = re.compile(r" ?\t ?| {2,}| [·|•] ")
-_HEIGHT = itemgetter(2, 4)
+_TEXT, _LEFT, _RIGHT, _HEIGHT = itemgetter(0), itemgetter(1), itemgetter(3), itemgetter(2, 4)
 
 
 class Cell(NamedTuple):
@@ -109,18 +109,25 @@ def _beside(one: Word, other: Word) -> bool:
 
 
 def _cells(row: list[Word]) -> list[Cell]:
-    row.sort(key=itemgetter(1))
-    cells, begin, end = [], 0, row[0][3]
+    row.sort(key=_LEFT)
+    texts = list(map(_TEXT, row))
+    widest = max(map(sub, map(_LEFT, row[1:]), map(_RIGHT, row)), default=0)
+    if widest <= LEAST_GAP and SEPARATORS.isdisjoint(texts):
+        return [Cell(" ".join(texts), row[0][1], row[-1][3], row)]
+    return [Cell(" ".join(map(_TEXT, each)), each[0][1], each[-1][3], each) for each in _split(row) if each]
+
+
+def _split(row: list[Word]) -> Iterator[list[Word]]:
+    begin, end = 0, row[0][3]
     for number, word in enumerate(row):
         if word[1] - end > LEAST_GAP and word[1] - end > CELL_GAP * max(_width(row[number - 1]), _width(word)):
-            cells.append(row[begin:number])
+            yield row[begin:number]
             begin = number
         elif word[0] in SEPARATORS:
-            cells.append(row[begin:number])
+            yield row[begin:number]
             begin = number + 1
         end = word[3]
-    cells.append(row[begin:])
-    return [Cell(" ".join([word[0] for word in each]), each[0][1], each[-1][3], each) for each in cells if each]
+    yield row[begin:]
 
 
 def _width(word: Word) -> float:

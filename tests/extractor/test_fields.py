@@ -337,6 +337,58 @@ def test_values_below_their_labels():
     assert said(found) == {"invoice_number": "AO-17", "due_date": "2026-12-02"}
 
 
+def test_a_row_of_labels_above_their_values():
+    heads, below = ["Invoice #", "Date", "Total", "Due"], ["INV-7781", "18.11.2026", "EUR 12.00", "2.12.2026"]
+    found = placed(
+        *((text, 0.1 + 0.2 * x, 0.1 + 0.02 * y) for y, row in enumerate((heads, below)) for x, text in enumerate(row))
+    )
+
+    assert said(found) == {
+        "invoice_number": "INV-7781",
+        "date": "2026-11-18",
+        "gross_total": "12.00 EUR",
+        "due_date": "2026-12-02",
+    }
+
+
+def test_the_currency_and_the_base_of_an_amount_belong_to_its_label():
+    found = placed(
+        ("MwSt 19 % auf 48,00 EUR", 0.1, 0.1),
+        ("9,12 EUR", 0.8, 0.1),
+        ("Grand total GBP", 0.1, 0.12),
+        ("2,640.00", 0.8, 0.12),
+        ("VAT @ 20%", 0.1, 0.14),
+        ("440.00", 0.8, 0.14),
+    )
+
+    assert [field["value"] for field in found] == ["9.12 EUR", "2640.00", "440.00"]
+
+
+def test_something_may_follow_what_shows_what_it_is():
+    found = written_in("Tel. 03643 778812, Fax 03643 778813\nIBAN AT61 1904 3002 3457 3201, BIC BKAUATWW")
+
+    assert said(found) == {"phone": "03643 778812", "iban": "AT611904300234573201"}
+
+
+def test_a_label_that_nobody_knows_may_stand_before_an_id():
+    (field,) = written_in("Your partner: DE136695976")
+
+    assert (field["name"], field["kind"], field["confidence"]) == ("your_partner", "vat_id", values.CHECKED)
+
+
+def test_other_numbers_behind_labels_are_no_phone_numbers():
+    (field,) = written_in("KvK-nummer: 30112233")
+
+    assert (field["name"], field["kind"]) == ("kvk_nummer", "text")
+
+
+def test_the_date_of_a_letter_is_the_one_that_stands_alone():
+    letter = "Mira Aldergate\nOld Mill, den 18. November 2026\nYour letter of 6 November 2026 has come.\n"
+
+    assert said(written_in(letter)) == {"date": "2026-11-18"}
+    assert written_in("On 1.1.2026 and 2.2.2026 it rained.") == []
+
+
 def test_the_heads_of_a_table_are_no_labels():
     rows = [("Order no.", "Delivery date"), ("A-1", "2026-12-02"), ("A-2", "2026-12-03"), ("A-3", "2026-12-04")]
     found = placed(*((text, 0.1 + 0.3 * x, 0.1 + 0.02 * y) for y, row in enumerate(rows) for x, text in enumerate(row)))
@@ -450,6 +502,7 @@ HOSTILE = {
     "words": "Invoice No " * 90_000, "currencies": "€" * 1_000_000, "brackets": "(" * 1_000_000,
     "spaces": " " * 1_000_000,
     "phones": "+1 (" * 250_000, "umlauts": "Äö-" * 330_000, "labels in line": "Invoice No: 1 " * 71_000,
+    "dated": "Date " + "1.1.20 " * 150_000, "total": "Total " + "1.00 EUR " * 120_000, "id": "IBAN " + "DE1 " * 250_000,
     "slashes": "1/1/" * 250_000, "months": "1 January " * 100_000, "vat": "ATU 1" * 200_000, "nul": "\0" * 1_000_000,
 }
 # fmt: on
