@@ -12,8 +12,8 @@ from django.http import HttpRequest
 from builds import contents, lifecycle
 from builds.lifecycle import BUILD
 from builds.models import Build, Configuration
-from documents.admin import MOST_CHOICES, OperatedAdmin, ScopedAdmin, WorkspaceFilter
 from documents.models import Workspace
+from documents.scoped import MOST_CHOICES, OperatedAdmin, ScopedAdmin, WorkspaceFilter
 from work.admin import choice_filter, is_referred_to, short
 from work.outcomes import Outcome, of_cancel
 

@@ -93,6 +93,17 @@ def reprocess(document: Document, *, actor: str) -> int | None:
     return job_id
 
 
+def tell_correction(document_id: int, message: str, data: Data, *, actor: str) -> bool:
+    """What a person says a field is; False when there is no such document."""
+    return lifecycle.record(DOCUMENT, document_id, "FIELD_CORRECTED", actor=actor, message=message, data=data)
+
+
+def tell_withdrawal(document_id: int, message: str, data: Data, *, actor: str) -> bool:
+    return lifecycle.record(
+        DOCUMENT, document_id, "FIELD_CORRECTION_WITHDRAWN", actor=actor, message=message, data=data
+    )
+
+
 def begin_next_job(owner: str) -> Claim | None:
     """The orchestrator takes up the next job that is due; nobody holds it from then on."""
     with transaction.atomic():

@@ -8,8 +8,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
 from builds.admin import ConfigurationFilter
-from documents.admin import OperatedAdmin, ScopedAdmin, WorkspaceFilter
 from documents.models import Workspace
+from documents.scoped import OperatedAdmin, ScopedAdmin, WorkspaceFilter
 from runs import lifecycle
 from runs.job_runs import JOB_RUN
 from runs.lifecycle import RUN, QueueFull

@@ -1,9 +1,14 @@
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, Subquery
 
 from documents.models.documents import Document
 from documents.models.workspaces import User, visible_to
 from work import clock
+
+# Above a label that was found and below what has checked itself: see ade_extractor/values.py. A field without any
+# confidence is not doubted: SQL Server has no index of what is less or nothing.
+UNSURE_BELOW = 0.8
+UNSURE = Q(confidence__lt=UNSURE_BELOW)
 
 
 class DocumentFieldQuerySet(models.QuerySet["DocumentField"]):
@@ -12,6 +17,22 @@ class DocumentFieldQuerySet(models.QuerySet["DocumentField"]):
 
     def listed(self) -> "DocumentFieldQuerySet":
         return self.select_related("document__workspace").defer("document__text", "document__embedding")
+
+    def with_corrections(self) -> "DocumentFieldQuerySet":
+        """With `correction` and `corrected_by`, None where nobody has looked at it."""
+        said = _corrections()
+        return self.annotate(
+            correction=Subquery(said.values("value")[:1]), corrected_by=Subquery(said.values("corrected_by")[:1])
+        )
+
+    def corrected(self) -> "DocumentFieldQuerySet":
+        return self.filter(Exists(_corrections()))
+
+    def to_look_at(self) -> "DocumentFieldQuerySet":
+        """What the machine is not sure of and nobody has looked at, of documents that are as they will stay."""
+        return self.filter(
+            UNSURE, ~Exists(_corrections()), document__status="processed", document__purged_at__isnull=True
+        )
 
 
 class DocumentField(models.Model):
@@ -45,9 +66,18 @@ class DocumentField(models.Model):
                 violation_error_message="A confidence lies between 0 and 1.",
             ),
         ]
+        indexes = [models.Index(name="document_fields_unsure", fields=["id"], condition=UNSURE)]
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}"
+
+
+class FieldCorrectionQuerySet(models.QuerySet["FieldCorrection"]):
+    def for_user(self, user: User) -> "FieldCorrectionQuerySet":
+        return visible_to(self, user, "document__workspace")
+
+    def listed(self) -> "FieldCorrectionQuerySet":
+        return self.select_related("document__workspace").defer("document__text", "document__embedding")
 
 
 class FieldCorrection(models.Model):
@@ -59,6 +89,8 @@ class FieldCorrection(models.Model):
     value = models.TextField(blank=True)
     corrected_by = models.CharField(max_length=150)
     corrected_at = models.DateTimeField(default=clock.now)
+
+    objects = FieldCorrectionQuerySet.as_manager()
 
     class Meta:
         db_table = "field_corrections"
@@ -72,3 +104,8 @@ class FieldCorrection(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}, says {self.corrected_by}"
+
+
+def _corrections() -> FieldCorrectionQuerySet:
+    """Of the field that the query around it is about."""
+    return FieldCorrection.objects.filter(document=OuterRef("document"), name=OuterRef("name"))

@@ -97,7 +97,7 @@ def test_many_new_runs_are_not_all_named(act, olga, run_of, monkeypatch):
 
 
 def test_too_many_at_once_are_refused(act, olga, run_of, monkeypatch):
-    monkeypatch.setattr("documents.admin.MOST_AT_ONCE", 2)
+    monkeypatch.setattr("documents.scoped.MOST_AT_ONCE", 2)
     rows = [run_of() for _ in range(3)]
 
     assert act(olga, "cancel", *rows) == ["Choose at most 2 at a time. Nothing was done."]

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from builds.models import Build, Configuration
-from documents.models import Document, DocumentProcessingJob, Stage, Workspace
+from documents.models import Document, DocumentField, DocumentProcessingJob, FieldCorrection, Stage, Workspace
 from runs.models import Artifact, JobRun, Run
 from tests.breaches import much_has_happened
 from tests.factories import (
@@ -16,6 +16,8 @@ from tests.factories import (
     BuildFactory,
     ConfigurationFactory,
     DocumentFactory,
+    DocumentFieldFactory,
+    FieldCorrectionFactory,
     JobFactory,
     JobRunFactory,
     RunFactory,
@@ -32,6 +34,8 @@ pytestmark = pytest.mark.django_db
 FACTORIES = {
     Workspace: WorkspaceFactory,
     Document: DocumentFactory,
+    DocumentField: DocumentFieldFactory,
+    FieldCorrection: FieldCorrectionFactory,
     DocumentProcessingJob: JobFactory,
     Stage: StageFactory,
     Configuration: ConfigurationFactory,

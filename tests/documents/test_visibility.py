@@ -2,11 +2,21 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from builds.models import Build, Configuration
-from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage, Workspace
+from documents.models import (
+    Document,
+    DocumentChunk,
+    DocumentField,
+    DocumentProcessingJob,
+    FieldCorrection,
+    Stage,
+    Workspace,
+)
 from runs.models import Artifact, Run, RunField
 from tests.factories import (
     ArtifactFactory,
     DocumentChunkFactory,
+    DocumentFieldFactory,
+    FieldCorrectionFactory,
     MembershipFactory,
     RunFieldFactory,
     StageFactory,
@@ -14,7 +24,7 @@ from tests.factories import (
 )
 
 MODELS = [
-    *(Workspace, Document, DocumentChunk, DocumentProcessingJob, Stage),
+    *(Workspace, Document, DocumentChunk, DocumentField, FieldCorrection, DocumentProcessingJob, Stage),
     *(Configuration, Build, Run, RunField, Artifact),
 ]
 
@@ -27,10 +37,14 @@ def theirs(workspace):
     StageFactory(job__document__workspace=workspace)
     ArtifactFactory(run__configuration__workspace=workspace)
     DocumentChunkFactory(document__workspace=workspace)
+    DocumentFieldFactory(document__workspace=workspace)
+    FieldCorrectionFactory(document__workspace=workspace)
     RunFieldFactory(run__configuration__workspace=workspace)
     StageFactory()
     ArtifactFactory()
     DocumentChunkFactory()
+    DocumentFieldFactory()
+    FieldCorrectionFactory()
     RunFieldFactory()
 
 
@@ -38,6 +52,8 @@ def workspaces(rows):
     path = {
         Workspace: "pk",
         DocumentChunk: "document__workspace",
+        DocumentField: "document__workspace",
+        FieldCorrection: "document__workspace",
         DocumentProcessingJob: "document__workspace",
         Stage: "job__document__workspace",
         Build: "configuration__workspace",

@@ -6,7 +6,7 @@ from django.conf import settings
 
 FILTERED = re.compile(r"CREATE (UNIQUE )?INDEX \[(\w+)\] ON \[(\w+)\] \((.*?)\) WHERE (.*);")
 # The grammar of a filter on SQL Server: no OR, no NOT, no function.
-TERM = r"\[\w+\] (?:= '\w*'|IN \('\w*'(?:, '\w*')*\)|IS NULL|IS NOT NULL)"
+TERM = r"\[\w+\] (?:= '\w*'|< \d+\.\d+|IN \('\w*'(?:, '\w*')*\)|IS NULL|IS NOT NULL)"
 CONDITION = re.compile(rf"\(?{TERM}(?: AND {TERM})*\)?")
 # Of one key of an index, in bytes.
 LONGEST_KEY = 1700

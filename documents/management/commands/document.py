@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from documents import intake
+from documents import field_commands, intake
 from documents.commands import find_workspace
 from documents.intake import AlreadyThere, Refused
 from documents.models import Document, DocumentProcessingJob, Stage, Workspace
@@ -44,6 +44,7 @@ class Command(NounCommand):
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
         add_ids(add("show", self.show, "Show a document, its processing jobs, their stages and its events."))
+        field_commands.add_verbs(add)
 
     def add(self, *, paths: list[Path], workspace: str, again: bool, actor: str | None, **_: Any) -> Answer:
         into = find_workspace(workspace)

@@ -1,0 +1,118 @@
+"""Numbers that check themselves: bank accounts (IBAN) and VAT ids."""
+
+import re
+from collections.abc import Callable
+
+# How long an IBAN is, by its country.
+IBAN_LENGTHS = {
+    "AD": 24, "AE": 23, "AT": 20, "BE": 16, "BG": 22, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "EE": 20,
+    "ES": 24, "FI": 18, "FR": 27, "GB": 22, "GI": 23, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IS": 26,
+    "IT": 27, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "MC": 27, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25,
+    "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "TR": 26, "UA": 29,
+}  # fmt: skip
+# What a VAT id looks like without spaces, dots and dashes.
+_VAT_FORMATS = {
+    "AT": r"ATU\d{8}", "BE": r"BE[01]\d{9}", "BG": r"BG\d{9,10}", "CH": r"CHE\d{9}", "CY": r"CY\d{8}[A-Z]",
+    "CZ": r"CZ\d{8,10}", "DE": r"DE\d{9}", "DK": r"DK\d{8}", "EE": r"EE\d{9}", "EL": r"EL\d{9}",
+    "ES": r"ES[A-Z0-9]\d{7}[A-Z0-9]", "FI": r"FI\d{8}", "FR": r"FR[A-HJ-NP-Z0-9]{2}\d{9}", "GB": r"GB\d{9}(?:\d{3})?",
+    "HR": r"HR\d{11}", "HU": r"HU\d{8}", "IE": r"IE\d[A-Z0-9]\d{5}[A-Z]{1,2}", "IT": r"IT\d{11}",
+    "LT": r"LT(?:\d{9}|\d{12})", "LU": r"LU\d{8}", "LV": r"LV\d{11}", "MT": r"MT\d{8}", "NL": r"NL\d{9}B\d{2}",
+    "PL": r"PL\d{10}", "PT": r"PT\d{9}", "RO": r"RO\d{4,10}", "SE": r"SE\d{10}01", "SI": r"SI\d{8}", "SK": r"SK\d{10}",
+}  # fmt: skip
+VAT_COUNTRIES = _VAT_FORMATS.keys()
+_VAT_PATTERNS = {country: re.compile(pattern) for country, pattern in _VAT_FORMATS.items()}
+
+
+def is_iban(iban: str) -> bool:
+    """Of one without spaces, in capitals."""
+    return len(iban) == IBAN_LENGTHS.get(iban[:2]) and _remainder(iban[4:] + iban[:4]) == 1
+
+
+def is_vat_format(vat_id: str) -> bool:
+    pattern = _VAT_PATTERNS.get(vat_id[:2])
+    return pattern is not None and pattern.fullmatch(vat_id) is not None
+
+
+def vat_checksum(vat_id: str) -> bool | None:
+    """Whether it holds; None when none is known for the country, or for this kind of id."""
+    check = _VAT_CHECKS.get(vat_id[:2])
+    return check(vat_id[2:]) if check else None
+
+
+def _remainder(characters: str) -> int:
+    return int("".join(str(int(character, 36)) for character in characters)) % 97
+
+
+def _weighted(digits: str, weights: tuple[int, ...]) -> int:
+    return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=True))
+
+
+def _luhn(digits: str) -> bool:
+    doubled = [int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits))]
+    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+
+
+def _germany(digits: str) -> bool:
+    """ISO 7064, modulus 11, 10."""
+    product = 10
+    for digit in digits[:-1]:
+        product = 2 * ((int(digit) + product) % 10 or 10) % 11
+    return (11 - product) % 10 == int(digits[-1])
+
+
+def _austria(digits: str) -> bool:
+    values = [int(digit) for digit in digits[1:]]
+    total = sum(value // 5 + value * 2 % 10 if place % 2 else value for place, value in enumerate(values[:-1]))
+    return (10 - (total + 4) % 10) % 10 == values[-1]
+
+
+def _france(key_and_siren: str) -> bool | None:
+    key, siren = key_and_siren[:2], key_and_siren[2:]
+    if not key.isdigit():
+        return None  # the newer kind, with letters
+    return _luhn(siren) and (12 + 3 * (int(siren) % 97)) % 97 == int(key)
+
+
+def _netherlands(digits: str) -> bool:
+    """Either of a company's number, or, since 2020, of the whole id like that of an IBAN."""
+    of_company = _weighted(digits[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(digits[8])
+    return of_company or _remainder(f"NL{digits}") == 1
+
+
+def _united_kingdom(digits: str) -> bool:
+    return (_weighted(digits[:7], (8, 7, 6, 5, 4, 3, 2)) + int(digits[7:9])) % 97 in (0, 42)
+
+
+def _belgium(digits: str) -> bool:
+    return 97 - int(digits[:8]) % 97 == int(digits[8:])
+
+
+def _denmark(digits: str) -> bool:
+    return _weighted(digits, (2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+
+
+def _luxembourg(digits: str) -> bool:
+    return int(digits[:6]) % 89 == int(digits[6:])
+
+
+def _poland(digits: str) -> bool:
+    return _weighted(digits[:9], (6, 5, 7, 2, 3, 4, 5, 6, 7)) % 11 == int(digits[9])
+
+
+def _switzerland(number: str) -> bool:
+    return (11 - _weighted(number[1:9], (5, 4, 3, 2, 7, 6, 5, 4)) % 11) % 11 == int(number[9])
+
+
+_VAT_CHECKS: dict[str, Callable[[str], bool | None]] = {
+    "AT": _austria,
+    "BE": _belgium,
+    "CH": _switzerland,
+    "DE": _germany,
+    "DK": _denmark,
+    "FR": _france,
+    "GB": _united_kingdom,
+    "IT": _luhn,
+    "LU": _luxembourg,
+    "NL": _netherlands,
+    "PL": _poland,
+}

@@ -1,0 +1,240 @@
+"""Recognises fields in what was read of a page: values behind their labels, and those that are known by their form.
+
+`found` is asked of each page, `merged` of all that was found. Both answer with JSON, and always with the same of the
+same.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from ade_extractor import labels, totals, values
+from ade_extractor.labels import Label
+from ade_extractor.rows import Cell, Place, Rows, Word
+from ade_extractor.values import BARE, CHECKED, DOUBTFUL, Value
+
+SOURCE = "local"
+# A form has some dozens. More of them are a list, or an attack.
+MOST_PER_PAGE = 100
+MOST = 500
+LONGEST_VALUE = 1000
+# A label that nobody knows, and a text that may be anything.
+SHAPED = 0.6
+# Of bare values of one kind, only one that stands alone on its page means something.
+_FEW = 20
+# What they are shows in them, so that something may follow.
+_SELF_EVIDENT = ("iban", "vat_id", "email", "phone")
+_BASE = re.compile(r"(?:on|of|auf|von|aus) ", re.IGNORECASE)
+_PLACE = re.compile(r"(?:[^\W\d]{2,30}(?:[ -][^\W\d]{2,30}){0,2},? ?(?:den |the )?)?")
+
+Field = dict[str, Any]
+
+
+def found(page_number: int, text: str, words: Sequence[Word], tables: Sequence[Any]) -> list[Field]:
+    """Those of one page. A name may be there more than once: what it is shows when all pages are known."""
+    page = _Page(Rows(text, words, tables))
+    unique: dict[tuple[str, str], Field] = {}
+    for name, kind, place, value, confidence in islice(page.fields(), MOST_PER_PAGE):
+        said = (name, value)
+        if said not in unique or unique[said]["confidence"] < confidence:
+            unique[said] = {
+                "name": name,
+                "value": value,
+                "kind": kind,
+                "confidence": confidence,
+                "page": page_number,
+                "box": place.box,
+                "source": SOURCE,
+            }
+    return list(unique.values())
+
+
+def merged(fields: Sequence[Field]) -> list[Field]:
+    """One for each name, of all that was found in the pages of a document: the surest, and of these the first."""
+    best: dict[str, Field] = {}
+    for field in totals.checked(sorted(fields, key=lambda field: int(field["page"]))):
+        other = best.get(field["name"])
+        if other is None or other["confidence"] < field["confidence"]:
+            best[field["name"]] = field
+    # Too many are cut off at the least sure ones, and stay in the order in which they stand in the document.
+    surest = sorted(best.values(), key=lambda field: -field["confidence"])[:MOST]
+    names = {field["name"] for field in surest}
+    return [field for name, field in best.items() if name in names]
+
+
+_Found = tuple[str, str, Place, str, float]
+
+
+class _Page:
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._only_currency: str | None = None
+        self._told_kinds: set[str] = set()
+        self._told_values: set[str] = set()
+
+    def fields(self) -> Iterator[_Found]:
+        for number, row in enumerate(self._rows.rows):
+            for column, cell in enumerate(row):
+                if label := labels.at_start(cell.text):
+                    yield from self._told(self._labelled(number, column, cell, label))
+        yield from self._told(self._by_form())
+
+    def _told(self, fields: Iterator[_Found]) -> Iterator[_Found]:
+        for field in fields:
+            self._told_kinds.add(field[1])
+            self._told_values.add(field[3])
+            yield field
+
+    @cached_property
+    def _month_first(self) -> bool | None:
+        text = self._rows.text
+        found = values.month_first(text) if "/" in text else None
+        return True if found is None and self._currency() == "USD" else found
+
+    def _currency(self) -> str:
+        if self._only_currency is None:
+            self._only_currency = values.only_currency(self._rows.text)
+        return self._only_currency
+
+    def _labelled(self, number: int, column: int, cell: Cell, label: Label) -> Iterator[_Found]:
+        others = labels.within(cell.text) if cell.text.count(":") > 1 else []
+        # Each ends where the next begins.
+        ends = [*(other.start for other in others), len(cell.text)]
+        for each, end in zip([label, *others], ends, strict=True):
+            if _belongs_to_label(each, cell.text[each.end : end]):
+                field = self._next(number, column, each) if end == len(cell.text) else None
+            else:
+                field = self._beside(each, Place(cell, each.end, end))
+            if field:
+                yield field
+
+    def _beside(self, label: Label, place: Place) -> _Found | None:
+        """In the same cell. Without a colon the value has to be all that follows: the rest may be a sentence."""
+        if label.is_known and (field := self._typed(label, place, is_whole=not label.has_colon)):
+            return field
+        return self._shaped(label, place) if label.has_colon else None
+
+    def _next(self, number: int, column: int, label: Label) -> _Found | None:
+        """In the cells beside it, and else in the one below."""
+        row = self._rows.rows[number]
+        return self._to_the_right(row[column + 1 :], label) or self._below(number, row[column], label)
+
+    def _to_the_right(self, cells: Sequence[Cell], label: Label) -> _Found | None:
+        for cell in cells:
+            place = Place(cell, 0, len(cell.text))
+            if label.is_known and (field := self._typed(label, place, is_whole=True)):
+                return field
+            if labels.at_start(cell.text):
+                return None
+            if not label.is_known:
+                return self._shaped(label, place)
+            # What an amount is a share of may stand between.
+            if label.kind != "amount":
+                return None
+        return None
+
+    def _below(self, number: int, cell: Cell, label: Label) -> _Found | None:
+        under = self._rows.below(number, cell)
+        if under is None or not label.is_known or self._is_column(number + 1, under):
+            return None
+        if label.is_weak and not self._is_all_labels(number):
+            return None
+        return self._typed(label, Place(under, 0, len(under.text)), is_whole=True)
+
+    def _is_all_labels(self, number: int) -> bool:
+        """In such a row a word that may mean anything means what it does among the others."""
+        row = self._rows.rows[number]
+        found = [labels.at_start(cell.text) for cell in row]
+        return len(row) > 1 and all(label and label.is_known for label in found)
+
+    def _is_column(self, number: int, cell: Cell) -> bool:
+        """Of a table: then what stands above was the head of many values, not the label of one."""
+        under = self._rows.below(number, cell)
+        return under is not None and any(map(str.isdigit, under.text)) and not labels.at_start(under.text)
+
+    def _typed(self, label: Label, place: Place, *, is_whole: bool) -> _Found | None:
+        text = place.cell.text[place.start : place.end][: 2 * LONGEST_VALUE]
+        for value in islice(self._values(label.kind, text), _FEW):
+            rest = text[: value.start] if label.kind in _SELF_EVIDENT else text[: value.start] + text[value.end :]
+            if is_whole and not _means_nothing(rest):
+                continue
+            where = Place(place.cell, place.start + value.start, place.start + value.end)
+            return label.name, label.kind, where, value.text[:LONGEST_VALUE], value.confidence
+        return None
+
+    def _values(self, kind: str, text: str) -> Iterator[Value]:
+        if kind == "date":
+            return values.dates(text, self._month_first)
+        if kind == "amount":
+            return values.amounts(text, self._currency)
+        return _READERS[kind](text)
+
+    def _shaped(self, label: Label, place: Place) -> _Found | None:
+        text = place.cell.text
+        value = text[place.start : place.end].strip()
+        name = label.name if not label.is_known else labels.name_of(text[label.start : label.end])
+        if not value or not name or len(value) > LONGEST_VALUE:
+            return None
+        start = text.index(value, place.start)
+        where = Place(place.cell, start, start + len(value))
+        for kind in ("date", "amount", "iban", "vat_id", "email"):
+            for typed in islice(self._values(kind, value), _FEW):
+                if _means_nothing(value[: typed.start] + value[typed.end :]):
+                    return name, kind, where, typed.text, typed.confidence
+        return name, "text", where, value, SHAPED
+
+    def _date_of_letter(self) -> tuple[Place, Value] | None:
+        """The only one, or else the first that stands alone in its line, but for a place."""
+        if only := _only(values.dates(self._rows.text, None)):
+            return self._rows.place(only.start, only.end), only
+        for (cell,) in (row for row in self._rows.rows if len(row) == 1):
+            for date in islice(values.dates(cell.text, None), 1):
+                if date.end == len(cell.text) and _PLACE.fullmatch(cell.text, 0, date.start):
+                    return Place(cell, date.start, date.end), date
+        return None
+
+    def _by_form(self) -> Iterator[_Found]:
+        """What is known without a label; less sure, but for what checks itself."""
+        for kind, reader in (("iban", values.ibans), ("vat_id", values.vat_ids)):
+            for value in islice(reader(self._rows.text), _FEW):
+                if value.confidence != DOUBTFUL and value.text not in self._told_values:
+                    sure = CHECKED if value.confidence == CHECKED else BARE
+                    yield kind, kind, self._rows.place(value.start, value.end), value.text, sure
+        for kind, find in (
+            ("email", values.emails),
+            ("phone", values.international_phones),
+            ("amount", values.amounts_of_money),
+        ):
+            if kind not in self._told_kinds and (only := _only(find(self._rows.text))):
+                yield kind, kind, self._rows.place(only.start, only.end), only.text, BARE
+        if "date" not in self._told_kinds and (alone := self._date_of_letter()):
+            place, date = alone
+            yield "date", "date", place, date.text, BARE
+
+
+_READERS = {
+    "number": values.numbers,
+    "iban": values.ibans,
+    "vat_id": values.vat_ids,
+    "email": values.emails,
+    "phone": values.phones,
+}
+
+
+def _belongs_to_label(label: Label, rest: str) -> bool:
+    """The currency of an amount, and what it is a share of: "VAT 7 % on 130.00 EUR"."""
+    if not rest or len(rest) > LONGEST_VALUE:
+        return not rest
+    return label.kind == "amount" and (_means_nothing(rest) or _BASE.match(rest) is not None)
+
+
+def _only(found: Iterator[Value]) -> Value | None:
+    """The first, unless the page has others beside it."""
+    few = list(islice(found, _FEW))
+    return few[0] if len({value.text for value in few}) == 1 else None
+
+
+def _means_nothing(rest: str) -> bool:
+    return not any(map(str.isalnum, values.without_currencies(rest)))

@@ -1,0 +1,166 @@
+"""The rows of a page and the cells in them: by where its words stand, or by the tabs and wide gaps of its text."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby
+from operator import itemgetter, sub
+from typing import Any, NamedTuple
+
+# A word, and where it stands as shares of the page: [text, left, top, right, bottom].
+Word = Sequence[Any]
+Box = list[float]
+
+# What is looked at of one page. A page of this much is a table or an attack.
+MOST_CHARACTERS = 100_000
+MOST_WORDS = 20_000
+# Between two cells there is more room than this many characters of their line are wide. A space takes about a half.
+CELL_GAP = 1.6
+# No space is narrower than this share of a page, so most gaps need not be measured.
+LEAST_GAP = 0.006
+# What stands between the parts of a line of small print.
+SEPARATORS = frozenset("·|•")
+_BREAK = re.compile(r" ?\t ?| {2,}| [·|•] ")
+_TEXT, _LEFT, _RIGHT, _HEIGHT = itemgetter(0), itemgetter(1), itemgetter(3), itemgetter(2, 4)
+
+
+class Cell(NamedTuple):
+    text: str
+    # Of its left and right end; in what unit, only cells of the same page have to agree.
+    left: float
+    right: float
+    words: Sequence[Word] = ()
+
+    def box(self, start: int, end: int) -> Box | None:
+        """Around the words that this part of its text is made of."""
+        at, touched = 0, []
+        for word in self.words:
+            if at < end and start < at + len(word[0]):
+                touched.append(word)
+            at += len(word[0]) + 1
+        return around(touched)
+
+
+class Place(NamedTuple):
+    """A part of the text of a cell."""
+
+    cell: Cell
+    start: int
+    end: int
+
+    @property
+    def box(self) -> Box | None:
+        return self.cell.box(self.start, self.end)
+
+
+class Rows:
+    def __init__(self, text: str, words: Sequence[Word], tables: Sequence[Any]) -> None:
+        self.rows = list(_placed(_first(words))) if words else [*_written(text), *_tabulated(text, tables)]
+        self._cells = [cell for row in self.rows for cell in row]
+        # Each cell on a line of its own, for what is found by its form and reaches over no gap.
+        self.text = "\n".join([cell.text for cell in self._cells])
+
+    def place(self, start: int, end: int) -> Place:
+        """Where a part of all text is. It must lie within one cell."""
+        cell = self._cells[self.text.count("\n", 0, start)]
+        offset = self.text.rfind("\n", 0, start) + 1
+        return Place(cell, start - offset, end - offset)
+
+    def below(self, number: int, cell: Cell) -> Cell | None:
+        """The cell of the next row that begins or ends where this one does, or lies within its width."""
+        if number + 1 >= len(self.rows):
+            return None
+        under = (each for each in self.rows[number + 1] if each.left < cell.right and cell.left < each.right)
+        return next(under, None)
+
+
+def around(words: Sequence[Word]) -> Box | None:
+    if not words:
+        return None
+    left, top = min(word[1] for word in words), min(word[2] for word in words)
+    return [left, top, max(word[3] for word in words), max(word[4] for word in words)]
+
+
+def _first(words: Sequence[Word]) -> Sequence[Word]:
+    words = words[:MOST_WORDS]
+    if sum([len(word[0]) for word in words]) <= MOST_CHARACTERS:
+        return words
+    lengths = accumulate(len(word[0]) for word in words)
+    return [word for word, length in zip(words, lengths, strict=True) if length <= MOST_CHARACTERS]
+
+
+def _placed(words: Sequence[Word]) -> Iterator[list[Cell]]:
+    # Words of one line and font are as high as each other, so that most are sorted by the dozen.
+    runs = [list(run) for _, run in groupby(words, _HEIGHT)]
+    runs.sort(key=lambda run: run[0][2] + run[0][4])
+    row: list[Word] = []
+    for run in runs:
+        if row and not _beside(row[-1], run[0]):
+            yield _cells(row)
+            row = []
+        row += run
+    if row:
+        yield _cells(row)
+
+
+def _beside(one: Word, other: Word) -> bool:
+    """Whether the middle of each is within the height of the other: sizes may differ."""
+    middle, others = (one[2] + one[4]) / 2, (other[2] + other[4]) / 2
+    return bool(one[2] <= others <= one[4] and other[2] <= middle <= other[4])
+
+
+def _cells(row: list[Word]) -> list[Cell]:
+    row.sort(key=_LEFT)
+    texts = list(map(_TEXT, row))
+    widest = max(map(sub, map(_LEFT, row[1:]), map(_RIGHT, row)), default=0)
+    if widest <= LEAST_GAP and SEPARATORS.isdisjoint(texts):
+        return [Cell(" ".join(texts), row[0][1], row[-1][3], row)]
+    return [Cell(" ".join(map(_TEXT, each)), each[0][1], each[-1][3], each) for each in _split(row) if each]
+
+
+def _split(row: list[Word]) -> Iterator[list[Word]]:
+    begin, end = 0, row[0][3]
+    for number, word in enumerate(row):
+        if word[1] - end > LEAST_GAP and word[1] - end > CELL_GAP * max(_width(row[number - 1]), _width(word)):
+            yield row[begin:number]
+            begin = number
+        elif word[0] in SEPARATORS:
+            yield row[begin:number]
+            begin = number + 1
+        end = word[3]
+    yield row[begin:]
+
+
+def _width(word: Word) -> float:
+    """Of one of its characters."""
+    return float(word[3] - word[1]) / max(len(word[0]), 1)
+
+
+def _written(text: str) -> Iterator[list[Cell]]:
+    for line in text[:MOST_CHARACTERS].split("\n"):
+        if line and not line.isspace():
+            parts = _BREAK.split(line)
+            # Columns of a table have numbers, those of a text begin at the same character.
+            at = range(len(parts)) if "\t" in line else accumulate((len(part) + 2 for part in parts[:-1]), initial=0)
+            yield from _row(parts, at, by_number="\t" in line)
+
+
+def _tabulated(text: str, tables: Sequence[Any]) -> Iterator[list[Cell]]:
+    """Rows that the text does not have as lines."""
+    room = MOST_CHARACTERS
+    for table in tables:
+        for row in table["rows"]:
+            room -= sum(map(len, row))
+            if room < 0:
+                return
+            if any("\n" in cell for cell in row) or "\t" not in text:
+                yield from _row([" ".join(cell.split()) for cell in row], range(len(row)), by_number=True)
+
+
+def _row(parts: Sequence[str], at: Any, *, by_number: bool) -> Iterator[list[Cell]]:
+    cells = [
+        Cell(part.strip(), left, left + (1 if by_number else max(len(part), 1)))
+        for left, part in zip(at, parts, strict=True)
+        if part and not part.isspace()
+    ]
+    if cells:
+        yield cells

@@ -1,0 +1,56 @@
+"""Net, tax and gross of a document, on whichever pages they stand: a sum that is right makes them sure."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import islice, product
+from typing import Any
+
+from ade_extractor.rows import around
+from ade_extractor.values import BARE, CHECKED
+
+NET, TAX, GROSS = NAMES = ("net_total", "tax_total", "gross_total")
+# What countries round to.
+TOLERANCE = Decimal("0.02")
+# Of each name. An honest document has two or three.
+_MOST = 20
+
+Field = dict[str, Any]
+
+
+def checked(fields: Sequence[Field]) -> list[Field]:
+    """The same, surer where net and tax are gross; less sure where all three are there and no sum is right."""
+    nets, taxes, grosses = ([field for field in fields if field["name"] == name][:_MOST] for name in NAMES)
+    taxes = [*taxes, *_sum_of(taxes)]
+    if not (nets and taxes and grosses):
+        return list(fields)
+    right = next(islice(_right(nets, taxes, grosses), 1), None)
+    if right is None:
+        return [
+            {**field, "confidence": min(field["confidence"], BARE)} if _is_total(field) else field for field in fields
+        ]
+    sure = [{**field, "confidence": CHECKED} for field in right]
+    return [*(field for field in fields if not _is_total(field)), *sure]
+
+
+def _right(nets: Sequence[Field], taxes: Sequence[Field], grosses: Sequence[Field]) -> Any:
+    for net, tax, gross in product(nets, taxes, grosses):
+        if _value(gross) and abs(_value(net) + _value(tax) - _value(gross)) <= TOLERANCE:
+            yield net, tax, gross
+
+
+def _sum_of(taxes: Sequence[Field]) -> list[Field]:
+    """The tax of an invoice with several rates, each on its line."""
+    if len(taxes) < 2 or any(tax["page"] != taxes[0]["page"] for tax in taxes):
+        return []
+    _, _, currency = taxes[0]["value"].partition(" ")
+    total = sum((_value(tax) for tax in taxes), Decimal())
+    boxes = [["", *tax["box"]] for tax in taxes if tax["box"]]
+    return [{**taxes[0], "value": f"{total} {currency}".strip(), "box": around(boxes)}]
+
+
+def _value(field: Field) -> Decimal:
+    return Decimal(field["value"].partition(" ")[0])
+
+
+def _is_total(field: Field) -> bool:
+    return field["name"] in NAMES

@@ -1,0 +1,253 @@
+"""Reads values of a kind out of a text: what they are in one way of writing, and where they stand."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date
+from decimal import Decimal
+from itertools import islice
+from typing import NamedTuple
+
+from ade_extractor import checksums
+
+# How sure: it checks itself; a label says so; it only looks so; something speaks against it.
+CHECKED, LABELLED, BARE, DOUBTFUL = 0.95, 0.7, 0.5, 0.4
+
+_MONTHS = [
+    "january januar jan jänner jän", "february februar feb", "march märz mar mär mrz", "april apr", "may mai",
+    "june juni jun", "july juli jul", "august aug", "september sep sept", "october oktober oct okt", "november nov",
+    "december dezember dec dez",
+]  # fmt: skip
+_MONTH_NUMBERS = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+# Tried where digits begin. A month may stand before.
+_DATE = re.compile(
+    r"(?<![\w.,/-])(?:(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})"
+    r"|(?P<a>\d{1,2})(?:(?P<sep>[./-]) ?(?P<b>\d{1,2})(?P=sep) ?(?P<year2>\d{4}|\d{2})"
+    r"|(?:st|nd|rd|th)?\.?[ -]?(?:of )?(?P<name>[A-Za-zäÄ]{3,9})\.?,?[ -]?(?P<year3>\d{4}|\d{2})"
+    r"|(?:st|nd|rd|th)?,? (?P<year4>\d{4})))(?![\w-]|[.,/]\d)"
+)
+_DIGITS = re.compile(r"\d+")
+_SLASHED = re.compile(r"\b(\d\d?)/(\d\d?)/\d\d")
+_MONTH_BEFORE = re.compile(r"([A-Za-zäÄ]{3,9})\.? $")
+_LONGEST_MONTH = 12
+_EARLIEST, _LATEST = 1900, 2100
+_CODES = {"€": "EUR", "£": "GBP", "$": "USD", "¥": "JPY", "US$": "USD", "Euro": "EUR", "Fr.": "CHF"}
+_NAMES = "EUR|USD|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN|CZK|HUF|RON|Euro|Fr\\."
+_CURRENCY = rf"(?:US\$|[€£$¥]|(?<![A-Za-z])(?:{_NAMES})(?![A-Za-z]))"
+# Each begins with a letter of its own: so texts without are passed over quickly.
+_CURRENCIES = re.compile(rf"US\$|€|£|\$|¥|(?:{_NAMES})(?![A-Za-z])")
+# A plain one, one that does not break, a narrow and a thin one.
+_SPACES = " \u00a0\u202f\u2009"
+_MINUS = "-–−"
+_AMOUNT = re.compile(
+    rf"(?<![\w.,'’/-])(?P<open>\()?(?P<minus>[{_MINUS}])?[{_SPACES}]?(?P<before>{_CURRENCY})?[{_SPACES}]?"
+    rf"(?P<minus2>[{_MINUS}])?(?P<digits>\d{{1,3}}(?:[.,'’{_SPACES}]\d{{3}}){{1,5}}(?:[.,]\d{{1,2}})?(?!\d)|"
+    rf"\d{{1,15}}(?:[.,]\d{{1,2}})?(?!\d))(?:(?P<after>[{_MINUS}])|[{_SPACES}]?(?P<currency>{_CURRENCY})(?P<after2>[{_MINUS}])?)?"
+    r"(?(open)\))(?![.,/-]?\d|[ ]?%|[A-Za-z°])"
+)
+# As far from a currency as its amount may reach.
+_NEAR = 24
+# A page that names more of them is a price list.
+_MOST_CURRENCIES = 100
+_CENTS = re.compile(r"[.,]\d{2}$")
+_NUMBER = re.compile(
+    r"(?:[A-Z]{1,6} (?=\d))?(?=[A-Za-z/._-]{0,20}\d)[A-Za-z0-9][\w./-]{0,39}(?<![./-])(?: ?/ ?\d{1,8})?"
+)
+_BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?(?![A-Za-z0-9])")
+# Of an IBAN or a VAT id. One may begin within what looks like another: "DE136695976 IBAN DE89…".
+_ID_START = re.compile(r"[A-Z]{2}(?=(?:[ .-]?[A-Z]{1,2})?[ .-]?\d)")
+_ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_LONGEST_ID = 48
+_SHORTEST_VAT_ID, _LONGEST_VAT_ID = 6, 14
+_EMAIL = re.compile(
+    r"(?<![\w.%+-])[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8}\.[A-Za-z]{2,24}"
+)
+_PHONE = re.compile(r"(?<![\w+])\+?\(?\d[\d ()/.–-]{4,24}\d(?![\w])")
+_FEWEST_DIGITS, _MOST_DIGITS = 6, 15
+
+
+class Value(NamedTuple):
+    start: int
+    end: int
+    text: str
+    confidence: float = LABELLED
+
+
+def month_first(text: str) -> bool | None:
+    """Whether dates with slashes begin with the month; None when none of them says so."""
+    votes = sum((int(b) > 12) - (int(a) > 12) for a, b in _SLASHED.findall(text))
+    return votes > 0 if votes else None
+
+
+def only_currency(text: str) -> str:
+    found = {_code(match[0]) for match in currencies(text)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def currencies(text: str) -> Iterator[re.Match[str]]:
+    for match in _CURRENCIES.finditer(text):
+        if not (match[0][0].isalpha() and text[match.start() - 1 : match.start()].isalpha()):
+            yield match
+
+
+def without_currencies(text: str) -> str:
+    return _CURRENCIES.sub("", text)
+
+
+def dates(text: str, month_first: bool | None) -> Iterator[Value]:
+    end = 0
+    for digits in _DIGITS.finditer(text):
+        if digits.start() < end or not (match := _DATE.match(text, digits.start())):
+            continue
+        start, days = _read_date(match, text, month_first)
+        if days:
+            end = match.end()
+            # 3/4/2026 is in spring in any case, but nobody has said when.
+            yield Value(start, end, days[0].isoformat(), LABELLED if len(days) == 1 else BARE)
+
+
+def amounts(text: str, currency: Callable[[], str]) -> Iterator[Value]:
+    """With cents, or beside a currency: other numbers may be anything. `currency` is asked where none is beside."""
+    for match in _AMOUNT.finditer(text):
+        said = match["before"] or match["currency"]
+        if not said and not _CENTS.search(match["digits"]):
+            continue
+        is_negative = any(match[name] for name in ("open", "minus", "minus2", "after", "after2"))
+        value = -decimal(match["digits"]) if is_negative else decimal(match["digits"])
+        start = match.start() + (match[0][0] in _SPACES)
+        yield Value(start, match.end(), f"{value:.2f} {_code(said) if said else currency()}".strip())
+
+
+def numbers(text: str) -> Iterator[Value]:
+    """What something is counted by: "RE 2026-117". At the beginning only, and no date."""
+    match = _NUMBER.match(text)
+    if match and _DATE.fullmatch(match[0]) is None:
+        yield Value(0, match.end(), match[0])
+    elif bic := _BIC.match(text):
+        yield Value(0, bic.end(), bic[0])
+
+
+def ibans(text: str) -> Iterator[Value]:
+    """Those whose checksum holds; of one that has the length of its country otherwise, it is said."""
+    for start, country in _ids(text):
+        if length := checksums.IBAN_LENGTHS.get(country):
+            iban, ends = _compact(text[start : start + _LONGEST_ID], length)
+            if len(iban) == length and iban[2:4].isdigit():
+                yield Value(start, start + ends[-1], iban, CHECKED if checksums.is_iban(iban) else DOUBTFUL)
+
+
+def vat_ids(text: str) -> Iterator[Value]:
+    for start, country in _ids(text):
+        if country not in checksums.VAT_COUNTRIES:
+            continue
+        part = text[start : start + _LONGEST_ID]
+        characters, ends = _compact(part, _LONGEST_VAT_ID)
+        # The longest that is one, whole words of it.
+        for length in range(len(characters), _SHORTEST_VAT_ID - 1, -1):
+            vat_id, end = characters[:length], ends[length - 1]
+            if checksums.is_vat_format(vat_id) and not part[end : end + 1].isalnum():
+                holds = checksums.vat_checksum(vat_id)
+                sure = LABELLED if holds is None else CHECKED if holds else DOUBTFUL
+                yield Value(start, start + end, vat_id, sure)
+                break
+
+
+def emails(text: str) -> Iterator[Value]:
+    if "@" in text:
+        for match in _EMAIL.finditer(text):
+            yield Value(match.start(), match.end(), match[0])
+
+
+def phones(text: str) -> Iterator[Value]:
+    for match in _PHONE.finditer(text):
+        if (
+            _FEWEST_DIGITS <= len("".join(_DIGITS.findall(match[0]))) <= _MOST_DIGITS
+            and _DATE.fullmatch(match[0]) is None
+        ):
+            yield Value(match.start(), match.end(), " ".join(match[0].split()))
+
+
+def international_phones(text: str) -> Iterator[Value]:
+    return (value for value in phones(text) if value.text.startswith("+")) if "+" in text else iter(())
+
+
+def amounts_of_money(text: str) -> Iterator[Value]:
+    """Those beside a currency, for which alone is looked: a text has many numbers."""
+    for match in islice(currencies(text), _MOST_CURRENCIES):
+        start = max(match.start() - _NEAR, 0)
+        for value in amounts(text[start : match.end() + _NEAR], str):
+            if value.text.endswith(_code(match[0])) and start + value.start < match.end() <= start + value.end + _NEAR:
+                yield value._replace(start=start + value.start, end=start + value.end)
+
+
+def decimal(digits: str) -> Decimal:
+    """`1.234,56`, `1,234.56`, `1'234.56`, `1 234,56`; the last mark is a decimal one unless three digits follow it."""
+    *groups, last = re.split(rf"[.,'’{_SPACES}]", digits)
+    if not groups or len(last) == 3:
+        return Decimal("".join([*groups, last]))
+    return Decimal(f"{''.join(groups)}.{last}")
+
+
+def _read_date(match: re.Match[str], text: str, month_first: bool | None) -> tuple[int, list[date]]:
+    """Where it begins, and the days that it may be, the likeliest first."""
+    start = match.start()
+    if match["year"]:
+        return start, _day(match["year"], int(match["month"]), match["day"])
+    if match["sep"]:
+        return start, _numeric(match, month_first)
+    if match["name"]:
+        return start, _day(match["year3"], _month(match["name"]), match["a"])
+    before = _MONTH_BEFORE.search(text, max(start - _LONGEST_MONTH, 0), start)
+    return (before.start(), _day(match["year4"], _month(before[1]), match["a"])) if before else (start, [])
+
+
+def _numeric(match: re.Match[str], month_first: bool | None) -> list[date]:
+    a, b, year = match["a"], match["b"], match["year2"]
+    day_first = _day(year, int(b), a)
+    if match["sep"] != "/":
+        return day_first
+    as_month = _day(year, int(a), b)
+    if month_first is None and day_first != as_month:
+        return [*day_first, *as_month]
+    return (as_month or day_first) if month_first else (day_first or as_month)
+
+
+def _month(name: str) -> int:
+    return _MONTH_NUMBERS.get(name.casefold(), 0)
+
+
+def _day(year: str, month: int, day: str) -> list[date]:
+    full_year = int(year) + (2000 if len(year) == 2 else 0)
+    if not _EARLIEST <= full_year <= _LATEST:
+        return []
+    try:
+        return [date(full_year, month, int(day))]
+    except ValueError:
+        return []
+
+
+def _ids(text: str) -> Iterator[tuple[int, str]]:
+    """Where each may begin, and the country."""
+    for match in _ID_START.finditer(text):
+        start = match.start()
+        if not text[start - 1 : start].isalnum():
+            yield start, match[0]
+
+
+def _compact(text: str, most: int) -> tuple[str, list[int]]:
+    """At most so many letters and digits, and where each ends; with single spaces, dots and dashes between them."""
+    found, ends = [], []
+    before = ""
+    for end, character in enumerate(text, 1):
+        if character in _ID_CHARACTERS:
+            found.append(character)
+            ends.append(end)
+            if len(found) == most:
+                break
+        elif character not in " .-" or before in " .-":
+            break
+        before = character
+    return "".join(found), ends
+
+
+def _code(currency: str) -> str:
+    return _CODES.get(currency, currency)

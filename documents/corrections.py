@@ -1,0 +1,121 @@
+"""What people say of fields. The last word holds, and all words are in the history of the document."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from documents import lifecycle
+from documents.fields import LONGEST_NAME, LONGEST_VALUE, clean_name, clean_value
+from documents.models import Document, DocumentField, FieldCorrection
+from work import clock
+
+# As many as a message of the history has room for beside the rest.
+_SHOWN = 200
+
+
+class NotTaken(Exception):
+    """What was said cannot be kept; the message says why, for whoever said it."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Corrected:
+    name: str
+    # None: the machine has found none, nobody had corrected it.
+    machine_value: str | None
+    before: str | None
+    value: str
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.value == self.machine_value
+
+    def __str__(self) -> str:
+        if self.is_confirmed:
+            return f"Confirmed {self.name}: {shown(self.value)}."
+        return f"Corrected {self.name}: {shown(self._was)} is {shown(self.value)} now."
+
+    @property
+    def _was(self) -> str | None:
+        return self.before if self.before is not None else self.machine_value
+
+
+def correct(document_id: int, name: str, value: str, *, actor: str) -> Corrected | None:
+    """Keep what a person says this field is, whether a machine has found it or not. To say the same as the machine is
+    to confirm it. None when there is no such document; raises NotTaken when it cannot be kept.
+    """
+    name, value = _checked_name(name), _checked_value(value)
+    with transaction.atomic():
+        document = _locked(document_id)
+        if document is None:
+            return None
+        if document["purged_at"] is not None:
+            message = f"expected a document that holds something, found that document {document_id} has been purged"
+            raise NotTaken("purged", message)
+        made = Corrected(name, _machine_value(document_id, name), _correction(document_id, name), value)
+        FieldCorrection.objects.update_or_create(
+            document_id=document_id,
+            name=name,
+            defaults={
+                "value": value,
+                "corrected_by": actor[: FieldCorrection._meta.get_field("corrected_by").max_length],
+                "corrected_at": clock.now(),
+            },
+        )
+        data = {"name": name, "machine_value": made.machine_value, "before": made.before, "value": value}
+        lifecycle.tell_correction(document_id, str(made), data, actor=actor)
+    return made
+
+
+def withdraw(document_id: int, name: str, *, actor: str) -> bool:
+    """What the machine has read holds again; False when nobody had corrected it."""
+    name = clean_name(name)
+    with transaction.atomic():
+        if _locked(document_id) is None or (before := _correction(document_id, name)) is None:
+            return False
+        FieldCorrection.objects.filter(document=document_id, name=name).delete()
+        machine_value = _machine_value(document_id, name)
+        message = f"Withdrew {shown(before)} as {name}; {shown(machine_value)} holds again."
+        data = {"name": name, "machine_value": machine_value, "before": before, "value": None}
+        lifecycle.tell_withdrawal(document_id, message, data, actor=actor)
+    return True
+
+
+def shown(value: str | None) -> str:
+    if not value:
+        return "nothing"
+    line = " ".join(value.split())
+    return f"“{line if len(line) <= _SHOWN else f'{line[: _SHOWN - 1]}…'}”"
+
+
+def _checked_name(text: str) -> str:
+    name = clean_name(text)
+    if not name or len(name) > LONGEST_NAME:
+        found = f"{len(name)}" if name else "none"
+        raise NotTaken("bad_name", f"expected a name of 1 to {LONGEST_NAME} characters, found {found}: choose another")
+    return name
+
+
+def _checked_value(text: str) -> str:
+    value = clean_value(text)
+    if len(value) > LONGEST_VALUE:
+        message = f"expected a value of at most {LONGEST_VALUE:,} characters, found {len(value):,}: shorten it"
+        raise NotTaken("too_long", message)
+    return value
+
+
+def _locked(document_id: int) -> Any:
+    """Whoever corrects a field of this document waits here for whoever else does, or publishes it."""
+    return Document.objects.select_for_update().filter(pk=document_id).values("pk", "purged_at").first()
+
+
+def _machine_value(document_id: int, name: str) -> str | None:
+    return DocumentField.objects.filter(document=document_id, name=name).values_list("value", flat=True).first()
+
+
+def _correction(document_id: int, name: str) -> str | None:
+    return FieldCorrection.objects.filter(document=document_id, name=name).values_list("value", flat=True).first()

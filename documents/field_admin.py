@@ -1,0 +1,189 @@
+"""Fields of documents in the admin: what is to be looked at, and what a person says of it.
+
+Apart from documents/admin.py because a correction is of a document and a name, not of a row: reading the document again
+replaces the rows while somebody has their page open.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from documents import corrections, fields
+from documents.corrections import NotTaken
+from documents.models import Document, DocumentField, FieldCorrection, Workspace
+from documents.scoped import ScopedAdmin, WorkspaceFilter
+from work.admin import ReadOnlyAdmin, choice_filter, short
+
+# On the page of a document; the list has all.
+MOST_SHOWN = 100
+
+STATES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "to_look_at": ("to look at", lambda found: found.to_look_at()),
+    "corrected": ("corrected", lambda found: found.corrected()),
+}
+
+
+def table_of(document: Document) -> SafeString:
+    rows = fields.of_document(document.pk)
+    context = {"rows": rows[:MOST_SHOWN], "all": _list_of(document.pk) if len(rows) > MOST_SHOWN else ""}
+    return render_to_string("admin/_fields.html", context)
+
+
+def may_correct(request: HttpRequest, document: Document) -> bool:
+    is_operated = Workspace.objects.operated_by(request.user).filter(pk=document.workspace_id).exists()
+    return is_operated and document.purged_at is None
+
+
+class OfOneDocument(admin.SimpleListFilter):
+    """Not offered; the page of a document leads here."""
+
+    title = parameter_name = "document"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        asked = request.GET.get("document", "")
+        return [(asked, f"document {asked}")] if re.fullmatch("[0-9]{1,18}", asked) else []
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        asked = self.value()
+        return queryset.filter(document_id=asked) if asked in dict(self.lookup_choices) else queryset
+
+
+class FieldAdmin(ScopedAdmin, ReadOnlyAdmin):
+    """What is said of a field of a document, by a machine or by a person; on its page a person says something new."""
+
+    workspace_path = "document__workspace"
+    change_form_template = "admin/field.html"
+    search_fields = ["name", "value"]
+    readonly_fields = ["workspace"]
+
+    @admin.display(description="workspace")
+    def workspace(self, row: Any) -> Workspace:
+        workspace: Workspace = row.document.workspace
+        return workspace
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        row = kwargs.get("obj")
+        if row and may_correct(request, row.document):
+            said = FieldCorrection.objects.filter(document=row.document_id, name=row.name).first()
+            context |= {
+                "name": row.name,
+                "correction": said,
+                "proposed": said.value if said else row.value,
+                "longest": fields.LONGEST_VALUE,
+                "document_id": row.document_id,
+            }
+        return super().render_change_form(request, context, *args, **kwargs)
+
+
+@admin.register(DocumentField)
+class DocumentFieldAdmin(FieldAdmin):
+    list_display = ["id", "name", "read", "said", "kind", "confidence", "page", "document", "workspace"]
+    list_display_links = ["id", "name"]
+    list_filter = [
+        choice_filter(
+            "state",
+            lambda: [(word, title) for word, (title, _) in STATES.items()],
+            lambda found, word: STATES[word][1](found),
+        ),
+        WorkspaceFilter,
+        OfOneDocument,
+    ]
+    fields = [
+        *("document", "workspace", "name", "value", "kind", "confidence", "page", "box", "source"),
+        *("correction", "corrected_by"),
+    ]
+    readonly_fields = ["workspace", "correction", "corrected_by"]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).with_corrections()
+
+    def get_urls(self) -> list[URLPattern]:
+        made = {"correct": self.correct, "withdraw": self.withdraw}
+        views = {verb: self.admin_site.admin_view(require_POST(view)) for verb, view in made.items()}
+        return [
+            *(path(f"of/<int:document_id>/{verb}/", view, name=f"{verb}_field") for verb, view in views.items()),
+            *super().get_urls(),
+        ]
+
+    def correct(self, request: HttpRequest, document_id: int) -> HttpResponse:
+        name, value = request.POST.get("name", ""), request.POST.get("value", "")
+        self._check(request, document_id)
+        try:
+            made = corrections.correct(document_id, name, value, actor=request.user.get_username())
+        except NotTaken as refused:
+            self.message_user(request, f"Nothing was kept: {refused}.", messages.ERROR)
+        else:
+            if made is None:
+                raise Http404
+            self.message_user(request, str(made))
+        return self._back(document_id, name)
+
+    def withdraw(self, request: HttpRequest, document_id: int) -> HttpResponse:
+        name = request.POST.get("name", "")
+        self._check(request, document_id)
+        if corrections.withdraw(document_id, name, actor=request.user.get_username()):
+            self.message_user(request, f"Withdrew the correction of {short(name)}.")
+        else:
+            self.message_user(request, f"There was no correction of {short(name)} to withdraw.", messages.WARNING)
+        return self._back(document_id, name)
+
+    @admin.display(description="value")
+    def read(self, field: DocumentField) -> str:
+        return short(field.value)
+
+    @admin.display(description="correction")
+    def said(self, field: Any) -> str:
+        return (
+            "-"
+            if field.correction is None
+            else "confirmed"
+            if field.correction == field.value
+            else short(field.correction)
+        )
+
+    @admin.display(description="correction")
+    def correction(self, field: Any) -> str:
+        return "-" if field.correction is None else field.correction or "(nothing)"
+
+    @admin.display(description="by")
+    def corrected_by(self, field: Any) -> str:
+        return field.corrected_by or "-"
+
+    def _check(self, request: HttpRequest, document_id: int) -> None:
+        document = Document.objects.for_user(request.user).filter(pk=document_id).only("workspace", "purged_at").first()
+        if document is None:
+            raise Http404
+        if not Workspace.objects.operated_by(request.user).filter(pk=document.workspace_id).exists():
+            raise PermissionDenied
+
+    def _back(self, document_id: int, name: str) -> HttpResponse:
+        """To the field as it is now, if a machine finds it still."""
+        field = DocumentField.objects.filter(document=document_id, name=fields.clean_name(name)).first()
+        if field is not None:
+            return HttpResponseRedirect(reverse("admin:documents_documentfield_change", args=[field.pk]))
+        return HttpResponseRedirect(reverse("admin:documents_document_change", args=[document_id]))
+
+
+@admin.register(FieldCorrection)
+class FieldCorrectionAdmin(FieldAdmin):
+    list_display = ["id", "name", "said", "corrected_by", "corrected_at", "document", "workspace"]
+    list_display_links = ["id", "name"]
+    list_filter = [WorkspaceFilter, OfOneDocument]
+    search_fields = ["name", "value", "corrected_by"]
+    fields = ["document", "workspace", "name", "value", "corrected_by", "corrected_at"]
+
+    @admin.display(description="value")
+    def said(self, correction: FieldCorrection) -> str:
+        return short(correction.value)
+
+
+def _list_of(document_id: int) -> str:
+    return f"{reverse('admin:documents_documentfield_changelist')}?document={document_id}"

@@ -1,0 +1,138 @@
+"""The verbs of `manage.py document` that are about fields."""
+
+from dataclasses import asdict
+from typing import Any
+
+from documents import corrections
+from documents.commands import find_workspace
+from documents.corrections import NotTaken
+from documents.fields import FieldRow, of_document
+from documents.models import Document, DocumentField
+from work.commands import (
+    AddVerb,
+    Answer,
+    Exit,
+    Failure,
+    actor_of,
+    add_actor,
+    add_ids,
+    add_limit,
+    clean,
+    identifier,
+    not_found,
+    table,
+)
+
+COLUMNS = (
+    "id",
+    "document_id",
+    "document__workspace__name",
+    "name",
+    "value",
+    "kind",
+    "confidence",
+    "page",
+    "box",
+    "source",
+)
+SHOWN = ("name", "value", "machine_value", "kind", "confidence", "page", "source", "corrected_by")
+
+
+def add_verbs(add: AddVerb) -> None:
+    showing = add("fields", show, "Show the fields of a document, or list those that are to be looked at.")
+    showing.add_argument("id", metavar="ID", type=identifier, nargs="?")
+    showing.add_argument(
+        "--to-look-at",
+        action="store_true",
+        help="of all documents: what is unsure and nobody has corrected or confirmed",
+    )
+    showing.add_argument("--workspace", metavar="WORKSPACE", help="only of this one, by name or id")
+    add_limit(showing)
+    correcting = add("correct", correct, "Say what a field of a document is; to say what was read confirms it.")
+    add_ids(correcting)
+    correcting.add_argument("name", metavar="NAME")
+    correcting.add_argument("value", metavar="VALUE", nargs="?")
+    correcting.add_argument("--withdraw", action="store_true", help="instead of a value: what was read holds again")
+    add_actor(correcting)
+
+
+def show(
+    *, id: int | None, to_look_at: bool, workspace: str | None, limit: int, before: int | None, **_: Any
+) -> Answer:
+    if to_look_at == (id is not None):
+        raise _either("an id or --to-look-at", "fields", has_both=to_look_at)
+    if id is None:
+        return _to_look_at(workspace, limit, before)
+    if not Document.objects.filter(pk=id).exists():
+        raise _no_document(id)
+    rows = [_told(row) for row in of_document(id)]
+    return Answer({"id": id, "fields": rows}, table(rows, *SHOWN))
+
+
+def correct(*, id: int, name: str, value: str | None, withdraw: bool, actor: str | None, **_: Any) -> Answer:
+    if withdraw == (value is not None):
+        raise _either("a value or --withdraw", "correct", has_both=withdraw)
+    if not Document.objects.filter(pk=id).exists():
+        raise _no_document(id)
+    return _withdraw(id, name, actor_of(actor)) if value is None else _correct(id, name, value, actor_of(actor))
+
+
+def _to_look_at(workspace: str | None, limit: int, before: int | None) -> Answer:
+    found = DocumentField.objects.to_look_at().order_by("-id")
+    found = found.filter(document__workspace=find_workspace(workspace)) if workspace else found
+    found = found.filter(pk__lt=before) if before else found
+    rows = [
+        {name.replace("document__workspace__name", "workspace"): value for name, value in row.items()}
+        for row in found.values(*COLUMNS)[:limit]
+    ]
+    return Answer(
+        {"fields": rows}, table(rows, "id", "workspace", "document_id", "name", "value", "confidence", "page")
+    )
+
+
+def _correct(id: int, name: str, value: str, actor: str) -> Answer:
+    try:
+        made = corrections.correct(id, name, value, actor=actor)
+    except NotTaken as refused:
+        raise Failure(str(refused), Exit.REFUSED, refused.code) from refused
+    if made is None:
+        raise _no_document(id)
+    result = "confirmed" if made.is_confirmed else "corrected"
+    return Answer({"id": id, "result": result, **_field(id, made.name)}, clean(str(made)))
+
+
+def _withdraw(id: int, name: str, actor: str) -> Answer:
+    if corrections.withdraw(id, name, actor=actor):
+        return Answer(
+            {"id": id, "result": "withdrawn", **_field(id, name)}, clean(f"Withdrew the correction of {name}.")
+        )
+    message = f"expected a field that somebody has corrected, found that nobody has corrected {name!r}"
+    raise Failure(f"{message}; `manage.py document fields {id}` shows them", Exit.REFUSED, "not_corrected")
+
+
+def _field(id: int, name: str) -> dict[str, Any]:
+    """As it is now; of one that only a person had found, nothing is left."""
+    row = next((row for row in of_document(id) if row.name == name), FieldRow(name))
+    return {"field": _told(row)}
+
+
+def _told(row: FieldRow) -> dict[str, Any]:
+    said = {name: value for name, value in asdict(row).items() if name != "correction"}
+    correction = row.correction
+    return said | {
+        "value": row.value,
+        "is_corrected": row.is_corrected,
+        "agrees": row.agrees,
+        "correction": correction.value if correction else None,
+        "corrected_by": correction.by if correction else None,
+        "corrected_at": correction.at if correction else None,
+    }
+
+
+def _either(what: str, verb: str, *, has_both: bool) -> Failure:
+    message = f"expected either {what}, found {'both' if has_both else 'neither'}"
+    return Failure(f"{message}; `manage.py document {verb} --help` shows what is expected", Exit.USAGE, "usage")
+
+
+def _no_document(id: int) -> Failure:
+    return not_found("document", id, "`manage.py document list` shows them")

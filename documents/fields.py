@@ -1,0 +1,152 @@
+"""Fields of documents: what machines have read and people have said, side by side."""
+
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from documents.models import DocumentField, FieldCorrection
+
+LONGEST_NAME = 100
+# A paragraph. Longer ones are text, and the document has that.
+LONGEST_VALUE = 5000
+LONGEST_WORD = {"kind": 32, "source": 100}
+# As many as a page can show; twice what our own extractor finds.
+MOST = 1000
+_ROWS = 500
+_BOX_NUMBERS = 4
+# As far as the column counts.
+_LAST_PAGE = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Correction:
+    id: int
+    value: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class FieldRow:
+    """One field of a document. Without `id`, no machine has found it."""
+
+    name: str
+    id: int | None = None
+    machine_value: str | None = None
+    kind: str = ""
+    confidence: float | None = None
+    page: int | None = None
+    box: list[float] | None = None
+    source: str = ""
+    correction: Correction | None = None
+
+    @property
+    def value(self) -> str:
+        """The one that holds: what a person says, if anybody does."""
+        return self.correction.value if self.correction else self.machine_value or ""
+
+    @property
+    def is_corrected(self) -> bool:
+        return self.correction is not None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether person and machine say the same; None while only one of them has said anything."""
+        return None if self.correction is None or self.id is None else self.correction.value == self.machine_value
+
+
+def of_document(document_id: int) -> list[FieldRow]:
+    """In the order of the document; behind them what only people have found."""
+    corrections = {
+        row.name: Correction(row.pk, row.value, row.corrected_by, row.corrected_at)
+        for row in FieldCorrection.objects.filter(document=document_id).order_by("name")
+    }
+    read = [
+        FieldRow(
+            name=field.name,
+            id=field.pk,
+            machine_value=field.value,
+            kind=field.kind,
+            confidence=field.confidence,
+            page=field.page,
+            box=field.box,
+            source=field.source,
+            correction=corrections.pop(field.name, None),
+        )
+        for field in DocumentField.objects.filter(document=document_id).order_by("id")
+    ]
+    return read + [FieldRow(name=name, correction=correction) for name, correction in corrections.items()]
+
+
+def keep(document_id: int, fields: Iterable[Mapping[str, Any]]) -> None:
+    """Instead of all that was read before; what people have said stays. Within the transaction of the caller.
+
+    Texts are cut to what is kept of them, for they are as long as a document makes them. ValueError for what no
+    document can be the cause of.
+    """
+    best: dict[str, DocumentField] = {}
+    for field in fields:
+        row = _row(document_id, field)
+        other = best.get(row.name)
+        if other is None or (other.confidence or 0) < (row.confidence or 0):
+            best[row.name] = row
+    DocumentField.objects.filter(document=document_id).delete()
+    DocumentField.objects.bulk_create(list(best.values())[:MOST], batch_size=_ROWS)
+
+
+def clean_value(text: str) -> str:
+    """Without what no database takes or no person can see, and without spaces around it."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs")).strip()
+
+
+def clean_name(text: str) -> str:
+    return " ".join(clean_value(text).split())
+
+
+def _row(document_id: int, field: Mapping[str, Any]) -> DocumentField:
+    name, value = clean_name(str(field["name"]))[:LONGEST_NAME].strip(), clean_value(str(field["value"]))
+    if not name:
+        raise ValueError(f"expected a field with a name, found {field['name']!r}")
+    words = {word: clean_name(str(field.get(word) or ""))[:most] for word, most in LONGEST_WORD.items()}
+    return DocumentField(
+        document_id=document_id,
+        name=name,
+        value=value[:LONGEST_VALUE],
+        kind=words["kind"] or "text",
+        confidence=_share(name, "a confidence", field.get("confidence")),
+        page=_page(name, field.get("page")),
+        box=_box(name, field.get("box")),
+        source=words["source"],
+    )
+
+
+def _share(name: str, what: str, number: Any) -> float | None:
+    if number is None:
+        return None
+    if not _is_number(number) or not 0 <= number <= 1:
+        raise ValueError(f"expected {what} of field {name!r} between 0 and 1, found {number!r}")
+    return float(number)
+
+
+def _page(name: str, number: Any) -> int | None:
+    if number is None:
+        return None
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= _LAST_PAGE:
+        raise ValueError(f"expected a page of field {name!r} from 1 to {_LAST_PAGE:,}, found {number!r}")
+    return number
+
+
+def _box(name: str, box: Any) -> list[float | None] | None:
+    if box is None:
+        return None
+    if not isinstance(box, Sequence) or isinstance(box, str) or len(box) != _BOX_NUMBERS:
+        raise ValueError(f"expected a box of field {name!r} of {_BOX_NUMBERS} shares, found {box!r}")
+    return [_share(name, "each share of the box", number) for number in box]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
