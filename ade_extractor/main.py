@@ -8,6 +8,7 @@ import os
 import sys
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -39,8 +40,11 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     command.add_argument("--first", type=int, required=True)
     command.add_argument("--last", type=int, required=True)
     command.add_argument("--output", type=Path, required=True)
+    command.add_argument("--words", action="store_true", help="with their places, also where that takes as long again")
     command.set_defaults(do=_extract)
     command = commands.add_parser("digest")
+    command.add_argument("input", type=Path)
+    command.add_argument("--type", required=True)
     command.add_argument("segments", type=Path, nargs="+")
     command.set_defaults(do=_digest)
     command = commands.add_parser("serve")
@@ -115,7 +119,11 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
 
     # Not an event: for each of these the worker would wake up.
     with (asked.output / PROGRESS).open("wb", buffering=0) as progress:
-        written = write(reading, asked.output, lambda number: os.pwrite(progress.fileno(), b"%d" % number, 0))
+
+        def tell(number: int) -> None:
+            os.pwrite(progress.fileno(), b"%d" % number, 0)
+
+        written = write(reading, asked.output, tell, with_words=asked.words)
     channel.tell(
         "extracted",
         soon=True,
@@ -128,8 +136,18 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
 
 def _digest(channel: Channel, asked: argparse.Namespace) -> None:
     limits.allow_cpu(len(asked.segments) * CPU_SECONDS_PER_SEGMENT)
-    digested = digest.write(asked.segments, Path.cwd())
+    digested = digest.write(asked.segments, Path.cwd(), partial(_words, asked))
     channel.tell("digested", soon=True, pages=digested.pages, chunks=digested.chunks)
+
+
+def _words(asked: argparse.Namespace, number: int) -> str:
+    """Of one page, with their places."""
+    reader = importlib.import_module(READERS[asked.type])
+    reading: Reading = reader.read(asked.input, asked.type, number, number)
+    for page in reading.pages:
+        page.place_words()
+        return page.words
+    return "[]"
 
 
 def _read(asked: argparse.Namespace) -> Reading:

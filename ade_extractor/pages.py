@@ -27,10 +27,16 @@ class Page:
     # In points, or pixels of an image. None where pages have no size.
     width: float | None = None
     height: float | None = None
-    # JSON already: lists of a word and its box. A thousand of them are a page, and most of the time it takes.
+    # JSON already: lists of a word and its box.
     words: str = "[]"
+    # The same, where it takes longer than to read the page: asked while it is the one that is read.
+    find_words: Callable[[], str] | None = None
     tables: list[Table] = field(default_factory=list)
     images: int = 0
+
+    def place_words(self) -> None:
+        if self.find_words is not None:
+            self.words = self.find_words()
 
     def encoded(self) -> str:
         values = {
@@ -61,7 +67,7 @@ class Written:
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def write(reading: Reading, directory: Path, told: Callable[[int], object]) -> Written:
+def write(reading: Reading, directory: Path, told: Callable[[int], object], *, with_words: bool = False) -> Written:
     """Under its name only when it is whole."""
     written = Written()
     unfinished = directory / f"{OUTPUT}.part"
@@ -71,6 +77,8 @@ def write(reading: Reading, directory: Path, told: Callable[[int], object]) -> W
             written.characters += len(page.text)
             if written.characters > MOST_CHARACTERS:
                 raise too_large(f"at most {MOST_CHARACTERS:,} characters of text", f"more by page {page.number}")
+            if with_words:
+                page.place_words()
             file.write(f"{',' if written.pages else ''}\n{page.encoded()}")
             written.pages += 1
             told(page.number)

@@ -4,7 +4,7 @@ import ctypes
 import mmap
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import repeat
 from json.encoder import encode_basestring
 from math import isfinite
@@ -112,19 +112,25 @@ def _pages(document: pypdfium2.PdfDocument, first: int, last: int) -> Iterator[P
             page = document[number - 1]
         except pypdfium2.PdfiumError as error:
             raise malformed("a whole PDF", f"page {number} that cannot be loaded") from error
-        yield _read(page, number)
+        text_page = page.get_textpage()
+        yield _read(page, text_page, number)
+        text_page.close()
         page.close()
 
 
-def _read(page: pypdfium2.PdfPage, number: int) -> Page:
+def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int) -> Page:
     width, height = page.get_size()
     if not (isfinite(width) and isfinite(height)):
         raise malformed("a page of some size", f"page {number} of {width} by {height} points")
-    text_page = page.get_textpage()
     text = _text(text_page)
-    words = _words(page, text_page, text, number)
-    text_page.close()
-    return Page(number, clean(text.translate(_LINES)), round(width, 2), round(height, 2), words, images=_images(page))
+    return Page(
+        number,
+        clean(text.translate(_LINES)),
+        round(width, 2),
+        round(height, 2),
+        find_words=partial(_words, page, text_page, text, number),
+        images=_images(page),
+    )
 
 
 def _text(text_page: pypdfium2.PdfTextPage) -> str:

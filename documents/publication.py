@@ -11,6 +11,7 @@ from itertools import islice
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from documents import fields
 from documents.embedding import Vectors
 from documents.models import Document, DocumentChunk
 
@@ -51,6 +52,7 @@ def publish(document_id: int, file: IO[bytes]) -> None:
         embedding=base64.b64decode(head["mean"]) or None,
         embedding_model=head["model"],
     )
+    fields.keep(document_id, head["fields"])
     DocumentChunk.objects.filter(document_id=document_id).delete()
     chunks = _chunks(document_id, head["model"], file)
     while some := list(islice(chunks, ROWS)):

@@ -32,16 +32,27 @@ def read(claim: Claim, journal: Journal, document: Document, output: str) -> Mad
     session = SESSIONS.begin(job_id, journal.why_stop)
     if session is None:
         with place_for(EXTRACTOR, journal.why_stop) as place:
-            _lay(document, job_id, journal, place.directory)
+            lay(document, job_id, journal, place.directory)
             return extract(place.directory, place.run)
     with ExitStack() as opened:
         opened.callback(session.close)
-        _lay(document, job_id, journal, session.directory)
+        lay(document, job_id, journal, session.directory)
         made = extract(session.directory, session.run)
         if made["pages_total"] > (segment + 1) * PAGES_PER_SEGMENT:
             SESSIONS.give_back(session)
             opened.pop_all()
         return made
+
+
+def lay(document: Document, job_id: int, journal: Journal, directory: Path) -> Path:
+    """The file of the document, in a directory in which a child works."""
+    file = directory / DOCUMENT
+    try:
+        COPIES.lay(document.file, job_id, file, journal.why_stop)
+    except FileNotFoundError as error:
+        message = f"expected the stored file of the document, found none: {error}"
+        raise ExtractionFailed("missing", message, permanent=True) from error
+    return file
 
 
 def _tried(session: Session, extract: Callable[[Path, Run], Made]) -> Made | None:
@@ -55,14 +66,6 @@ def _tried(session: Session, extract: Callable[[Path, Run], Made]) -> Made | Non
         SESSIONS.give_back(session)
         opened.pop_all()
         return made
-
-
-def _lay(document: Document, job_id: int, journal: Journal, directory: Path) -> None:
-    try:
-        COPIES.lay(document.file, job_id, directory / DOCUMENT, journal.why_stop)
-    except FileNotFoundError as error:
-        message = f"expected the stored file of the document, found none: {error}"
-        raise ExtractionFailed("missing", message, permanent=True) from error
 
 
 def _extract(journal: Journal, document: Document, segment: int, output: str, directory: Path, run: Run) -> Made:

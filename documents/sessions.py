@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from django.conf import settings
 
-from ade_extractor import DONE
+import ade_extractor
 from documents.children import EXTRACTOR, POOL, VARIABLES
 from work.supervise import Child, Ended, Limits, OnEvent, OnOutput
 from work.workplaces import workplace
@@ -92,7 +92,7 @@ class Session:
         return None
 
     def _hear(self, event: dict[str, Any]) -> None:
-        if event.get("kind") == DONE:
+        if event.get("kind") == ade_extractor.DONE:
             self._done = True
         else:
             self._on_event(event)

@@ -87,13 +87,16 @@ def _embed(claim: Claim, journal: Journal) -> Made:
 
 
 def _digested(claim: Claim, journal: Journal) -> Made:
-    """Its text, the pieces that it is cut into, and its fields. Pages are read by a child: with the places of their
-    words, those of a long document take more memory than all of a worker.
+    """Its text, the pieces that it is cut into, and its fields. All of them are read by a child: the pages of a long
+    document take more memory than all of a worker.
     """
+    document = _document(claim)
     with place_for(EXTRACTOR, journal.why_stop) as place:
-        segments = list(_fetched(claim, place.directory))
+        file = reading.lay(document, claim.values["job_id"], journal, place.directory)
         made: Made = extraction.digest(
-            segments,
+            file,
+            document.content_type,
+            list(_fetched(claim, place.directory)),
             place.directory,
             wall_seconds=reading.WALL_SECONDS,
             stop=journal.why_stop,

@@ -51,6 +51,8 @@ def extract(
 
 
 def digest(
+    file: Path,
+    content_type: str,
     segments: Sequence[Path],
     directory: Path,
     *,
@@ -60,7 +62,8 @@ def digest(
     run: Run = COLD_EXTRACTOR,
 ) -> Any:
     """What `ade_extractor.digest` makes of the outputs of `extract` that lie in the directory. Raises as that does."""
-    told = _run(["digest", *(path.name for path in segments)], directory, wall_seconds, stop, on_start, run, [])
+    arguments = ["digest", str(file.absolute()), "--type", content_type, *(path.name for path in segments)]
+    told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
     assert "digested" in told
     return json.loads((directory / ade_extractor.DIGEST).read_bytes())
 

@@ -179,7 +179,8 @@ def test_a_document_without_text_is_processed_all_the_same(slot):
 def test_an_output_that_is_there_and_whole_is_not_made_again(slot, monkeypatch):
     document = add(LETTER)
     job = document.jobs.get()
-    kept = {"pages_total": 1, "pages": [{"number": 1, "text": "what was read before"}]}
+    page = {"number": 1, "tables": [], "text": "what was read before", "width": None, "words": []}
+    kept = {"pages_total": 1, "pages": [page]}
     outputs.store(outputs.path_of(job.pk, "extract"), kept)
 
     process(slot)

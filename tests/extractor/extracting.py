@@ -53,7 +53,17 @@ def extract(file, content_type, first=1, last=100_000, *, directory=None, limits
     directory = directory or file.parent / f"{file.name}.out"
     directory.mkdir(exist_ok=True)
     command = [sys.executable, "-I", "-X", "utf8", "-c", PROGRAM, str(ROOT), "extract", str(file)]
-    command += ["--type", content_type, "--first", str(first), "--last", str(last), "--output", str(directory)]
+    command += [
+        "--type",
+        content_type,
+        "--first",
+        str(first),
+        "--last",
+        str(last),
+        "--output",
+        str(directory),
+        "--words",
+    ]
     events = []
     ended = supervise.run(command, cwd=directory, limits=limits, on_event=events.append, readable=[file])
     output = directory / OUTPUT
