@@ -1,6 +1,6 @@
 """Workers that are killed, at every moment of a run and of a build (faults A1 to A6 and A9).
 
-A7 and A8 are about jobs that extract documents, which come with a later issue.
+A7 and A8 are in test_killed_extraction.py.
 """
 
 import signal
