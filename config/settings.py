@@ -117,6 +117,12 @@ WORK_KINDS: list[str] = [
     *(f"{app}.kinds.KIND" for app in ENV["ADE_TEST_APPS"]),
 ]
 
+# What needs a document, so that nothing of it may be purged: conditions about the outer row of a document.
+DOCUMENT_NEEDS: list[str] = [
+    "documents.models.processing.has_a_stage_at_work",
+    "runs.models.document_has_a_run",
+]
+
 # What must hold for them in the database; `manage.py doctor` looks.
 WORK_INVARIANTS: list[str] = [
     "work.invariants.INVARIANTS",

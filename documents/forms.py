@@ -71,7 +71,7 @@ class AgainForm(IntakeForm):
     def __init__(self, request: HttpRequest, *, is_sent: bool) -> None:
         super().__init__(request, is_sent=is_sent)
         documents: Any = self.fields["again"]
-        documents.queryset = Document.objects.filter(workspace__in=self.mine).defer("text")
+        documents.queryset = Document.objects.kept().filter(workspace__in=self.mine).defer("text")
 
     def make(self) -> Document:
         return intake.store_again(self.cleaned_data["again"], self.cleaned_data["name"], self.actor)

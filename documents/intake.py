@@ -168,6 +168,7 @@ def _type_of(file: IO[bytes], name: str, declared_type: str) -> str:
 
 
 def _refuse_twice(workspace: Workspace, values: dict[str, Any]) -> None:
-    same = Document.objects.filter(workspace=workspace, sha256=values["sha256"], size_bytes=values["size_bytes"])
+    # Of what was purged nothing is left that could be used instead.
+    same = Document.objects.kept().filter(workspace=workspace, sha256=values["sha256"], size_bytes=values["size_bytes"])
     if there := same.defer("text").order_by("id").first():
         raise AlreadyThere(there)

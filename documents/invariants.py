@@ -1,5 +1,7 @@
 """What must hold for documents and their processing: see `work/invariants.py`."""
 
+from django.db import connection
+
 from work.invariants import Dialect, Invariant
 
 
@@ -33,6 +35,18 @@ def _standing(dialect: Dialect) -> str:
                 WHEN 'PENDING' THEN 'processing' WHEN 'PROCESSING' THEN 'processing' END"""
 
 
+def _purged(dialect: Dialect) -> str:
+    beside = " OR ".join(
+        f"EXISTS (SELECT 1 FROM {table} b WHERE b.document_id = d.id)"
+        for table in ("document_chunks", "document_fields", "field_corrections")
+    )
+    # To SQL Server it is a word of its own.
+    file = connection.ops.quote_name("file")
+    return f"""
+        SELECT 'document', d.id FROM documents d WHERE d.purged_at IS NOT NULL AND (
+            d.status = 'processing' OR d.{file} <> '' OR d.text <> '' OR d.embedding IS NOT NULL OR {beside})"""
+
+
 INVARIANTS = (
     Invariant(
         "a_document_has_at_most_one_live_job",
@@ -57,5 +71,11 @@ INVARIANTS = (
         "A document is processing while it has a live job, and else what its last job came to.",
         _standing,
         "A document that waits for no job waits for ever. Process it again, and report it.",
+    ),
+    Invariant(
+        "a_purged_document_holds_nothing",
+        "Of a document that was purged nothing is left but its row and its history.",
+        _purged,
+        "Somebody or something wrote to it past ADE. Remove what the row holds, or what refers to it.",
     ),
 )

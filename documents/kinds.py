@@ -1,8 +1,14 @@
-from documents import chores, lifecycle, orchestrator, stages
+from documents import chores, lifecycle, orchestrator, retention, stages
 from work.kinds import Chore, Kind, Lane
 
-# Files, not rows: nothing waits for it.
-DOCUMENT = Kind(lifecycle.DOCUMENT, chores=(Chore(chores.sweep_blobs, every=300, when_rung=False),))
+# What is old, or nobody names: nothing waits for it.
+DOCUMENT = Kind(
+    lifecycle.DOCUMENT,
+    chores=(
+        Chore(retention.purge_due, when_rung=False),
+        Chore(chores.sweep_blobs, every=300, when_rung=False),
+    ),
+)
 JOB = Kind(
     lifecycle.JOB,
     chores=(

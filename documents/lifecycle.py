@@ -3,9 +3,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
-from django.db.models.functions import Concat
+from django.db.models.functions import Concat, Length
 
 from documents import backoff
 from documents.models import Document, DocumentProcessingJob, Membership, Stage, Workspace
@@ -64,6 +64,10 @@ STAGE_LOSSES = 3
 REFUSED = "DOCUMENT_REFUSED"
 # What a stage that is done has left is gone: the next attempt does all of them again, as far as they left nothing.
 OUTPUT_LOST = "OUTPUT_LOST"
+# What a document holds beside its own columns, and these when it holds nothing any more.
+CONTENTS = ("chunks", "fields", "corrections")
+EMPTY: dict[str, Any] = {"file": "", "text": "", "embedding": None, "embedding_model": ""}
+KEPT = {"purged_at__isnull": True}
 # What must be DONE before a stage of that name may be claimed.
 ORDER = ("extract", "embed", "publish")
 
@@ -84,12 +88,13 @@ def add_document(workspace: Workspace, values: Data, *, actor: str = "") -> Docu
     return document
 
 
-def reprocess(document: Document, *, actor: str) -> int | None:
-    """A new job for a document whose last one has ended; None when one is under way."""
+def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int | None:
+    """A new job for a document whose last one has ended; None when one is under way, or when nothing is left of it."""
+    priority = DocumentProcessingJob.Priority.BULK if in_bulk else DocumentProcessingJob.Priority.NORMAL
     with transaction.atomic():
-        if not lifecycle.move(DOCUMENT, document.pk, "reopen", actor=actor):
+        if not lifecycle.move(DOCUMENT, document.pk, "reopen", actor=actor, guards=KEPT):
             return None
-        (job_id,) = lifecycle.create(JOB, {"document_id": document.pk}, actor=actor)
+        (job_id,) = lifecycle.create(JOB, {"document_id": document.pk, "priority": int(priority)}, actor=actor)
     return job_id
 
 
@@ -104,10 +109,35 @@ def tell_withdrawal(document_id: int, message: str, data: Data, *, actor: str) -
     )
 
 
+def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
+    """What it holds goes, and the row says from now on what there was, which is the answer. Its file is still there.
+
+    None when work needs it, when somebody is at the row, or when the policy is not that of so many days any more.
+    """
+    with transaction.atomic():
+        found = _lock_due(document_id, days)
+        if found is None:
+            return None
+        failpoints.hit("retention.selected")
+        rows = {name: getattr(Document(pk=document_id), name).all().delete()[0] for name in CONTENTS}
+        data = {**rows, **found, "days": days}
+        message = f"older than {days} days, for which its workspace keeps documents"
+        told: dict[str, Any] = {"actor": actor, "message": message, "data": data}
+        status = {"status": data.pop("status")}
+        if not lifecycle.record(
+            DOCUMENT, document_id, "DOCUMENT_PURGED", guards=KEPT | status, purged_at=clock.now(), **told, **EMPTY
+        ):
+            transaction.set_rollback(True)
+            return None
+    return data
+
+
 def begin_next_job(owner: str) -> Claim | None:
     """The orchestrator takes up the next job that is due; nobody holds it from then on."""
+    jobs = DocumentProcessingJob.objects
     with transaction.atomic():
-        claim = lifecycle.claim_next(JOB, "begin", owner, DocumentProcessingJob.objects.claimable, "document_id")
+        claim = lifecycle.claim_next(JOB, "begin", owner, jobs.claimable, "document_id")
+        claim = claim or lifecycle.claim_next(JOB, "begin", owner, jobs.claimable_in_bulk, "document_id")
         if claim is not None:
             _renew_stages(claim.id, owner)
     return claim
@@ -198,6 +228,18 @@ def reset_zombies(actor: str) -> int:
     over = DocumentProcessingJob.objects.filter(~alive, status="PROCESSING", started_at__lt=limit)
     message = f"processing for longer than {settings.ADE_ZOMBIE_SECONDS} s with nobody at work"
     return sum(_give_back(job, message, actor=actor, recovering=~alive) for job in over.order_by("started_at")[:100])
+
+
+def _lock_due(document_id: int, days: int) -> dict[str, Any] | None:
+    """What a document is and holds that a policy of so many days has no place for, if nobody needs it."""
+    skip = connection.features.has_select_for_update_skip_locked
+    documents = Document.objects.filter(pk=document_id)
+    # The full lock, which `retention.hold` keeps away, and a statement of its own: the next sees what was committed.
+    if not documents.select_for_update(skip_locked=skip).values_list("pk", flat=True).first():
+        return None
+    due = documents.older_than(days).idle().filter(workspace__document_retention_days=days)
+    found = due.annotate(characters=Length("text")).values("status", "file", "size_bytes", "characters").first()
+    return dict(found) if found else None
 
 
 def _lock_live(job_id: int) -> bool:

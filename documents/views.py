@@ -1,11 +1,11 @@
 from django.contrib.auth.models import User
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from documents import downloads
+from documents import downloads, retention
 from documents.models import Document
 
 KIND = "document"
@@ -13,8 +13,13 @@ KIND = "document"
 
 @require_safe
 def download(request: HttpRequest, id: int) -> HttpResponseBase:
-    seen = Document.objects.for_user(downloads.may_see(request, KIND, id)).exclude(file="").defer("text")
+    seen = Document.objects.for_user(downloads.may_see(request, KIND, id)).listed()
     document = get_object_or_404(seen, pk=id)
+    if document.purged_at:
+        message = f"expected a file that is kept, found that it was {retention.purged_on(document)}\n"
+        return HttpResponse(message, "text/plain", 410)
+    if not document.file:
+        raise Http404
     return downloads.answer(request, document.file.name or "", document.name, document.content_type)
 
 

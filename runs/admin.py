@@ -12,7 +12,7 @@ from documents.models import Workspace
 from documents.scoped import OperatedAdmin, ScopedAdmin, WorkspaceFilter
 from runs import lifecycle
 from runs.job_runs import JOB_RUN
-from runs.lifecycle import RUN, QueueFull
+from runs.lifecycle import RUN, Purged, QueueFull
 from runs.models import Artifact, JobRun, Run, RunField
 from work.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
 from work.outcomes import Outcome, of_cancel
@@ -57,6 +57,8 @@ class RunAdmin(OperatedAdmin):
                 made.append(lifecycle.run_again(run, actor=actor))
             except QueueFull:
                 return Outcome.NO_PLACE
+            except Purged:
+                return Outcome.PURGED
             return Outcome.MADE
 
         self.do_each(request, runs, again)

@@ -35,7 +35,7 @@ _environments: dict[int, str] = {}
 # What a run may fail with through no fault of ours.
 EXPECTED = (EngineFailed, NotKept, NoDocument, BuildFailed, CannotStart)
 # What an engine is told of its document.
-COLUMNS = ("id", "name", "file", "content_type", "size_bytes", "sha256", "status", "pages", "text")
+COLUMNS = ("id", "name", "file", "content_type", "size_bytes", "sha256", "status", "pages", "text", "purged_at")
 
 log = structlog.get_logger(__name__)
 

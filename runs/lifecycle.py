@@ -1,5 +1,5 @@
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -8,7 +8,9 @@ from django.db.models import Count, Exists, Q, QuerySet
 
 from builds.lifecycle import get_or_create_build
 from builds.models import Build, Configuration
+from documents import retention
 from documents.models import Document
+from documents.retention import Purged as Purged
 from runs import gates
 from runs.models import Admission, Artifact, Run, RunField
 from work import compiled, failpoints, lifecycle, wakeups
@@ -60,9 +62,9 @@ class OtherWorkspace(Exception):
 def submit(configuration: Configuration, document: Document, *, actor: str) -> Run:
     def create() -> Run:
         constant, gates_of = _prepare(configuration, [document.pk], actor)
-        run: Run = lifecycle.create_one(
-            RUN, {**constant, "input_document_id": document.pk, "gate": gates_of[0]}, actor=actor
-        )
+        values = {**constant, "input_document_id": document.pk, "gate": gates_of[0]}
+        with _held([document.pk]):
+            run: Run = lifecycle.create_one(RUN, values, actor=actor)
         return run
 
     return _admitted(configuration, [document], create)
@@ -75,7 +77,8 @@ def submit_many(configuration: Configuration, documents: Sequence[Document], *, 
         ids = [document.pk for document in documents]
         constant, gates_of = _prepare(configuration, ids, actor)
         varying: dict[str, Any] = {"input_document_id": ids, "gate": gates_of}
-        return lifecycle.create(RUN, constant, varying=varying, actor=actor)
+        with _held(ids):
+            return lifecycle.create(RUN, constant, varying=varying, actor=actor)
 
     return _admitted(configuration, documents, create) if documents else []
 
@@ -170,6 +173,8 @@ def _admitted(configuration: Configuration, documents: Sequence[Document], creat
         raise OtherWorkspace(
             f"configuration {configuration.pk} runs over documents of workspace {configuration.workspace_id} only"
         )
+    if purged := next((document for document in documents if document.purged_at), None):
+        raise Purged(purged)
     limit = settings.ADE_QUEUE_SIZE
     made = patiently(lambda: _alone(create) if limit is None else _within(limit, len(documents), create))
     failpoints.hit("run.created")
@@ -191,6 +196,15 @@ def _within(limit: int, asked: int, create: Callable[[], T]) -> T:
     if live + asked > limit:
         raise QueueFull(limit, live, asked)
     return create()
+
+
+@contextmanager
+def _held(document_ids: list[int]) -> Iterator[None]:
+    """Around the insert of their runs: a purge passes them over until these can be seen."""
+    # A savepoint of its own has nothing to take back: whoever is refused has written nothing yet.
+    with nullcontext() if connection.in_atomic_block else transaction.atomic():
+        retention.hold(document_ids)
+        yield
 
 
 def _prepare(configuration: Configuration, document_ids: list[int], actor: str) -> tuple[dict[str, Any], list[str]]:

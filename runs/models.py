@@ -35,6 +35,13 @@ class RunQuerySet(SubjectQuerySet["Run"]):
         return self.filter(*MUST_HOLD.values(), status="queued").filter(~held).order_by("created_at", "id")
 
 
+def document_has_a_run() -> Q:
+    """A document that a run is queued or running for."""
+    same = Run.objects.filter(input_document=OuterRef("pk"))
+    # One status at a time: so there is an index of just these rows.
+    return Q(Exists(same.filter(status="queued"))) | Q(Exists(same.filter(status="running")))
+
+
 # What a claim asks of a queued run, part by part: `runs/why.py` asks the same of one run, each by its name.
 MUST_HOLD = {"build_is_ready": Q(build__status="ready"), "is_open": Q(gate="")}
 

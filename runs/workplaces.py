@@ -14,6 +14,7 @@ from django.conf import settings
 from ade_engine.context import ARTIFACTS as ARTIFACTS
 from ade_engine.runner import INPUT
 from documents.models import Document
+from documents.retention import purged_on
 
 
 class NoDocument(Exception):
@@ -26,6 +27,8 @@ def root() -> Path:
 
 def lay_out(directory: Path, document: Document, run_id: int | None = None) -> None:
     """Put there what the engine reads."""
+    if document.purged_at:
+        raise NoDocument(f"expected a document that is kept, found that {document.name!r} was {purged_on(document)}")
     told: dict[str, Any] = {
         "id": document.pk,
         "name": document.name,

@@ -62,6 +62,8 @@ _WORST_FIRST = (
     (Outcome.NO_PLACE, Exit.QUEUE_FULL),
     (Outcome.ENDED, Exit.REFUSED),
     (Outcome.NOT_ENDED, Exit.REFUSED),
+    (Outcome.UNDER_WAY, Exit.REFUSED),
+    (Outcome.PURGED, Exit.REFUSED),
 )
 EXIT_CODES = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
 

@@ -34,6 +34,8 @@ OTHER_POINTS = (
     "engine.exited",
     "upload.blob_written",
     "upload.before_commit",
+    "retention.selected",
+    "retention.purged",
 )
 KIND_NAMES = frozenset(f"{kind}.{point}" for kind in KINDS for point in KIND_POINTS)
 # A slot is claimed by being inserted.

@@ -201,6 +201,7 @@ def record(
     message: str = "",
     data: Data | None = None,
     level: int = INFO,
+    guards: Data | None = None,
     **sets: Any,
 ) -> bool:
     """Write an event that is no move, and `sets` with it; only for whoever holds the row, when a claim is given."""
@@ -208,7 +209,8 @@ def record(
     clock.keep_measured()
     told = Told(kind, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
     held = {"status": moves.claimed, **_fence(holder)} if holder else {}
-    change = Change(moves.model, moves.kind, {"id": id, **held}, None, sets, ("last_sequence",), {}, told)
+    must = {"id": id, **held, **(guards or {})}
+    change = Change(moves.model, moves.kind, must, None, sets, ("last_sequence",), {}, told)
     return _write(change) or (claim is not None and refuse_late(claim, kind))
 
 

@@ -12,6 +12,8 @@ class Outcome(StrEnum):
     MADE = "queued again"
     ENDED = "had finished already"
     NOT_ENDED = "has not failed"
+    UNDER_WAY = "is under way"
+    PURGED = "was purged"
     NO_PLACE = "no place in the queue"
     NOT_YOURS = "not yours"
     NOT_FOUND = "not found"
@@ -25,6 +27,8 @@ _CLAUSES = {
     Outcome.MADE: ("queued {n} {one} again", "queued {n} {many} again"),
     Outcome.ENDED: ("{n} that had already finished", "{n} that had already finished"),
     Outcome.NOT_ENDED: ("{n} that has neither failed nor been cancelled",) * 2,
+    Outcome.UNDER_WAY: ("{n} that is under way", "{n} that are under way"),
+    Outcome.PURGED: ("{n} of which nothing is left: the document was purged",) * 2,
     Outcome.NO_PLACE: ("{n} for which the queue has no place", "{n} for which the queue has no place"),
     Outcome.NOT_YOURS: ("{n} that is not yours", "{n} that are not yours"),
     Outcome.NOT_FOUND: ("{n} that is not there any more", "{n} that are not there any more"),

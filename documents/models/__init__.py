@@ -1,3 +1,4 @@
+from documents.models.documents import MOST_DAYS as MOST_DAYS
 from documents.models.documents import Document as Document
 from documents.models.documents import DocumentChunk as DocumentChunk
 from documents.models.documents import DocumentQuerySet as DocumentQuerySet

@@ -1,14 +1,34 @@
+from datetime import timedelta
+
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.module_loading import import_string
 
 from documents.models.workspaces import User, Workspace, visible_to
 from work import clock
 from work.models import Subject, SubjectQuerySet
 
+# A hundred years, as a policy: what is longer is a mistake, or means for ever.
+MOST_DAYS = 36_500
+
 
 class DocumentQuerySet(SubjectQuerySet["Document"]):
     def for_user(self, user: User) -> "DocumentQuerySet":
         return visible_to(self, user, "workspace")
+
+    def kept(self) -> "DocumentQuerySet":
+        """Not those of which only the row is left."""
+        return self.filter(purged_at__isnull=True)
+
+    def older_than(self, days: int) -> "DocumentQuerySet":
+        """Of those that are kept: what a policy of so many days has no place for any more."""
+        return self.kept().filter(created_at__lt=clock.now() - timedelta(days=min(days, MOST_DAYS)))
+
+    def idle(self) -> "DocumentQuerySet":
+        """Those that no work needs, of this app or of one above."""
+        needs: list[Q] = [import_string(path)() for path in settings.DOCUMENT_NEEDS]
+        return self.filter(status__in=["processed", "failed"]).exclude(Q(*needs, _connector=Q.OR))
 
     def listed(self) -> "DocumentQuerySet":
         """With what a list shows, and without large columns."""
@@ -49,12 +69,22 @@ class Document(Subject):
                 condition=Q(status__in=["failed", "processed", "processing"]),
                 violation_error_message="The status is not a word of documents.",
             ),
+            models.CheckConstraint(
+                name="document_purged_holds_nothing",
+                condition=Q(purged_at__isnull=True)
+                | Q(status__in=["failed", "processed"], file="", text="", embedding__isnull=True),
+                violation_error_message="A document that was purged holds nothing, and nothing is done with it.",
+            ),
         ]
         indexes = [
             models.Index(name="documents_of_workspace", fields=["workspace", "-created_at", "-id"]),
             models.Index(name="documents_by_content", fields=["workspace", "sha256"]),
             # The sweeper asks which of some files are named.
             models.Index(name="documents_by_file", fields=["file"]),
+            # Retention: without it, it would walk past all that is purged already to what is due.
+            models.Index(
+                name="documents_kept", fields=["workspace", "created_at", "id"], condition=Q(purged_at__isnull=True)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 from typing import Any
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from documents.models.documents import Document
 from documents.models.workspaces import User, visible_to
@@ -20,7 +20,15 @@ class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):
         return self.filter(status__in=["PENDING", "PROCESSING"])
 
     def claimable(self, now: Any) -> "DocumentProcessingJobQuerySet":
-        return self.filter(status="PENDING", next_attempt_at__lte=now).order_by("next_attempt_at", "id")
+        return self._due(DocumentProcessingJob.Priority.NORMAL, now)
+
+    def claimable_in_bulk(self, now: Any) -> "DocumentProcessingJobQuerySet":
+        return self._due(DocumentProcessingJob.Priority.BULK, now)
+
+    def _due(self, priority: int, now: Any) -> "DocumentProcessingJobQuerySet":
+        # One priority at a time, each in the order of the index.
+        due = self.filter(status="PENDING", priority=priority, next_attempt_at__lte=now)
+        return due.order_by("next_attempt_at", "id")
 
 
 class DocumentProcessingJob(Work):
@@ -32,12 +40,18 @@ class DocumentProcessingJob(Work):
         COMPLETED = "COMPLETED"
         FAILED = "FAILED"
 
+    class Priority(models.IntegerChoices):
+        NORMAL = 0
+        # One of many that somebody wants processed again: begun when nothing else is due.
+        BULK = 1
+
     ACTIVE = "PROCESSING"
     CLAIMED = None
     TERMINAL = frozenset({"COMPLETED", "FAILED"})
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs")
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING, editable=False)
+    priority = models.PositiveSmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     attempts = models.PositiveSmallIntegerField(default=0)
     max_attempts = models.PositiveSmallIntegerField(default=3)
     next_attempt_at = models.DateTimeField(default=clock.now)
@@ -73,13 +87,20 @@ class DocumentProcessingJob(Work):
                 violation_error_message="A job has no more attempts than its limit.",
             ),
             models.CheckConstraint(
+                name="job_priority_is_known",
+                condition=Q(priority__in=[0, 1]),
+                violation_error_message="The priority is none of jobs.",
+            ),
+            models.CheckConstraint(
                 name="job_failure_leaves_an_error_log",
                 condition=~Q(status="FAILED") | ~Q(error_log=""),
                 violation_error_message="A failed job says why.",
             ),
         ]
         indexes = [
-            models.Index(name="jobs_pending", fields=["next_attempt_at", "id"], condition=Q(status="PENDING")),
+            models.Index(
+                name="jobs_pending", fields=["priority", "next_attempt_at", "id"], condition=Q(status="PENDING")
+            ),
             models.Index(name="jobs_processing", fields=["started_at"], condition=Q(status="PROCESSING")),
         ]
 
@@ -158,3 +179,8 @@ class Stage(Work):
 
     def __str__(self) -> str:
         return f"{self.name} {self.segment} of job {self.job_id}"
+
+
+def has_a_stage_at_work() -> Q:
+    """A document of which somebody still holds a stage, be it of a job that has ended without it."""
+    return Q(Exists(Stage.objects.filter(job__document=OuterRef("pk"), status="RUNNING")))

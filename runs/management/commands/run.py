@@ -6,7 +6,7 @@ from documents.commands import find_workspace
 from documents.models import Document
 from runs import lifecycle, why
 from runs.artifacts import Damaged, copy_out
-from runs.lifecycle import RUN, OtherWorkspace, QueueFull
+from runs.lifecycle import RUN, OtherWorkspace, Purged, QueueFull
 from runs.models import Artifact, Run
 from work.commands import (
     AddVerb,
@@ -97,6 +97,8 @@ class Command(WatchedCommand):
             raise _queue_full(full) from full
         except OtherWorkspace as error:
             raise Failure(str(error), Exit.REFUSED, "other_workspace", configuration=chosen.pk) from error
+        except Purged as purged:
+            raise Failure(str(purged), Exit.REFUSED, purged.code, document=purged.document.pk) from purged
         rows = [_row(row) for row in Run.objects.filter(pk__in=ids).order_by("id").values(*COLUMNS)]
         return Answer({"runs": rows}, table(rows, *SHOWN[:-1]))
 
@@ -160,6 +162,8 @@ class Command(WatchedCommand):
                 made = lifecycle.run_again(run, actor=actor_of(actor))
             except QueueFull:
                 return Outcome.NO_PLACE, {}
+            except Purged:
+                return Outcome.PURGED, {}
             return Outcome.MADE, {"new_run": made.pk}
 
         return of_each("run", ids, Run.objects.listed().in_bulk(ids), again, "new_run")

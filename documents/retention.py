@@ -1,0 +1,177 @@
+"""What documents hold is kept for as long as their workspace says. Then it goes, and the row stays to say what it was.
+
+One document at a time, each in a transaction of its own and its files after that. Whoever dies in between leaves files
+that no row names, and those are swept: see `documents/chores.py`.
+"""
+
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.core.files.storage import default_storage
+from django.db import connection
+from django.db.models import Count, Exists, Min, OuterRef, Q, Sum
+
+from documents import lifecycle, outputs
+from documents.models import Document, DocumentProcessingJob, Workspace
+from work import compiled, failpoints, statements
+from work.contention import is_contention
+
+# In one call of the chore, and the document that it is at: other duties of the worker wait meanwhile.
+SECONDS_AT_ONCE = 0.1
+PAGE = 50
+SAMPLE = 5
+
+log = structlog.get_logger(__name__)
+
+
+class Purged(Exception):
+    """Something was wanted of a document of which nothing is left."""
+
+    code = "document_purged"
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(
+            f"expected a document that is kept, found document {document.pk}, which was {purged_on(document)};"
+            " add its file again"
+        )
+        self.document = document
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a policy would do now: of how many documents the contents go, and how many are kept as work needs them."""
+
+    documents: int
+    size_bytes: int
+    oldest: datetime | None
+    kept: int
+    sample: list[Mapping[str, Any]]
+
+
+def purged_on(document: Document) -> str:
+    return f"purged on {document.purged_at:%Y-%m-%d %H:%M} UTC"
+
+
+def hold(document_ids: Sequence[int]) -> None:
+    """Keep a purge away from these until the end of the transaction. Raises Purged if it was there before."""
+    if connection.vendor == "postgresql":
+        # A reference to a row locks it at the commit only. This lock disturbs nobody but who would purge it.
+        sql, params = _sql_of(document_ids)
+        held = statements.rows(f"{sql} FOR KEY SHARE", params)
+    else:
+        held = list(_moments(document_ids).select_for_update())
+    if purged := [id for id, purged_at in held if purged_at]:
+        raise Purged(Document.objects.only("purged_at").get(pk=purged[0]))
+
+
+def rehearse(workspace: Workspace, days: int | None) -> Rehearsal:
+    if days is None:
+        return Rehearsal(0, 0, None, 0, [])
+    due = workspace.documents.all().older_than(days)
+    idle = due.idle()
+    found = idle.aggregate(documents=Count("pk"), size_bytes=Sum("size_bytes", default=0), oldest=Min("created_at"))
+    sample = idle.order_by("created_at", "id").values("id", "name", "size_bytes", "created_at")[:SAMPLE]
+    return Rehearsal(**found, kept=due.count() - found["documents"], sample=list(sample))
+
+
+def set_policy(workspace: Workspace, days: int | None, *, actor: str) -> None:
+    before, workspace.document_retention_days = workspace.document_retention_days, days
+    workspace.save(update_fields=["document_retention_days"])
+    tell_policy(workspace, before, actor=actor)
+
+
+def tell_policy(workspace: Workspace, before: int | None, *, actor: str) -> None:
+    after = workspace.document_retention_days
+    log.info("retention.policy", workspace=workspace.pk, before_days=before, after_days=after, actor=actor)
+
+
+def purge_due(owner: str) -> int:
+    """The chore: some of what is due, the oldest of each workspace first."""
+    until = time.monotonic() + SECONDS_AT_ONCE
+    workspaces = _with_something_due()
+    # Each comes to its turn, also when the first ones have more than a call can do; and so do several workers.
+    random.shuffle(workspaces)
+    for workspace in workspaces:
+        for _ in purge(workspace, actor=owner):
+            if time.monotonic() > until:
+                return 0
+    # Nobody waits for it: the others need not be rung.
+    return 0
+
+
+def purge(workspace: Workspace, *, actor: str) -> Iterator[dict[str, Any] | None]:
+    """Of each document that is due what there was; None of one that somebody is at, or has come to need."""
+    days = workspace.document_retention_days
+    if days is None:
+        return
+    for id in _due(workspace, days):
+        there = _purge_one(id, days, actor)
+        failpoints.hit("retention.purged")
+        if there is not None:
+            _remove_files(id, there["file"])
+        yield there
+
+
+def _sql_of(document_ids: Sequence[int]) -> tuple[str, Sequence[Any]]:
+    if len(document_ids) == 1:
+        return compiled.sql_and_params(_moment, document_ids[0])
+    sql, params = _moments(document_ids).query.sql_with_params()
+    return sql, params
+
+
+def _moments(document_ids: Sequence[int]) -> Any:
+    # In one order, so that two who hold several do not wait for each other.
+    return Document.objects.filter(pk__in=set(document_ids)).order_by("pk").values_list("pk", "purged_at")
+
+
+def _moment(document_id: int) -> Any:
+    return Document.objects.filter(pk=document_id).values_list("pk", "purged_at")
+
+
+def _purge_one(id: int, days: int, actor: str) -> dict[str, Any] | None:
+    try:
+        return lifecycle.purge(id, days=days, actor=actor)
+    except Exception as error:
+        # Somebody holds a lock: there is a next time, and it is not to cost the others.
+        if not is_contention(error):
+            raise
+        return None
+
+
+def _remove_files(document_id: int, key: str) -> None:
+    try:
+        if key:
+            default_storage.delete(key)
+        for job_id in DocumentProcessingJob.objects.filter(document=document_id).values_list("pk", flat=True):
+            outputs.discard(job_id)
+    except Exception as error:
+        # A storage that is away: the sweepers come by when it is back.
+        log.warning("retention.files_left", document=document_id, file=key, error=repr(error))
+
+
+def _with_something_due() -> list[Workspace]:
+    policies = Workspace.objects.filter(document_retention_days__isnull=False).order_by()
+    due = [
+        Q(
+            Exists(Document.objects.older_than(days).filter(workspace=OuterRef("pk"))),
+            document_retention_days=days,
+        )
+        for days in policies.values_list("document_retention_days", flat=True).distinct()
+        if days
+    ]
+    return list(Workspace.objects.filter(Q(*due, _connector=Q.OR))) if due else []
+
+
+def _due(workspace: Workspace, days: int) -> Iterator[int]:
+    """The oldest first, page by page: whoever stays for some reason is passed over."""
+    due = workspace.documents.all().older_than(days).idle().order_by("created_at", "id")
+    page: Any = due
+    while found := list(page.values_list("created_at", "id")[:PAGE]):
+        yield from (id for _, id in found)
+        at, id = found[-1]
+        page = due.filter(Q(created_at__gt=at) | Q(created_at=at, id__gt=id), created_at__gte=at)
