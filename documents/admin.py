@@ -8,11 +8,12 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
-from documents import field_admin
+from documents import field_admin, reprocessing
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT, JOB, STAGE
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage, Workspace
-from documents.scoped import ScopedAdmin, WorkspaceFilter
+from documents.retention import purged_on
+from documents.scoped import OperatedAdmin, ScopedAdmin, WorkspaceFilter
 from documents.workspace_admin import WorkspaceAdmin as WorkspaceAdmin
 from work.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
 
@@ -20,18 +21,30 @@ EXCERPT = 2000
 
 
 @admin.register(Document)
-class DocumentAdmin(ScopedAdmin, SubjectAdmin):
+class DocumentAdmin(OperatedAdmin):
     moves = DOCUMENT
     change_form_template = "admin/document.html"
-    list_display = ["id", "name", "status", "workspace", "content_type", "size_bytes", "pages", "created_at"]
+    list_display = [
+        *("id", "name", "status", "workspace", "content_type", "size_bytes", "pages", "created_at", "purged_at"),
+    ]
     list_display_links = ["id", "name"]
     list_filter = [choice_filter("status", lambda: Document.Status.choices), WorkspaceFilter]
     search_fields = ["name", "sha256"]
     fields = [
         *("name", "workspace", "status", "content_type", "size_bytes", "sha256", "stored_as", "download", "pages"),
-        *("created_at", "recognised", "excerpt"),
+        *("created_at", "contents", "recognised", "excerpt"),
     ]
-    readonly_fields = ["stored_as", "download", "recognised", "excerpt"]
+    readonly_fields = ["stored_as", "download", "contents", "recognised", "excerpt"]
+    actions = ["reprocess"]
+    offered = {"reprocess": frozenset({"processed", "failed"})}
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        return super().is_offered(verb, row) and row.purged_at is None
+
+    @admin.action(description="Process again", permissions=["operate"])
+    def reprocess(self, request: HttpRequest, documents: Any) -> None:
+        in_bulk = len(documents[:2]) > 1
+        self.do_each(request, documents, lambda row, actor: reprocessing.again(row, actor=actor, in_bulk=in_bulk))
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return Workspace.objects.operated_by(request.user).exists()
@@ -68,6 +81,10 @@ class DocumentAdmin(ScopedAdmin, SubjectAdmin):
     def download(self, document: Document) -> str:
         url = reverse("documents:download", args=[document.pk])
         return format_html('<a href="{}">Download</a>', url) if document.file else "-"
+
+    @admin.display(description="contents")
+    def contents(self, document: Document) -> str:
+        return f"{purged_on(document)}: only the row and its history are left" if document.purged_at else "kept"
 
     @admin.display(description="fields")
     def recognised(self, document: Document) -> str:

@@ -1,6 +1,9 @@
 """How people name rows on the command line, shared by the commands of the apps above."""
 
+from typing import Any
+
 from documents.models import Workspace
+from documents.retention import Rehearsal
 from work.commands import LARGEST_ID, Failure, not_found
 
 
@@ -16,3 +19,17 @@ def find_workspace(text: str) -> Workspace:
 
 def no_workspace(text: str) -> Failure:
     return not_found("workspace", text, "`manage.py workspace list` shows them")
+
+
+def row_of(workspace: Workspace, days: int | None, found: Rehearsal) -> dict[str, Any]:
+    """What a policy of so many days would do, or does, as commands tell it."""
+    return {
+        "id": workspace.pk,
+        "workspace": workspace.name,
+        "days": days,
+        "documents": found.documents,
+        "size_bytes": found.size_bytes,
+        "oldest": found.oldest,
+        "kept": found.kept,
+        "sample": list(found.sample),
+    }

@@ -277,6 +277,8 @@ def _give_back(
             )
         counted["failure_type"] = REFUSED if is_last else "ATTEMPTS_EXHAUSTED"
         moved = lifecycle.move(JOB, job.pk, end, where=where, actor=actor, message=why, **counted)
+        if DocumentProcessingJob.objects.filter(document=job.document_id, status="COMPLETED").exists():
+            why = f"{why}; what was read of it before is still there"
         return moved and lifecycle.move(DOCUMENT, job.document_id, "fail", actor=actor, message=why)
 
 

@@ -79,6 +79,10 @@ def rehearse(workspace: Workspace, days: int | None) -> Rehearsal:
     return Rehearsal(**found, kept=due.count() - found["documents"], sample=list(sample))
 
 
+def is_shorter(days: int | None, before: int | None) -> bool:
+    return days is not None and (before is None or days < before)
+
+
 def set_policy(workspace: Workspace, days: int | None, *, actor: str) -> None:
     before, workspace.document_retention_days = workspace.document_retention_days, days
     workspace.save(update_fields=["document_retention_days"])

@@ -84,9 +84,12 @@ class OperatedAdmin(ScopedAdmin, SubjectAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         row = kwargs.get("obj")
         if row and self._is_operated(request, row):
-            verbs = [verb for verb, statuses in self.offered.items() if row.status in statuses]
+            verbs = [verb for verb in self.offered if self.is_offered(verb, row)]
             context["buttons"] = [(verb, getattr(self, verb).short_description) for verb in verbs]
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        return row.status in self.offered[verb]
 
     def do_each(self, request: HttpRequest, rows: Any, do: Callable[[Any, str], Outcome]) -> None:
         """Do it to each row that is theirs, the oldest first, and tell what became of them."""

@@ -7,9 +7,10 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest
 
-from documents.models import Membership, Workspace
+from documents import retention
+from documents.models import MOST_DAYS, Membership, Workspace
 from documents.scoped import ScopedAdmin
-from work.admin import is_referred_to
+from work.admin import MOST_COUNTED, is_referred_to
 
 
 class UsernameField(forms.ModelChoiceField):  # type: ignore[type-arg]  # takes none at run time
@@ -57,12 +58,55 @@ class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]  # takes 
     has_add_permission = has_change_permission = has_delete_permission = _is_theirs
 
 
+class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none at run time
+    document_retention_days = forms.IntegerField(
+        label="keeps documents for (days)",
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text="Counted from when a document came in. Then its file, its text and all that was read from it is"
+        " purged for good; its name, its history and what runs have made of it stay. Empty: for ever.",
+    )
+    purge = forms.BooleanField(
+        label="purge what is due", required=False, help_text="Needed when documents are due at once by a shorter time."
+    )
+
+    def clean_document_retention_days(self) -> int | None:
+        days: int | None = self.cleaned_data["document_retention_days"]
+        before = Workspace.objects.filter(pk=self.instance.pk).values_list("document_retention_days", flat=True).first()
+        if "purge" in self.data or not self.instance.pk or not retention.is_shorter(days, before):
+            return days
+        if due := retention.rehearse(self.instance, days).documents:
+            raise ValidationError(f"{due} documents are older and would be purged at once. If they may, say so below.")
+        return days
+
+
 @admin.register(Workspace)
 class WorkspaceAdmin(ScopedAdmin):
-    list_display = ["id", "name", "created_at"]
+    form = WorkspaceForm
+    list_display = ["id", "name", "document_retention_days", "created_at"]
     list_display_links = ["id", "name"]
     search_fields = ["name"]
+    readonly_fields = ["due"]
     inlines = [MembershipInline]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        policy = ["document_retention_days", "due"]
+        return ["name", *policy, *(["purge"] if self.has_change_permission(request, obj) else [])]
+
+    def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:  # Django's
+        super().save_model(request, obj, form, change)
+        if "document_retention_days" in form.changed_data:
+            before = form.initial.get("document_retention_days")
+            retention.tell_policy(obj, before, actor=request.user.get_username())
+
+    @admin.display(description="due now")
+    def due(self, workspace: Workspace) -> str:
+        days = workspace.document_retention_days
+        if workspace.pk is None or days is None:
+            return "-"
+        due = workspace.documents.all().older_than(days)[: MOST_COUNTED + 1].count()
+        return f"{due if due <= MOST_COUNTED else f'over {MOST_COUNTED}'} documents are older than that"
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.is_superuser

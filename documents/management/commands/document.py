@@ -1,14 +1,17 @@
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from documents import field_commands, intake
+from documents import field_commands, intake, reprocessing
 from documents.commands import find_workspace
 from documents.intake import AlreadyThere, Refused
+from documents.lifecycle import DOCUMENT
 from documents.models import Document, DocumentProcessingJob, Stage, Workspace
 from work.commands import (
     AddVerb,
     Answer,
     Exit,
+    Failure,
     NounCommand,
     Row,
     actor_of,
@@ -19,13 +22,40 @@ from work.commands import (
     events_about,
     fields,
     history,
+    identifier,
+    limit,
     not_found,
+    of_each,
     table,
 )
+from work.outcomes import Outcome, sentence
 
-COLUMNS = ("id", "workspace__name", "name", "status", "content_type", "size_bytes", "sha256", "pages", "created_at")
-JOB_COLUMNS = ("id", "status", "attempts", "max_attempts", "next_attempt_at", "started_at", "finished_at", "error_log")
+COLUMNS = (
+    "id",
+    "workspace__name",
+    "name",
+    "status",
+    "content_type",
+    "size_bytes",
+    "sha256",
+    "pages",
+    "created_at",
+    "purged_at",
+)
+JOB_COLUMNS = (
+    "id",
+    "status",
+    "priority",
+    "attempts",
+    "max_attempts",
+    "next_attempt_at",
+    "started_at",
+    "finished_at",
+    "error_log",
+)
 STAGE_COLUMNS = ("id", "job_id", "name", "segment", "status", "losses", "lease_owner", "error_message")
+# What it takes to tell what becomes of a wish to process it again.
+SEEN = ("status", "purged_at")
 EVENTS = 100
 ADDED = "added"
 
@@ -45,6 +75,18 @@ class Command(NounCommand):
         add_limit(listing)
         add_ids(add("show", self.show, "Show a document, its processing jobs, their stages and its events."))
         field_commands.add_verbs(add)
+        again = add("reprocess", self.reprocess, "Process again: these documents, or those of a workspace.")
+        again.add_argument("ids", metavar="ID", type=identifier, nargs="*")
+        again.add_argument("--workspace", metavar="WORKSPACE", help="all of it that has been processed: name or id")
+        again.add_argument("--status", choices=["processed", "failed"], help="of the workspace")
+        again.add_argument(
+            "--model-other-than-current",
+            action="store_true",
+            help="of the workspace, what has no vectors of the model that is used now",
+        )
+        again.add_argument("--limit", type=limit, help="of the workspace, at most so many, the oldest first")
+        again.add_argument("--rehearse", action="store_true", help="only say what would be processed again")
+        add_actor(again)
 
     def add(self, *, paths: list[Path], workspace: str, again: bool, actor: str | None, **_: Any) -> Answer:
         into = find_workspace(workspace)
@@ -94,6 +136,34 @@ class Command(NounCommand):
             history(events),
         ]
         return Answer(_row(found) | {"jobs": jobs, "stages": stages, "events": events}, "\n\n".join(parts))
+
+    def reprocess(
+        self, *, ids: list[int], workspace: str | None, rehearse: bool, actor: str | None, **options: Any
+    ) -> Answer:
+        if bool(ids) == bool(workspace):
+            raise Failure("expected ids or --workspace, and not both", Exit.USAGE, "usage")
+        found = _chosen(workspace, **options) if workspace else Document.objects.only(*SEEN).in_bulk(ids)
+        in_bulk = len(found) > 1
+
+        def again(document: Document) -> tuple[Outcome, Row]:
+            if rehearse:
+                return reprocessing.foreseen(document), {}
+            return reprocessing.again(document, actor=actor_of(actor), in_bulk=in_bulk), {}
+
+        done = of_each("document", ids or found, found, again)
+        outcomes = Counter(row["result"] for row in done.data["documents"])
+        said = f"{'A rehearsal, nothing was done: ' if rehearse else ''}{sentence(DOCUMENT, outcomes)}"
+        # Whoever has not named them does not want to read of each.
+        text = said if workspace else f"{done.text}\n\n{said}"
+        return Answer({"rehearsed": rehearse, **done.data}, text, done.exit)
+
+
+def _chosen(
+    workspace: str, *, status: str | None, model_other_than_current: bool, limit: int | None, **_: Any
+) -> dict[int, Document]:
+    of = find_workspace(workspace)
+    found = reprocessing.chosen(of, status, is_of_another_model=model_other_than_current)
+    return {document.pk: document for document in found.only(*SEEN)[:limit]}
 
 
 def _row(found: Row) -> dict[str, Any]:

@@ -1,13 +1,30 @@
+import argparse
+import re
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
-from documents import lifecycle
-from documents.commands import find_workspace
-from documents.models import Membership, Workspace
-from work.commands import AddVerb, Answer, Exit, Failure, NounCommand, add_limit, fields, not_found, table
+from documents import lifecycle, retention
+from documents.commands import find_workspace, row_of
+from documents.models import MOST_DAYS, Membership, Workspace
+from documents.retention import Rehearsal
+from work.commands import (
+    AddVerb,
+    Answer,
+    Exit,
+    Failure,
+    NounCommand,
+    actor_of,
+    add_actor,
+    add_limit,
+    fields,
+    not_found,
+    table,
+)
+
+OFF = "off"
 
 
 class Command(NounCommand):
@@ -24,6 +41,12 @@ class Command(NounCommand):
         wish = member.add_mutually_exclusive_group(required=True)
         wish.add_argument("--role", choices=Membership.Role.values, help="from now on")
         wish.add_argument("--remove", action="store_true", help="no member any more")
+        keep = add("retention", self.retention, "Say for how many days a workspace keeps what its documents hold.")
+        keep.add_argument("workspace", metavar="WORKSPACE", help="name or id")
+        keep.add_argument("days", metavar="DAYS", type=policy, help=f"1 to {MOST_DAYS}, or {OFF}: for ever")
+        keep.add_argument("--rehearse", action="store_true", help="only say what would be purged then")
+        keep.add_argument("--yes", action="store_true", help="also when documents are due by it at once")
+        add_actor(keep)
 
     def create(self, *, name: str, **_: Any) -> Answer:
         longest = Workspace._meta.get_field("name").max_length
@@ -42,8 +65,10 @@ class Command(NounCommand):
     def list_workspaces(self, *, limit: int, before: int | None, **_: Any) -> Answer:
         found = Workspace.objects.annotate(members=Count("memberships")).order_by("-id")
         found = found.filter(pk__lt=before) if before else found
-        rows = list(found.values("id", "name", "created_at", "members")[:limit])
-        return Answer({"workspaces": rows}, table(rows, "id", "name", "members", "created_at"))
+        rows = list(found.values("id", "name", "created_at", "members", "document_retention_days")[:limit])
+        return Answer(
+            {"workspaces": rows}, table(rows, "id", "name", "members", "document_retention_days", "created_at")
+        )
 
     def show(self, *, workspace: str, **_: Any) -> Answer:
         found = find_workspace(workspace)
@@ -66,6 +91,40 @@ class Command(NounCommand):
             raise not_found("member", user, f"`manage.py workspace show {found.pk}` shows who is one")
         return Answer(told, f"{user} is no member of {found.name} any more.")
 
+    def retention(
+        self, *, workspace: str, days: int | str, rehearse: bool, yes: bool, actor: str | None, **_: Any
+    ) -> Answer:
+        found, wanted = find_workspace(workspace), None if days == OFF else int(days)
+        due = retention.rehearse(found, wanted)
+        told = {"rehearsed": rehearse} | row_of(found, wanted, due)
+        if not rehearse:
+            if due.documents and not yes and retention.is_shorter(wanted, found.document_retention_days):
+                raise _due_at_once(found, wanted, due)
+            retention.set_policy(found, wanted, actor=actor_of(actor))
+        shown = fields({name: value for name, value in told.items() if name != "sample"})
+        return Answer(told, f"{shown}\n\n{table(told['sample'], 'id', 'name', 'size_bytes', 'created_at')}")
+
+
+def policy(text: str) -> int | str:
+    if text == OFF:
+        return OFF
+    if re.fullmatch(r"[0-9]{1,6}", text) is None or not 1 <= int(text) <= MOST_DAYS:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {MOST_DAYS}, or {OFF}, found {text!r}")
+    return int(text)
+
+
+def _due_at_once(workspace: Workspace, days: int | None, due: Rehearsal) -> Failure:
+    message = (
+        f"expected --yes, for the contents of {due.documents} documents ({due.size_bytes:,} bytes) of {workspace.name}"
+        f" are older than {days} days and would be purged at once, for good; --rehearse shows some"
+    )
+    return Failure(message, Exit.REFUSED, "documents_due", documents=due.documents, size_bytes=due.size_bytes)
+
 
 def _row(workspace: Workspace) -> dict[str, Any]:
-    return {"id": workspace.pk, "name": workspace.name, "created_at": workspace.created_at}
+    return {
+        "id": workspace.pk,
+        "name": workspace.name,
+        "created_at": workspace.created_at,
+        "document_retention_days": workspace.document_retention_days,
+    }
