@@ -51,6 +51,7 @@ APPS = {
     "configuration": "runs",
     "document": "documents",
     "workspace": "documents",
+    "retention": "documents",
     "worker": "work",
     "rescue": "work",
     "doctor": "config",

@@ -12,7 +12,7 @@ from threading import Event as Flag
 from builds import kinds as build_kinds
 from builds import lifecycle as builds
 from builds.models import Configuration
-from documents import intake, orchestrator
+from documents import intake, orchestrator, retention
 from documents import kinds as document_kinds
 from documents import lifecycle as documents
 from documents.models import Document, DocumentProcessingJob, Workspace
@@ -115,6 +115,12 @@ def work_off(kind):
     slot = Slot(kind, 0, **about, contended=lambda kind, met: None)
     while slot.run_once():
         say("worked", kind.name)
+
+
+def live_a_retention():
+    for workspace in Workspace.objects.all():
+        for there in retention.purge(workspace, actor=OWNER):
+            say("purged", there and there["file"])
 
 
 def live_a_recovery():

@@ -4,17 +4,20 @@ lease and goes on. Then others recover, everything is brought to an end, and all
 A new failpoint needs one line in `LIVES`: the life that passes it.
 """
 
+import os
 import signal
 
 import pytest
+from django.core.files.storage import default_storage
 from django.db import connection
 
 from builds import lifecycle as builds
 from builds.models import Build
+from documents import chores
 from documents import lifecycle as documents
 from documents.models import Document, DocumentProcessingJob, Stage
 from runs.models import Artifact, JobRun, Run
-from tests.factories import W2
+from tests.factories import W2, events_of
 from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from tests.sweep import world
@@ -59,17 +62,21 @@ LIVES = {
     "build.exited": "environment",
     "upload.blob_written": "upload",
     "upload.before_commit": "upload",
+    "retention.selected": "retention",
+    "retention.purged": "retention",
 }
 # These start programs, and are swept with a witness of what runs: see `test_engine_crash_points.py`.
 WITH_ENGINES = {"engine", "environment"}
 # Where the process has written and not committed: nobody else can write the row, on SQLite nothing at all.
-INSIDE_A_TRANSACTION = ("run.create.counted", "claim.selected", "job.claimed", "before_commit")
+INSIDE_A_TRANSACTION = ("run.create.counted", "claim.selected", "job.claimed", "before_commit", "retention.selected")
 # These few run with every `make test`.
 SMOKE = {
     ("run.claimed", "kill9"),
     ("run.finish.before_commit", "raise"),
     ("stage.claimed", "stop"),
     ("build.finish.after_commit", "kill9"),
+    ("retention.selected", "kill9"),
+    ("retention.purged", "kill9"),
 }
 SWEEP = [
     pytest.param(point, way, marks=() if (point, way) in SMOKE else pytest.mark.long)
@@ -98,6 +105,7 @@ def test_nothing_is_lost_doubled_or_stuck(programs, monkeypatch, point, way):
     assert_all_hold()
     world.finish_everything()
     what_was_promised_is_so(process.said)
+    what_was_due_is_purged()
     assert_all_hold(quiet=True)
 
 
@@ -182,6 +190,9 @@ def what_was_promised_is_so(said):
         elif what == "uploaded":
             with Document.objects.get(pk=answer).file.open() as file:
                 assert file.read() == UPLOADED
+        elif what == "purged":
+            assert not Document.objects.filter(file=answer).exists()
+            assert not default_storage.exists(answer)
         elif what == "published":
             assert Artifact.objects.filter(run_id=answer).count() == 1
         elif what == "cancelled" and answer[1] in ("cancelled", "running"):
@@ -190,6 +201,18 @@ def what_was_promised_is_so(said):
         elif what in PROMISES:
             model, status = PROMISES[what]
             assert model.objects.get(pk=answer).status == status
+
+
+def what_was_due_is_purged():
+    """Once, whoever died over it; its file is gone, or is one that no row names and that is swept."""
+    for document in Document.objects.filter(name__in=["first", "second"]):
+        assert (document.text, document.chunks.count(), bool(document.purged_at)) == ("", 0, True)
+        (event,) = events_of(document).filter(kind="DOCUMENT_PURGED")
+        key = event.data["file"]
+        if default_storage.exists(key):
+            os.utime(default_storage.path(key), (0, 0))
+        chores.Sweeper(lambda key=key: iter([key]) if default_storage.exists(key) else iter(()), chores._named).sweep()
+        assert not default_storage.exists(key)
 
 
 PROMISES = {

@@ -1,11 +1,15 @@
 """Some of everything for a process to die in, and a worker that brings all of it to an end afterwards."""
 
 from datetime import timedelta
+from uuid import uuid4
 
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.db import models
 
 from builds import lifecycle as builds
 from documents import lifecycle as documents
+from documents import retention
 from documents.models import DocumentProcessingJob
 from runs import gates
 from runs import lifecycle as runs
@@ -15,14 +19,19 @@ from tests.factories import (
     W2,
     BuildFactory,
     ConfigurationFactory,
+    DocumentChunkFactory,
     DocumentFactory,
     RunFactory,
     WorkspaceFactory,
+    age,
     expire_lease,
+    write,
 )
 from work import clock, recovery
 from work.kinds import all_kinds
 from work.models import Work
+
+RETENTION_DAYS = 30
 
 
 def create():
@@ -37,6 +46,16 @@ def create():
     runs.submit(unready, letter, actor="olga")
     values = {"content_type": "application/pdf", "size_bytes": 1, "sha256": "0" * 64}
     documents.add_document(workspace, {"name": "new.pdf", "file": "new", **values})
+    _create_what_is_due_to_be_purged(workspace)
+
+
+def _create_what_is_due_to_be_purged(workspace):
+    for name in ("first", "second"):
+        file = default_storage.save(f"documents/2024/01/{uuid4().hex}", ContentFile(b"Dear Olga"))
+        old = DocumentFactory(workspace=workspace, name=name, status="processed", file=file)
+        DocumentChunkFactory(document=old)
+        age(write(old, text="Dear Olga"), (RETENTION_DAYS + 1) * 24 * 3600)
+    write(workspace, document_retention_days=RETENTION_DAYS)
 
 
 def let_time_pass():
@@ -59,6 +78,7 @@ def finish_everything():
         while claim := runs.claim_next_run(W2):
             runs.succeed(claim)
         finish_documents()
+        retention.purge_due(W2)
         if not (Run.objects.live().exists() or DocumentProcessingJob.objects.live().exists()):
             return
 
