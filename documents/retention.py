@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from django.core.files.storage import default_storage
 from django.db import connection
-from django.db.models import Count, Exists, Min, OuterRef, Q, Sum
+from django.db.models import Count, Min, OuterRef, Q, Subquery, Sum
 
 from documents import lifecycle, outputs
 from documents.models import Document, DocumentProcessingJob, Workspace
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 class Purged(Exception):
     """Something was wanted of a document of which nothing is left."""
 
-    code = "document_purged"
+    code = "purged"
 
     def __init__(self, document: Document) -> None:
         super().__init__(
@@ -59,12 +59,14 @@ def purged_on(document: Document) -> str:
 
 def hold(document_ids: Sequence[int]) -> None:
     """Keep a purge away from these until the end of the transaction. Raises Purged if it was there before."""
-    if connection.vendor == "postgresql":
-        # A reference to a row locks it at the commit only. This lock disturbs nobody but who would purge it.
-        sql, params = _sql_of(document_ids)
-        held = statements.rows(f"{sql} FOR KEY SHARE", params)
-    else:
+    # On PostgreSQL a reference to a row locks it at the commit only; this lock disturbs nobody but who would purge it.
+    # On SQLite the transaction is one already.
+    lock = {"postgresql": " FOR KEY SHARE", "sqlite": ""}.get(connection.vendor)
+    if lock is None:
         held = list(_moments(document_ids).select_for_update())
+    else:
+        sql, params = _sql_of(document_ids)
+        held = statements.rows(f"{sql}{lock}", params)
     if purged := [id for id, purged_at in held if purged_at]:
         raise Purged(Document.objects.only("purged_at").get(pk=purged[0]))
 
@@ -160,15 +162,14 @@ def _remove_files(document_id: int, key: str) -> None:
 
 def _with_something_due() -> list[Workspace]:
     policies = Workspace.objects.filter(document_retention_days__isnull=False).order_by()
-    due = [
-        Q(
-            Exists(Document.objects.older_than(days).filter(workspace=OuterRef("pk"))),
-            document_retention_days=days,
-        )
-        for days in policies.values_list("document_retention_days", flat=True).distinct()
-        if days
-    ]
-    return list(Workspace.objects.filter(Q(*due, _connector=Q.OR))) if due else []
+    found: list[Workspace] = []
+    for days in policies.values_list("document_retention_days", flat=True).distinct():
+        assert days is not None
+        # The first one, by the index: asked whether there is any, PostgreSQL collects all that are due of all.
+        due = Document.objects.older_than(days).filter(workspace=OuterRef("pk")).order_by("created_at", "id")
+        mine = policies.filter(document_retention_days=days).annotate(first_due=Subquery(due.values("pk")[:1]))
+        found += mine.filter(first_due__isnull=False)
+    return found
 
 
 def _due(workspace: Workspace, days: int) -> Iterator[int]:
