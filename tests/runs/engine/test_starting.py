@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import pytest
 from django.conf import settings as django_settings
@@ -16,7 +17,7 @@ from django.core.files.storage import default_storage
 from builds import environments
 from builds.models import Build
 from runs import chores
-from tests.factories import told
+from tests.factories import force_status, told, write
 from tests.runs.engine.running import STEP, assert_no_directory_is_left, each_level, error_of, idle, way_of
 from work import supervise
 
@@ -163,6 +164,20 @@ def test_a_document_whose_file_is_gone_fails_its_run_in_words(lane):
     run = lane.execute(document=document)
 
     assert error_of(run) == ("failed", "ENGINE_FAILED", "the stored file of document 'invoice.txt' is missing")
+    lane.assert_well()
+
+
+def test_a_document_that_was_purged_all_the_same_fails_its_run_in_words(lane):
+    document = force_status(lane.document("field:a=1", name="invoice.txt"), "processed")
+    run = lane.submit(document=document)
+    # As nobody can do who goes through ADE.
+    write(document, file="", purged_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
+
+    lane.run_once()
+
+    said = "expected a document that is kept, found that 'invoice.txt' was purged on 2026-01-02 03:04 UTC"
+    run.refresh_from_db()
+    assert error_of(run) == ("failed", "ENGINE_FAILED", said)
     lane.assert_well()
 
 
