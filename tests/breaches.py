@@ -7,7 +7,7 @@ from django.db import connection
 from builds import lifecycle as builds
 from builds.models import Build
 from documents import lifecycle as documents
-from documents.models import DocumentProcessingJob
+from documents.models import Document, DocumentProcessingJob
 from runs import job_runs, lifecycle
 from tests.factories import (
     W1,
@@ -101,6 +101,13 @@ def _documents_were_processed(workspace):
             DocumentProcessingJob.objects.filter(pk=claim.id).update(next_attempt_at=clock.now())
         document.refresh_from_db()
     documents.reprocess(document, actor="olga")
+    _one_was_purged(Document.objects.filter(status="processed").last())
+
+
+def _one_was_purged(document):
+    write(document.workspace, document_retention_days=30)
+    age(document, 31 * 24 * 3600)
+    assert documents.purge(document.pk, days=30, actor="w1")
 
 
 def _stages_are_done(job_id, *, fails):

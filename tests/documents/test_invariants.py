@@ -2,7 +2,7 @@ import pytest
 
 from documents.models import Document, DocumentProcessingJob
 from tests.breaches import breaches, much_has_happened, plant, plant_copy, unguard
-from tests.factories import JobFactory
+from tests.factories import DocumentChunkFactory, DocumentFieldFactory, FieldCorrectionFactory, JobFactory
 from work import clock
 
 pytestmark = pytest.mark.django_db
@@ -70,3 +70,20 @@ def test_a_document_that_waits_for_no_job():
     document.jobs.all().delete()
 
     assert breaches("a_document_stands_where_its_last_job_stands") == [("document", document.pk)]
+
+
+@pytest.mark.parametrize("columns", [{"file": "documents/1"}, {"text": "Dear"}, {"embedding": b"1"}])
+def test_a_purged_document_that_holds_something(columns):
+    document = Document.objects.get(purged_at__isnull=False)
+    unguard(Document)
+    plant(document, **columns)
+
+    assert breaches("a_purged_document_holds_nothing") == [("document", document.pk)]
+
+
+@pytest.mark.parametrize("factory", [DocumentChunkFactory, DocumentFieldFactory, FieldCorrectionFactory])
+def test_a_purged_document_with_something_beside_it(factory):
+    document = Document.objects.get(purged_at__isnull=False)
+    factory(document=document)
+
+    assert breaches("a_purged_document_holds_nothing") == [("document", document.pk)]

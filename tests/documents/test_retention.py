@@ -13,7 +13,7 @@ from documents import chores, intake, lifecycle, outputs, retention
 from documents.models import Document, DocumentChunk, DocumentField, FieldCorrection
 from runs import lifecycle as runs
 from runs.models import Run
-from tests.breaches import assert_all_hold, breaches, plant, unguard
+from tests.breaches import assert_all_hold
 from tests.documents.samples import PDF
 from tests.factories import (
     W1,
@@ -353,7 +353,7 @@ def test_a_run_again_of_it_is_refused(old, configuration):
         runs.run_again(Run.objects.get(pk=run.pk), actor="olga")
 
 
-# What the database and `doctor` say to whoever writes past all this
+# What the database says to whoever writes past all this
 
 
 @pytest.mark.parametrize(
@@ -365,26 +365,6 @@ def test_one_that_was_purged_cannot_hold_anything(old, columns):
 
     with pytest.raises(IntegrityError), transaction.atomic():
         write(document, **columns)
-
-
-@pytest.mark.parametrize("columns", [{"file": "documents/1"}, {"text": "Dear"}, {"embedding": b"1"}])
-def test_doctor_finds_one_that_holds_something_all_the_same(old, columns):
-    document = old()
-    retention.purge_due(W1)
-    assert breaches("a_purged_document_holds_nothing") == []
-    unguard(Document)
-    plant(document, **columns)
-
-    assert breaches("a_purged_document_holds_nothing") == [("document", document.pk)]
-
-
-@pytest.mark.parametrize("factory", [DocumentChunkFactory, DocumentFieldFactory, FieldCorrectionFactory])
-def test_doctor_finds_what_was_put_beside_one(old, factory):
-    document = old()
-    retention.purge_due(W1)
-    factory(document=document)
-
-    assert breaches("a_purged_document_holds_nothing") == [("document", document.pk)]
 
 
 # A rehearsal
