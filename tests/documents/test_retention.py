@@ -278,7 +278,7 @@ def test_what_a_dead_process_left_of_a_purged_document_is_swept_after_a_day(old,
     document = old()
     key = document.file.name
     assert lifecycle.purge(document.pk, days=30, actor=W1)
-    monkeypatch.setattr(chores, "_blobs", chores.Sweeper(chores._months, chores._named))
+    monkeypatch.setattr(chores, "_blobs", chores.Sweeper(chores._uploaded, chores._named))
 
     chores.sweep_blobs(W1)
     assert default_storage.exists(key)
