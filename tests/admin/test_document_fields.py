@@ -171,7 +171,7 @@ def test_it_takes_a_post_and_a_token(field, olga, client):
 
 
 def test_a_purged_document_offers_nothing(field, olga, sign_in, said):
-    write(field.document, purged_at=clock.now())
+    write(field.document, file="", purged_at=clock.now())
     site = sign_in(olga)
 
     assert "<textarea" not in site.get(page_of(field)).content.decode()

@@ -136,7 +136,7 @@ def test_what_was_purged_is_shown_as_such_and_takes_no_run(manage, old, configur
 
     assert manage("document", "show", document.pk, "--json").json["purged_at"]
     refused = manage("run", "submit", configuration.pk, document.pk, "--json")
-    assert (refused.code, refused.error["code"]) == (1, "document_purged")
+    assert (refused.code, refused.error["code"]) == (1, "purged")
     assert refused.error["details"]["document"] == document.pk
     assert f"found document {document.pk}, which was purged on" in refused.error["message"]
 

@@ -130,7 +130,7 @@ def test_documents_that_may_change_or_hold_nothing_are_not_to_be_looked_at(docum
     for status, expected in (("processing", set()), ("failed", set()), ("processed", {"a"})):
         force_status(document, status)
         assert to_look_at() == expected
-    write(document, purged_at=clock.now())
+    write(document, file="", purged_at=clock.now())
     assert to_look_at() == set()
 
 

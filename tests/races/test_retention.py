@@ -2,7 +2,7 @@
 
 import pytest
 
-from documents import lifecycle, retention
+from documents import corrections, lifecycle, retention
 from documents.models import Document, DocumentProcessingJob
 from runs import lifecycle as runs
 from runs.models import Run
@@ -85,6 +85,21 @@ def test_a_purge_passes_over_what_somebody_has_come_to_need(threads, settings, c
 
     assert purging.answer() is None
     assert Document.objects.get(pk=document.pk).purged_at is None
+    assert_all_hold()
+
+
+def test_a_correction_waits_for_a_purge_and_is_refused(threads, step_at, document):
+    at = step_at("retention.selected")
+    purging = threads.start(lambda: purge(document))
+    at.until_reached()
+
+    correcting = threads.start(lambda: corrections.correct(document.pk, "total", "42", actor="olga"))
+    assert correcting.waits()
+    at.go_on()
+
+    assert purging.answer()
+    assert isinstance(correcting.error(), corrections.NotTaken)
+    assert not document.corrections.exists()
     assert_all_hold()
 
 
