@@ -1,4 +1,4 @@
-"""Asks services outside, each in a child with its client and a deadline, and judges how that ended. Asks no database."""
+"""Asks services outside, each in a child with its client and a deadline, and judges how that ended."""
 
 import json
 import math
