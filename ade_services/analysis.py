@@ -109,7 +109,7 @@ def _of_pair(pair: DocumentKeyValuePair, pages: dict[int, DocumentPage]) -> tupl
 def _of_document(document: AnalyzedDocument, pages: dict[int, DocumentPage]) -> Iterator[tuple[int | None, Fields]]:
     for name, field in (document.fields or {}).items():
         for path, each in _leaves(name, field, 1):
-            kind = KINDS.get(str(each.type), "text")
+            kind = KINDS.get(each.type, "text")
             yield _field(path, each.content, kind, each.confidence, each.bounding_regions, pages)
 
 
