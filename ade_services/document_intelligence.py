@@ -96,12 +96,13 @@ def _client(order: Order) -> DocumentIntelligenceClient:
     return DocumentIntelligenceClient(
         order["endpoint"],
         AzureKeyCredential(order["key"]),
-        transport=RequestsTransport(session=session),
+        # Told to the client, it would not come to know these times.
+        transport=RequestsTransport(
+            session=session, connection_timeout=order["connect_seconds"], read_timeout=order["read_seconds"]
+        ),
         # Attempts are counted by the job.
         retry_total=0,
         permit_redirects=False,
-        connection_timeout=order["connect_seconds"],
-        read_timeout=order["read_seconds"],
         # Where the service does not say when to look again.
         polling_interval=order["poll_seconds"],
         raw_response_hook=_look,

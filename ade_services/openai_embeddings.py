@@ -74,6 +74,8 @@ def _client(order: Order) -> openai.OpenAI:
 
 
 def _limit(response: httpx2.Response) -> None:
+    if (encoding := response.headers.get("Content-Encoding", "identity")) != "identity":
+        raise wrong(SERVICE, f"one that is packed ({encoding}), though asked for as it is")
     response.stream = _Limited(response.stream)
 
 
@@ -149,10 +151,10 @@ def _judged(error: openai.OpenAIError, order: Order) -> Trouble:
 
 def _not_connected(error: openai.APIConnectionError) -> Trouble:
     cause = error.__cause__
+    if isinstance(cause, Trouble):
+        return cause
     if isinstance(cause, TooMuch | MemoryError):
         return Trouble("too_large", f"{SERVICE}: {detail(cause) or 'expected an answer that fits into memory'}")
-    if isinstance(cause, httpx2.DecodingError):
-        return wrong_because(SERVICE, cause)
     if isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError):
         return Trouble("unreachable", f"expected {SERVICE} to answer, found that it hung up ({detail(cause)})")
     return Trouble("unreachable", f"expected {SERVICE} to be there, found that it is not ({detail(cause or error)})")
