@@ -5,6 +5,8 @@ in no argument and no environment that others could read. How that ended is told
 imports the modules of this package.
 """
 
+from typing import NamedTuple
+
 # Of who reads documents: what it leaves in its working directory, over what the extractor of ADE has left there.
 PAGES = "pages.json"
 # Of who makes vectors: what it finds, and what it leaves.
@@ -15,6 +17,13 @@ _PROGRAM = (
     "import sys; sys.path.append(sys.argv.pop(1)); "
     "from ade_services.child import main; from ade_services.{module} import work; main(work)"
 )
-# As that of the extractor.
-DOCUMENT_INTELLIGENCE = _PROGRAM.format(module="document_intelligence")
-OPENAI = _PROGRAM.format(module="openai_embeddings")
+
+
+class Asking(NamedTuple):
+    service: str
+    # As that of the extractor.
+    program: str
+
+
+DOCUMENT_INTELLIGENCE = Asking("Azure Document Intelligence", _PROGRAM.format(module="document_intelligence"))
+OPENAI = Asking("OpenAI", _PROGRAM.format(module="openai_embeddings"))

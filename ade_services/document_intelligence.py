@@ -24,12 +24,12 @@ from azure.core.pipeline import PipelineResponse
 from azure.core.pipeline.transport import RequestsTransport
 from requests.adapters import HTTPAdapter
 
-from ade_services import PAGES
+from ade_services import DOCUMENT_INTELLIGENCE, PAGES
 from ade_services.analysis import pages_of
 from ade_services.child import Order
-from ade_services.trouble import TooMuch, Trouble, detail, pause, up_to, wrong, wrong_because
+from ade_services.trouble import TooMuch, Trouble, detail, pause, reason, up_to, wrong, wrong_because
 
-SERVICE = "Azure Document Intelligence"
+SERVICE = DOCUMENT_INTELLIGENCE.service
 # Of 25 dense pages with tables some MB.
 MOST_BYTES = 64 << 20
 # Those that know pairs of keys and values without being taught.
@@ -141,17 +141,19 @@ def _judged(error: AzureError, order: Order) -> Trouble:
         message = f"expected {SERVICE} to answer within {order['read_seconds']:g} s, found that it did not"
         return Trouble("timed_out", message)
     if isinstance(error, ServiceResponseError):
-        return Trouble("unreachable", f"expected {SERVICE} to answer, found that it hung up ({detail(error)})")
+        return Trouble("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
     if isinstance(error, ServiceRequestError):
-        return Trouble("unreachable", f"expected {SERVICE} to be there, found that it is not ({detail(error)})")
+        return Trouble("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
     return wrong_because(SERVICE, error)
 
 
 def _answered(error: HttpResponseError, order: Order) -> Trouble:
     status, codes = error.status_code or 0, _codes(error)
-    found = detail(f"{status} {'/'.join(codes)}".strip(), error.error.message if error.error else "")
+    said = error.error.message if error.error else ""
     if status < 300:
-        return _ended(codes, found)
+        return _ended(codes, detail("/".join(codes), said))
+    code = " ".join(dict.fromkeys([str(status), "/".join(codes)])).strip()
+    found = detail(code, said)
     if status == 429:
         headers: Mapping[str, str] = getattr(error.response, "headers", {})
         message = f"expected {SERVICE} to have time, found that it wants to be asked later ({found})"
@@ -160,8 +162,8 @@ def _answered(error: HttpResponseError, order: Order) -> Trouble:
         return Trouble("unavailable", f"expected {SERVICE} to analyse the document, found that it cannot now ({found})")
     if status in (401, 403):
         # What it says of a key may repeat it.
-        found = f"{status} {'/'.join(codes)}".strip()
-        advice = "look at ADE_AZURE_DI_KEY and ADE_AZURE_DI_ENDPOINT, which must be of the same resource"
+        found = code
+        advice = "look at ADE_AZURE_DI_KEY and ADE_AZURE_DI_ENDPOINT, of one resource, and at the quota of that"
     elif status == 404:
         advice = f"look at ADE_AZURE_DI_ENDPOINT, and at ADE_AZURE_MODEL, which is {order['model']}"
     else:
@@ -173,7 +175,7 @@ def _answered(error: HttpResponseError, order: Order) -> Trouble:
 def _ended(codes: list[str], found: str) -> Trouble:
     """The analysis has ended, and not well."""
     if not codes:
-        return wrong(SERVICE, f"one that says nothing of the analysis ({found})")
+        return wrong(SERVICE, "one that says nothing of the analysis")
     if any(code.startswith(_REFUSALS) for code in codes):
         message = f"expected a document that {SERVICE} can analyse, found one that it refuses ({found}): save it anew"
         return Trouble("refused", message, permanent=True)

@@ -16,11 +16,11 @@ from typing import Any
 import httpx2
 import openai
 
-from ade_services import TEXTS, VECTORS
+from ade_services import OPENAI, TEXTS, VECTORS
 from ade_services.child import Order
-from ade_services.trouble import TooMuch, Trouble, detail, pause, up_to, wrong, wrong_because
+from ade_services.trouble import TooMuch, Trouble, detail, pause, reason, up_to, wrong, wrong_because
 
-SERVICE = "OpenAI"
+SERVICE = OPENAI.service
 # For 256 vectors of 2000 numbers, 3 MB are wanted.
 MOST_BYTES = 32 << 20
 MOST_INPUTS = 256
@@ -97,6 +97,8 @@ def _embedded(client: openai.OpenAI, order: Order, texts: list[str]) -> list[Vec
             input=texts, model=order["model"], dimensions=order["dimensions"], encoding_format="base64"
         )
         return _vectors(answer.data, len(texts), order["dimensions"])
+    except TooMuch as error:
+        raise Trouble("too_large", f"{SERVICE}: {error}") from error
     except openai.OpenAIError as error:
         raise _judged(error, order) from error
     except _UNREADABLE as error:
@@ -153,11 +155,9 @@ def _not_connected(error: openai.APIConnectionError) -> Trouble:
     cause = error.__cause__
     if isinstance(cause, Trouble):
         return cause
-    if isinstance(cause, TooMuch | MemoryError):
-        return Trouble("too_large", f"{SERVICE}: {detail(cause) or 'expected an answer that fits into memory'}")
     if isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError):
-        return Trouble("unreachable", f"expected {SERVICE} to answer, found that it hung up ({detail(cause)})")
-    return Trouble("unreachable", f"expected {SERVICE} to be there, found that it is not ({detail(cause or error)})")
+        return Trouble("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
+    return Trouble("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
 
 
 def _answered(error: openai.APIStatusError, order: Order) -> Trouble:

@@ -45,6 +45,18 @@ def detail(*parts: object) -> str:
     return ": ".join(text for part in parts if (text := clean(str(part or "")).strip()))[:LONGEST_DETAIL]
 
 
+def reason(error: BaseException) -> str:
+    """What the machine said, below what the layers of a client have made of it."""
+    seen: set[int] = set()
+    inner: BaseException | None = error
+    while inner is not None and id(inner) not in seen:
+        if isinstance(inner, OSError) and inner.strerror:
+            return detail(inner.strerror)
+        seen.add(id(inner))
+        inner = getattr(inner, "inner_exception", None) or inner.__cause__ or inner.__context__
+    return detail(type(error).__name__)
+
+
 def clean(text: str) -> str:
     """Without what no database takes: NUL, and halves of surrogate pairs."""
     return text.encode(errors="replace").decode().replace("\0", "")

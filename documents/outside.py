@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 
+from ade_services import Asking
 from work import private, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Ended, Limits
@@ -40,7 +41,7 @@ class NoAnswer(Exception):
 
 
 def ask(
-    program: str,
+    asking: Asking,
     order: Mapping[str, Any],
     directory: Path,
     *,
@@ -59,7 +60,7 @@ def ask(
     passed = {name: text for name, text in os.environ.items() if _PASSED.fullmatch(name)}
     with _written({**times, **order, "environment": passed}) as stdin:
         ended = supervise.run(
-            [sys.executable, "-I", "-B", "-X", "utf8", "-c", program, str(settings.BASE_DIR)],
+            [sys.executable, "-I", "-B", "-X", "utf8", "-c", asking.program, str(settings.BASE_DIR)],
             cwd=directory,
             stdin=stdin,
             limits=_limits(wall_seconds),
@@ -75,7 +76,7 @@ def ask(
         raise Interrupted(ended.stop_reason)
     if ended.returncode == 0 and "answered" in told:
         return told["answered"]
-    raise _failure(ended, told.get("failed"), said, str(order["key"]), wall_seconds)
+    raise _failure(ended, told.get("failed"), said, str(order["key"]), asking.service, wall_seconds)
 
 
 @contextmanager
@@ -103,7 +104,9 @@ def _limits(wall_seconds: float) -> Limits:
     )
 
 
-def _failure(ended: Ended, failed: dict[str, Any] | None, said: list[str], key: str, wall_seconds: float) -> NoAnswer:
+def _failure(
+    ended: Ended, failed: dict[str, Any] | None, said: list[str], key: str, service: str, wall_seconds: float
+) -> NoAnswer:
     if failed is not None:
         retry_after = failed.get("retry_after")
         return NoAnswer(
@@ -113,10 +116,10 @@ def _failure(ended: Ended, failed: dict[str, Any] | None, said: list[str], key: 
             retry_after=float(retry_after) if isinstance(retry_after, int | float) else None,
         )
     if ended.reason == "timed_out":
-        message = f"expected an answer of the service within {wall_seconds:.0f} s, found that it timed out"
+        message = f"expected an answer of {service} within {wall_seconds:.0f} s, found that it timed out"
         return NoAnswer("timed_out", message)
     last = _masked(" ".join(said[-3:]), key)
-    return NoAnswer("internal", f"expected an answer of the service, found that who asked it {ended}: {last}")
+    return NoAnswer("internal", f"expected an answer of {service}, found that who asked it {ended}: {last}")
 
 
 def _masked(text: str, key: str) -> str:
