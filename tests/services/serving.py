@@ -18,8 +18,8 @@ PIECE = b"a" * (1 << 20)
 class Asked:
     what: str
     path: str
-    query: dict
-    headers: dict
+    query: dict[str, str]
+    headers: dict[str, str]
     body: bytes
 
 
