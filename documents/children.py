@@ -68,7 +68,10 @@ def cold(program: str, arguments: Sequence[str], **options: Any) -> Ended:
 
 @contextmanager
 def place_for(program: str, stop: Callable[[], str | None], *, is_warm: bool = True) -> Iterator[Place]:
-    """Not warm is what asks a service instead. Raises Interrupted when `stop` has given a reason while its program was being started."""
+    """It need not be warm where a service is asked instead.
+
+    Raises Interrupted when `stop` has given a reason while its program was being started.
+    """
     if is_warm and (warm := POOL.take(program, stop)):
         try:
             with workplace(warm.folder, uuid4().hex) as directory:

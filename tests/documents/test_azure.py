@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from documents import extraction, outside
+from documents.children import COLD_EXTRACTOR
 from documents.extraction import ExtractionFailed
 from documents.extraction import azure as reader
 from tests.documents.processing import pdf
@@ -33,13 +34,13 @@ def directory(tmp_path):
 
 @pytest.fixture
 def read(directory):
-    def read(content, content_type=PDF, first=1, last=25, *, wall_seconds=30.0, stop=lambda: None, seen=None):
+    def read(content, content_type=PDF, first=1, last=25, *, wall_seconds=30.0, stop=lambda: None):
         file = directory / "document"
         file.write_bytes(content)
-        children = seen if seen is not None else []
         found = extraction.extract(
-            file, content_type, first, last, directory, wall_seconds=wall_seconds, stop=stop, on_start=children.append
-        )
+            file, content_type, first, last, directory,
+            wall_seconds=wall_seconds, stop=stop, on_start=lambda child: None, run=COLD_EXTRACTOR,
+        )  # fmt: skip
         return json.loads(found.path.read_bytes())
 
     return read

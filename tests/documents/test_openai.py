@@ -10,6 +10,7 @@ import pytest
 
 from ade_services.openai_embeddings import MOST_INPUT_BYTES, MOST_INPUTS, batches
 from documents import embedding
+from documents.children import COLD_EMBEDDER
 from documents.embedding import EmbeddingFailed, numbers, openai
 from tests.services.openai import KEY, encoded, vector_of
 from tests.services.serving import changed, hangs
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("places")
 @pytest.fixture
 def embed(tmp_path):
     def embed(*texts, stop=lambda: None):
-        return embedding.embed(texts, tmp_path, stop=stop, on_start=lambda child: None)
+        return embedding.embed(texts, tmp_path, stop=stop, on_start=lambda child: None, run=COLD_EMBEDDER)
 
     return embed
 

@@ -24,7 +24,7 @@ def job_of(document):
     return DocumentProcessingJob.objects.get(document=document)
 
 
-def test_scenario_1_uploading_a_new_pdf_document(places, client, olga, workspace):
+def test_scenario_1_uploading_a_new_pdf_document(places, each_storage, client, olga, workspace):
     client.force_login(olga)
     data = pdf(INVOICE)
     file = SimpleUploadedFile("invoice.pdf", data, "application/pdf")
@@ -67,7 +67,7 @@ def test_scenario_2_of_two_workers_that_look_at_the_same_moment_each_gets_anothe
     assert {held.answer().id, other.id} == {job_of(first).pk, job_of(second).pk}
 
 
-def test_scenario_3_successful_extraction_by_the_worker(slot, azure, open_ai):
+def test_scenario_3_successful_extraction_by_the_worker(slot, each_storage, azure, open_ai):
     document = add(pdf(INVOICE, "The second page tells of apples."))
 
     process(slot)

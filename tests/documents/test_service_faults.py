@@ -8,9 +8,10 @@ from datetime import timedelta
 import pytest
 
 from ade_services.trouble import LONGEST_PAUSE_SECONDS, pause
-from documents import extraction, outside
+from documents import outside
 from documents.embedding import EmbeddingFailed, openai
 from documents.extraction import ExtractionFailed
+from documents.extraction import azure as azure_reader
 from tests.documents.processing import PDF, pdf
 from tests.services import document_intelligence as di
 from tests.services import openai as oa
@@ -44,9 +45,7 @@ def failing(tmp_path):
 def read(directory, wall_seconds):
     file = directory / "document"
     file.write_bytes(pdf("Total: 7.00"))
-    extraction.extract(
-        file, PDF, 1, 25, directory, wall_seconds=wall_seconds, stop=lambda: None, on_start=lambda child: None
-    )
+    azure_reader.extract(file, PDF, 1, 25, directory, wall_seconds=wall_seconds)
 
 
 def embed(directory, wall_seconds):
