@@ -1,5 +1,7 @@
 """An analysis of Azure Document Intelligence as pages, in the shape that ADE's own extractor gives them."""
 
+import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import isfinite
@@ -23,13 +25,16 @@ MOST_FIELDS_PER_PAGE = 1000
 # What is nested deeper in a field is part of what stands above it.
 MOST_NESTED = 4
 LONGEST_NAME = 100
-KINDS = {"date": "date", "currency": "amount", "number": "number", "integer": "number"}
+KINDS = {"number": "number", "integer": "number"}
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_TRANSLITERATED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "œ": "oe", "ł": "l"})
+_NOT_IN_NAMES = re.compile("[^a-z0-9]+")
 
 Box = list[float]
 Fields = dict[str, Any]
 
 
-def pages_of(result: AnalyzeResult, read: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def pages_of(result: AnalyzeResult, read: Sequence[dict[str, Any]], source: str) -> list[dict[str, Any]]:
     """Those that were read before, with what the analysis says of them."""
     pages = {page.page_number: page for page in result.pages}
     missing = [page["number"] for page in read if page["number"] not in pages]
@@ -39,7 +44,10 @@ def pages_of(result: AnalyzeResult, read: Sequence[dict[str, Any]]) -> list[dict
     tables, fields, starts = _tables(result, pages), _fields(result, pages), _starts(result)
     return [
         _page(pages[page["number"]], page, starts)
-        | {"tables": tables[page["number"]], "fields": fields[page["number"]][:MOST_FIELDS_PER_PAGE]}
+        | {
+            "tables": tables[page["number"]],
+            "fields": [field | {"source": source} for field in fields[page["number"]][:MOST_FIELDS_PER_PAGE]],
+        }
         for page in read
     ]
 
@@ -103,43 +111,60 @@ def _of_pair(pair: DocumentKeyValuePair, pages: dict[int, DocumentPage]) -> tupl
     regions = (pair.value.bounding_regions if pair.value else None) or pair.key.bounding_regions
     value = pair.value.content if pair.value else ""
     # As it stands there: with the colon behind it.
-    return _field(pair.key.content.strip().rstrip(":").rstrip(), value, "text", pair.confidence, regions, pages)
+    return _field(pair.key.content.strip().rstrip(":"), (value, "text"), pair.confidence, regions, pages)
 
 
 def _of_document(document: AnalyzedDocument, pages: dict[int, DocumentPage]) -> Iterator[tuple[int | None, Fields]]:
     for name, field in (document.fields or {}).items():
-        for path, each in _leaves(name, field, 1):
-            kind = KINDS.get(each.type, "text")
-            yield _field(path, each.content, kind, each.confidence, each.bounding_regions, pages)
+        for path, each in _leaves(_WORDS.sub(" ", name), field, 1):
+            confidence = document.confidence if each.confidence is None else each.confidence
+            yield _field(path, _value(each), confidence, each.bounding_regions, pages)
+
+
+def _value(field: DocumentField) -> tuple[str | None, str]:
+    """And its kind. Dates and amounts in the way of ADE, so that they can be compared and added."""
+    if field.value_date is not None:
+        return field.value_date.isoformat(), "date"
+    if field.value_currency is not None:
+        currency = field.value_currency
+        return f"{currency.amount:.2f} {currency.currency_code or ''}".strip(), "amount"
+    return field.content, KINDS.get(field.type, "text")
 
 
 def _leaves(name: str, field: DocumentField, depth: int) -> Iterator[tuple[str, DocumentField]]:
-    """Of a list of objects: `Items.1.Amount`."""
+    """Of a list of objects: `Items 1 Amount`."""
     inner = field.value_object or {str(number): each for number, each in enumerate(field.value_array or (), 1)}
     if not inner or depth == MOST_NESTED:
         yield name, field
         return
     for each, value in inner.items():
-        yield from _leaves(f"{name}.{each}", value, depth + 1)
+        yield from _leaves(f"{name} {_WORDS.sub(' ', each)}", value, depth + 1)
 
 
 def _field(
-    name: str,
-    value: str | None,
-    kind: str,
-    confidence: float | None,
+    label: str,
+    said: tuple[str | None, str],
+    confidence: float,
     regions: Sequence[BoundingRegion] | None,
     pages: dict[int, DocumentPage],
 ) -> tuple[int | None, Fields]:
     number, box = _place(regions, pages)
+    value, kind = said
     return number, {
-        "name": clean(name)[:LONGEST_NAME],
+        "name": _name(clean(label).strip()),
         "value": clean(value or "").strip(),
         "kind": kind,
-        "confidence": None if confidence is None else _share(confidence, 1),
+        "confidence": _share(confidence, 1),
         "page": number,
         "box": box,
     }
+
+
+def _name(label: str) -> str:
+    """In small letters with underscores, as ADE's own extractor names what it finds behind the same label."""
+    letters = unicodedata.normalize("NFKC", label).casefold().translate(_TRANSLITERATED)
+    plain = unicodedata.normalize("NFKD", letters).encode("ascii", "ignore").decode()
+    return (_NOT_IN_NAMES.sub("_", plain).strip("_") or label)[:LONGEST_NAME]
 
 
 def _place(regions: Sequence[BoundingRegion] | None, pages: dict[int, DocumentPage]) -> tuple[int | None, Box | None]:

@@ -46,7 +46,7 @@ def work(order: Order) -> dict[str, Any]:
     read = json.loads(Path(PAGES).read_bytes())
     result = _analysed(order, [page["number"] for page in read["pages"]], give_up_at)
     try:
-        read["pages"] = pages_of(result, read["pages"])
+        read["pages"] = pages_of(result, read["pages"], f"azure:{order['model']}")
         text = json.dumps(read, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except _UNREADABLE as error:
         raise wrong_because(SERVICE, error) from error

@@ -95,7 +95,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("fault", FAILURES.values(), ids=FAILURES)
 def test_scenario_4_extraction_fails_by_a_rate_limit_or_a_timeout(slot, azure, monkeypatch, fault):
-    monkeypatch.setattr("documents.stages.WALL_SECONDS", 4.0)
+    monkeypatch.setattr("documents.reading.WALL_SECONDS", 4.0)
     document = add(pdf(INVOICE))
     azure.then("analyze", fault, hangs_up, hangs_up)
 

@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 
-from documents import backoff, stages
+from documents import backoff, reading
 from documents.embedding import numbers
 from documents.models import DocumentChunk, DocumentProcessingJob, Stage
 from tests.breaches import assert_all_hold
@@ -97,6 +97,23 @@ def test_f4_vectors_wait_too_and_what_was_read_is_not_read_again(slot, azure, op
     assert (azure.count("analyze"), open_ai.count("embed")) == (1, 2)
 
 
+def test_f4_a_later_segment_is_not_asked_for_twice_either(slot, azure):
+    """Who reads a long document is kept for its next segments; what a service says is said of neither."""
+    document = add(pdf(*[f"Page {n}." for n in range(1, 31)]))
+    azure.then("analyze", None, says(429, b"", Retry_After=50))
+
+    process(slot)
+
+    job = job_of(document)
+    assert (job.status, job.attempts) == ("PENDING", 1)
+    assert Stage.objects.get(job=job, name="extract", segment=1).retry_after_seconds == 50
+    assert azure.count("analyze") == 2
+    make_due()
+    process(slot)
+    assert job_of(document).status == "COMPLETED"
+    assert [asked.query["pages"] for asked in azure.asked if asked.what == "analyze"] == ["1-25", "26-30", "26-30"]
+
+
 # F5
 
 
@@ -165,7 +182,7 @@ def test_f6_a_document_that_nobody_can_read_is_still_refused_as_such(slot, azure
 
 
 def test_f7_f8_what_takes_for_ever_costs_an_attempt(slot, azure, monkeypatch):
-    monkeypatch.setattr(stages, "WALL_SECONDS", 5.0)
+    monkeypatch.setattr(reading, "WALL_SECONDS", 5.0)
     document = add(pdf(TEXT))
     azure.then("poll", drips)
 

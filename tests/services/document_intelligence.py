@@ -204,10 +204,19 @@ def table_of(rows):
     }  # fmt: skip
 
 
+def typed(label, text):
+    if "amount" in label:
+        amount, _, code = text.partition(" ")
+        return {"type": "currency", "valueCurrency": {"amount": float(amount), "currencyCode": code}}
+    if "date" in label:
+        return {"type": "date", "valueDate": "-".join(reversed(text.split(".")))}
+    return {"type": "string", "valueString": text}
+
+
 def invoice_of(pairs):
     fields = {
         each["key"]["content"].rstrip(":").title().replace(" ", ""): {
-            "type": "currency" if "Total" in each["key"]["content"] else "string",
+            **typed(each["key"]["content"], each["value"]["content"]),
             "content": each["value"]["content"],
             "boundingRegions": each["value"]["boundingRegions"],
             "confidence": CONFIDENCE,
