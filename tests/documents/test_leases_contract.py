@@ -244,7 +244,8 @@ def test_outputs_lie_at_places_that_follow_from_job_stage_version_and_segment():
 def test_an_output_that_is_there_and_whole_completes_its_stage_without_work(slot, azure):
     document = add(pdf("one"))
     job_id = document.jobs.get().pk
-    kept = {"pages_total": 1, "pages": [{"number": 1, "text": "read before"}]}
+    page = {"number": 1, "text": "read before", "width": None, "words": [], "tables": []}
+    kept = {"pages_total": 1, "pages": [page]}
     outputs.store(outputs.path_of(job_id, "extract"), kept)
 
     process(slot)

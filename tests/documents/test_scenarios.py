@@ -78,6 +78,11 @@ def test_scenario_3_successful_extraction_by_the_worker(slot, each_storage, azur
     assert job.started_at <= job.completed_at <= clock.now()
     assert (document.status, document.pages) == ("processed", 2)
     assert "Total amount: 7.00 EUR" in document.text
+    fields = {field.name: (field.value, field.page, field.source) for field in document.fields.all()}
+    assert fields == {
+        "invoice_number": ("42", 1, "azure:prebuilt-layout"),
+        "total_amount": ("7.00 EUR", 1, "azure:prebuilt-layout"),
+    }
     assert document.embedding_model == "openai:text-embedding-3-small:256"
     assert len(numbers(bytes(document.embedding))) == 256
     assert [chunk.page for chunk in document.chunks.order_by("position")] == [1, 2]
