@@ -19,7 +19,7 @@ Field = dict[str, Any]
 
 def checked(fields: Sequence[Field]) -> list[Field]:
     """The same, surer where net and tax are gross; less sure where all three are there and no sum is right."""
-    nets, taxes, grosses = ([field for field in fields if field["name"] == name][:_MOST] for name in NAMES)
+    nets, taxes, grosses = (_amounts(fields, name)[:_MOST] for name in NAMES)
     taxes = [*taxes, *_sum_of(taxes)]
     if not (nets and taxes and grosses):
         return list(fields)
@@ -30,6 +30,11 @@ def checked(fields: Sequence[Field]) -> list[Field]:
         ]
     sure = [{**field, "confidence": CHECKED} for field in right]
     return [*(field for field in fields if not _is_total(field)), *sure]
+
+
+def _amounts(fields: Sequence[Field], name: str) -> list[Field]:
+    """Whoever else has read the page may call a field so that is any text."""
+    return [field for field in fields if field["name"] == name and field["kind"] == "amount"]
 
 
 def _right(nets: Sequence[Field], taxes: Sequence[Field], grosses: Sequence[Field]) -> Any:
@@ -53,4 +58,4 @@ def _value(field: Field) -> Decimal:
 
 
 def _is_total(field: Field) -> bool:
-    return field["name"] in NAMES
+    return field["name"] in NAMES and field["kind"] == "amount"

@@ -145,6 +145,30 @@ class AzureContainer:
 
 
 @dataclass(frozen=True)
+class Url:
+    allowed: str = "https://HOST or http://HOST, with a port and a path if need be, and no password"
+
+    def parse(self, text: str) -> str:
+        parts = urlsplit(text)
+        known = parts.scheme in ("https", "http") and parts.hostname and not re.search(r"[\s@?#]", text)
+        # Asked for, because a port that is none is found only then.
+        if not known or parts.port == 0:
+            raise ValueError
+        return text.rstrip("/")
+
+
+@dataclass(frozen=True)
+class Key:
+    allowed: str = "a key as its service gives it: without spaces"
+
+    # Sent in a header, which takes nothing else.
+    def parse(self, text: str) -> str:
+        if re.fullmatch(r"[!-~]{1,1000}", text) is None:
+            raise ValueError
+        return text
+
+
+@dataclass(frozen=True)
 class Setting:
     name: str
     kind: Kind
@@ -267,6 +291,35 @@ SETTINGS = (
     Setting("ADE_MAX_BUILD_CONCURRENCY", SLOTS, "1", "How many builds one worker makes at the same time."),
     Setting("ADE_STAGE_CONCURRENCY", SLOTS, "2", "How many document stages one worker does at the same time."),
     Setting(
+        "ADE_EXTRACTOR",
+        OneOf(("local", "azure")),
+        "local",
+        "Who reads PDFs and images: ADE itself, or Azure Document Intelligence, which costs money for each page.",
+    ),
+    Setting("ADE_AZURE_DI_ENDPOINT", Url(), "", "Where Azure Document Intelligence is, as its resource says."),
+    Setting("ADE_AZURE_DI_KEY", Key(), "", "One of the two keys of that resource.", secret=True),
+    Setting("ADE_AZURE_MODEL", Name(), "prebuilt-layout", "The model of Azure Document Intelligence that reads."),
+    Setting(
+        "ADE_EMBEDDER",
+        OneOf(("local", "openai")),
+        "local",
+        "Who makes vectors of texts: a model of ADE itself, or OpenAI, which costs money for each text.",
+    ),
+    Setting(
+        "ADE_OPENAI_URL",
+        Url(),
+        "https://api.openai.com/v1",
+        "Where OpenAI is, or whoever speaks as it does.",
+    ),
+    Setting("ADE_OPENAI_KEY", Key(), "", "A key that OpenAI has given.", secret=True),
+    Setting("ADE_OPENAI_MODEL", Name(), "text-embedding-3-small", "The model of OpenAI that makes vectors."),
+    Setting(
+        "ADE_OPENAI_DIMENSIONS",
+        Whole(1, 2000),
+        "256",
+        "How many numbers such a vector has. Another number, or another model, needs all documents processed again.",
+    ),
+    Setting(
         "ADE_LEASE_SECONDS",
         SECONDS,
         "30",
@@ -301,6 +354,14 @@ SETTINGS = (
     ),
     Setting("ADE_FAILPOINTS", Text(), "", "Tests only: where the process is to fail, and how."),
     Setting("ADE_TEST_APPS", Words(), "", "Tests only: further installed apps."),
+)
+
+KINDS = {setting.name: setting.kind for setting in SETTINGS}
+# What a service that is chosen cannot do without.
+NEEDED_BY = (
+    ("ADE_STORAGE", "azure", ("ADE_AZURE_STORAGE_CONNECTION",)),
+    ("ADE_EXTRACTOR", "azure", ("ADE_AZURE_DI_ENDPOINT", "ADE_AZURE_DI_KEY")),
+    ("ADE_EMBEDDER", "openai", ("ADE_OPENAI_KEY",)),
 )
 
 
@@ -345,10 +406,13 @@ def refusal(setting: Setting, text: str) -> str:
 
 def shown(setting: Setting, text: str) -> str:
     if not setting.secret:
-        return text
-    # Of a database URL everything but the password helps to find the mistake.
-    without_password = re.sub(r"(://[^:/?#@]*):.*@", r"\1:***@", text)
-    return without_password if isinstance(setting.kind, DatabaseUrl) else "***"
+        return _without_password(text) if isinstance(setting.kind, Url) else text
+    return _without_password(text) if isinstance(setting.kind, DatabaseUrl) else "***"
+
+
+def _without_password(text: str) -> str:
+    """Of a URL everything else helps to find the mistake."""
+    return re.sub(r"(://[^:/?#@]*):.*@", r"\1:***@", text)
 
 
 def contradictions(values: Mapping[str, Any]) -> Iterator[str]:
@@ -358,8 +422,11 @@ def contradictions(values: Mapping[str, Any]) -> Iterator[str]:
         for name in ("ADE_FAILPOINTS", "ADE_TEST_APPS"):
             if values[name]:
                 yield f"{name} is {values[name]!r}; allowed without ADE_ALLOW_FAILPOINTS=true: nothing."
-    if values["ADE_STORAGE"] == "azure" and not values["ADE_AZURE_STORAGE_CONNECTION"]:
-        yield f"ADE_AZURE_STORAGE_CONNECTION is ''; allowed with ADE_STORAGE=azure: {AzureConnection.allowed}."
+    for chooser, choice, needed in NEEDED_BY:
+        if values[chooser] == choice:
+            for name in needed:
+                if not values[name]:
+                    yield f"{name} is ''; allowed with {chooser}={choice}: {KINDS[name].allowed}."
     database = values["DATABASE_URL"]
     if database and database["ENGINE"] == "mssql" and importlib.util.find_spec("mssql") is None:
         yield (

@@ -67,9 +67,12 @@ def cold(program: str, arguments: Sequence[str], **options: Any) -> Ended:
 
 
 @contextmanager
-def place_for(program: str, stop: Callable[[], str | None]) -> Iterator[Place]:
-    """Raises Interrupted when `stop` has given a reason while its program was being started."""
-    if warm := POOL.take(program, stop):
+def place_for(program: str, stop: Callable[[], str | None], *, is_warm: bool = True) -> Iterator[Place]:
+    """It need not be warm where a service is asked instead.
+
+    Raises Interrupted when `stop` has given a reason while its program was being started.
+    """
+    if is_warm and (warm := POOL.take(program, stop)):
         try:
             with workplace(warm.folder, uuid4().hex) as directory:
                 yield Place(directory, partial(_in_a_fork, warm, program))

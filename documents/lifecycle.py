@@ -64,6 +64,8 @@ STAGE_LOSSES = 3
 REFUSED = "DOCUMENT_REFUSED"
 # What a stage that is done has left is gone: the next attempt does all of them again, as far as they left nothing.
 OUTPUT_LOST = "OUTPUT_LOST"
+# A service outside does not take it from us: the settings, the contract with it, or what it says of the document.
+SERVICE_REFUSED = "SERVICE_REFUSED"
 # What a document holds beside its own columns, and these when it holds nothing any more.
 CONTENTS = ("chunks", "fields", "corrections")
 EMPTY: dict[str, Any] = {"file": "", "text": "", "embedding": None, "embedding_model": ""}
@@ -175,8 +177,8 @@ def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
     failed = stages.filter(status="ERROR").order_by("finished_at", "id").first()
     if failed is not None:
         why = f"{failed}: {failed.error_message}"
-        is_last = failed.failure_type == REFUSED
-        return _give_back(job, why, actor=actor, retry_after=failed.retry_after_seconds, is_last=is_last)
+        final = failed.failure_type if failed.failure_type in (REFUSED, SERVICE_REFUSED) else ""
+        return _give_back(job, why, actor=actor, retry_after=failed.retry_after_seconds, final=final)
     if not stages.exists() or stages.unfinished().exists():
         return False
     with failpoints.inside("job.finish.before_commit"), transaction.atomic():
@@ -255,9 +257,11 @@ def _give_back(
     actor: str,
     retry_after: float | None = None,
     recovering: Any = None,
-    is_last: bool = False,
+    final: str = "",
 ) -> bool:
-    """PENDING for another attempt, or FAILED when this was the last, or another one would bring nothing."""
+    """PENDING for another attempt, or FAILED when this was the last, or another one would bring nothing: `final` says
+    of what type the failure then is.
+    """
     back, end = ("reset", "give_up") if recovering is not None else ("postpone", "fail")
     now = clock.now()
     line = f"{now:%Y-%m-%d %H:%M:%S} attempt {job.attempts + 1}: {why}\n"
@@ -270,12 +274,12 @@ def _give_back(
     seen = Q(attempts=job.attempts, started_at=job.started_at)
     where = seen if recovering is None else seen & Q(recovering)
     with transaction.atomic():
-        if job.attempts + 1 < job.max_attempts and not is_last:
+        if job.attempts + 1 < job.max_attempts and not final:
             due = now + timedelta(seconds=backoff.seconds(job.attempts + 1, retry_after))
             return lifecycle.move(
                 JOB, job.pk, back, where=where, actor=actor, message=why, next_attempt_at=due, **counted
             )
-        counted["failure_type"] = REFUSED if is_last else "ATTEMPTS_EXHAUSTED"
+        counted["failure_type"] = final or "ATTEMPTS_EXHAUSTED"
         moved = lifecycle.move(JOB, job.pk, end, where=where, actor=actor, message=why, **counted)
         if DocumentProcessingJob.objects.filter(document=job.document_id, status="COMPLETED").exists():
             why = f"{why}; what was read of it before is still there"

@@ -61,7 +61,10 @@ def _tried(session: Session, extract: Callable[[Path, Run], Made]) -> Made | Non
         opened.callback(session.close)
         try:
             made = extract(session.directory, session.run)
-        except ExtractionFailed:
+        except ExtractionFailed as error:
+            if error.of_service:
+                # It has been asked, and perhaps been paid; it does not know of sessions.
+                raise
             return None
         SESSIONS.give_back(session)
         opened.pop_all()

@@ -46,13 +46,19 @@ def succeed(claim: Claim, made: Made) -> bool:
 
 def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, ExtractionFailed | EmbeddingFailed):
-        failure_type = lifecycle.REFUSED if error.permanent else "EXTRACTION_FAILED"
-        return lifecycle.fail_stage(claim, failure_type, str(error), retry_after=error.retry_after)
+        return lifecycle.fail_stage(claim, _failure_type(error), str(error), retry_after=error.retry_after)
     if isinstance(error, OutputLost):
         return lifecycle.fail_stage(claim, lifecycle.OUTPUT_LOST, str(error))
     if isinstance(error, CannotStart):
         return lifecycle.fail_stage(claim, "STAGE_FAILED", str(error))
     return lifecycle.fail_stage(claim, "STAGE_FAILED", f"ADE itself failed: {error!r}")
+
+
+def _failure_type(error: ExtractionFailed | EmbeddingFailed) -> str:
+    is_document = isinstance(error, ExtractionFailed) and not error.of_service
+    if error.permanent:
+        return lifecycle.REFUSED if is_document else lifecycle.SERVICE_REFUSED
+    return "EMBEDDING_FAILED" if isinstance(error, EmbeddingFailed) else "EXTRACTION_FAILED"
 
 
 def segments_of(pages: int) -> int:
@@ -117,7 +123,7 @@ def _fetched(claim: Claim, directory: Path) -> Iterator[Path]:
 
 def _vectors(digested: Made, journal: Journal) -> Vectors:
     texts = [chunk["text"] for chunk in digested["chunks"]]
-    with place_for(EMBEDDER, journal.why_stop) as place:
+    with place_for(EMBEDDER, journal.why_stop, is_warm=embedding.is_local()) as place:
         return embedding.embed(texts, place.directory, stop=journal.why_stop, on_start=journal.keep, run=place.run)
 
 

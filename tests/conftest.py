@@ -17,6 +17,7 @@ from tests.factories import (
     WorkspaceFactory,
 )
 from tests.processes import Programs
+from tests.services.fixtures import azure, open_ai  # noqa: F401  # fixtures are found by their names here
 from tests.stepping import Threads
 
 

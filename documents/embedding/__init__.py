@@ -6,8 +6,10 @@ Vectors of two models are never compared: each is kept with the name of its own.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from django.conf import settings
+
 from documents.children import Run
-from documents.embedding import local
+from documents.embedding import local, openai
 from documents.embedding.outcome import EmbeddingFailed as EmbeddingFailed
 from documents.embedding.outcome import Vectors as Vectors
 from documents.embedding.outcome import numbers as numbers
@@ -15,13 +17,18 @@ from documents.embedding.outcome import packed as packed
 from work.supervise import Child
 
 
+def is_local() -> bool:
+    """Whether who embeds is a program of ADE's own, that is kept warm."""
+    return bool(settings.ADE_EMBEDDER == "local")
+
+
 def model() -> str:
     """By which model vectors are made now."""
-    return local.MODEL
+    return local.MODEL if is_local() else openai.model()
 
 
 def dimensions() -> int:
-    return local.DIMENSIONS
+    return local.DIMENSIONS if is_local() else openai.dimensions()
 
 
 def embed(
@@ -33,4 +40,6 @@ def embed(
     run: Run,
 ) -> Vectors:
     """Raises EmbeddingFailed; CannotStart; Interrupted when `stop` has given a reason."""
-    return local.embed(texts, directory, stop=stop, on_start=on_start, run=run)
+    if is_local():
+        return local.embed(texts, directory, stop=stop, on_start=on_start, run=run)
+    return openai.embed(texts, directory, stop=stop, on_start=on_start)

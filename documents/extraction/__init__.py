@@ -6,8 +6,10 @@ Each is a module with one function, `extract`, and whoever asks does not see whi
 from collections.abc import Callable
 from pathlib import Path
 
+from django.conf import settings
+
 from documents.children import Run
-from documents.extraction import local
+from documents.extraction import azure, local
 from documents.extraction.local import digest as digest
 from documents.extraction.outcome import Extracted as Extracted
 from documents.extraction.outcome import ExtractionFailed as ExtractionFailed
@@ -30,6 +32,7 @@ def extract(
 
     Raises ExtractionFailed; CannotStart; Interrupted when `stop` has given a reason.
     """
-    return local.extract(
+    reader = azure.extract if settings.ADE_EXTRACTOR == "azure" else local.extract
+    return reader(
         file, content_type, first, last, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start, run=run
     )

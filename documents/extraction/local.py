@@ -47,7 +47,7 @@ def extract(
     told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
     extracted = told["extracted"]
     counts = {name: int(extracted[name]) for name in ("pages_total", "pages", "characters")}
-    return Extracted(**counts, path=path, sha256=_sha256(path))
+    return Extracted(**counts, path=path, sha256=checksum(path))
 
 
 def digest(
@@ -66,6 +66,16 @@ def digest(
     told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
     assert "digested" in told
     return json.loads((directory / ade_extractor.DIGEST).read_bytes())
+
+
+def checksum(path: Path) -> str:
+    """Told by a child that may have been taken over: a link would lead elsewhere, and a pipe never end."""
+    if path.is_symlink() or not path.is_file():
+        raise ExtractionFailed(
+            "internal", f"expected the extractor to leave a file, found none at {path}", permanent=False
+        )
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _run(
@@ -137,13 +147,3 @@ def _where(progress: Path) -> str:
 
 def _permanent(code: str, expected: str, found: str, advice: str) -> ExtractionFailed:
     return ExtractionFailed(code, f"expected a document {expected}, found {found}: {advice}", permanent=True)
-
-
-def _sha256(path: Path) -> str:
-    """Told by a child that may have been taken over: a link would lead elsewhere, and a pipe never end."""
-    if path.is_symlink() or not path.is_file():
-        raise ExtractionFailed(
-            "internal", f"expected the extractor to leave a file, found none at {path}", permanent=False
-        )
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

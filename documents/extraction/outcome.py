@@ -7,12 +7,21 @@ class ExtractionFailed(Exception):
     the same settings do. A service may ask for a pause before it is asked again.
     """
 
-    def __init__(self, code: str, message: str, *, permanent: bool, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        permanent: bool,
+        retry_after: float | None = None,
+        of_service: bool = False,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.permanent = permanent
         self.retry_after = retry_after
+        self.of_service = of_service
 
 
 @dataclass(frozen=True)

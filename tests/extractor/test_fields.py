@@ -567,3 +567,12 @@ def timed(act):
     started = time.perf_counter()
     act()
     return time.perf_counter() - started
+
+
+def test_totals_that_somebody_else_has_read_as_any_text_are_left_as_they_are():
+    told = [
+        {"name": name, "value": "1.000,00 €", "kind": "text", "confidence": 0.9, "page": 1, "box": None}
+        for name in ("net_total", "tax_total", "gross_total")
+    ]
+
+    assert fields.merged(told) == told

@@ -1,0 +1,34 @@
+"""What the children have in common: they are given an order, and tell how it ended."""
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ade_engine.channel import own_channel
+from ade_services.trouble import Trouble
+
+Order = dict[str, Any]
+
+
+def main(work: Callable[[Order], dict[str, Any]]) -> NoReturn:
+    channel = own_channel()
+    with sys.stdin.buffer as told:
+        order: Order = json.loads(told.read())
+    # Proxies and certificates. The address of a proxy may hold a password, so others get no look at it either.
+    os.environ.update(order.pop("environment", {}))
+    try:
+        channel.tell("answered", **work(order))
+    except Trouble as trouble:
+        channel.tell("failed", **trouble.told())
+    except MemoryError:
+        message = "expected an answer that fits into the memory for it, found a larger one"
+        channel.tell("failed", **Trouble("too_large", message).told())
+    except Exception as error:
+        traceback.print_exc()
+        channel.tell("failed", **Trouble("internal", f"asking it failed: {type(error).__name__}: {error}").told())
+    else:
+        sys.exit(0)
+    sys.exit(1)

@@ -1,0 +1,193 @@
+"""Has Azure Document Intelligence analyse some pages of a document: one request, and then looks at how far it is."""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from azure.ai.documentintelligence import DocumentIntelligenceClient
+from azure.ai.documentintelligence.models import AnalyzeResult
+from azure.core.credentials import AzureKeyCredential
+from azure.core.exceptions import (
+    AzureError,
+    DecodeError,
+    HttpResponseError,
+    ServiceRequestError,
+    ServiceResponseError,
+    ServiceResponseTimeoutError,
+)
+from azure.core.pipeline import PipelineResponse
+from azure.core.pipeline.transport import RequestsTransport
+from requests.adapters import HTTPAdapter
+
+from ade_services import DOCUMENT_INTELLIGENCE, PAGES
+from ade_services.analysis import pages_of
+from ade_services.child import Order
+from ade_services.trouble import TooMuch, Trouble, detail, pause, reason, up_to, wrong, wrong_because
+
+SERVICE = DOCUMENT_INTELLIGENCE.service
+# Of 25 dense pages with tables some MB.
+MOST_BYTES = 64 << 20
+# Those that know pairs of keys and values without being taught.
+WITH_PAIRS = ("prebuilt-layout", "prebuilt-document", "prebuilt-invoice")
+# What an analysis ends with that found the document, or the request for it, not to be as it must be.
+_REFUSALS = ("Invalid", "Unsupported", "NotSupported", "Forbidden", "NotFound")
+# What reading an answer may raise that is not as it is documented.
+_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
+
+
+def work(order: Order) -> dict[str, Any]:
+    """In the working directory lies what ADE's own extractor has read; its pages are replaced."""
+    give_up_at = time.monotonic() + order["seconds"]
+    read = json.loads(Path(PAGES).read_bytes())
+    result = _analysed(order, [page["number"] for page in read["pages"]], give_up_at)
+    try:
+        read["pages"] = pages_of(result, read["pages"], f"azure:{order['model']}")
+        text = json.dumps(read, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except _UNREADABLE as error:
+        raise wrong_because(SERVICE, error) from error
+    unfinished = Path(f"{PAGES}.part")
+    unfinished.write_text(text, encoding="utf-8")
+    os.replace(unfinished, PAGES)
+    return {"characters": sum(len(page["text"]) for page in read["pages"])}
+
+
+def _analysed(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeResult:
+    try:
+        return _analyse(order, numbers, give_up_at)
+    except TooMuch as error:
+        raise Trouble("too_large", f"{SERVICE}: {error}") from error
+    except AzureError as error:
+        raise _judged(error, order) from error
+    except _UNREADABLE as error:
+        raise wrong_because(SERVICE, error) from error
+
+
+def _analyse(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeResult:
+    with _client(order) as client, Path(order["file"]).open("rb") as file:
+        poller = client.begin_analyze_document(
+            order["model"],
+            file,
+            content_type="application/octet-stream",
+            # An image is one page, and has no others to choose from.
+            pages=f"{numbers[0]}-{numbers[-1]}" if order["has_pages"] else None,
+            features=["keyValuePairs"] if order["model"] in WITH_PAIRS else None,
+            string_index_type="unicodeCodePoint",
+        )
+        # The client sets no end to it: asked for the result within some time, it answers None and goes on.
+        poller.wait(max(0.0, give_up_at - time.monotonic()))
+        if not poller.done():
+            message = f"expected {SERVICE} to be done within {order['seconds']:.0f} s, found it still at work"
+            raise Trouble("timed_out", message)
+        result = poller.result()
+    if not isinstance(result, AnalyzeResult):
+        raise wrong(SERVICE, "one without an analysis")
+    return result
+
+
+def _client(order: Order) -> DocumentIntelligenceClient:
+    session = requests.Session()
+    for protocol in ("http://", "https://"):
+        session.mount(protocol, _Limited(order["endpoint"]))
+    return DocumentIntelligenceClient(
+        order["endpoint"],
+        AzureKeyCredential(order["key"]),
+        # Told to the client, it would not come to know these times.
+        transport=RequestsTransport(
+            session=session, connection_timeout=order["connect_seconds"], read_timeout=order["read_seconds"]
+        ),
+        # Attempts are counted by the job.
+        retry_total=0,
+        permit_redirects=False,
+        # Where the service does not say when to look again.
+        polling_interval=order["poll_seconds"],
+        raw_response_hook=_look,
+    )
+
+
+class _Limited(HTTPAdapter):
+    """Reads no more than it must, and shows the key to nobody but the service."""
+
+    def __init__(self, endpoint: str) -> None:
+        super().__init__()
+        self._origin = urlsplit(endpoint)[:2]
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
+        if urlsplit(str(request.url))[:2] != self._origin:
+            raise wrong(SERVICE, f"one that leads to another place: {urlsplit(str(request.url)).netloc}")
+        response = super().send(request, *args, **options)
+        response.raw.stream = up_to(MOST_BYTES, response.raw.stream)
+        return response
+
+
+def _look(response: PipelineResponse[Any, Any]) -> None:
+    """Before the client does: it expects an error to be JSON, and a proxy on the way says it in HTML."""
+    http = response.http_response
+    if http.status_code >= 400:
+        http.read()
+        raise HttpResponseError(response=http)
+
+
+def _judged(error: AzureError, order: Order) -> Trouble:
+    if isinstance(error, DecodeError):
+        return wrong(SERVICE, f"one that is cut off, or no JSON ({detail(type(error).__name__)})")
+    if isinstance(error, HttpResponseError):
+        return _answered(error, order)
+    if isinstance(error, ServiceResponseTimeoutError):
+        message = f"expected {SERVICE} to answer within {order['read_seconds']:g} s, found that it did not"
+        return Trouble("timed_out", message)
+    if isinstance(error, ServiceResponseError):
+        return Trouble("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
+    if isinstance(error, ServiceRequestError):
+        return Trouble("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
+    return wrong_because(SERVICE, error)
+
+
+def _answered(error: HttpResponseError, order: Order) -> Trouble:
+    status, codes = error.status_code or 0, _codes(error)
+    said = error.error.message if error.error else ""
+    if status < 300:
+        return _ended(codes, detail("/".join(codes), said))
+    code = " ".join(dict.fromkeys([str(status), "/".join(codes)])).strip()
+    found = detail(code, said)
+    if status == 429:
+        headers: Mapping[str, str] = getattr(error.response, "headers", {})
+        message = f"expected {SERVICE} to have time, found that it wants to be asked later ({found})"
+        return Trouble("busy", message, retry_after=pause({name.lower(): text for name, text in headers.items()}))
+    if status == 408 or status >= 500:
+        return Trouble("unavailable", f"expected {SERVICE} to analyse the document, found that it cannot now ({found})")
+    if status in (401, 403):
+        # What it says of a key may repeat it.
+        found = code
+        advice = "look at ADE_AZURE_DI_KEY and ADE_AZURE_DI_ENDPOINT, of one resource, and at the quota of that"
+    elif status == 404:
+        advice = f"look at ADE_AZURE_DI_ENDPOINT, and at ADE_AZURE_MODEL, which is {order['model']}"
+    else:
+        advice = f"look at the document, and at ADE_AZURE_MODEL, which is {order['model']}"
+    message = f"expected {SERVICE} to take the document, found that it refuses ({found}): {advice}"
+    return Trouble("refused", message, permanent=True)
+
+
+def _ended(codes: list[str], found: str) -> Trouble:
+    """The analysis has ended, and not well."""
+    if not codes:
+        return wrong(SERVICE, "one that says nothing of the analysis")
+    if any(code.startswith(_REFUSALS) for code in codes):
+        message = f"expected a document that {SERVICE} can analyse, found one that it refuses ({found}): save it anew"
+        return Trouble("refused", message, permanent=True)
+    return Trouble("unavailable", f"expected {SERVICE} to analyse the document, found that it failed ({found})")
+
+
+def _codes(error: HttpResponseError) -> list[str]:
+    """From the outermost to the innermost."""
+    told: Any = error.error
+    inner = getattr(told, "innererror", None)
+    found = [getattr(told, "code", None)]
+    while isinstance(inner, dict) and len(found) < 5:
+        found.append(inner.get("code"))
+        inner = inner.get("innererror")
+    return [code for code in found if isinstance(code, str)]

@@ -1,0 +1,186 @@
+"""Has OpenAI, or whoever speaks as it does, turn texts into vectors.
+
+What it finds and leaves is as with ADE's own model: vectors of little-endian numbers of 32 bits one behind the other,
+and behind them their mean, all of length 1.
+"""
+
+import base64
+import json
+import math
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+
+from ade_services import OPENAI, TEXTS, VECTORS
+from ade_services.child import Order
+from ade_services.trouble import TooMuch, Trouble, detail, pause, reason, up_to, wrong, wrong_because
+
+SERVICE = OPENAI.service
+# For 256 vectors of 2000 numbers, 3 MB are wanted.
+MOST_BYTES = 32 << 20
+MOST_INPUTS = 256
+# OpenAI takes 300,000 tokens at once. A token is at least one byte.
+MOST_INPUT_BYTES = 250_000
+_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
+
+Vector = Sequence[float]
+
+
+def work(order: Order) -> dict[str, Any]:
+    texts = json.loads(Path(TEXTS).read_bytes())
+    total = [0.0] * order["dimensions"]
+    with _client(order) as client, Path(VECTORS).open("wb") as file:
+        for batch in batches(texts):
+            for vector in _embedded(client, order, batch):
+                total = [a + b for a, b in zip(total, vector, strict=True)]
+                file.write(_packed(vector))
+        file.write(_packed(_of_length_1(total)))
+    return {"vectors": len(texts)}
+
+
+def batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        length = len(text.encode(errors="replace"))
+        if batch and (len(batch) == MOST_INPUTS or size + length > MOST_INPUT_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += length
+    if batch:
+        yield batch
+
+
+def _client(order: Order) -> openai.OpenAI:
+    timeout = httpx2.Timeout(order["read_seconds"], connect=order["connect_seconds"])
+    return openai.OpenAI(
+        api_key=order["key"],
+        base_url=order["url"],
+        # Attempts are counted by the job.
+        max_retries=0,
+        timeout=timeout,
+        # What is packed small could unpack to any size.
+        default_headers={"Accept-Encoding": "identity"},
+        http_client=openai.DefaultHttpxClient(
+            timeout=timeout, follow_redirects=False, event_hooks={"response": [_limit]}
+        ),
+    )
+
+
+def _limit(response: httpx2.Response) -> None:
+    if (encoding := response.headers.get("Content-Encoding", "identity")) != "identity":
+        raise wrong(SERVICE, f"one that is packed ({encoding}), though asked for as it is")
+    response.stream = _Limited(response.stream)
+
+
+class _Limited(httpx2.SyncByteStream):
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        return up_to(MOST_BYTES, self._stream.__iter__)()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _embedded(client: openai.OpenAI, order: Order, texts: list[str]) -> list[Vector]:
+    try:
+        # Its client would otherwise ask for the same, and need numpy to read it.
+        answer = client.embeddings.create(
+            input=texts, model=order["model"], dimensions=order["dimensions"], encoding_format="base64"
+        )
+        return _vectors(answer.data, len(texts), order["dimensions"])
+    except TooMuch as error:
+        raise Trouble("too_large", f"{SERVICE}: {error}") from error
+    except openai.OpenAIError as error:
+        raise _judged(error, order) from error
+    except _UNREADABLE as error:
+        raise wrong_because(SERVICE, error) from error
+
+
+def _vectors(data: Sequence[Any], number: int, dimensions: int) -> list[Vector]:
+    places = sorted(each.index for each in data)
+    if places != list(range(number)):
+        raise wrong(SERVICE, f"{len(places)} vectors for {number} texts")
+    vectors = [_numbers(each.embedding) for each in sorted(data, key=lambda each: each.index)]
+    for vector in vectors:
+        if len(vector) != dimensions:
+            raise wrong(SERVICE, f"a vector of {len(vector)} numbers where {dimensions} were asked for")
+        if not all(map(math.isfinite, vector)):
+            raise wrong(SERVICE, "a vector of what is not all numbers")
+    return [_of_length_1(vector) for vector in vectors]
+
+
+def _numbers(embedding: Any) -> Vector:
+    """Some who speak as OpenAI does answer with numbers, whatever they were asked for."""
+    if not isinstance(embedding, str):
+        return [float(each) for each in embedding]
+    numbers = array("f", base64.b64decode(embedding, validate=True))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def _of_length_1(vector: Vector) -> Vector:
+    length = max(math.hypot(*vector), 1e-12)
+    return [each / length for each in vector]
+
+
+def _packed(vector: Vector) -> bytes:
+    numbers = array("f", vector)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _judged(error: openai.OpenAIError, order: Order) -> Trouble:
+    if isinstance(error, openai.APITimeoutError):
+        message = f"expected {SERVICE} to answer within {order['read_seconds']:g} s, found that it did not"
+        return Trouble("timed_out", message)
+    if isinstance(error, openai.APIConnectionError):
+        return _not_connected(error)
+    if isinstance(error, openai.APIStatusError):
+        return _answered(error, order)
+    return wrong_because(SERVICE, error)
+
+
+def _not_connected(error: openai.APIConnectionError) -> Trouble:
+    cause = error.__cause__
+    if isinstance(cause, Trouble):
+        return cause
+    if isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError):
+        return Trouble("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
+    return Trouble("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
+
+
+def _answered(error: openai.APIStatusError, order: Order) -> Trouble:
+    status, code = error.status_code, detail(error.code)
+    found = detail(f"{status} {code}".strip(), _said(error))
+    if code == "insufficient_quota":
+        advice = "look at the plan and the billing of the owner of ADE_OPENAI_KEY"
+    elif status == 429:
+        message = f"expected {SERVICE} to have time, found that it wants to be asked later ({found})"
+        return Trouble("busy", message, retry_after=pause(error.response.headers))
+    elif status in (408, 409) or status >= 500:
+        return Trouble("unavailable", f"expected {SERVICE} to make vectors, found that it cannot now ({found})")
+    elif status in (401, 403):
+        # What it says of a key may repeat it.
+        found, advice = f"{status} {code}".strip(), "look at ADE_OPENAI_KEY"
+    else:
+        advice = (
+            f"look at ADE_OPENAI_URL, at ADE_OPENAI_MODEL, which is {order['model']}, "
+            f"and at ADE_OPENAI_DIMENSIONS, which is {order['dimensions']}"
+        )
+    message = f"expected {SERVICE} to make vectors, found that it refuses ({found}): {advice}"
+    return Trouble("refused", message, permanent=True)
+
+
+def _said(error: openai.APIStatusError) -> Any:
+    return error.body.get("message") if isinstance(error.body, dict) else None

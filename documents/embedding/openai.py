@@ -1,0 +1,70 @@
+"""The meaning of texts as vectors: by OpenAI, asked by a child process."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from django.conf import settings
+
+from ade_services import OPENAI, TEXTS, VECTORS
+from documents import outside
+from documents.children import EMBEDDER, place_for
+from documents.embedding.outcome import EmbeddingFailed, Vectors
+from documents.outside import NoAnswer
+from work.supervise import Child
+
+# For all texts of a document: of a thousand pages some twenty requests.
+WALL_SECONDS = 300.0
+# Somebody waits for it.
+QUERY_SECONDS = 5.0
+# A longer one has no single meaning.
+LONGEST_QUERY = 2000
+
+
+def model() -> str:
+    return f"openai:{settings.ADE_OPENAI_MODEL}:{settings.ADE_OPENAI_DIMENSIONS}"
+
+
+def dimensions() -> int:
+    return int(settings.ADE_OPENAI_DIMENSIONS)
+
+
+def embed(
+    texts: Sequence[str],
+    directory: Path,
+    *,
+    wall_seconds: float = WALL_SECONDS,
+    stop: Callable[[], str | None] = lambda: None,
+    on_start: Callable[[Child], None] = lambda child: None,
+) -> Vectors:
+    """Raises EmbeddingFailed, CannotStart and Interrupted."""
+    if not texts:
+        return Vectors(model(), [], b"")
+    (directory / TEXTS).write_text(json.dumps(list(texts)))
+    order = {
+        "url": settings.ADE_OPENAI_URL,
+        "key": settings.ADE_OPENAI_KEY,
+        "model": settings.ADE_OPENAI_MODEL,
+        "dimensions": dimensions(),
+    }
+    try:
+        outside.ask(OPENAI, order, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start)
+    except NoAnswer as error:
+        raise EmbeddingFailed(str(error), permanent=error.permanent, retry_after=error.retry_after) from error
+    return _read(directory / VECTORS, len(texts))
+
+
+def of_query(text: str) -> bytes:
+    """The vector of what somebody looks for. Raises EmbeddingFailed, CannotStart."""
+    with place_for(EMBEDDER, lambda: None, is_warm=False) as place:
+        return embed([text[:LONGEST_QUERY]], place.directory, wall_seconds=QUERY_SECONDS).each[0]
+
+
+def _read(path: Path, number: int) -> Vectors:
+    """Behind those of the texts stands their mean."""
+    data = path.read_bytes() if path.is_file() else b""
+    size = dimensions() * 4
+    if len(data) != (number + 1) * size:
+        raise EmbeddingFailed(f"expected {number + 1} vectors, found {len(data) // size}")
+    *each, mean = (data[start : start + size] for start in range(0, len(data), size))
+    return Vectors(model(), each, mean)

@@ -1,0 +1,64 @@
+"""Has PDFs and images read by Azure Document Intelligence, and everything else by the extractor of this machine."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from django.conf import settings
+
+from ade_services import DOCUMENT_INTELLIGENCE
+from documents import outside
+from documents.children import COLD_EXTRACTOR, Run
+from documents.extraction import local
+from documents.extraction.outcome import Extracted, ExtractionFailed
+from documents.outside import NoAnswer
+from work.supervise import Child
+
+PDF, TIFF = "application/pdf", "image/tiff"
+# Where the service does not say when to look again.
+POLL_SECONDS = 2.0
+
+
+def extract(
+    file: Path,
+    content_type: str,
+    first: int,
+    last: int,
+    directory: Path,
+    *,
+    wall_seconds: float,
+    stop: Callable[[], str | None] = lambda: None,
+    on_start: Callable[[Child], None] = lambda child: None,
+    run: Run = COLD_EXTRACTOR,
+) -> Extracted:
+    """As that of the local one, which reads it first: what cannot be read at all, nobody pays for."""
+    give_up_at = time.monotonic() + wall_seconds
+    read = local.extract(
+        file, content_type, first, last, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start, run=run
+    )
+    if content_type != PDF and not content_type.startswith("image/"):
+        return read
+    order = {
+        "endpoint": settings.ADE_AZURE_DI_ENDPOINT,
+        "key": settings.ADE_AZURE_DI_KEY,
+        "model": settings.ADE_AZURE_MODEL,
+        "file": str(file.absolute()),
+        "has_pages": content_type in (PDF, TIFF),
+        "poll_seconds": POLL_SECONDS,
+    }
+    try:
+        told = outside.ask(
+            DOCUMENT_INTELLIGENCE,
+            order,
+            directory,
+            wall_seconds=give_up_at - time.monotonic(),
+            readable=[file],
+            stop=stop,
+            on_start=on_start,
+        )
+    except NoAnswer as error:
+        raise ExtractionFailed(
+            error.code, str(error), permanent=error.permanent, retry_after=error.retry_after, of_service=True
+        ) from error
+    return replace(read, characters=int(told["characters"]), sha256=local.checksum(read.path))

@@ -1,0 +1,126 @@
+"""Asks services outside, each in a child with its client and a deadline, and judges how that ended."""
+
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from ade_services import Asking
+from work import private, supervise
+from work.claims import Interrupted
+from work.supervise import Child, Ended, Limits
+
+# Twice what the longest answer that is taken becomes when it is read.
+ADDRESSES_BYTES = 2 << 30
+FILE_BYTES = 256 << 20
+CONNECT_SECONDS = 5.0
+# Without a byte; how long an answer may take in all, the wall clock says.
+READ_SECONDS = 30.0
+# For a child to tell of the end of its time before the wall clock ends it.
+TELL_SECONDS = 1.0
+_PASSED = re.compile(r"(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE")
+
+
+class NoAnswer(Exception):
+    """Says in words for people what was expected and what was found. Permanent: the same settings, or the same
+    document, end the same way.
+    """
+
+    def __init__(self, code: str, message: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.permanent = permanent
+        self.retry_after = retry_after
+
+
+def ask(
+    asking: Asking,
+    order: Mapping[str, Any],
+    directory: Path,
+    *,
+    wall_seconds: float,
+    readable: Sequence[Path] = (),
+    stop: Callable[[], str | None] = lambda: None,
+    on_start: Callable[[Child], None] = lambda child: None,
+) -> dict[str, Any]:
+    """What the child tells. It works in the directory, and sees the files that are named.
+
+    Raises NoAnswer; CannotStart; Interrupted when `stop` has given a reason.
+    """
+    told: dict[str, dict[str, Any]] = {}
+    said: list[str] = []
+    times = {"connect_seconds": CONNECT_SECONDS, "read_seconds": READ_SECONDS, "seconds": wall_seconds - TELL_SECONDS}
+    passed = {name: text for name, text in os.environ.items() if _PASSED.fullmatch(name)}
+    with _written({**times, **order, "environment": passed}) as stdin:
+        ended = supervise.run(
+            [sys.executable, "-I", "-B", "-X", "utf8", "-c", asking.program, str(settings.BASE_DIR)],
+            cwd=directory,
+            stdin=stdin,
+            limits=_limits(wall_seconds),
+            stop=stop,
+            on_start=on_start,
+            on_event=lambda event: told.update({str(event.get("kind")): event}),
+            on_output=lambda lines: said.extend(line.text for line in lines),
+            network=True,
+            readable=readable,
+            hidden=private.places(),
+        )
+    if ended.stop_reason:
+        raise Interrupted(ended.stop_reason)
+    if ended.returncode == 0 and "answered" in told:
+        return told["answered"]
+    raise _failure(ended, told.get("failed"), said, str(order["key"]), asking.service, wall_seconds)
+
+
+@contextmanager
+def _written(order: Mapping[str, Any]) -> Iterator[int]:
+    """A pipe with the order in it: nothing of it stands where others could read it, and nothing stays."""
+    reading, writing = os.pipe()
+    try:
+        # Nobody reads it yet, so it has to fit.
+        os.set_blocking(writing, False)
+        with open(writing, "wb") as file:
+            file.write(json.dumps(order).encode())
+        yield reading
+    finally:
+        os.close(reading)
+
+
+def _limits(wall_seconds: float) -> Limits:
+    return Limits(
+        wall_seconds=wall_seconds,
+        cpu_seconds=max(1, math.ceil(wall_seconds)),
+        address_space_bytes=ADDRESSES_BYTES,
+        file_size_bytes=FILE_BYTES,
+        open_files=128,
+        event_bytes=1 << 20,
+    )
+
+
+def _failure(
+    ended: Ended, failed: dict[str, Any] | None, said: list[str], key: str, service: str, wall_seconds: float
+) -> NoAnswer:
+    if failed is not None:
+        retry_after = failed.get("retry_after")
+        return NoAnswer(
+            str(failed.get("code")),
+            _masked(str(failed.get("message")), key),
+            permanent=failed.get("permanent") is True,
+            retry_after=float(retry_after) if isinstance(retry_after, int | float) else None,
+        )
+    if ended.reason == "timed_out":
+        message = f"expected an answer of {service} within {wall_seconds:.0f} s, found that it timed out"
+        return NoAnswer("timed_out", message)
+    last = _masked(" ".join(said[-3:]), key)
+    return NoAnswer("internal", f"expected an answer of {service}, found that who asked it {ended}: {last}")
+
+
+def _masked(text: str, key: str) -> str:
+    return text.replace(key, "***")

@@ -1,0 +1,47 @@
+"""Documents on their way, as workers bring them on."""
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from fpdf import FPDF
+
+from documents import lifecycle, orchestrator
+from documents.models import DocumentProcessingJob
+from tests.factories import W1, WorkspaceFactory
+from work import clock
+
+PDF, TXT = "application/pdf", "text/plain"
+
+
+def add(content, content_type=PDF, name="invoice.pdf", workspace=None):
+    file = default_storage.save(f"documents/{name}", ContentFile(content))
+    values = {
+        "name": name, "file": file, "content_type": content_type, "size_bytes": len(content), "sha256": "0" * 64,
+    }  # fmt: skip
+    return lifecycle.add_document(workspace or WorkspaceFactory(), values)
+
+
+def pdf(*texts):
+    """A page for each text."""
+    made = FPDF()
+    made.set_font("Helvetica", size=12)
+    for text in texts:
+        made.add_page()
+        made.multi_cell(0, 6, text)
+    return bytes(made.output())
+
+
+def process(slot, most=200):
+    """Until nobody has anything to do; answers how many stages were done."""
+    done = 0
+    for _ in range(most):
+        brought_on = orchestrator.orchestrate(W1)
+        if slot.run_once():
+            done += 1
+        elif not brought_on:
+            return done
+    raise AssertionError("it does not come to rest")
+
+
+def make_due():
+    """As if the pause before the next attempt was over."""
+    DocumentProcessingJob.objects.filter(status="PENDING").update(next_attempt_at=clock.now())
