@@ -6,8 +6,11 @@ from its standard input, a list in each line, until there are no more. What goes
 people, and ends it. Nobody but that child imports the modules of this package.
 """
 
+import shutil
+from importlib.util import find_spec
+
 # Of pages.json. Outputs of another version are made anew.
-VERSION = 1
+VERSION = 2
 OUTPUT = "pages.json"
 DIGEST = "digest.json"
 # The number of the last page that has been read, for whoever wonders where it ended.
@@ -32,3 +35,10 @@ READERS = {
     "image/jpeg": "ade_extractor.image",
     "image/tiff": "ade_extractor.image",
 }
+
+
+def ocr_engine() -> str | None:
+    """What recognises text on this machine. Asking is cheap."""
+    if find_spec("rapidocr") and find_spec("onnxruntime"):
+        return "rapidocr"
+    return "tesseract" if shutil.which("tesseract") else None

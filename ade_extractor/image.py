@@ -1,9 +1,10 @@
-"""Images: how many, of which size, and whether they are whole. They have no text until somebody reads it from them."""
+"""Images: how many, of which size, and whether they are whole. Their text is recognised where there is what does it."""
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
-from ade_extractor import limits
+from ade_extractor import limits, ocr
 from ade_extractor.pages import Page, Reading
 from ade_extractor.trouble import Trouble, malformed, too_large
 
@@ -38,8 +39,17 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     for width, height in sizes:
         if not 0 < width * height <= MOST_PIXELS:
             raise too_large(f"{what} of at most {MOST_PIXELS:,} pixels", f"{width:,} by {height:,}", "save it smaller")
-    pages = [Page(number, "", width, height, images=1) for number, (width, height) in enumerate(sizes, 1)]
-    return Reading(len(pages), pages[max(first - 1, 0) : last])
+    return Reading(len(sizes), _pages(path, content_type, sizes, max(first, 1), min(last, len(sizes))))
+
+
+def _pages(path: Path, content_type: str, sizes: Sizes, first: int, last: int) -> Iterator[Page]:
+    for number in range(first, last + 1):
+        limits.allow_cpu(number - first)
+        width, height = sizes[number - 1]
+        page = Page(number, "", width, height, images=1)
+        if ocr.engine():
+            page = ocr.read_image(path, content_type, number - 1, sizes[number - 1]).onto(page)
+        yield page
 
 
 def _measure_png(data: bytes) -> Sizes:

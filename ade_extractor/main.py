@@ -130,6 +130,8 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
         pages_total=reading.pages_total,
         pages=written.pages,
         characters=written.characters,
+        recognised=written.recognised,
+        scans=written.scans,
         seconds=round(time.monotonic() - started, 3),
     )
 

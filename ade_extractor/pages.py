@@ -14,6 +14,15 @@ from ade_extractor.trouble import too_large
 Box = tuple[float, float, float, float]
 
 
+class Recognition(NamedTuple):
+    """That the text of a page was recognised in its image, by what, and how sure it is of it; None without text."""
+
+    engine: str
+    confidence: float | None
+    # There may be more on it: it was given up as too much.
+    is_whole: bool
+
+
 class Table(NamedTuple):
     rows: list[list[str]]
     # In shares of the page, from its top left corner; None where there are no places.
@@ -33,6 +42,12 @@ class Page:
     find_words: Callable[[], str] | None = None
     tables: list[Table] = field(default_factory=list)
     images: int = 0
+    recognition: Recognition | None = None
+
+    @property
+    def is_unread(self) -> bool:
+        """A scan that nobody could read. Only the pages of pdf and image files have sizes."""
+        return bool(self.images) and self.width is not None and not (self.text.strip() or self.recognition)
 
     def place_words(self) -> None:
         if self.find_words is not None:
@@ -44,12 +59,19 @@ class Page:
             "height": self.height,
             "images": self.images,
             "number": self.number,
+            "ocr": self._recognition(),
             "tables": [{"box": table.box, "rows": table.rows} for table in self.tables],
             "text": self.text,
             "width": self.width,
         }
         # All in alphabetical order, "words" too.
         return f'{_encode(values)[:-1]},"words":{self.words}}}'
+
+    def _recognition(self) -> dict[str, object] | None:
+        if not self.recognition:
+            return None
+        engine, confidence, is_whole = self.recognition
+        return {"confidence": confidence, "engine": engine, "whole": is_whole}
 
 
 class Reading(NamedTuple):
@@ -62,6 +84,9 @@ class Reading(NamedTuple):
 class Written:
     pages: int = 0
     characters: int = 0
+    # Pages whose text was recognised, and scans that nobody could read.
+    recognised: int = 0
+    scans: int = 0
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -81,7 +106,9 @@ def write(reading: Reading, directory: Path, told: Callable[[int], object], *, w
                 page.place_words()
             file.write(f"{',' if written.pages else ''}\n{page.encoded()}")
             written.pages += 1
+            written.recognised += page.recognition is not None
+            written.scans += page.is_unread
             told(page.number)
-        file.write(f'\n],"pages_total":{reading.pages_total},"version":{VERSION}}}\n')
+        file.write(f'\n],"pages_total":{reading.pages_total},"scans":{written.scans},"version":{VERSION}}}\n')
     os.replace(unfinished, directory / OUTPUT)
     return written

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from ade_extractor import limits
+from ade_extractor import limits, ocr
 from ade_extractor.pages import Page, Reading
 from ade_extractor.text import clean
-from ade_extractor.trouble import Trouble, malformed, too_large
+from ade_extractor.trouble import Trouble, malformed, reading, too_large
 
 _HEADER_WITHIN = 1024
 _OTHER_STARTS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
@@ -30,6 +30,9 @@ _SHARES = [repr(each / 10_000) for each in range(10_001)]
 # A scan is one image, or some: who needs the exact number of thousands?
 MOST_OBJECTS = 10_000
 MOST_NESTED_FORMS = 3
+# Of what is drawn to be recognised: text in small print has letters of 15 pixels.
+DOTS_PER_INCH = 200
+POINTS_PER_INCH = 72
 
 # Called for each word: without the checks of arguments, and without handing the interpreter over, it takes a third.
 _loose_box = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(
@@ -123,7 +126,7 @@ def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int
     if not (isfinite(width) and isfinite(height)):
         raise malformed("a page of some size", f"page {number} of {width} by {height} points")
     text = _text(text_page)
-    return Page(
+    read = Page(
         number,
         clean(text.translate(_LINES)),
         round(width, 2),
@@ -131,6 +134,17 @@ def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int
         find_words=partial(_words, page, text_page, text, number),
         images=_images(page),
     )
+    return _recognised(read, page) if read.is_unread and ocr.engine() else read
+
+
+def _recognised(read: Page, page: pypdfium2.PdfPage) -> Page:
+    width, height = page.get_size()
+    scale = ocr.scale_for(width, height, DOTS_PER_INCH / POINTS_PER_INCH)
+    with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"a page that can be drawn, as page {read.number}"):
+        bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False, draw_annots=False)
+        picture = ocr.Picture(bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer))
+        bitmap.close()
+    return ocr.read_picture(picture).onto(read)
 
 
 def _text(text_page: pypdfium2.PdfTextPage) -> str:

@@ -19,6 +19,8 @@ from django.db.migrations.executor import MigrationExecutor
 from builds import uv
 from config.mounts import NETWORK_FILE_SYSTEMS, file_system_of
 from documents import storage
+from documents.extraction.local import ocr_engine
+from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Stage
 from work import clock, supervise
 from work.invariants import Invariant, all_invariants
@@ -83,6 +85,7 @@ def all_checks() -> Iterator[Check]:
     yield Check("storage.space", storage_has_space)
     yield Check("builds.uv", uv_is_there)
     yield Check("builds.sandbox", children_are_walled_off)
+    yield Check("documents.ocr", scans_are_read)
     yield Check("database.answers", database_answers, is_ground=True)
     yield Check("database.migrations", migrations_are_applied, is_ground=True)
     yield Check("database.clock", clocks_agree)
@@ -182,6 +185,13 @@ def children_are_walled_off() -> Finding:
         "no bubblewrap: engines have their limits, but also the network, and they read whatever this user may read",
         "Install bubblewrap (`bwrap`), and allow it to make user namespaces. Until then run only what you trust.",
     )
+
+
+def scans_are_read() -> Finding:
+    """For information: without scans, nobody misses it."""
+    if engine := ocr_engine():
+        return ok(f"scans are read by {engine}")
+    return ok(f"nothing reads scans here, and they stay without text; to have it, {OCR_ADVICE}")
 
 
 def database_answers() -> Finding:

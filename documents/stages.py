@@ -16,7 +16,7 @@ from work.journal import Journal
 from work.supervise import CannotStart
 
 # Of what a stage has made, what the event of its end says.
-TOLD = ("pages_total", "pages", "characters", "chunks", "fields", "model")
+TOLD = ("pages_total", "pages", "characters", "scans", "advice", "chunks", "fields", "model")
 
 Made = dict[str, Any]
 
@@ -76,7 +76,7 @@ def _told_of(output: Any) -> Made | None:
     if output is None:
         return None
     characters = sum(len(page["text"]) for page in output["pages"])
-    return {"pages_total": output["pages_total"], "pages": len(output["pages"]), "characters": characters}
+    return reading.told(output["pages_total"], len(output["pages"]), characters, output.get("scans", 0))
 
 
 def _embed(claim: Claim, journal: Journal) -> Made:

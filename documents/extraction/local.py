@@ -47,7 +47,7 @@ def extract(
     told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
     extracted = told["extracted"]
     counts = {name: int(extracted[name]) for name in ("pages_total", "pages", "characters")}
-    return Extracted(**counts, path=path, sha256=checksum(path))
+    return Extracted(**counts, path=path, sha256=checksum(path), scans=int(extracted.get("scans", 0)))
 
 
 def digest(
@@ -66,6 +66,11 @@ def digest(
     told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
     assert "digested" in told
     return json.loads((directory / ade_extractor.DIGEST).read_bytes())
+
+
+def ocr_engine() -> str | None:
+    """What recognises text where this runs."""
+    return ade_extractor.ocr_engine()
 
 
 def checksum(path: Path) -> str:

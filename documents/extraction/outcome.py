@@ -1,6 +1,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+# For whoever has scans that nobody has read.
+OCR_ADVICE = "install requirements/ocr.txt, or tesseract, where the workers are, and process the document again"
+
 
 class ExtractionFailed(Exception):
     """Says in words for people what was expected and what was found. Permanent: the same file ends the same way, or
@@ -32,3 +35,5 @@ class Extracted:
     characters: int
     path: Path
     sha256: str
+    # Pages that are only an image, and that nobody could read.
+    scans: int = 0

@@ -371,6 +371,16 @@ def test_whether_engines_are_walled_off(manage, monkeypatch, level, found):
     assert (row["advice"] != "") == (found == "warn")
 
 
+@pytest.mark.parametrize("engine", ["rapidocr", "tesseract", None])
+def test_what_reads_scans_is_told(manage, monkeypatch, engine):
+    monkeypatch.setattr("ade_extractor.ocr_engine", lambda: engine)
+
+    row = check(manage, "documents.ocr")
+
+    assert row["level"] == "ok"
+    assert (engine or "install requirements/ocr.txt") in row["found"]
+
+
 MOUNTS = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 30 22 0:25 / /data rw,relatime shared:2 - nfs4 server:/export rw

@@ -9,6 +9,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from fpdf import FPDF
 
+import ade_extractor
 from documents import children, chores, kinds, lifecycle, orchestrator, outputs, reading, stages
 from documents.copies import COPIES
 from documents.embedding import numbers
@@ -16,6 +17,8 @@ from documents.embedding.local import DIMENSIONS, MODEL
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage
 from documents.sessions import SESSIONS, Session
 from tests.breaches import assert_all_hold
+from tests.extractor.extracting import NOBODY, program
+from tests.extractor.scans import image_of, needs_rapidocr, pdf_with
 from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told, write
 from work import clock, recovery
 from work.claims import Holdings
@@ -139,6 +142,49 @@ def test_the_end_of_a_stage_says_what_it_found(slot):
     assert extract["characters"] >= len(LETTER.strip())
     assert embed == {"chunks": 1, "fields": 0, "model": MODEL, "pages": 1}
     assert publish == embed
+
+
+@needs_rapidocr
+def test_a_scan_becomes_chunks_that_are_found_by_their_meaning(slot, tmp_path):
+    scan = pdf_with(tmp_path / "scan.pdf", [image_of(tmp_path / "letter.pdf", LETTER)])
+    document = add(scan.read_bytes(), "application/pdf", "scan.pdf")
+    other = add("Cats like fish.", name="cats.txt")
+
+    process(slot)
+
+    (chunk,), (cats,) = document.chunks.all(), other.chunks.all()
+    assert "the delivery of apples arrived on time." in chunk.text
+    document.refresh_from_db()
+    assert "the delivery of apples arrived on time." in document.text
+    fruit = add("Fruit was delivered", name="fruit.txt")
+    process(slot)
+    near, far = (likeness(fruit.chunks.get(), each) for each in (chunk, cats))
+    assert near > far
+    done = events_of(Stage.objects.get(job__document=document, name="extract")).last().data
+    assert done.keys() == {"pages_total", "pages", "characters"}
+
+
+def likeness(one, other):
+    pairs = zip(numbers(bytes(one.embedding)), numbers(bytes(other.embedding)), strict=True)
+    return sum(a * b for a, b in pairs)
+
+
+def test_scans_that_nobody_has_read_are_told_of(slot, monkeypatch, request, tmp_path):
+    monkeypatch.setattr(ade_extractor, "PROGRAM", program(without=NOBODY))
+    # Those that are warm are of the other program, and this one is not for other tests.
+    children.POOL.close()
+    request.addfinalizer(children.POOL.close)
+    image = image_of(tmp_path / "letter.pdf", LETTER)
+    scan = pdf_with(tmp_path / "scan.pdf", [image, image], text="The third page has a text.")
+    document = add(scan.read_bytes(), "application/pdf", "scan.pdf")
+
+    process(slot)
+
+    data = events_of(Stage.objects.get(job__document=document, name="extract")).last().data
+    assert data["scans"] == 2
+    assert data["advice"].startswith("2 of 3 pages are scans that nobody has read: install requirements/ocr.txt")
+    document.refresh_from_db()
+    assert (document.status, document.text.strip()) == ("processed", "The third page has a text.")
 
 
 def test_a_document_that_cannot_be_read_fails_at_once_and_says_why(slot):

@@ -4,7 +4,7 @@ import struct
 import pytest
 from PIL import Image
 
-from tests.extractor.extracting import JPEG, PNG, TIFF, extract, written
+from tests.extractor.extracting import JPEG, NOBODY, PNG, TIFF, extract, written
 
 KINDS = {"PNG": PNG, "JPEG": JPEG, "TIFF": TIFF}
 
@@ -16,7 +16,7 @@ def image(kind, size=(40, 30), **options):
 
 
 def outcome_of(tmp_path, content, content_type):
-    return extract(written(tmp_path / "image", content), content_type)
+    return extract(written(tmp_path / "image", content), content_type, without=NOBODY)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,7 +43,7 @@ def test_a_fax_of_several_pages(tmp_path):
     outcome = outcome_of(tmp_path, content, TIFF)
 
     assert [(page["number"], page["height"]) for page in outcome.pages] == [(1, 30), (2, 20), (3, 30)]
-    assert [page["number"] for page in extract(tmp_path / "image", TIFF, 2, 2).pages] == [2]
+    assert [page["number"] for page in extract(tmp_path / "image", TIFF, 2, 2, without=NOBODY).pages] == [2]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,52 @@
+"""Puts what was recognised in the order in which people read it: rows from the top, each from the left."""
+
+from json.encoder import encode_basestring
+from typing import NamedTuple
+
+from ade_extractor.pages import Box
+from ade_extractor.text import clean
+
+
+class Word(NamedTuple):
+    text: str
+    # In shares of the page as people see it.
+    box: Box
+
+
+class Fragment(NamedTuple):
+    """Words that stand together. Places are those of the page when its text is upright and level, in any unit."""
+
+    left: float
+    middle: float
+    height: float
+    words: list[Word]
+
+
+def ordered(fragments: list[Fragment]) -> list[list[Word]]:
+    """The words of each row."""
+    rows: list[list[Fragment]] = []
+    for fragment in sorted(fragments, key=lambda each: each.middle):
+        if rows and _is_beside(fragment, rows[-1]):
+            rows[-1].append(fragment)
+        else:
+            rows.append([fragment])
+    return [[word for fragment in sorted(row) for word in fragment.words] for row in rows]
+
+
+def _is_beside(fragment: Fragment, row: list[Fragment]) -> bool:
+    middle = sum(each.middle for each in row) / len(row)
+    return abs(fragment.middle - middle) < min(fragment.height, *(each.height for each in row)) / 2
+
+
+def text_of(rows: list[list[Word]]) -> str:
+    return clean("\n".join(" ".join(word.text for word in row) for row in rows))
+
+
+def words_of(rows: list[list[Word]]) -> str:
+    """JSON. With four decimals, as those of other pages."""
+    return "[" + ",".join(_encoded(word) for row in rows for word in row) + "]"
+
+
+def _encoded(word: Word) -> str:
+    places = ",".join(repr(round(min(max(float(place), 0.0), 1.0), 4)) for place in word.box)
+    return f"[{encode_basestring(clean(word.text))},{places}]"

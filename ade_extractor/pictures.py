@@ -1,0 +1,64 @@
+"""Unpacks images with Pillow, which comes with rapidocr: in grey, no larger than is of use, as people see them."""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps
+from PIL.Image import Resampling
+
+from ade_extractor.ocr import Picture, scale_for
+from ade_extractor.trouble import reading, too_large
+
+FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/tiff": "TIFF"}
+# While one is unpacked: A3 in colour at 600 dpi, or A4 in grey at 1200.
+MOST_BYTES = 320 << 20
+# The others have four.
+_BYTES_PER_PIXEL = {"1": 1, "L": 1, "P": 1}
+_ORIENTATION = 274
+_ON_ITS_SIDE = (5, 6, 7, 8)
+# The limit above is ours.
+Image.MAX_IMAGE_PIXELS = None
+
+Size = tuple[int, int]
+
+
+def decode(path: Path, content_type: str, index: int) -> tuple[Picture, bool]:
+    """The image of this index, and whether it says that its width is the height of what people see. Raises Trouble."""
+    name = FORMATS[content_type]
+    with reading(f"a {name} image in one of the usual encodings"), Image.open(path, formats=[name]) as image:
+        image.seek(index)
+        is_on_its_side = image.getexif().get(_ORIENTATION) in _ON_ITS_SIDE
+        scale = scale_for(*image.size, 1)
+        size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+        # A JPEG is then made smaller while it is unpacked.
+        image.draft("L", size)
+        _look_at(image)
+        seen = ImageOps.exif_transpose(_grey(image, size))
+        return Picture(seen.width, seen.height, seen.width, seen.tobytes()), is_on_its_side
+
+
+def _look_at(image: Image.Image) -> None:
+    pixels, each = image.width * image.height, _BYTES_PER_PIXEL.get(image.mode, 4)
+    if pixels * (4 if image.has_transparency_data else each) > MOST_BYTES:
+        raise too_large(
+            f"an image of at most {MOST_BYTES // each:,} pixels in its kind of colour",
+            f"{image.width:,} by {image.height:,}",
+            "save it smaller, or in grey",
+        )
+
+
+def _grey(image: Image.Image, size: Size) -> Image.Image:
+    if image.mode.startswith(("I", "F")):
+        return _stretched(image, size)
+    if image.has_transparency_data:
+        small = image.convert("RGBA").resize(size, Resampling.BOX)
+        return Image.alpha_composite(Image.new("RGBA", size, "white"), small).convert("L")
+    return image.convert("L").resize(size, Resampling.BOX)
+
+
+def _stretched(image: Image.Image, size: Size) -> Image.Image:
+    """More than 256 greys, whose ends are anywhere."""
+    small = image.convert("F").resize(size, Resampling.BOX)
+    values = np.nan_to_num(np.asarray(small), posinf=0, neginf=0)
+    low, high = float(values.min()), float(values.max())
+    return Image.fromarray(((values - low) * (255 / ((high - low) or 1))).astype(np.uint8))

@@ -1,0 +1,182 @@
+"""With rapidocr: where the lines of a page are, which way they run, and what they say.
+
+Its models get one piece of a line at a time. They would take whole lines too, but of long ones they make letters at
+random, and need more of everything.
+"""
+
+from collections.abc import Iterator
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from rapidocr import RapidOCR
+
+from ade_extractor import limits, pictures, strips
+from ade_extractor.lines import Fragment, Word, ordered, text_of, words_of
+from ade_extractor.ocr import Picture, Recognised
+from ade_extractor.pages import Box
+from ade_extractor.strips import Grey, Ink, Quad, height_of, overlap, strip_of, width_of
+
+# Sizes are ours to choose: what it does on its own takes gigabytes for a narrow image.
+_CHOICES = {
+    "Global.log_level": "critical",
+    "Global.max_side_len": 100_000,
+    "Global.min_side_len": 1,
+    "Global.use_vertical_padding": False,
+    "Det.limit_type": "max",
+    "Det.limit_side_len": 100_000,
+    # Lower than its own: what is no line says nothing, and is left out for that.
+    "Det.box_thresh": 0.3,
+    # The least width that is computed, for a height of 48.
+    "Rec.rec_img_shape": [3, 48, 96],
+    "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+}
+# Where lines are is seen from further away than what they say: those that are close together from here, and what stands
+# alone on a page from twice as far.
+FINDING_PIXELS = (1_800_000, 400_000)
+LEAST_FINDING_SIDE = 64
+# A screen has letters of half the size of those of a scan.
+MOST_ENLARGED = 2.0
+# Of a line that runs down: how much higher than wide it is.
+DOWN = 1.5
+# So many of its lines say which way up a page is.
+ASKED = 9
+# Below it, what was read is not what is there.
+LEAST_CONFIDENCE = 0.5
+# Of the lines of a page, in multiples of their heights: 1500 words in small print have 2700.
+MOST_OF_LINES = 4000
+# Of these, without anything to be read: pictures and noise.
+MOST_IN_VAIN = 1000
+
+# Answers differently, depending on what it is asked for.
+_engine: Any = RapidOCR(params=_CHOICES)
+cv2.setNumThreads(1)
+
+
+def read_image(path: Path, content_type: str, index: int) -> Recognised:
+    with limits.apart(limits.DRAWN_CPU_SECONDS):
+        picture, is_on_its_side = pictures.decode(path, content_type, index)
+    return read_picture(picture)._replace(is_on_its_side=is_on_its_side)
+
+
+def read_picture(picture: Picture) -> Recognised:
+    with limits.apart(limits.RECOGNISED_CPU_SECONDS):
+        return _recognised(picture)
+
+
+def _recognised(picture: Picture) -> Recognised:
+    page = np.frombuffer(picture.data, np.uint8).reshape(picture.height, picture.stride)[:, : picture.width]
+    quads = _found(page)
+    # Lines that run down are seen badly where there are many.
+    turned = sum(width_of(quad) - height_of(quad) for quad in quads) < 0
+    if turned:
+        page = np.ascontiguousarray(np.rot90(page))
+        quads = _found(page)
+    reading = _Reading(page, turned=turned)
+    rows = ordered(list(reading.fragments(_directed(page, quads))))
+    return Recognised("rapidocr", text_of(rows), words_of(rows), reading.confidence, reading.is_whole)
+
+
+def _found(page: Grey) -> list[Quad]:
+    height, width = page.shape
+    found: list[Quad] = []
+    for scale in sorted(
+        {min(MOST_ENLARGED, sqrt(pixels / (width * height))) for pixels in FINDING_PIXELS}, reverse=True
+    ):
+        found += [quad for quad in _found_at(page, scale) if not any(overlap(quad, other) for other in found)]
+    return found
+
+
+def _found_at(page: Grey, scale: float) -> list[Quad]:
+    small = cv2.resize(page, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
+    below, beside = (max(0, LEAST_FINDING_SIDE - side) for side in small.shape)
+    small = cv2.copyMakeBorder(small, 0, below, 0, beside, cv2.BORDER_REPLICATE)
+    boxes = _engine(small, use_det=True, use_cls=False, use_rec=False).boxes
+    return [] if boxes is None else [np.asarray(box, np.float64) / scale for box in boxes]
+
+
+def _directed(page: Grey, quads: list[Quad]) -> list[Quad]:
+    """Some of those that run across, and some of those that run down, say which way up all of them are."""
+    across = [quad for quad in quads if height_of(quad) < DOWN * width_of(quad)]
+    down = [np.roll(quad, -1, axis=0) for quad in quads if height_of(quad) >= DOWN * width_of(quad)]
+    return [*_right_way_up(page, across), *_right_way_up(page, down)]
+
+
+def _right_way_up(page: Grey, quads: list[Quad]) -> list[Quad]:
+    votes = sum(_vote(strip_of(page, quad)) for quad in sorted(quads, key=width_of)[-ASKED:])
+    return [np.roll(quad, 2, axis=0) for quad in quads] if votes < 0 else quads
+
+
+def _vote(strip: Grey) -> float:
+    ((label, score),) = _engine(strip, use_det=False, use_cls=True, use_rec=False).cls_res
+    return float(-score if label == "180" else score)
+
+
+def _direction(quads: list[Quad]) -> Quad:
+    """Along most of what is written, which may be askew."""
+    edges = [quad[1] - quad[0] for quad in quads]
+    first = max(edges, key=lambda edge: float(np.linalg.norm(edge)))
+    total = sum(edge for edge in edges if edge @ first > 0.9 * np.linalg.norm(edge) * np.linalg.norm(first))
+    return np.asarray(total / np.linalg.norm(total))
+
+
+class _Reading:
+    """Of one page, line by line."""
+
+    def __init__(self, page: Grey, *, turned: bool) -> None:
+        self._page = page
+        self._turned = turned
+        self._left = float(MOST_OF_LINES)
+        self._left_in_vain = float(MOST_IN_VAIN)
+        self._characters = 0
+        self._sure = 0.0
+
+    @property
+    def is_whole(self) -> bool:
+        return min(self._left, self._left_in_vain) > 0
+
+    @property
+    def confidence(self) -> float | None:
+        return round(self._sure / self._characters, 4) if self._characters else None
+
+    def fragments(self, quads: list[Quad]) -> Iterator[Fragment]:
+        along = _direction(quads) if quads else np.zeros(2)
+        downwards = np.array([-along[1], along[0]])
+        for quad in quads:
+            if self.is_whole and (words := list(self._words(quad))):
+                middles = quad @ downwards
+                yield Fragment(float((quad @ along).min()), float(middles.mean()), float(np.ptp(middles)), words)
+
+    def _words(self, quad: Quad) -> Iterator[Word]:
+        strip = strip_of(self._page, quad)
+        ink = strips.ink_of(strip)
+        if not ink.any():
+            return
+        height, width = strip.shape
+        for start, end in strips.pieces(ink, height):
+            for text, left, right in self._read(strip[:, start:end], ink[start:end]):
+                box = strips.box_of(quad, (start + left) / width, (start + right) / width, self._page)
+                yield Word(text, self._as_seen(box))
+
+    def _read(self, piece: Grey, ink: Ink) -> Iterator[tuple[str, int, int]]:
+        """Words, and where they begin and end."""
+        height, width = piece.shape
+        self._left -= width / height
+        found = _engine(piece, use_det=False, use_cls=False, use_rec=True, return_word_box=True)
+        words = found.txts[0].split() if found.txts else []
+        if not words or found.scores[0] < LEAST_CONFIDENCE:
+            self._left_in_vain -= width / height
+            return
+        self._characters += len(found.txts[0])
+        self._sure += len(found.txts[0]) * found.scores[0]
+        info = found.word_results[0]
+        centers = [(column + 0.5) * width / info.line_txt_len for columns in info.word_cols for column in columns]
+        for word, (left, right) in zip(words, strips.places(words, centers, ink), strict=True):
+            yield word, left, right
+
+    def _as_seen(self, box: Box) -> Box:
+        left, top, right, bottom = box
+        return (1 - bottom, left, 1 - top, right) if self._turned else box

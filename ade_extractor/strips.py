@@ -1,0 +1,102 @@
+"""Lines of text, cut out of a page and laid level: where there is ink in them, and where they can be cut further."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import cv2
+import numpy as np
+
+from ade_extractor.pages import Box
+
+# As a multiple of its height: longer ones are cut between words.
+LONGEST_PIECE = 16
+# Of 256 greys, between writing and what it is written on.
+LEAST_CONTRAST = 24
+# Of the contrast of a line: a column with less is a gap.
+INK_SHARE = 0.25
+# Of the height of a line: narrower gaps are within words.
+GAP_SHARE = 0.1
+
+Grey = np.ndarray[Any, np.dtype[np.uint8]]
+Ink = np.ndarray[Any, np.dtype[np.bool_]]
+# Corners in the order of reading: where a line begins, where it ends, and below these the same backwards.
+Quad = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def width_of(quad: Quad) -> float:
+    return max(float(np.linalg.norm(quad[1] - quad[0])), float(np.linalg.norm(quad[2] - quad[3])))
+
+
+def height_of(quad: Quad) -> float:
+    return max(float(np.linalg.norm(quad[3] - quad[0])), float(np.linalg.norm(quad[2] - quad[1])))
+
+
+def overlap(one: Quad, other: Quad) -> bool:
+    """With the sides of the page as sides of both, so it may say so of neighbours that are askew."""
+    within = (one.min(axis=0) < other.max(axis=0)) & (other.min(axis=0) < one.max(axis=0))
+    return bool(within.all())
+
+
+def strip_of(page: Grey, quad: Quad) -> Grey:
+    width, height = max(1, round(width_of(quad))), max(1, round(height_of(quad)))
+    corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+    transform = cv2.getPerspectiveTransform(quad.astype(np.float32), corners)
+    return np.asarray(
+        cv2.warpPerspective(page, transform, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE),
+        np.uint8,
+    )
+
+
+def ink_of(strip: Grey) -> Ink:
+    """For each column, whether something is written there."""
+    contrast = np.ptp(strip, axis=0)
+    most = float(np.percentile(contrast, 95))
+    return np.asarray(contrast > max(INK_SHARE * most, LEAST_CONTRAST))
+
+
+def pieces(ink: Ink, height: int) -> Iterator[tuple[int, int]]:
+    """Cut at the widest gap in the second half of what may be one piece; without any, at its end."""
+    longest = LONGEST_PIECE * height
+    gaps = list(_gaps(ink, GAP_SHARE * height))
+    start = 0
+    while len(ink) - start > longest:
+        near = [(end - begin, (begin + end) // 2) for begin, end in gaps]
+        near = [gap for gap in near if start + longest // 2 < gap[1] <= start + longest]
+        cut = max(near)[1] if near else start + longest
+        yield start, cut
+        start = cut
+    yield start, len(ink)
+
+
+def _gaps(ink: Ink, narrowest: float) -> Iterator[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], ink, [True]]).astype(np.int8)))
+    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        if end - begin >= narrowest:
+            yield begin, end
+
+
+def places(words: list[str], centers: list[float], ink: Ink) -> Iterator[tuple[int, int]]:
+    """Where the words begin and end: at their first and last ink between the gaps that part them."""
+    firsts = np.cumsum([len(word) for word in words])[:-1].tolist()
+    borders = [0, *(_between(centers[first - 1], centers[first], ink) for first in firsts), len(ink)]
+    for left, right in pairwise(borders):
+        inked = np.flatnonzero(ink[left:right]).tolist()
+        yield (left + inked[0], left + inked[-1] + 1) if inked else (left, right)
+
+
+def _between(left: float, right: float, ink: Ink) -> int:
+    """Where letters end that have their centers here."""
+    start, end = round(left), round(right)
+    gaps = [(end - begin, begin + end) for begin, end in _gaps(ink[start:end], 1)]
+    return start + max(gaps)[1] // 2 if gaps else (start + end) // 2
+
+
+def box_of(quad: Quad, start: float, end: float, page: Grey) -> Box:
+    """Around a part of a line, from one share of it to another, in shares of the page."""
+    above, below = quad[1] - quad[0], quad[2] - quad[3]
+    corners = [quad[0] + start * above, quad[0] + end * above, quad[3] + start * below, quad[3] + end * below]
+    height, width = page.shape
+    shares = np.array(corners) / (width, height)
+    (left, top), (right, bottom) = shares.min(axis=0).tolist(), shares.max(axis=0).tolist()
+    return left, top, right, bottom

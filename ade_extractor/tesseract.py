@@ -1,0 +1,115 @@
+"""With tesseract, a program of the system, in the languages that are installed for it."""
+
+import resource
+import signal
+import subprocess
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from ade_extractor.lines import Fragment, Word, ordered, text_of, words_of
+from ade_extractor.ocr import Picture, Recognised
+from ade_extractor.trouble import LONGEST_DETAIL, malformed, too_large
+
+# Small print takes half of it. What is no text may take minutes.
+CPU_SECONDS = 8
+# Each that is looked for takes time, and where there are more, somebody has installed all that there are.
+MOST_LANGUAGES = 4
+# Tells which way up a page is.
+_ORIENTATION = "osd"
+# Of a line. Below it, what was read is not what is there.
+LEAST_CONFIDENCE = 50
+_IS_WORD = "5"
+
+
+class Found(NamedTuple):
+    """A line of what tesseract prints."""
+
+    level: str
+    # Its numbers of page, block, paragraph, line and word.
+    numbers: tuple[int, ...]
+    left: int
+    top: int
+    width: int
+    height: int
+    confidence: float
+    text: str
+
+    @property
+    def center(self) -> complex:
+        return complex(self.left + self.width / 2, self.top + self.height / 2)
+
+    def box(self, width: int, height: int) -> tuple[float, float, float, float]:
+        right, bottom = self.left + self.width, self.top + self.height
+        return self.left / width, self.top / height, right / width, bottom / height
+
+
+def read_image(path: Path, content_type: str, index: int) -> Recognised:
+    return _read(str(path), "-c", f"tessedit_page_number={index}")
+
+
+def read_picture(picture: Picture) -> Recognised:
+    rows = (picture.data[at : at + picture.width] for at in range(0, picture.stride * picture.height, picture.stride))
+    return _read("stdin", data=b"P5 %d %d 255\n" % (picture.width, picture.height) + b"".join(rows))
+
+
+def _read(source: str, *options: str, data: bytes = b"") -> Recognised:
+    languages = _languages()
+    command = ["tesseract", source, "stdout", "-c", "tessedit_create_tsv=1", *options]
+    command += ["--psm", "1"] if _ORIENTATION in languages else []
+    if spoken := [name for name in languages if name != _ORIENTATION][: MOST_LANGUAGES + 1]:
+        command += ["-l", "+".join(spoken) if len(spoken) <= MOST_LANGUAGES else "eng"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        resource.prlimit(program.pid, resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        said, complaint = program.communicate(data)
+    if program.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return Recognised("tesseract", is_whole=False)
+    if program.returncode < 0:
+        raise too_large("an image that can be recognised in the memory for it", "a larger one", "save it smaller")
+    if program.returncode:
+        detail = complaint.decode(errors="replace").strip()[-LONGEST_DETAIL:]
+        raise malformed("an image in one of the usual encodings", f"one that tesseract cannot read ({detail})")
+    return _recognised([_parsed(line) for line in said.decode(errors="replace").splitlines()[1:]])
+
+
+@cache
+def _languages() -> list[str]:
+    said = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
+    return said.split("\n")[1:-1]
+
+
+def _parsed(line: str) -> Found:
+    level, *numbers, confidence, text = line.split("\t", 11)
+    *places, left, top, width, height = map(int, numbers)
+    return Found(level, tuple(places), left, top, width, height, float(confidence), text)
+
+
+def _recognised(found: list[Found]) -> Recognised:
+    width, height = found[0].width, found[0].height
+    words = (each for each in found if each.level == _IS_WORD and each.text.strip())
+    lines = [list(line) for _, line in groupby(words, key=lambda word: word.numbers[:-1])]
+    sure = [line for line in lines if _mean([word.confidence for word in line]) >= LEAST_CONFIDENCE]
+    along = _direction(sure)
+    rows = ordered([_fragment(line, along, width, height) for line in sure])
+    confidences = [word.confidence / 100 for line in sure for word in line]
+    confidence = round(_mean(confidences), 4) if confidences else None
+    return Recognised("tesseract", text_of(rows), words_of(rows), confidence)
+
+
+def _direction(lines: list[list[Found]]) -> complex:
+    """Along what is written: on a page that lies on its side, from its foot to its head or back."""
+    total = sum((line[-1].center - line[0].center for line in lines), 0j)
+    return total / abs(total) if total else 1 + 0j
+
+
+def _fragment(line: list[Found], along: complex, width: int, height: int) -> Fragment:
+    # The page turned so that its text is level.
+    centers = [word.center / along for word in line]
+    tallest = max(abs((complex(word.width, word.height) / along).imag) for word in line)
+    words = [Word(word.text, word.box(width, height)) for word in line]
+    return Fragment(centers[0].real, _mean([center.imag for center in centers]), tallest, words)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
