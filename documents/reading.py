@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from documents import extraction, outputs
 from documents.children import EXTRACTOR, Run, place_for
 from documents.copies import COPIES
@@ -23,6 +25,8 @@ WALL_SECONDS = 900.0
 DOCUMENT = "document"
 
 Made = dict[str, Any]
+
+log = structlog.get_logger(__name__)
 
 
 def read(claim: Claim, journal: Journal, document: Document, output: str) -> Made:
@@ -76,6 +80,7 @@ def _tried(session: Session, extract: Callable[[Path, Run], Made]) -> Made | Non
             if error.of_service:
                 # It has been asked, and perhaps been paid; it does not know of sessions.
                 raise
+            log.info("reading.again", job=session.job_id, error=str(error))
             return None
         SESSIONS.give_back(session)
         opened.pop_all()
