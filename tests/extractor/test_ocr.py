@@ -57,7 +57,7 @@ def test_a_scan_is_read_with_its_words_where_they_were_drawn(tmp_path, image, en
     assert scan["ocr"] == {"engine": engine, "whole": True}
     assert (scan["has_text"], scan["images"]) == (True, 1)
     assert (page["text"], page["ocr"]) == ("This page has a text.", None)
-    assert (outcome.events[-1]["recognised"], outcome.events[-1]["scans"], outcome.document["scans"]) == (1, 0, 0)
+    assert (outcome.events[0]["recognised"], outcome.events[0]["scans"], outcome.document["scans"]) == (1, 0, 0)
 
 
 def test_without_an_engine_scans_stay_without_text_and_are_counted(tmp_path, image):
@@ -70,7 +70,7 @@ def test_without_an_engine_scans_stay_without_text_and_are_counted(tmp_path, ima
         (False, 1, None),
         (True, 0, None),
     ]
-    assert (outcome.events[-1]["recognised"], outcome.events[-1]["scans"], outcome.document["scans"]) == (0, 2, 2)
+    assert (outcome.events[0]["recognised"], outcome.events[0]["scans"], outcome.document["scans"]) == (0, 2, 2)
 
 
 @pytest.mark.long
@@ -275,4 +275,4 @@ def test_an_image_without_text_was_read_all_the_same(tmp_path, engine):
     (page,) = outcome.pages
     assert (page["has_text"], page["words"]) == (False, [])
     assert page["ocr"] == {"confidence": None, "engine": engine, "whole": True}
-    assert outcome.events[-1]["scans"] == 0
+    assert outcome.events[0]["scans"] == 0
