@@ -382,14 +382,14 @@ def test_whoever_waits_for_a_segment_ends_with_its_last_lease(slot, forks):
 
 
 def test_what_a_fork_fails_at_later_is_judged_by_a_fresh_one(slot, forks, monkeypatch):
-    wait = Session._wait
+    run = Session.run
 
-    def kill_and_wait(session, child, *rest):
+    def kill_and_run(session, *args, **options):
         if session._child is forks[0]:
-            signal.pidfd_send_signal(child._started.pidfd, signal.SIGKILL)
-        return wait(session, child, *rest)
+            signal.pidfd_send_signal(forks[0]._started.pidfd, signal.SIGKILL)
+        return run(session, *args, **options)
 
-    document = processed_after(slot, lambda: monkeypatch.setattr(Session, "_wait", kill_and_wait))
+    document = processed_after(slot, lambda: monkeypatch.setattr(Session, "run", kill_and_run))
 
     assert forks[0].ended.signal == "SIGKILL"
     assert (document.status, document.jobs.get().attempts, len(forks)) == ("processed", 0, 4)
@@ -397,13 +397,14 @@ def test_what_a_fork_fails_at_later_is_judged_by_a_fresh_one(slot, forks, monkey
 
 def test_a_segment_that_takes_too_long_ends_its_fork(slot, forks, monkeypatch):
     monkeypatch.setattr(reading, "WALL_SECONDS", 0.5)
-    wait = Session._wait
+    begun = Session._begun
 
-    def stop_and_wait(session, child, *rest):
+    def begun_and_stopped(session, *args):
+        child = begun(session, *args)
         signal.pidfd_send_signal(child._started.pidfd, signal.SIGSTOP)
-        return wait(session, child, *rest)
+        return child
 
-    monkeypatch.setattr(Session, "_wait", stop_and_wait)
+    monkeypatch.setattr(Session, "_begun", begun_and_stopped)
     document = add(LETTER)
     orchestrator.orchestrate(W1)
     assert slot.run_once()
