@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ade_engine.channel import VARIABLE, Channel, own_channel
-from ade_extractor import DONE, PROGRESS, READERS, digest, limits
+from ade_extractor import DONE, PROGRESS, READERS, digest, limits, ocr
 from ade_extractor.pages import Reading, write
 from ade_extractor.trouble import Trouble, malformed
 from ade_keeper import zygote
@@ -41,6 +41,7 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     command.add_argument("--last", type=int, required=True)
     command.add_argument("--output", type=Path, required=True)
     command.add_argument("--words", action="store_true", help="with their places, also where that takes as long again")
+    command.add_argument("--without-ocr", action="store_true", help="leave images to somebody else")
     command.set_defaults(do=_extract)
     command = commands.add_parser("digest")
     command.add_argument("input", type=Path)
@@ -115,6 +116,7 @@ def _told(code: str, message: str, *, permanent: bool = True) -> dict[str, Any]:
 
 def _extract(channel: Channel, asked: argparse.Namespace) -> None:
     started = time.monotonic()
+    ocr.off = asked.without_ocr
     reading = _read(asked)
 
     # Not an event: for each of these the worker would wake up.

@@ -50,7 +50,13 @@ class Recognised(NamedTuple):
         return Page(page.number, self.text, *size, self.words, images=page.images, recognition=recognition)
 
 
-engine = cache(ocr_engine)
+# Somebody else reads what is an image.
+off = False
+_engine = cache(ocr_engine)
+
+
+def engine() -> str | None:
+    return None if off else _engine()
 
 
 def scale_for(width: float, height: float, wanted: float) -> float:

@@ -55,8 +55,9 @@ def pages_of(result: AnalyzeResult, read: Sequence[dict[str, Any]], source: str)
 def _page(page: DocumentPage, read: dict[str, Any], starts: set[int]) -> dict[str, Any]:
     text = _text(page, starts)
     words = [[clean(word.content), *box] for word in page.words or () if (box := _box(word.polygon, page))]
-    # Its size and its images are as ADE itself has seen them: in points, or pixels.
-    return {**read, "text": text, "has_text": bool(text.strip()), "words": words}
+    # How many images it has, and its size in points, is as ADE itself has seen it. An image may have been turned.
+    size = {"width": page.width, "height": page.height} if page.unit == "pixel" else {}
+    return {**read, **size, "text": text, "has_text": bool(text.strip()), "words": words}
 
 
 def _text(page: DocumentPage, starts: set[int]) -> str:

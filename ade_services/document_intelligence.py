@@ -46,6 +46,8 @@ def work(order: Order) -> dict[str, Any]:
     read = json.loads(Path(PAGES).read_bytes())
     result = _analysed(order, [page["number"] for page in read["pages"]], give_up_at)
     try:
+        # Of pages that nobody has read there are none.
+        read["scans"] = 0
         read["pages"] = pages_of(result, read["pages"], f"azure:{order['model']}")
         text = json.dumps(read, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except _UNREADABLE as error:

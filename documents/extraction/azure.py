@@ -34,10 +34,20 @@ def extract(
 ) -> Extracted:
     """As that of the local one, which reads it first: what cannot be read at all, nobody pays for."""
     give_up_at = time.monotonic() + wall_seconds
+    is_asked = content_type == PDF or content_type.startswith("image/")
     read = local.extract(
-        file, content_type, first, last, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start, run=run
+        file,
+        content_type,
+        first,
+        last,
+        directory,
+        wall_seconds=wall_seconds,
+        stop=stop,
+        on_start=on_start,
+        run=run,
+        with_ocr=not is_asked,
     )
-    if content_type != PDF and not content_type.startswith("image/"):
+    if not is_asked:
         return read
     order = {
         "endpoint": settings.ADE_AZURE_DI_ENDPOINT,
@@ -61,4 +71,4 @@ def extract(
         raise ExtractionFailed(
             error.code, str(error), permanent=error.permanent, retry_after=error.retry_after, of_service=True
         ) from error
-    return replace(read, characters=int(told["characters"]), sha256=local.checksum(read.path))
+    return replace(read, characters=int(told["characters"]), sha256=local.checksum(read.path), scans=0)

@@ -34,6 +34,7 @@ def extract(
     stop: Callable[[], str | None] = lambda: None,
     on_start: Callable[[Child], None] = lambda child: None,
     run: Run = COLD_EXTRACTOR,
+    with_ocr: bool = True,
 ) -> Extracted:
     """The pages from first to last, as `pages.json` in the directory, where it may also leave what is unfinished. The
     file lies in there too, unless it is `run` cold.
@@ -44,6 +45,7 @@ def extract(
     path.unlink(missing_ok=True)
     options = {"--type": content_type, "--first": first, "--last": last, "--output": directory.absolute()}
     arguments = ["extract", str(file.absolute()), *(str(each) for option in options.items() for each in option)]
+    arguments += [] if with_ocr else ["--without-ocr"]
     told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
     extracted = told["extracted"]
     counts = {name: int(extracted[name]) for name in ("pages_total", "pages", "characters")}

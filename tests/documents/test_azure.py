@@ -14,6 +14,7 @@ from documents.extraction import ExtractionFailed
 from documents.extraction import azure as reader
 from tests.documents.processing import pdf
 from tests.documents.samples import png
+from tests.extractor.scans import image_of
 from tests.services.document_intelligence import KEY
 from tests.services.serving import says
 from tests.stepping import until
@@ -132,6 +133,25 @@ def test_an_image_is_read_and_its_places_are_shares_of_it(azure, read):
     assert (page["text"], page["has_text"], page["width"], page["height"]) == ("Total 42", True, 1, 1)
     assert page["words"] == [["Total", 0, 0, 0.5, 0.5], ["42", 0.5, 0, 1, 0.5]]
     assert "pages" not in azure.asked[0].query
+
+
+def test_scans_are_left_to_the_service(azure, tmp_path, directory):
+    """Nobody here spends seconds on what is read elsewhere, and nobody advises to have them read here."""
+    file = image_of(tmp_path / "letter.pdf", "A letter.").convert("L")
+    file.save(directory / "scan.png")
+    azure.written = "Read elsewhere"
+    asked = []
+
+    def run(arguments, **options):
+        asked.append(arguments)
+        return COLD_EXTRACTOR(arguments, **options)
+
+    found = reader.extract(directory / "scan.png", PNG, 1, 25, directory, wall_seconds=30, run=run)
+
+    (page,) = json.loads(found.path.read_bytes())["pages"]
+    assert (page["text"], page["ocr"]) == ("Read elsewhere", None)
+    assert (found.scans, json.loads(found.path.read_bytes())["scans"]) == (0, 0)
+    assert "--without-ocr" in asked[0]
 
 
 def test_what_is_neither_pdf_nor_image_is_read_here(azure, read):

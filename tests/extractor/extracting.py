@@ -50,7 +50,7 @@ class Outcome:
         return self.failure["code"]
 
 
-def extract(file, content_type, first=1, last=100_000, *, directory=None, limits=WITHIN, without=()):
+def extract(file, content_type, first=1, last=100_000, *, directory=None, limits=WITHIN, without=(), options=()):
     directory = directory or file.parent / f"{file.name}.out"
     directory.mkdir(exist_ok=True)
     command = [sys.executable, "-I", "-X", "utf8", "-c", program(without), str(ROOT), "extract", str(file)]
@@ -64,6 +64,7 @@ def extract(file, content_type, first=1, last=100_000, *, directory=None, limits
         "--output",
         str(directory),
         "--words",
+        *options,
     ]
     events = []
     ended = supervise.run(command, cwd=directory, limits=limits, on_event=events.append, readable=[file])

@@ -73,6 +73,15 @@ def test_without_an_engine_scans_stay_without_text_and_are_counted(tmp_path, ima
     assert (outcome.events[0]["recognised"], outcome.events[0]["scans"], outcome.document["scans"]) == (0, 2, 2)
 
 
+@needs_rapidocr
+def test_whoever_has_scans_read_elsewhere_has_them_left_alone_here(tmp_path, image):
+    file = pdf_with(tmp_path / "scan.pdf", [image])
+
+    outcome = extract(file, PDF, options=["--without-ocr"])
+
+    assert [(page["has_text"], page["ocr"]) for page in outcome.pages] == [(False, None)]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 def test_lines_are_read_from_the_top_and_each_from_the_left(tmp_path, engine):
