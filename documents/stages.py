@@ -25,7 +25,7 @@ class OutputLost(Exception):
     """What an earlier stage has left is not there any more: it has to be made again."""
 
 
-EXPECTED = (ExtractionFailed, EmbeddingFailed, OutputLost, CannotStart)
+EXPECTED = (ExtractionFailed, EmbeddingFailed, OutputLost, CannotStart, OSError)
 
 
 def do(claim: Claim) -> Made:
@@ -51,6 +51,9 @@ def fail(claim: Claim, error: BaseException) -> bool:
         return lifecycle.fail_stage(claim, lifecycle.OUTPUT_LOST, str(error))
     if isinstance(error, CannotStart):
         return lifecycle.fail_stage(claim, "STAGE_FAILED", str(error))
+    if isinstance(error, OSError):
+        message = f"expected to read and write the files of the document, found {error.strerror or error}"
+        return lifecycle.fail_stage(claim, "STORAGE_FAILED", message)
     return lifecycle.fail_stage(claim, "STAGE_FAILED", f"ADE itself failed: {error!r}")
 
 
