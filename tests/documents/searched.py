@@ -13,7 +13,7 @@ def published(workspace, *texts, model=None, **columns):
     matrix.cache.clear()
     vectors = vectors_of(list(texts))
     model = embedding.model() if model is None else model
-    written = {name: columns.pop(name) for name in ("purged_at", "created_at") if name in columns}
+    written = {name: columns.pop(name) for name in ("created_at",) if name in columns}
     document = DocumentFactory(workspace=workspace, **columns)
     write(document, embedding=vectors[0], embedding_model=model, **written)
     DocumentChunk.objects.bulk_create(

@@ -10,7 +10,7 @@ from documents.embedding import EmbeddingFailed
 from documents.models import DocumentChunk, Workspace
 from documents.search import MOST_AT_ONCE, MOST_IN_ALL, MOST_OF_A_DOCUMENT, search
 from tests.documents.searched import published
-from tests.factories import MembershipFactory, UserFactory, WorkspaceFactory
+from tests.factories import MembershipFactory, UserFactory, WorkspaceFactory, force_status
 from work import clock
 
 pytestmark = pytest.mark.django_db
@@ -238,7 +238,8 @@ def test_a_chunk_that_lies_about_its_workspace_is_not_found(workspace):
 
 
 def test_what_has_been_purged_is_not_found(workspace):
-    published(workspace, APPLES, name="gone", purged_at=clock.now())
+    document = published(workspace, APPLES, name="gone")
+    force_status(document, "processed", purged_at=clock.now(), file="", embedding=None)
 
     assert search(everywhere(), "apples").hits == ()
 
