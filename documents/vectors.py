@@ -136,6 +136,8 @@ def _convert(kind: str) -> None:
     try:
         if has_vectors(connection) != (kind == "vector"):
             with transaction.atomic():
+                # Of the other type: they would be in the way.
+                drop_indexes()
                 for table in TABLES:
                     _convert_table(table, kind)
     finally:
@@ -143,20 +145,25 @@ def _convert(kind: str) -> None:
 
 
 def _convert_table(table: str, kind: str) -> None:
+    """In place, because constraints speak of the column: they go when it goes."""
     with connection.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE {table} ADD COLUMN embedding_as_{kind} {kind}")
+        cursor.execute(f"CREATE TEMPORARY TABLE converted (id bigint PRIMARY KEY, value {kind}) ON COMMIT DROP")
         last = 0
         while rows := _rows_behind(table, last):
             converted = [_converted(value, kind) for _, value in rows]
             cursor.execute(
-                f"UPDATE {table} t SET embedding_as_{kind} = n.value FROM unnest(%s::bigint[], %s::{kind}[])"  # noqa: S608  # own words
-                " AS n (id, value) WHERE t.id = n.id",
+                f"INSERT INTO converted SELECT * FROM unnest(%s::bigint[], %s::{kind}[])",  # noqa: S608  # own words
                 [[id for id, _ in rows], converted],
             )
             last = rows[-1][0]
-        # With it go the indexes.
-        cursor.execute(f"ALTER TABLE {table} DROP COLUMN embedding")
-        cursor.execute(f"ALTER TABLE {table} RENAME COLUMN embedding_as_{kind} TO embedding")
+        # A change of type takes no subquery, but a function.
+        cursor.execute(
+            f"CREATE FUNCTION pg_temp.converted(bigint) RETURNS {kind} LANGUAGE sql STABLE"  # noqa: S608  # own words
+            " AS 'SELECT value FROM pg_temp.converted WHERE id = $1'"
+        )
+        cursor.execute(f"ALTER TABLE {table} ALTER COLUMN embedding TYPE {kind} USING pg_temp.converted(id)")
+        cursor.execute("DROP FUNCTION pg_temp.converted(bigint)")
+        cursor.execute("DROP TABLE pg_temp.converted")
 
 
 def _rows_behind(table: str, last: int) -> list[tuple[int, str | bytes]]:

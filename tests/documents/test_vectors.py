@@ -2,7 +2,7 @@ import random
 
 import pytest
 from django.core.management import call_command
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from ade_embedder import DIMENSIONS, MODEL
@@ -13,7 +13,8 @@ from documents.models.columns import as_text, from_text, has_vectors
 from documents.search import search
 from documents.vectors import Model
 from tests.documents.searched import published
-from tests.factories import DocumentChunkFactory, WorkspaceFactory
+from tests.factories import DocumentChunkFactory, DocumentFactory, WorkspaceFactory, force_status, write
+from work import clock
 
 LOCAL = Model(MODEL, DIMENSIONS)
 AWKWARD = [0.0, -0.0, 1.0, -1.0, 1e-38, 3.4028234e38, 1 / 3, 0.1, 16777217.0, 1.17549435e-38, 123456.789, -2.5e-7]
@@ -132,6 +133,16 @@ def test_without_pgvector_all_is_the_same_but_slower(bytes_only):
     assert column_type() == {"vector"}
     assert document.chunks.get(position=1).embedding == chunk.embedding
     assert search(Workspace.objects.all(), "fruit", by="meaning").hits[0].chunk_id == chunk.pk
+
+
+@pytest.mark.only_on("postgresql")
+def test_constraints_stay_when_the_type_changes(bytes_only):
+    document = force_status(DocumentFactory(), "processed")
+    for change in (lambda: None, vectors.keep_as_vectors, vectors.keep_as_bytes):
+        change()
+
+        with pytest.raises(IntegrityError, match="document_purged_holds_nothing"), transaction.atomic():
+            write(document, purged_at=clock.now(), file="", embedding=some_vector())
 
 
 @pytest.mark.only_on("postgresql")
