@@ -106,8 +106,8 @@ def test_a_chunk_that_names_another_workspace():
 @pytest.mark.only_on("sqlite")
 def test_a_chunk_whose_words_cannot_be_looked_up():
     gone_id = DocumentChunkFactory().pk
-    execute("DROP TRIGGER chunk_words_added")
-    execute("DROP TRIGGER chunk_words_removed")
+    execute("DROP TRIGGER IF EXISTS chunk_words_added")
+    execute("DROP TRIGGER IF EXISTS chunk_words_removed")
     late = DocumentChunkFactory()
     DocumentChunk.objects.filter(pk=gone_id).delete()
 
