@@ -18,6 +18,8 @@ class Server(Protocol):
 
     def url(self, world: str) -> str: ...
 
+    def create(self, world: str) -> None: ...
+
     def copy(self, source: str, world: str) -> None:
         """Nobody may be connected to the source."""
 

@@ -118,6 +118,17 @@ def keeping_goals_of(on: str) -> list[Goal]:
     ]
 
 
+def search_goals_of(on: str, most: float) -> list[Goal]:
+    found = f"{on}.search"
+    return [
+        Goal("o", f"{on}: p95 ms of a search", f"{found}.both.p95", None, at_most=most),
+        *(Goal("", f"{on}: ms of a search by {by}", f"{found}.{by}", None) for by in ("both", "words", "meaning")),
+        Goal("", f"{on}: ms of the processor for a search", f"{found}.both.busy", None),
+        Goal("", f"{on}: ms of the first search", f"{found}.first", None),
+        Goal("", f"{on}: s to publish a long document", f"{found}.publish", None),
+    ]
+
+
 PICKUP = "postgres.pickup"
 STEP, FORK = "postgres.engines.statement.ade.from_commit", "postgres.engines.statement.bare"
 STEP_ON_SQLITE = "sqlite.engines.statement.ade.from_commit"
@@ -149,6 +160,9 @@ GOALS = [
     Goal("", "postgres: p99 ms commit to step / bare commit to fork", f"{STEP}.p99", f"{FORK}.from_commit.p99"),
     Goal("k", "sqlite: ms commit to step", STEP_ON_SQLITE, None, at_most=80),
     Goal("", "sqlite: p99 ms commit to step", f"{STEP_ON_SQLITE}.p99", None),
+    *search_goals_of("postgres", 50),
+    Goal("p", "postgres: share of the nearest ten found", "postgres.search.recall", None, at_least=0.95),
+    *search_goals_of("sqlite", 250),
     *keeping_goals_of("postgres"),
 ]
 # With both databases, these are measured on PostgreSQL only.

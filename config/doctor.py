@@ -18,10 +18,11 @@ from django.db.migrations.executor import MigrationExecutor
 
 from builds import uv
 from config.mounts import NETWORK_FILE_SYSTEMS, file_system_of
-from documents import storage
+from documents import fulltext, indexing, storage, vectors
 from documents.extraction.local import ocr_engine
 from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Stage
+from documents.models.columns import has_vectors
 from work import clock, supervise
 from work.invariants import Invariant, all_invariants
 from work.kinds import Kind, all_kinds
@@ -94,6 +95,8 @@ def all_checks() -> Iterator[Check]:
         yield Check("database.sqlite_mode", sqlite_mode)
     if connection.vendor == "postgresql":
         yield Check("database.isolation", isolation)
+    yield Check("search.words", words_can_be_looked_up)
+    yield Check("search.vectors", vectors_are_indexed)
     yield Check("workers.alive", workers_are_alive)
     yield Check("workers.slots", workers_have_slots)
     yield Check("workers.version", workers_are_of_this_version)
@@ -251,6 +254,34 @@ def isolation() -> Finding:
             "ADE is made for read committed, and will see many writes refused. Change default_transaction_isolation.",
         )
     return ok(f"transactions are {level}")
+
+
+def words_can_be_looked_up() -> Finding:
+    if connection.vendor == "postgresql":
+        return ok("an index of PostgreSQL")
+    if not fulltext.is_there():
+        return warn(
+            "there is no index of words", "Searching looks at every text. PostgreSQL has one, and most SQLites."
+        )
+    if fulltext.is_kept_in_step() and fulltext.is_whole():
+        return ok("a table of SQLite, which says what the chunks say")
+    return fail(
+        "the table in which SQLite looks up words is not what it should be", "`manage.py document index --rebuild`"
+    )
+
+
+def vectors_are_indexed() -> Finding:
+    if connection.vendor != "postgresql":
+        return ok("compared by ADE itself, which is for some hundred thousand of them")
+    if not has_vectors(connection):
+        return warn(
+            "kept as bytes, and compared by ADE itself: pgvector 0.8 is not there, or was not when they were stored",
+            "Install it, have `CREATE EXTENSION vector` done by who may, then `manage.py document index`.",
+        )
+    model = indexing.model_of_today()
+    if not vectors.indexes().get(model.index):
+        return warn(f"those of {model.name} have no index", "`manage.py document index` makes it beside other work.")
+    return ok(f"pgvector, with an index for {model.name}")
 
 
 def workers_are_alive() -> Finding:

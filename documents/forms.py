@@ -1,4 +1,6 @@
+from datetime import UTC, date, datetime, time
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -7,6 +9,11 @@ from django.http import HttpRequest
 from documents import intake, sniffing, uploads
 from documents.intake import AlreadyThere, NotStored, Refused
 from documents.models import Document, Workspace
+from documents.search import MOST_IN_ALL, WAYS, Found, search
+from documents.search.wanted import MOST_CHARACTERS
+
+# On one page.
+HITS = 20
 
 
 class IntakeForm(forms.Form):
@@ -75,3 +82,51 @@ class AgainForm(IntakeForm):
 
     def make(self) -> Document:
         return intake.store_again(self.cleaned_data["again"], self.cleaned_data["name"], self.actor)
+
+
+class SearchForm(forms.Form):
+    """Asks by GET, so that what was found can be linked to."""
+
+    q = forms.CharField(label="Search", widget=forms.TextInput(attrs={"type": "search", "maxlength": MOST_CHARACTERS}))
+    workspace = forms.ModelChoiceField(Workspace.objects.none(), required=False, empty_label="all")
+    by = forms.ChoiceField(
+        choices=[("both", "words and meaning"), *((way, way) for way in WAYS["both"])], required=False
+    )
+    type = forms.ChoiceField(choices=[("", "all"), *sniffing.LABELS.items()], required=False)
+    since = forms.DateField(required=False, label="Came in since", widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(required=False, label="Came in until", widget=forms.DateInput(attrs={"type": "date"}))
+    after = forms.IntegerField(required=False, min_value=0, max_value=MOST_IN_ALL, widget=forms.HiddenInput)
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request.GET if "q" in request.GET else None)
+        workspaces: Any = self.fields["workspace"]
+        self.visible = workspaces.queryset = Workspace.objects.for_user(request.user).order_by("name")
+
+    def found(self) -> Found | None:
+        """None when nothing was asked, or nothing that could be answered."""
+        if not self.is_valid():
+            return None
+        asked = self.cleaned_data
+        return search(
+            self.visible.filter(pk=asked["workspace"].pk) if asked["workspace"] else self.visible,
+            asked["q"],
+            by=asked["by"] or "both",
+            content_type=asked["type"] or None,
+            since=_moment(asked["since"], time.min),
+            until=_moment(asked["until"], time.max),
+            limit=HITS,
+            after=asked["after"] or 0,
+        )
+
+    def first(self) -> int:
+        """The number of the first hit of this page."""
+        return 1 + (self.cleaned_data.get("after") or 0)
+
+    def further(self) -> str:
+        """The query of the page behind this one."""
+        asked = {name: self.data[name] for name in self.fields if name in self.data}
+        return urlencode(asked | {"after": self.first() - 1 + HITS})
+
+
+def _moment(day: date | None, at: time) -> datetime | None:
+    return datetime.combine(day, at, UTC) if day else None

@@ -2,7 +2,8 @@
 
 from django.db import connection
 
-from work.invariants import Dialect, Invariant
+from documents import fulltext
+from work.invariants import DEFECT, Dialect, Invariant
 
 
 def _live_jobs(dialect: Dialect) -> str:
@@ -47,6 +48,22 @@ def _purged(dialect: Dialect) -> str:
             d.status = 'processing' OR d.{file} <> '' OR d.text <> '' OR d.embedding IS NOT NULL OR {beside})"""
 
 
+def _workspaces(dialect: Dialect) -> str:
+    return """
+        SELECT DISTINCT 'document', d.id FROM document_chunks c JOIN documents d ON d.id = c.document_id
+        WHERE c.workspace_id <> d.workspace_id"""
+
+
+def _words(dialect: Dialect) -> str:
+    """In SQLite's own words: what PostgreSQL looks up is the chunk itself."""
+    if dialect.vendor != "sqlite" or not fulltext.is_there():
+        return "SELECT 'document', id FROM documents WHERE 1 = 0"
+    sizes = f"{fulltext.TABLE}_docsize"
+    return f"""
+        SELECT DISTINCT 'document', document_id FROM document_chunks WHERE id NOT IN (SELECT id FROM {sizes})
+        UNION ALL SELECT 'chunk', id FROM {sizes} WHERE id NOT IN (SELECT id FROM document_chunks)"""
+
+
 INVARIANTS = (
     Invariant(
         "a_document_has_at_most_one_live_job",
@@ -77,5 +94,17 @@ INVARIANTS = (
         "Of a document that was purged nothing is left but its row and its history.",
         _purged,
         "Somebody or something wrote to it past ADE. Remove what the row holds, or what refers to it.",
+    ),
+    Invariant(
+        "a_chunk_is_in_the_workspace_of_its_document",
+        "A chunk of a document names the workspace of that document.",
+        _workspaces,
+        f"{DEFECT} Process the document again: until then it is not found.",
+    ),
+    Invariant(
+        "words_of_every_chunk_can_be_looked_up",
+        "What SQLite looks words up in has every chunk, and no other.",
+        _words,
+        "Somebody wrote to the tables past ADE. `manage.py document index --rebuild` makes it anew.",
     ),
 )

@@ -1,12 +1,13 @@
-from documents import chores, lifecycle, orchestrator, retention, stages
+from documents import chores, indexing, lifecycle, orchestrator, retention, stages
 from work.kinds import Chore, Kind, Lane
 
-# What is old, or nobody names: nothing waits for it.
+# What is old, or nobody names, and an index of vectors: nothing waits for it.
 DOCUMENT = Kind(
     lifecycle.DOCUMENT,
     chores=(
         Chore(retention.purge_due, when_rung=False),
         Chore(chores.sweep_blobs, every=300, when_rung=False),
+        Chore(indexing.index_vectors, every=60, when_rung=False),
     ),
 )
 JOB = Kind(

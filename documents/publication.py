@@ -46,7 +46,8 @@ def told(file: IO[bytes]) -> dict[str, Any]:
 def publish(document_id: int, file: IO[bytes]) -> None:
     """All at once, and over what was published of this document before. In a transaction."""
     head = _head(file)
-    Document.objects.filter(pk=document_id).update(
+    documents = Document.objects.filter(pk=document_id)
+    documents.update(
         text=head["text"],
         pages=head["pages"],
         embedding=base64.b64decode(head["mean"]) or None,
@@ -54,16 +55,17 @@ def publish(document_id: int, file: IO[bytes]) -> None:
     )
     fields.keep(document_id, head["fields"])
     DocumentChunk.objects.filter(document_id=document_id).delete()
-    chunks = _chunks(document_id, head["model"], file)
+    chunks = _chunks(documents.values_list("workspace_id", flat=True).get(), document_id, head["model"], file)
     while some := list(islice(chunks, ROWS)):
         DocumentChunk.objects.bulk_create(some)
 
 
-def _chunks(document_id: int, model: str, file: IO[bytes]) -> Iterator[DocumentChunk]:
+def _chunks(workspace_id: int, document_id: int, model: str, file: IO[bytes]) -> Iterator[DocumentChunk]:
     for line in file:
         chunk = json.loads(line)
         vector = base64.b64decode(chunk.pop("vector"))
-        yield DocumentChunk(document_id=document_id, embedding=vector, embedding_model=model, **chunk)
+        ids = {"workspace_id": workspace_id, "document_id": document_id}
+        yield DocumentChunk(embedding=vector, embedding_model=model, **ids, **chunk)
 
 
 def _head(file: IO[bytes]) -> dict[str, Any]:

@@ -1,11 +1,14 @@
+from django.contrib import admin
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from documents import downloads, retention
+from documents.forms import SearchForm
 from documents.models import Document
 
 KIND = "document"
@@ -21,6 +24,16 @@ def download(request: HttpRequest, id: int) -> HttpResponseBase:
     if not document.file:
         raise Http404
     return downloads.answer(request, document.file.name or "", document.name, document.content_type)
+
+
+@require_safe
+@login_required(login_url="admin:login")
+def search(request: HttpRequest) -> HttpResponse:
+    form = SearchForm(request)
+    context = admin.site.each_context(request) | {"title": "Search", "form": form, "found": form.found()}
+    return render(
+        request, "documents/search.html", context, status=200 if form.is_valid() or not form.is_bound else 400
+    )
 
 
 def link(document: Document, user: User) -> str:

@@ -213,6 +213,7 @@ class DocumentFactory(SubjectFactory):
 
 class DocumentChunkFactory(DjangoModelFactory[DocumentChunk]):
     document = SubFactory(DocumentFactory)
+    workspace = SelfAttribute("document.workspace")
     position = LazyAttribute(lambda o: DocumentChunk.objects.filter(document=o.document).count())
     page = 1
     text = "A piece of text."

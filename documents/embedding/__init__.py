@@ -14,7 +14,7 @@ from documents.embedding.outcome import EmbeddingFailed as EmbeddingFailed
 from documents.embedding.outcome import Vectors as Vectors
 from documents.embedding.outcome import numbers as numbers
 from documents.embedding.outcome import packed as packed
-from work.supervise import Child
+from work.supervise import CannotStart, Child
 
 
 def is_local() -> bool:
@@ -43,3 +43,11 @@ def embed(
     if is_local():
         return local.embed(texts, directory, stop=stop, on_start=on_start, run=run)
     return openai.embed(texts, directory, stop=stop, on_start=on_start)
+
+
+def of_query(text: str) -> bytes:
+    """The vector of what a person looks for, by the model of today. Raises EmbeddingFailed."""
+    try:
+        return local.of_query(text) if is_local() else openai.of_query(text)
+    except CannotStart as error:
+        raise EmbeddingFailed(str(error)) from error

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from django.utils.module_loading import import_string
+
 from ade_embedder import DIMENSIONS as DIMENSIONS
 from ade_embedder import MODEL as MODEL
 from documents.children import COLD_EMBEDDER, Run
@@ -40,6 +42,15 @@ def embed(
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
     return _read(directory / "vectors.bin", len(texts), f"{ended}: {' '.join(said[-5:])}")
+
+
+def of_query(text: str) -> bytes:
+    """In this process, which keeps the model from then on. Raises EmbeddingFailed."""
+    try:
+        vector: bytes = import_string("ade_embedder.query.vector_of")(text)
+    except (ImportError, OSError, ValueError) as error:
+        raise EmbeddingFailed(f"expected the model {MODEL} to load, found: {error}") from error
+    return vector
 
 
 def _read(path: Path, number: int, how_it_ended: str) -> Vectors:

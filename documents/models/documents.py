@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.module_loading import import_string
 
+from documents.models.columns import EmbeddingField, WordsField
 from documents.models.workspaces import User, Workspace, visible_to
 from work import clock
 from work.models import Subject, SubjectQuerySet
@@ -53,7 +54,7 @@ class Document(Subject):
     pages = models.PositiveIntegerField(null=True, blank=True)
     text = models.TextField(blank=True, default="")
     # The mean of those of its chunks, and by which model: vectors of two are never compared.
-    embedding = models.BinaryField(null=True, blank=True)
+    embedding = EmbeddingField(null=True, blank=True)
     embedding_model = models.CharField(max_length=100, blank=True, default="")
     created_at = models.DateTimeField(default=clock.now, editable=False)
     # From then on it holds nothing any more: what it was called, and what became of it, stays.
@@ -85,6 +86,8 @@ class Document(Subject):
             models.Index(
                 name="documents_kept", fields=["workspace", "created_at", "id"], condition=Q(purged_at__isnull=True)
             ),
+            # Searching asks whether there are vectors of other models than today's.
+            models.Index(name="documents_by_model", fields=["embedding_model", "workspace"]),
         ]
 
     def __str__(self) -> str:
@@ -93,20 +96,24 @@ class Document(Subject):
 
 class DocumentChunkQuerySet(models.QuerySet["DocumentChunk"]):
     def for_user(self, user: User) -> "DocumentChunkQuerySet":
-        return visible_to(self, user, "document__workspace")
+        return visible_to(self, user, "workspace")
 
     def listed(self) -> "DocumentChunkQuerySet":
-        return self.select_related("document__workspace").defer("embedding", "document__text", "document__embedding")
+        large = ("embedding", "words", "document__text", "document__embedding")
+        return self.select_related("document__workspace").defer(*large)
 
 
 class DocumentChunk(models.Model):
     """A piece of a document's text that is about one thing, with its meaning as a vector."""
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks", db_index=False)
+    # That of the document, which never moves: what is near is looked for within some workspaces.
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+", db_index=False)
     position = models.PositiveIntegerField()
     page = models.PositiveIntegerField(null=True, blank=True)
     text = models.TextField()
-    embedding = models.BinaryField(null=True, blank=True)
+    words = WordsField(of="text")
+    embedding = EmbeddingField(null=True, blank=True)
     embedding_model = models.CharField(max_length=100, blank=True, default="")
 
     objects = DocumentChunkQuerySet.as_manager()
@@ -120,6 +127,8 @@ class DocumentChunk(models.Model):
                 violation_error_message="This document has a chunk in that position.",
             ),
         ]
+        # Those of one model in one workspace, and whether there are others than before.
+        indexes = [models.Index(name="chunks_of_workspace", fields=["workspace", "embedding_model", "id"])]
 
     def __str__(self) -> str:
         return f"chunk {self.position} of document {self.document_id}"

@@ -1,8 +1,15 @@
 import pytest
 
-from documents.models import Document, DocumentProcessingJob
-from tests.breaches import breaches, much_has_happened, plant, plant_copy, unguard
-from tests.factories import DocumentChunkFactory, DocumentFieldFactory, FieldCorrectionFactory, JobFactory
+from documents import fulltext
+from documents.models import Document, DocumentChunk, DocumentProcessingJob
+from tests.breaches import breaches, execute, much_has_happened, plant, plant_copy, unguard
+from tests.factories import (
+    DocumentChunkFactory,
+    DocumentFieldFactory,
+    FieldCorrectionFactory,
+    JobFactory,
+    WorkspaceFactory,
+)
 from work import clock
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +79,7 @@ def test_a_document_that_waits_for_no_job():
     assert breaches("a_document_stands_where_its_last_job_stands") == [("document", document.pk)]
 
 
-@pytest.mark.parametrize("columns", [{"file": "documents/1"}, {"text": "Dear"}, {"embedding": b"1"}])
+@pytest.mark.parametrize("columns", [{"file": "documents/1"}, {"text": "Dear"}, {"embedding": b"1234"}])
 def test_a_purged_document_that_holds_something(columns):
     document = Document.objects.get(purged_at__isnull=False)
     unguard(Document)
@@ -87,3 +94,23 @@ def test_a_purged_document_with_something_beside_it(factory):
     factory(document=document)
 
     assert breaches("a_purged_document_holds_nothing") == [("document", document.pk)]
+
+
+def test_a_chunk_that_names_another_workspace():
+    chunk = DocumentChunkFactory()
+    DocumentChunk.objects.update(workspace=WorkspaceFactory())
+
+    assert breaches("a_chunk_is_in_the_workspace_of_its_document") == [("document", chunk.document_id)]
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_chunk_whose_words_cannot_be_looked_up():
+    gone_id = DocumentChunkFactory().pk
+    execute("DROP TRIGGER IF EXISTS chunk_words_added")
+    execute("DROP TRIGGER IF EXISTS chunk_words_removed")
+    late = DocumentChunkFactory()
+    DocumentChunk.objects.filter(pk=gone_id).delete()
+
+    found = [("document", late.document_id), ("chunk", gone_id)]
+    # Where texts are compared there is nothing to be out of step.
+    assert breaches("words_of_every_chunk_can_be_looked_up") == (found if fulltext.is_there() else [])

@@ -357,7 +357,7 @@ def test_a_run_again_of_it_is_refused(old, configuration):
 
 
 @pytest.mark.parametrize(
-    "columns", [{"file": "documents/1"}, {"text": "Dear"}, {"embedding": b"1"}, {"status": "processing"}]
+    "columns", [{"file": "documents/1"}, {"text": "Dear"}, {"embedding": b"1234"}, {"status": "processing"}]
 )
 def test_one_that_was_purged_cannot_hold_anything(old, columns):
     document = old()

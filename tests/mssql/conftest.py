@@ -19,6 +19,9 @@ OTHERS = [
     "tests/runs/engine",
     *(f"tests/builds/test_{topic}*" for topic in ("build", "locking", "offline", "publishing", "pruning", "archives")),
     *(f"tests/documents/test_{topic}*" for topic in ("sniffing", "names", "extraction", "chunking", "outputs")),
+    *(f"tests/documents/test_{topic}*" for topic in ("folding", "wanted")),
+    # What only PostgreSQL and SQLite have.
+    *(f"tests/documents/test_{topic}*" for topic in ("fulltext", "vectors")),
     # The driver that the compiler believes in has no word for bytes, and no server tells whether the real one has.
     *(f"tests/documents/test_{topic}*" for topic in ("processing", "upload_form", "downloads", "blob")),
     # Pages of the admin, as those of tests/admin.

@@ -2,7 +2,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from documents import field_commands, intake, reprocessing
+from documents import field_commands, intake, reprocessing, search_commands
 from documents.commands import find_workspace
 from documents.intake import AlreadyThere, Refused
 from documents.lifecycle import DOCUMENT
@@ -75,6 +75,7 @@ class Command(NounCommand):
         add_limit(listing)
         add_ids(add("show", self.show, "Show a document, its processing jobs, their stages and its events."))
         field_commands.add_verbs(add)
+        search_commands.add_verbs(add)
         again = add("reprocess", self.reprocess, "Process again: these documents, or those of a workspace.")
         again.add_argument("ids", metavar="ID", type=identifier, nargs="*")
         again.add_argument("--workspace", metavar="WORKSPACE", help="all of it that has been processed: name or id")

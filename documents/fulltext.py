@@ -1,0 +1,90 @@
+"""Where each database looks up words: an index of PostgreSQL, a table of SQLite that triggers keep in step.
+
+`manage.py migrate` makes them, and makes them again: SQLite forgets the triggers of a table that a migration changes.
+"""
+
+from typing import Any
+
+from django.db import DatabaseError, connection
+
+TABLE = "document_chunk_words"
+_INDEX = "chunks_by_word"
+# The words are made in Python: where they end, all agree.
+_CREATE = f"""
+    CREATE VIRTUAL TABLE {TABLE} USING fts5(words, content='document_chunks', content_rowid='id', tokenize='ascii')"""
+_REBUILD = f"INSERT INTO {TABLE} ({TABLE}) VALUES ('rebuild')"  # noqa: S608  # own words
+_ADD = f"INSERT INTO {TABLE} (rowid, words) VALUES (new.id, new.words)"  # noqa: S608  # own words
+_REMOVE = f"INSERT INTO {TABLE} ({TABLE}, rowid, words) VALUES ('delete', old.id, old.words)"  # noqa: S608  # own words
+_TRIGGERS = {
+    "chunk_words_added": f"AFTER INSERT ON document_chunks BEGIN {_ADD}; END",
+    "chunk_words_removed": f"AFTER DELETE ON document_chunks BEGIN {_REMOVE}; END",
+    "chunk_words_changed": f"AFTER UPDATE OF id, words ON document_chunks BEGIN {_REMOVE}; {_ADD}; END",
+}
+
+
+def make() -> None:
+    """What is not there yet; nothing where the table of chunks has no words yet."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(f"CREATE INDEX IF NOT EXISTS {_INDEX} ON document_chunks USING gin (words)")
+        if connection.vendor != "sqlite" or not _has_words(cursor) or not can_be_made(cursor):
+            return
+        if not is_there():
+            cursor.execute(_CREATE)
+            cursor.execute(_REBUILD)
+        for name, trigger in _TRIGGERS.items():
+            cursor.execute(f"CREATE TRIGGER IF NOT EXISTS {name} {trigger}")
+
+
+def rebuild() -> None:
+    drop()
+    make()
+
+
+def drop() -> None:
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(f"DROP INDEX IF EXISTS {_INDEX}")
+        if connection.vendor == "sqlite":
+            for name in _TRIGGERS:
+                cursor.execute(f"DROP TRIGGER IF EXISTS {name}")
+            cursor.execute(f"DROP TABLE IF EXISTS {TABLE}")
+
+
+def is_there() -> bool:
+    if connection.vendor == "postgresql":
+        return True
+    return connection.vendor == "sqlite" and bool(_in_schema("table", TABLE))
+
+
+def is_kept_in_step() -> bool:
+    """Of SQLite only."""
+    return len(_in_schema("trigger", *_TRIGGERS)) == len(_TRIGGERS)
+
+
+def is_whole() -> bool:
+    """Whether what SQLite looks up is what the chunks say; reads all of it."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('integrity-check', 1)")  # noqa: S608  # own words
+    except DatabaseError:
+        return False
+    return True
+
+
+def can_be_made(cursor: Any) -> bool:
+    cursor.execute("SELECT COUNT(*) FROM pragma_module_list WHERE name = 'fts5'")
+    return bool(cursor.fetchone()[0])
+
+
+def _has_words(cursor: Any) -> bool:
+    return any(
+        column.name == "words" for column in connection.introspection.get_table_description(cursor, "document_chunks")
+    )
+
+
+def _in_schema(kind: str, *names: str) -> set[str]:
+    marks = ", ".join(["%s"] * len(names))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT name FROM sqlite_master WHERE type = %s AND name IN ({marks})", [kind, *names])  # noqa: S608  # marks
+        return {name for (name,) in cursor.fetchall()}

@@ -1,0 +1,48 @@
+"""What searching needs in the database, made by workers and by `manage.py document index`."""
+
+from typing import Any
+
+import structlog
+from django.db import connection, transaction
+
+from documents import embedding, fulltext, vectors
+from documents.models import DocumentChunk
+from documents.models.columns import has_vectors
+from documents.vectors import Model
+
+# Of so many vectors an index is made in seconds. For more, a person chooses when: it keeps the server busy.
+FEW_CHUNKS = 10_000
+
+log = structlog.get_logger(__name__)
+
+
+def index_vectors(_owner: str = "") -> int:
+    """Make the index for the model of today, where there can be one and is none."""
+    model = model_of_today()
+    if not has_vectors(connection) or vectors.indexes().get(model.index):
+        return 0
+    if len(DocumentChunk.objects.filter(embedding_model=model.name).values_list("pk")[: FEW_CHUNKS + 1]) > FEW_CHUNKS:
+        log.warning("indexing.missing", model=model.name, advice="`manage.py document index` makes it")
+    elif vectors.make_index_beside(model):
+        log.info("indexing.made", model=model.name)
+    return 0
+
+
+def make_everything(*, rebuild: bool) -> dict[str, Any]:
+    """Answers what there is then. Each step by itself: a large table is converted, and indexed, for minutes."""
+    with transaction.atomic():
+        (fulltext.rebuild if rebuild else fulltext.make)()
+    model = model_of_today()
+    if connection.vendor == "postgresql" and vectors.make_extension():
+        vectors.keep_as_vectors()
+        vectors.make_index_beside(model)
+    return {
+        "words": "an index" if fulltext.is_there() else "no index",
+        "vectors": "pgvector" if has_vectors(connection) else "bytes",
+        "model": model.name,
+        "is_indexed": has_vectors(connection) and bool(vectors.indexes().get(model.index)),
+    }
+
+
+def model_of_today() -> Model:
+    return Model(embedding.model(), embedding.dimensions())

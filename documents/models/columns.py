@@ -1,0 +1,118 @@
+"""Columns that each database has in its own way, and Python in one."""
+
+import time
+from typing import Any
+
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from documents import folding
+from documents.embedding.outcome import numbers, packed
+
+# When somebody has converted the columns, processes that are at work see it after so long.
+KNOWN_SECONDS = 30.0
+# What has the numbers of a vector in text so that they come back exactly.
+EXACT = "%.9g"
+# As many positions of one word as PostgreSQL keeps, and the last that it knows.
+MOST_POSITIONS = 255
+LAST_POSITION = 16383
+
+_COLUMN = """
+    SELECT t.typname FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    WHERE a.attrelid = to_regclass('document_chunks') AND a.attname = 'embedding'"""
+
+
+class _Known:
+    """Whether the embeddings of each database are of pgvector's type, asked again after a while."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[bool, float]] = {}
+
+    def __call__(self, connection: BaseDatabaseWrapper) -> bool:
+        if connection.vendor != "postgresql":
+            return False
+        name = str(connection.settings_dict["NAME"])
+        is_vector, until = self._found.get(name, (False, 0.0))
+        if time.monotonic() > until:
+            with connection.cursor() as cursor:
+                cursor.execute(_COLUMN)
+                is_vector = cursor.fetchone() == ("vector",)
+            self._found[name] = (is_vector, time.monotonic() + KNOWN_SECONDS)
+        return is_vector
+
+    def forget(self) -> None:
+        self._found.clear()
+
+
+has_vectors = _Known()
+
+
+class EmbeddingField(models.BinaryField):  # type: ignore[type-arg]  # takes none at run time
+    """Numbers of 32 bits, little-endian, as bytes; a `vector` where the database has pgvector."""
+
+    def get_internal_type(self) -> str:
+        return "BinaryField"
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        return "vector" if has_vectors(connection) else super().db_type(connection)
+
+    def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
+        if value is None:
+            return None
+        return as_text(bytes(value)) if has_vectors(connection) else bytes(value)
+
+    def from_db_value(self, value: Any, _expression: Any, _connection: Any) -> bytes | None:
+        if value is None:
+            return None
+        return from_text(value) if isinstance(value, str) else bytes(value)
+
+
+class WordsField(models.TextField):  # type: ignore[type-arg]  # takes none at run time
+    """The words of another field of the row, for searching: a `tsvector` on PostgreSQL, elsewhere a text of words.
+
+    Which words a text has is decided in `documents/folding.py` and not by a database: each would find others.
+    """
+
+    def __init__(self, *args: Any, of: str = "text", **options: Any) -> None:
+        self.of = of
+        super().__init__(*args, **options | {"editable": False, "default": "", "blank": True})
+
+    def deconstruct(self) -> Any:
+        name, path, args, options = super().deconstruct()
+        return name, path, args, options | {"of": self.of}
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        return "tsvector" if connection.vendor == "postgresql" else super().db_type(connection)
+
+    def pre_save(self, instance: models.Model, add: bool) -> str:
+        value = as_line(getattr(instance, self.of))
+        setattr(instance, self.attname, value)
+        return value
+
+    def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
+        return as_lexemes(value) if connection.vendor == "postgresql" and value is not None else value
+
+
+def as_line(text: str) -> str:
+    """Each word between spaces, the first and the last as well."""
+    return f" {' '.join(found)} " if (found := folding.words(text)) else ""
+
+
+def as_lexemes(line: str) -> str:
+    """As PostgreSQL writes a tsvector. A word has letters and digits only: nothing is to be escaped."""
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(line.split(), 1):
+        found = places.setdefault(word, [])
+        if len(found) < MOST_POSITIONS:
+            found.append(min(place, LAST_POSITION))
+    return " ".join(f"'{word}':{','.join(map(str, found))}" for word, found in places.items())
+
+
+def as_text(vector: bytes) -> str:
+    """As pgvector writes it."""
+    values = numbers(vector)
+    return f"[{','.join([EXACT] * len(values))}]" % tuple(values)
+
+
+def from_text(text: str) -> bytes:
+    return packed([float(value) for value in text[1:-1].split(",")])

@@ -1,0 +1,139 @@
+"""All vectors of a workspace compared at once, where the database cannot: a tenth of a second for a million numbers.
+
+What was read stays in memory, and is read on when there are others than before. A process has one cache; without it,
+every search reads all vectors again, and finds the same.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy
+from django.db.models import Count, Max
+from numpy.typing import NDArray
+
+from documents.models import DocumentChunk
+from documents.search.scope import Scope
+from documents.vectors import Model
+
+# A quarter of a million vectors of 256 numbers. What is more belongs into PostgreSQL, and is read for each search.
+MOST_BYTES = 256 << 20
+# Read at once.
+PIECE = 10_000
+
+Near = list[tuple[int, float]]
+# How many there are, and the last of them: ids are never given again.
+Stamp = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    ids: NDArray[Any]
+    documents: NDArray[Any]
+    vectors: NDArray[Any]
+
+    @property
+    def stamp(self) -> Stamp:
+        return len(self.ids), int(self.ids[-1]) if len(self.ids) else 0
+
+    def only(self, kept: NDArray[Any]) -> "Matrix":
+        return Matrix(self.ids[kept], self.documents[kept], self.vectors[kept])
+
+
+def nearest(vector: bytes, model: Model, scope: Scope, most: int) -> Near:
+    wanted = numpy.frombuffer(vector, "<f4")
+    allowed = numpy.array(scope.documents().values_list("pk", flat=True)) if scope.is_narrow else None
+    found: Near = []
+    for workspace, stamp in _stamps(model, scope).items():
+        for matrix in cache.matrices(model, workspace, stamp):
+            found += _best(matrix, wanted, allowed, most)
+    return sorted(found, key=lambda each: (-each[1], each[0]))[:most]
+
+
+class Cache:
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Model, int], Matrix] = OrderedDict()
+        self._lock = Lock()
+
+    def matrices(self, model: Model, workspace: int, stamp: Stamp) -> Iterator[Matrix]:
+        """One, or where that would be too much for the memory, one piece after the other."""
+        if stamp[0] * model.dimensions * 4 > MOST_BYTES:
+            yield from _read(model, workspace)
+            return
+        with self._lock:
+            matrix = self._kept.pop((model, workspace), None)
+            if matrix is None or matrix.stamp != stamp:
+                matrix = _read_on(matrix, model, workspace)
+            self._kept[model, workspace] = matrix
+            self._forget_the_oldest()
+        yield matrix
+
+    def bytes(self) -> int:
+        return sum(matrix.vectors.nbytes for matrix in self._kept.values())
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+    def _forget_the_oldest(self) -> None:
+        while self.bytes() > MOST_BYTES:
+            self._kept.popitem(last=False)
+
+
+cache = Cache()
+
+
+def _stamps(model: Model, scope: Scope) -> dict[int, Stamp]:
+    rows = DocumentChunk.objects.filter(workspace__in=scope.workspaces, embedding_model=model.name)
+    counted = rows.values("workspace").annotate(number=Count("pk"), last=Max("pk")).order_by("workspace")
+    return {row["workspace"]: (row["number"], row["last"]) for row in counted}
+
+
+def _read_on(before: Matrix | None, model: Model, workspace: int) -> Matrix:
+    """What is there now, of which only what is new is read."""
+    pieces = []
+    if before is not None and len(before.ids):
+        there = numpy.fromiter(_rows(model, workspace).values_list("pk", flat=True).iterator(PIECE), numpy.int64)
+        pieces.append(before.only(numpy.isin(before.ids, there)))
+    pieces += _read(model, workspace, before.stamp[1] if before is not None else 0)
+    if not pieces:
+        return _matrix([], model)
+    return Matrix(*(numpy.concatenate(columns) for columns in zip(*map(_columns, pieces), strict=True)))
+
+
+def _columns(matrix: Matrix) -> tuple[NDArray[Any], ...]:
+    return matrix.ids, matrix.documents, matrix.vectors
+
+
+def _read(model: Model, workspace: int, behind: int = 0) -> Iterator[Matrix]:
+    while rows := list(
+        _rows(model, workspace).filter(pk__gt=behind).values_list("pk", "document_id", "embedding")[:PIECE]
+    ):
+        behind = rows[-1][0]
+        yield _matrix(rows, model)
+
+
+def _rows(model: Model, workspace: int) -> Any:
+    return DocumentChunk.objects.filter(workspace=workspace, embedding_model=model.name).order_by("pk")
+
+
+def _matrix(rows: list[tuple[int, int, bytes | None]], model: Model) -> Matrix:
+    size = model.dimensions * 4
+    # What is not of this size is a vector of something else, and near to nothing.
+    vectors = b"".join(data if data is not None and len(data) == size else bytes(size) for *_, data in rows)
+    return Matrix(
+        numpy.array([row[0] for row in rows], numpy.int64),
+        numpy.array([row[1] for row in rows], numpy.int64),
+        numpy.frombuffer(vectors, "<f4").reshape(-1, model.dimensions),
+    )
+
+
+def _best(matrix: Matrix, wanted: NDArray[Any], allowed: NDArray[Any] | None, most: int) -> Near:
+    nearness = matrix.vectors @ wanted
+    if allowed is not None:
+        nearness[~numpy.isin(matrix.documents, allowed)] = -numpy.inf
+    places = numpy.argpartition(-nearness, most)[:most] if len(nearness) > most else numpy.arange(len(nearness))
+    found = [(int(matrix.ids[place]), float(nearness[place])) for place in places]
+    return [each for each in found if each[1] > -numpy.inf]

@@ -1,0 +1,81 @@
+"""What a person types into a search box. Whatever it is, it has a meaning: nobody is told of an error of syntax."""
+
+import re
+from dataclasses import dataclass
+
+from documents import folding
+
+MOST_CHARACTERS = 500
+# Each is a look-up of its own.
+MOST_TERMS = 32
+# "a phrase", -"not this one", word, -word, begin*; a quote that nobody closes goes to the end.
+_TERM = re.compile(r'(?P<minus>-?)(?:"(?P<phrase>[^"]*)(?:"|$)|(?P<word>[^\s"]+))')
+
+
+@dataclass(frozen=True)
+class Term:
+    """Words that follow one another, of which the last may only be a beginning."""
+
+    words: tuple[str, ...]
+    is_beginning: bool = False
+    is_quoted: bool = False
+
+    def is_in(self, line: str) -> bool:
+        """In words with a space before and behind each."""
+        return self.text in line
+
+    @property
+    def text(self) -> str:
+        return f" {' '.join(self.words)}{'' if self.is_beginning else ' '}"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    terms: tuple[Term, ...]
+    excluded: tuple[Term, ...]
+    # What is to be understood, without what is not wanted.
+    text: str
+    notes: tuple[str, ...]
+
+    @property
+    def is_strict(self) -> bool:
+        return bool(self.excluded) or any(term.is_quoted for term in self.terms)
+
+    def allows(self, line: str) -> bool:
+        """Whether a text of these words may be found, by its meaning too."""
+        quoted = (term for term in self.terms if term.is_quoted)
+        return all(term.is_in(line) for term in quoted) and not any(term.is_in(line) for term in self.excluded)
+
+
+def read(typed: str) -> Wanted:
+    notes = []
+    if len(typed) > MOST_CHARACTERS:
+        notes.append(f"Only the first {MOST_CHARACTERS} characters were looked for.")
+    terms: list[Term] = []
+    excluded: list[Term] = []
+    meant: list[str] = []
+    for found in _TERM.finditer(typed[:MOST_CHARACTERS]):
+        term = _term(found)
+        if not term.words:
+            continue
+        (excluded if found["minus"] else terms).append(term)
+        if not found["minus"]:
+            meant.append(found["phrase"] or found["word"])
+    if len(terms) + len(excluded) > MOST_TERMS:
+        notes.append(f"Only the first {MOST_TERMS} words were looked for.")
+        terms, excluded = terms[:MOST_TERMS], excluded[: max(0, MOST_TERMS - len(terms))]
+    if excluded and not terms:
+        notes.append("Say also what is to be found, not only what is not.")
+    return Wanted(
+        tuple(dict.fromkeys(terms)), tuple(dict.fromkeys(excluded)), _printable(" ".join(meant)), tuple(notes)
+    )
+
+
+def _term(found: re.Match[str]) -> Term:
+    text = found["phrase"] if found["phrase"] is not None else found["word"]
+    return Term(tuple(folding.words(text)), text.endswith("*"), found["phrase"] is not None)
+
+
+def _printable(text: str) -> str:
+    """Without what no model and no service takes: halves of characters, and zeros."""
+    return text.encode(errors="ignore").decode().replace("\0", " ")

@@ -1,0 +1,70 @@
+"""`manage.py document search` and `document index`: what they take, and how they answer."""
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from documents import indexing, sniffing
+from documents.commands import find_workspace
+from documents.models import Document, Workspace
+from documents.search import MOST_AT_ONCE, WAYS, Hit, search
+from work.commands import AddVerb, Answer, clean, fields
+
+
+def add_verbs(add: AddVerb) -> None:
+    searching = add("search", find, "Find pieces of documents by words and meaning, the best first.")
+    searching.add_argument("text", metavar="TEXT", help='words, "a phrase", -without, begin*')
+    searching.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
+    searching.add_argument("--by", choices=WAYS, default="both", help="the way to go (%(default)s)")
+    searching.add_argument("--type", metavar="TYPE", type=content_type, help="what the documents are: pdf, docx, …")
+    searching.add_argument("--status", choices=Document.Status.values)
+    searching.add_argument("--limit", type=limit, default=20, help="at most so many (%(default)s)")
+    making = add("index", index, "Make what searching needs in this database and what is not there yet.")
+    making.add_argument("--rebuild", action="store_true", help="what looks up words, even if it is there")
+
+
+def find(
+    *, text: str, workspace: str | None, by: str, type: str | None, status: str | None, limit: int, **_: Any
+) -> Answer:
+    visible = Workspace.objects.all()
+    if workspace:
+        visible = visible.filter(pk=find_workspace(workspace).pk)
+    found = search(visible, text, by=by, content_type=type, status=status, limit=limit)
+    lines = [line for hit in found.hits for line in (*_lines(hit), "")]
+    lines += [] if found.hits else ["Nothing was found."]
+    data = {
+        "hits": [_data(hit) for hit in found.hits],
+        "how": found.how,
+        "notes": found.notes,
+        "has_more": found.has_more,
+    }
+    return Answer(data, "\n".join([*lines, *map(clean, found.notes)]).rstrip())
+
+
+def index(*, rebuild: bool, **_: Any) -> Answer:
+    made = indexing.make_everything(rebuild=rebuild)
+    return Answer(made, fields(made))
+
+
+def content_type(text: str) -> str:
+    found = sniffing.SUFFIXES.get(f".{text.lower()}", text)
+    if found not in sniffing.LABELS:
+        raise argparse.ArgumentTypeError(f"expected one of {sniffing.TAKEN}, found {text!r}")
+    return found
+
+
+def limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_AT_ONCE):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {MOST_AT_ONCE}, found {text!r}")
+    return int(text)
+
+
+def _lines(hit: Hit) -> tuple[str, str]:
+    page = f", page {hit.page}" if hit.page else ""
+    head = f"{hit.document_id}  {hit.workspace}/{hit.name}{page}  ({hit.why})"
+    return clean(head), f"    {clean(''.join(f'[{text}]' if is_match else text for text, is_match in hit.snippet))}"
+
+
+def _data(hit: Hit) -> dict[str, Any]:
+    told = asdict(hit)
+    return told | {"snippet": [{"text": part.text, "is_match": part.is_match} for part in hit.snippet]}

@@ -1,0 +1,181 @@
+"""Where PostgreSQL keeps vectors: as pgvector's type with an index for each model, or as bytes when it may not have
+that extension.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.db import DatabaseError, connection, transaction
+
+from documents.models.columns import as_text, from_text, has_vectors
+
+# The first that goes on looking when a filter has refused what was near.
+LEAST_VERSION = (0, 8)
+# What its index can hold: beyond the first as numbers of 16 bits, beyond the second not at all.
+MOST_DIMENSIONS, MOST_HALVED = 2000, 4000
+TABLES = ("document_chunks", "documents")
+# Rows converted at once.
+BATCH = 1000
+# Of whoever makes an index.
+_LOCK = 0x414445_564543
+
+_INDEXES = """
+    SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE i.indrelid = 'document_chunks'::regclass AND c.relname LIKE 'chunks\\_near\\_%'"""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Whose vectors are compared, and how the SQL has to say so: an index is used by who repeats its very words."""
+
+    name: str
+    dimensions: int
+
+    @property
+    def index(self) -> str:
+        digest = hashlib.sha256(f"{self.name} {self.dimensions}".encode()).hexdigest()
+        return f"chunks_near_{digest[:16]}"
+
+    @property
+    def kind(self) -> str:
+        return "vector" if self.dimensions <= MOST_DIMENSIONS else "halfvec"
+
+    @property
+    def expression(self) -> str:
+        return f"(embedding::{self.kind}({self.dimensions}))"
+
+    @property
+    def can_be_indexed(self) -> bool:
+        return self.dimensions <= MOST_HALVED
+
+
+def extension() -> tuple[int, ...] | None:
+    """The version that this database has, None without."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+        row = cursor.fetchone()
+    return tuple(int(part) for part in row[0].split(".")) if row else None
+
+
+def make_extension() -> bool:
+    """False when it is not installed on the server, too old, or may not be made by this user."""
+    if extension() is None:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except DatabaseError:
+            return False
+    return (extension() or ()) >= LEAST_VERSION
+
+
+def keep_as_vectors() -> None:
+    _convert("vector")
+
+
+def keep_as_bytes() -> None:
+    _convert("bytea")
+
+
+def make_index(model: Model) -> bool:
+    """While nobody writes. False when there is one, or when there can be none."""
+    if not has_vectors(connection) or not model.can_be_indexed or indexes().get(model.index):
+        return False
+    _make_index(model, "")
+    return True
+
+
+def make_index_beside(model: Model) -> bool:
+    """Outside of a transaction, while others go on writing; False also when somebody else is at it."""
+    with _one_at_a_time() as is_first:
+        if not is_first or not has_vectors(connection) or not model.can_be_indexed or indexes().get(model.index):
+            return False
+        _make_index(model, "CONCURRENTLY")
+    return True
+
+
+def indexes() -> dict[str, bool]:
+    """Those of vectors by name, and whether each is whole."""
+    with connection.cursor() as cursor:
+        cursor.execute(_INDEXES)
+        return dict(cursor.fetchall())
+
+
+def drop_indexes() -> None:
+    with connection.cursor() as cursor:
+        for name in indexes():
+            cursor.execute(f"DROP INDEX {name}")
+
+
+def _make_index(model: Model, way: str) -> None:
+    with connection.cursor() as cursor:
+        # What was left of one whose maker has died.
+        cursor.execute(f"DROP INDEX {way} IF EXISTS {model.index}")
+        cursor.execute(
+            f"CREATE INDEX {way} {model.index} ON document_chunks USING hnsw"
+            f" ({model.expression} {model.kind}_cosine_ops) WHERE embedding_model = %s",
+            [model.name],
+        )
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[bool]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+        (is_first,) = cursor.fetchone()
+        try:
+            yield is_first
+        finally:
+            if is_first:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+
+def _convert(kind: str) -> None:
+    """All rows, in one transaction in which nobody else reads them."""
+    try:
+        if has_vectors(connection) != (kind == "vector"):
+            with transaction.atomic():
+                # Of the other type: they would be in the way.
+                drop_indexes()
+                for table in TABLES:
+                    _convert_table(table, kind)
+    finally:
+        has_vectors.forget()
+
+
+def _convert_table(table: str, kind: str) -> None:
+    """In place, because constraints speak of the column: they go when it goes."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMPORARY TABLE converted (id bigint PRIMARY KEY, value {kind}) ON COMMIT DROP")
+        last = 0
+        while rows := _rows_behind(table, last):
+            converted = [_converted(value, kind) for _, value in rows]
+            cursor.execute(
+                f"INSERT INTO converted SELECT * FROM unnest(%s::bigint[], %s::{kind}[])",  # noqa: S608  # own words
+                [[id for id, _ in rows], converted],
+            )
+            last = rows[-1][0]
+        # A change of type takes no subquery, but a function.
+        cursor.execute(
+            f"CREATE FUNCTION pg_temp.converted(bigint) RETURNS {kind} LANGUAGE sql STABLE"  # noqa: S608  # own words
+            " AS 'SELECT value FROM pg_temp.converted WHERE id = $1'"
+        )
+        cursor.execute(f"ALTER TABLE {table} ALTER COLUMN embedding TYPE {kind} USING pg_temp.converted(id)")
+        cursor.execute("DROP FUNCTION pg_temp.converted(bigint)")
+        cursor.execute("DROP TABLE pg_temp.converted")
+
+
+def _rows_behind(table: str, last: int) -> list[tuple[int, str | bytes]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id, embedding FROM {table} WHERE id > %s AND embedding IS NOT NULL ORDER BY id LIMIT {BATCH}",  # noqa: S608  # own words
+            [last],
+        )
+        return list(cursor.fetchall())
+
+
+def _converted(value: str | bytes, kind: str) -> str | bytes:
+    if kind == "vector":
+        return as_text(bytes(value)) if not isinstance(value, str) else value
+    return from_text(value) if isinstance(value, str) else bytes(value)
