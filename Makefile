@@ -26,7 +26,8 @@ test-sqlite: setup ## run the test suite on SQLite
 
 # What asks no database is tested once, with SQLite.
 NO_DATABASE = --ignore=tests/tools --ignore=tests/mssql --ignore=tests/extractor --ignore=tests/examples \
-	--ignore-glob='tests/work/test_supervise*'
+	--ignore-glob='tests/work/test_supervise*' \
+	$(foreach topic,azure blobs extraction names openai service_faults sniffing storage wanted,--ignore=tests/documents/test_$(topic).py)
 
 test-postgres: setup ## run the test suite on a throw-away PostgreSQL
 	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) --ignore=$(ENGINES) $(ARGS)

@@ -87,7 +87,8 @@ def followed(answer):
         return StreamingHttpResponse([found.read()], status=found.status, headers=dict(found.headers))
 
 
-@pytest.fixture(scope="session")
+# Not of the session: other modules count the processes that this one has.
+@pytest.fixture(scope="module")
 def azurite(tmp_path_factory):
     path = program()
     if path is None:
@@ -113,7 +114,7 @@ local_only = pytest.mark.parametrize("each_storage", ["local"], indirect=True)
 azure_only = pytest.mark.parametrize("each_storage", ["azure"], indirect=True)
 
 
-@pytest.fixture(params=["local", "azure"])
+@pytest.fixture(params=["local", pytest.param("azure", marks=pytest.mark.long)])
 def each_storage(request, settings, tmp_path):
     """Once in a directory, and once in a container."""
     settings.MEDIA_ROOT = tmp_path / "media"

@@ -22,6 +22,8 @@ TEXT = "Invoice number: 42\nTotal amount: 7.00 EUR"
 # More than one batch of texts.
 LETTERS = "\n\n".join(f"Letter {n}. " + f"It tells of apples and of the number {n}. " * 20 for n in range(300)).encode()
 
+pytestmark = pytest.mark.long
+
 
 def job_of(document):
     return DocumentProcessingJob.objects.get(document=document)
