@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import databases, engines, goals, report, search
+from benchmarks import databases, engines, goals, reading, report, search
 from benchmarks.actors import Actor, WorkerProcess, tail
 from benchmarks.databases import World
 from tools.with_postgres import SIGNALS, leave
@@ -205,7 +205,7 @@ class Bench:
         log = world.directory / f"{world.server.name}-workers.log"
         log.touch()
         before = world.first.call("rows.workers_ready")
-        started = [WorkerProcess(world.environment(), slots, log, f"bench{n}") for n in range(processes)]
+        started = [WorkerProcess(world.environment(), f"run={slots}", log, f"bench{n}") for n in range(processes)]
         until = time.monotonic() + START_SECONDS
         while world.first.call("rows.workers_ready") < before + processes:
             if time.monotonic() > until or any(worker.fallen() for worker in started):
@@ -229,7 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller numbers: a first look, not a measurement")
     parser.add_argument("--tiny", action="store_true", help="the smallest numbers: only whether it works")
-    choices = (*PARTS, search.PART, "engines", *engines.PARTS)
+    choices = (*PARTS, search.PART, reading.PART, "engines", *engines.PARTS)
     parser.add_argument("--only", action="append", choices=choices, help="may be given more than once")
     parser.add_argument("--database", choices=("postgres", "sqlite"), help="only this one")
     parser.add_argument("--rounds", type=int)
@@ -239,11 +239,12 @@ def main(arguments: list[str] | None = None) -> int:
     sizes: Sizes = globals()[size]
     of_engines: engines.Sizes = getattr(engines, size)
     of_search: search.Sizes = getattr(search, size)
+    of_reading: reading.Sizes = getattr(reading, size)
     if options.rounds:
         sizes, of_engines = replace(sizes, rounds=options.rounds), replace(of_engines, rounds=options.rounds)
-        of_search = replace(of_search, rounds=options.rounds)
+        of_search, of_reading = replace(of_search, rounds=options.rounds), replace(of_reading, rounds=options.rounds)
     wanted = [options.database] if options.database else ["postgres", "sqlite"]
-    only = set(options.only or [*PARTS, search.PART, "engines"])
+    only = set(options.only or [*PARTS, search.PART, reading.PART, "engines"])
     bench = Bench(sizes, [part for part in PARTS if part in only], _say)
     engine_parts = [part for part in engines.PARTS if {part, "engines"} & only]
     engine_bench = engines.Bench(of_engines, engine_parts, bench.samples, _say)
@@ -258,6 +259,8 @@ def main(arguments: list[str] | None = None) -> int:
                 bench.run(servers, Path(scratch))
             if search.PART in only:
                 search.Bench(of_search, bench.samples, _say).run(servers, Path(scratch))
+            if reading.PART in only:
+                reading.Bench(of_reading, bench.samples, _say).run(servers, Path(scratch))
             engine_bench.run(servers, Path(scratch))
     found = report.lines([*goals.GOALS, *goals.ON_SQLITE_ALONE], bench.samples)
     print(report.table(found))

@@ -16,15 +16,14 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     django.setup()
-    from benchmarks import feeding, lookups, loops, rows  # noqa: PLC0415  # models, which need the line above
+    from benchmarks import feeding, lookups, loops, pages, rows  # noqa: PLC0415  # models, which need the line above
 
+    modules = {"feeding": feeding, "lookups": lookups, "loops": loops, "pages": pages, "rows": rows}
     for line in sys.stdin:
         name, options = json.loads(line)
         module, _, function = name.partition(".")
         try:
-            value = getattr({"feeding": feeding, "lookups": lookups, "loops": loops, "rows": rows}[module], function)(
-                **options
-            )
+            value = getattr(modules[module], function)(**options)
             answers.write(json.dumps({"value": value}) + "\n")
         except Exception:
             answers.write(json.dumps({"error": traceback.format_exc()}) + "\n")

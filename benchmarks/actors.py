@@ -53,12 +53,12 @@ class Actor:
 
 
 class WorkerProcess:
-    """`manage.py worker`, as it is deployed, with runs that do nothing."""
+    """`manage.py worker`, as it is deployed."""
 
-    def __init__(self, environment: dict[str, str], slots: int, log: Path, name: str) -> None:
+    def __init__(self, environment: dict[str, str], slots: str, log: Path, name: str) -> None:
         self.log = log
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "worker", "--slots", f"run={slots}", "--name", name],
+            [sys.executable, "manage.py", "worker", "--slots", slots, "--name", name],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,

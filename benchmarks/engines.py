@@ -88,7 +88,7 @@ class Worker:
         self.world, self.call = world, world.first.call
         self.log = world.directory / f"{world.server.name}-{world.name}-worker.log"
         environment = world.environment(**AS_DEPLOYED, **variables)
-        self._process = WorkerProcess(environment, SLOTS, self.log, world.name)
+        self._process = WorkerProcess(environment, f"run={SLOTS}", self.log, world.name)
         self.pid = self._process.process.pid
         # Runs that it has done.
         self.done = 0

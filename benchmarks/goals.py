@@ -118,6 +118,16 @@ def keeping_goals_of(on: str) -> list[Goal]:
     ]
 
 
+def reading_goals_of(on: str) -> list[Goal]:
+    read = f"{on}.reading"
+    return [
+        Goal("q", f"{on}: reading a long PDF / bare pdfium", f"{read}.extract", f"{read}.bare", at_most=1.5),
+        Goal("r", f"{on}: MB of the worker that reads", f"{read}.peak", None, at_most=200),
+        Goal("s", f"{on}: s upload to searchable, 3 pages", f"{read}.short", None, at_most=1.5),
+        Goal("", f"{on}: s upload to searchable, long PDF", f"{read}.long", None),
+    ]
+
+
 def search_goals_of(on: str, most: float) -> list[Goal]:
     found = f"{on}.search"
     return [
@@ -163,6 +173,8 @@ GOALS = [
     *search_goals_of("postgres", 50),
     Goal("p", "postgres: share of the nearest ten found", "postgres.search.recall", None, at_least=0.95),
     *search_goals_of("sqlite", 250),
+    *reading_goals_of("postgres"),
+    *reading_goals_of("sqlite"),
     *keeping_goals_of("postgres"),
 ]
 # With both databases, these are measured on PostgreSQL only.
