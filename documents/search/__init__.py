@@ -85,7 +85,8 @@ class _Search:
     def found(self, limit: int, after: int) -> Found:
         last = min(after + limit, MOST_IN_ALL)
         chosen: list[tuple[int, _Candidate]] = []
-        for most in CANDIDATES:
+        # What may be refused is named in plenty at once.
+        for most in CANDIDATES[1:] if self.wanted.is_strict else CANDIDATES:
             candidates, is_all = self._candidates(most)
             chosen = list(islice(self._spread(candidates), last + 1))
             if len(chosen) > last or is_all:
