@@ -32,6 +32,8 @@ from work import clock, failpoints
 from work.claims import Holdings
 from work.slots import Bell, Slot
 
+pytestmark = pytest.mark.long
+
 ADD = """
 import json, sys, django
 django.setup()

@@ -22,7 +22,7 @@ SLOTS = "stage=2"
 MOST_MEGABYTES = 200
 PAGES = 1000
 
-pytestmark = pytest.mark.timeout(110)
+pytestmark = [pytest.mark.timeout(110), pytest.mark.long]
 
 
 @pytest.fixture
@@ -68,7 +68,6 @@ def test_a7_a_job_whose_worker_is_killed_goes_on_where_it_was(worker, point, sta
 
 # Nine workers have to die of it.
 @pytest.mark.timeout(300)
-@pytest.mark.long
 def test_a8_a_document_that_kills_each_of_its_workers_fails_and_others_proceed(worker):
     poison = receive(b"Kills whoever reads it.\n")
     deaths = 0
@@ -93,7 +92,6 @@ def test_a8_a_document_that_kills_each_of_its_workers_fails_and_others_proceed(w
     assert_all_hold(quiet=True)
 
 
-@pytest.mark.long
 def test_half_of_a_long_document_is_not_read_again_when_its_worker_is_killed(worker, tmp_path):
     file = long_pdf(tmp_path / "long.pdf", PAGES, words=200)
     document = receive(Path(file).read_bytes(), "long.pdf")

@@ -12,7 +12,7 @@ from tests.factories import told
 from tests.runs.engine.running import each_level, error_of, named, took
 from tests.stepping import until
 
-pytestmark = pytest.mark.usefixtures("way")
+pytestmark = [pytest.mark.usefixtures("way"), pytest.mark.long]
 
 
 @pytest.fixture
