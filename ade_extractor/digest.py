@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from ade_extractor import DIGEST, fields
 from ade_extractor.chunking import chunks
 from ade_extractor.fields import Field
+from ade_extractor.limits import MOST_CHARACTERS
+from ade_extractor.trouble import too_large
 
 # Where words stand says more than their text: which belong to one column, and where a field is. In a longer document
 # that is asked only of pages that have fields: it takes as long again as reading the page.
@@ -23,8 +25,12 @@ def write(segments: Iterable[Path], directory: Path, words_of: Callable[[int], s
     """Of the pages in these files. `words_of` answers those of a page, with their places, as JSON."""
     pages: list[tuple[int, str]] = []
     read: list[Field] = []
+    characters = 0
     for page, pages_total in _pages(segments):
         pages.append((page["number"], page["text"]))
+        characters += len(page["text"])
+        if characters > MOST_CHARACTERS:
+            raise too_large(f"at most {MOST_CHARACTERS:,} characters of text", f"more by page {page['number']}")
         read += _fields(page, words_of, is_long=pages_total > ALL_WORDS_PAGES)
     found = chunks(pages)
     made = {

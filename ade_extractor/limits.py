@@ -45,6 +45,13 @@ def allow_cpu(pages_read: int) -> None:
     _limit_cpu(math.ceil(_begun_at + _apart) + FIRST_CPU_SECONDS + pages_read * NEXT_CPU_SECONDS)
 
 
+def allow_more(seconds: int) -> None:
+    """For all that follows, beside what each page is allowed."""
+    global _apart
+    _apart += seconds
+    allow_cpu(0)
+
+
 @contextmanager
 def apart(seconds: int) -> Iterator[None]:
     """A time of its own for what takes longer than reading. It holds until the next page."""

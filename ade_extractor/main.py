@@ -139,7 +139,7 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
 
 
 def _digest(channel: Channel, asked: argparse.Namespace) -> None:
-    limits.allow_cpu(len(asked.segments) * CPU_SECONDS_PER_SEGMENT)
+    limits.allow_more(len(asked.segments) * CPU_SECONDS_PER_SEGMENT)
     digested = digest.write(asked.segments, Path.cwd(), partial(_words, asked))
     channel.tell("digested", soon=True, pages=digested.pages, chunks=digested.chunks)
 

@@ -115,6 +115,8 @@ def _vectors(data: Sequence[Any], number: int, dimensions: int) -> list[Vector]:
             raise wrong(SERVICE, f"a vector of {len(vector)} numbers where {dimensions} were asked for")
         if not all(map(math.isfinite, vector)):
             raise wrong(SERVICE, "a vector of what is not all numbers")
+        if not any(vector):
+            raise wrong(SERVICE, "a vector of zeros, which has no direction")
     return [_of_length_1(vector) for vector in vectors]
 
 

@@ -70,8 +70,11 @@ def sweep_outputs(_owner: str = "") -> int:
 
 def rest(_owner: str = "") -> int:
     """End the children that nobody has needed for a while, and all when memory is short. Remove copies as old."""
+    is_short = warm.memory_is_short()
+    if is_short:
+        SESSIONS.close()
     SESSIONS.retire()
-    children.POOL.retire(everything=warm.memory_is_short())
+    children.POOL.retire(everything=is_short)
     COPIES.retire()
     return 0
 

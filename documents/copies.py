@@ -35,6 +35,8 @@ class Copies:
             if copy.path is None or not copy.path.exists():
                 copy.path = _fetched(source, stop)
             os.link(copy.path, to)
+            if copy.is_forgotten:
+                copy.forget()
 
     def _copy_of(self, job_id: int) -> "_Copy":
         with self._lock:
@@ -62,9 +64,11 @@ class _Copy:
         self.lock = threading.Lock()
         self.path: Path | None = None
         self.used_at = 0.0
+        self.is_forgotten = False
 
     def forget(self) -> None:
-        """Whoever is just fetching it keeps it for now; it goes with the desk at the latest."""
+        """Whoever is just fetching it removes it then."""
+        self.is_forgotten = True
         if self.path is not None:
             with suppress(FileNotFoundError):
                 self.path.unlink()

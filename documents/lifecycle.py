@@ -174,11 +174,10 @@ def advance(job_id: int, *, actor: str) -> int:
 def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
     """Bring a job under way to its end when its stages have come to theirs; False when there is nothing to decide."""
     stages = Stage.objects.filter(job_id=job.pk)
-    failed = stages.filter(status="ERROR").order_by("finished_at", "id").first()
-    if failed is not None:
-        why = f"{failed}: {failed.error_message}"
-        final = failed.failure_type if failed.failure_type in (REFUSED, SERVICE_REFUSED) else ""
-        return _give_back(job, why, actor=actor, retry_after=failed.retry_after_seconds, final=final)
+    failed = list(stages.filter(status="ERROR").order_by("finished_at", "id"))
+    if failed:
+        # Whoever is at another one may be told to wait for longer, or that it is of no use.
+        return not stages.filter(status="RUNNING").exists() and _settle_failed(job, failed, actor)
     if not stages.exists() or stages.unfinished().exists():
         return False
     with failpoints.inside("job.finish.before_commit"), transaction.atomic():
@@ -189,6 +188,17 @@ def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
         moved = moved and lifecycle.move(DOCUMENT, job.document_id, "process", actor=actor)
     failpoints.hit("job.finish.after_commit")
     return moved
+
+
+def _settle_failed(job: DocumentProcessingJob, failed: list[Stage], actor: str) -> bool:
+    """The first that no attempt will cure decides, else the first; and the longest pause that was asked for."""
+    final = [stage for stage in failed if stage.failure_type in (REFUSED, SERVICE_REFUSED)]
+    first = (final or failed)[0]
+    pauses = [stage.retry_after_seconds for stage in failed if stage.retry_after_seconds is not None]
+    why = f"{first}: {first.error_message}"
+    return _give_back(
+        job, why, actor=actor, retry_after=max(pauses, default=None), final=first.failure_type if final else ""
+    )
 
 
 def claim_stage(owner: str) -> Claim | None:

@@ -26,9 +26,8 @@ def _begin(owner: str) -> int:
         if claim is None:
             break
         begun += 1
-        pages = DocumentProcessingJob.objects.values_list("document__pages", flat=True).get(pk=claim.id)
-        # How long it is may not be known before its first pages have been read.
-        if lifecycle.plan(claim.id, segments_of(pages or 1), actor=owner):
+        # How long it is is not known before its first pages have been read; an earlier job may have counted otherwise.
+        if lifecycle.plan(claim.id, 1, actor=owner):
             lifecycle.advance(claim.id, actor=owner)
     return begun
 

@@ -50,7 +50,7 @@ def opened(path: str) -> IO[bytes] | None:
 
 
 def store(path: str, value: Any) -> None:
-    """Over what is there. Two who do the same at the same time write the same."""
+    """Unless it is there, and whole: two who do the same at the same time write the same."""
     body = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False).encode()
     _save(path, BytesIO(body))
 
@@ -70,7 +70,15 @@ def discard(job_id: int) -> None:
         default_storage.delete(folder)
 
 
+def _is_whole(path: str) -> bool:
+    with TemporaryFile() as file:
+        return _copy(path, file)
+
+
 def _save(path: str, body: IO[bytes]) -> None:
+    if _is_whole(path):
+        # Of somebody who did the same, and may already be gone on from.
+        return
     with suppress(FileNotFoundError):
         default_storage.delete(path)
     with SpooledTemporaryFile(_MEMORY_BYTES) as file:

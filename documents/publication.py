@@ -63,9 +63,17 @@ def publish(document_id: int, file: IO[bytes]) -> None:
 def _chunks(workspace_id: int, document_id: int, model: str, file: IO[bytes]) -> Iterator[DocumentChunk]:
     for line in file:
         chunk = json.loads(line)
-        vector = base64.b64decode(chunk.pop("vector"))
-        ids = {"workspace_id": workspace_id, "document_id": document_id}
-        yield DocumentChunk(embedding=vector, embedding_model=model, **ids, **chunk)
+        vector = base64.b64decode(chunk["vector"])
+        yield DocumentChunk(
+            workspace_id=workspace_id,
+            document_id=document_id,
+            position=chunk["position"],
+            page=chunk["page"],
+            text=chunk["text"],
+            # One of zeros has no direction: no number says how near it is.
+            embedding=vector if vector.strip(b"\0") else None,
+            embedding_model=model,
+        )
 
 
 def _head(file: IO[bytes]) -> dict[str, Any]:

@@ -12,11 +12,13 @@ from documents import extraction, outputs
 from documents.children import EXTRACTOR, Run, place_for
 from documents.copies import COPIES
 from documents.extraction import Extracted, ExtractionFailed
+from documents.extraction.local import left
 from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Document
 from documents.sessions import SESSIONS, Session
-from work.claims import Claim
+from work.claims import Claim, Interrupted
 from work.journal import Journal
+from work.supervise import CannotStart
 
 PAGES_PER_SEGMENT = 25
 # For these. Most take a millisecond each; scans in small print take 5 s, and four times as long where the machine is
@@ -25,6 +27,8 @@ WALL_SECONDS = 900.0
 DOCUMENT = "document"
 
 Made = dict[str, Any]
+# In this directory, by this program.
+Extract = Callable[[Path, Run], Made]
 
 log = structlog.get_logger(__name__)
 
@@ -35,14 +39,25 @@ def read(claim: Claim, journal: Journal, document: Document, output: str) -> Mad
     extract = partial(_extract, journal, document, segment, output)
     if (session := SESSIONS.take(job_id)) and (made := _tried(session, extract)):
         return made
-    session = SESSIONS.begin(job_id, journal.why_stop)
-    if session is None:
-        with place_for(EXTRACTOR, journal.why_stop) as place:
-            lay(document, job_id, journal, place.directory)
-            return extract(place.directory, place.run)
+    if (session := SESSIONS.begin(job_id, journal.why_stop)) is None:
+        return _alone(document, job_id, journal, extract)
+    try:
+        return _begun(session, document, segment, journal, extract)
+    except CannotStart as error:
+        log.warning("reading.not_forked", job=job_id, error=str(error))
+        return _alone(document, job_id, journal, extract)
+
+
+def _alone(document: Document, job_id: int, journal: Journal, extract: Extract) -> Made:
+    with place_for(EXTRACTOR, journal.why_stop) as place:
+        lay(document, job_id, journal, place.directory)
+        return extract(place.directory, place.run)
+
+
+def _begun(session: Session, document: Document, segment: int, journal: Journal, extract: Extract) -> Made:
     with ExitStack() as opened:
         opened.callback(session.close)
-        lay(document, job_id, journal, session.directory)
+        lay(document, session.job_id, journal, session.directory)
         made = extract(session.directory, session.run)
         if made["pages_total"] > (segment + 1) * PAGES_PER_SEGMENT:
             SESSIONS.give_back(session)
@@ -70,14 +85,14 @@ def lay(document: Document, job_id: int, journal: Journal, directory: Path) -> P
     return file
 
 
-def _tried(session: Session, extract: Callable[[Path, Run], Made]) -> Made | None:
+def _tried(session: Session, extract: Extract) -> Made | None:
     """It has been at this document for a while, and may be tired of it: what it fails at is judged by a fresh one."""
     with ExitStack() as opened:
         opened.callback(session.close)
         try:
             made = extract(session.directory, session.run)
-        except ExtractionFailed as error:
-            if error.of_service:
+        except (ExtractionFailed, CannotStart) as error:
+            if isinstance(error, ExtractionFailed) and error.of_service:
                 # It has been asked, and perhaps been paid; it does not know of sessions.
                 raise
             log.info("reading.again", job=session.job_id, error=str(error))
@@ -100,6 +115,8 @@ def _extract(journal: Journal, document: Document, segment: int, output: str, di
         on_start=journal.keep,
         run=run,
     )
-    with found.path.open("rb") as file:
+    if reason := journal.why_stop():
+        raise Interrupted(reason)
+    with left(found.path) as file:
         outputs.store_file(output, file)
     return told(found.pages_total, found.pages, found.characters, found.scans)

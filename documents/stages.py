@@ -41,7 +41,11 @@ def do(claim: Claim) -> Made:
 def succeed(claim: Claim, made: Made) -> bool:
     keep = {"extract": _keep_pages, "publish": _publish}.get(claim.values["name"])
     told = {name: made[name] for name in TOLD if isinstance(made.get(name), int | str)}
-    return lifecycle.finish_stage(claim, data=told, also=partial(keep, claim, made) if keep else None)
+    ended = lifecycle.finish_stage(claim, data=told, also=partial(keep, claim, made) if keep else None)
+    # Not before: when the database was away for a moment, all of this is done again.
+    if file := made.get("file"):
+        file.close()
+    return ended
 
 
 def fail(claim: Claim, error: BaseException) -> bool:
@@ -147,8 +151,7 @@ def _keep_pages(claim: Claim, made: Made) -> None:
 
 
 def _publish(claim: Claim, made: Made) -> None:
-    with made["file"] as file:
-        publication.publish(_documents(claim).values_list("pk", flat=True).get(), file)
+    publication.publish(_documents(claim).values_list("pk", flat=True).get(), made["file"])
 
 
 def _documents(claim: Claim) -> Any:

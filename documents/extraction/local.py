@@ -3,8 +3,11 @@
 import hashlib
 import json
 import math
+import os
+import stat
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +70,8 @@ def digest(
     arguments = ["digest", str(file.absolute()), "--type", content_type, *(path.name for path in segments)]
     told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
     assert "digested" in told
-    return json.loads((directory / ade_extractor.DIGEST).read_bytes())
+    with left(directory / ade_extractor.DIGEST) as digested:
+        return json.load(digested)
 
 
 def ocr_engine() -> str | None:
@@ -76,13 +80,20 @@ def ocr_engine() -> str | None:
 
 
 def checksum(path: Path) -> str:
-    """Told by a child that may have been taken over: a link would lead elsewhere, and a pipe never end."""
-    if path.is_symlink() or not path.is_file():
-        raise ExtractionFailed(
-            "internal", f"expected the extractor to leave a file, found none at {path}", permanent=False
-        )
-    with path.open("rb") as file:
+    with left(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def left(path: Path) -> BufferedReader:
+    """What a child has left, which may have been taken over: a link would lead elsewhere, and a pipe never end."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise _not_left(path) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_left(path)
+    return open(descriptor, "rb")
 
 
 def _run(
@@ -117,6 +128,11 @@ def _run(
     if ended.returncode != 0 or not {"extracted", "digested"} & told.keys():
         raise _failure(ended, told, directory, wall_seconds)
     return told
+
+
+def _not_left(path: Path) -> ExtractionFailed:
+    message = f"expected the extractor to leave a file, found none at {path.name}"
+    return ExtractionFailed("internal", message, permanent=False)
 
 
 def _drop(lines: list[Line]) -> None:

@@ -96,6 +96,9 @@ def _read_on(before: Matrix | None, model: Model, workspace: int) -> Matrix:
     pieces = []
     if before is not None and len(before.ids):
         there = numpy.fromiter(_rows(model, workspace).values_list("pk", flat=True).iterator(PIECE), numpy.int64)
+        # Ids are given before they are committed: for what came in below the last one, all is read anew.
+        if numpy.setdiff1d(there[there < before.stamp[1]], before.ids).size:
+            return _read_on(None, model, workspace)
         pieces.append(before.only(numpy.isin(before.ids, there)))
     pieces += _read(model, workspace, before.stamp[1] if before is not None else 0)
     if not pieces:

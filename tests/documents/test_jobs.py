@@ -244,7 +244,7 @@ def test_a_job_that_is_not_under_way_is_not_settled(status, w1):
 
 def test_a_failed_stage_sends_the_job_back_for_another_attempt(job, w1):
     stage = StageFactory(job=job, status="ERROR")
-    StageFactory(job=job, status="RUNNING")
+    StageFactory(job=job, status="READY")
     before = clock.now()
 
     assert lifecycle.settle(job, actor=w1)
@@ -267,6 +267,31 @@ def test_the_wish_of_a_server_to_be_asked_later_is_heard(job, w1):
 
     job.refresh_from_db()
     assert timedelta(seconds=299) < job.next_attempt_at - clock.now() <= timedelta(seconds=300)
+
+
+def test_a_stage_that_is_still_worked_at_is_waited_for(job, w1):
+    StageFactory(job=job, status="ERROR")
+    running = StageFactory(job=job, status="RUNNING")
+
+    assert not lifecycle.settle(job, actor=w1)
+    lifecycle.fail_stage(claim_of(running), "EXTRACTION_FAILED", "too many requests", retry_after=600)
+    assert lifecycle.settle(job, actor=w1)
+
+    job.refresh_from_db()
+    assert job.error_message.endswith("no text")
+    assert timedelta(seconds=599) < job.next_attempt_at - clock.now() <= timedelta(seconds=600)
+
+
+def test_what_no_attempt_will_cure_decides_among_several(job, w1):
+    StageFactory(job=job, status="ERROR")
+    running = StageFactory(job=job, status="RUNNING")
+    lifecycle.fail_stage(claim_of(running), lifecycle.SERVICE_REFUSED, "the key is wrong")
+
+    assert lifecycle.settle(job, actor=w1)
+
+    job.refresh_from_db()
+    assert (job.status, job.failure_type, job.attempts) == ("FAILED", lifecycle.SERVICE_REFUSED, 1)
+    assert job.error_message.endswith("the key is wrong")
 
 
 def test_the_last_attempt_fails_the_job_and_its_document(job, w1):

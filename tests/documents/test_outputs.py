@@ -48,11 +48,11 @@ def test_what_is_damaged_is_as_if_it_were_not_there(change):
     assert outputs.load(PATH) == VALUE
 
 
-def test_it_is_written_over_and_leaves_no_second_file():
+def test_what_is_whole_stays_for_somebody_may_have_gone_on_from_it():
     outputs.store(PATH, VALUE)
     outputs.store(PATH, {"n": 2})
 
-    assert outputs.load(PATH) == {"n": 2}
+    assert outputs.load(PATH) == VALUE
     assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
 
 

@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.db import OperationalError
 from fpdf import FPDF
 
 import ade_extractor
@@ -20,7 +21,7 @@ from tests.breaches import assert_all_hold
 from tests.extractor.extracting import NOBODY, program
 from tests.extractor.scans import image_of, needs_rapidocr, pdf_with
 from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told, write
-from work import clock, recovery
+from work import clock, failpoints, recovery
 from work.claims import Holdings
 from work.slots import Bell, Slot
 from work.supervise import SCRATCH
@@ -440,3 +441,37 @@ def test_an_output_that_is_lost_is_made_again(slot, lost):
     job.refresh_from_db()
     assert (job.status, job.attempts) == ("COMPLETED", 1)
     assert_all_hold()
+
+
+def test_what_is_published_is_published_again_when_the_database_was_away(slot):
+    document = add(LETTER)
+    until_ready(slot, document, "publish")
+    claim = lifecycle.claim_stage(W1)
+    made = stages.do(claim)
+    failpoints.arm("stage.finish.before_commit:raise*1")
+    try:
+        with pytest.raises(OperationalError):
+            stages.succeed(claim, made)
+    finally:
+        failpoints.arm("")
+
+    assert stages.succeed(claim, made)
+
+    document.refresh_from_db()
+    assert "apples" in document.text
+    assert document.chunks.count() == 1
+
+
+def test_a_copy_that_is_forgotten_while_it_is_fetched_does_not_stay(slot, settings, tmp_path):
+    settings.ADE_STAGE_CONCURRENCY = 1
+    document = add(LETTER)
+    desk = children.POOL.desk().path
+
+    def others_begin():
+        for job_id in (-1, -2, -3):
+            COPIES._copy_of(job_id)
+
+    COPIES.lay(document.file, -9, tmp_path / "laid", others_begin)
+
+    assert (tmp_path / "laid").read_text() == LETTER
+    assert list(desk.glob("*.document")) == []
