@@ -20,7 +20,7 @@ def document():
 
 
 def add(document, id, vector):
-    return DocumentChunkFactory(pk=id, document=document, embedding=vector, embedding_model=MODEL.name)
+    return DocumentChunkFactory(pk=id, position=id, document=document, embedding=vector, embedding_model=MODEL.name)
 
 
 def nearest(document, vector=EAST):
