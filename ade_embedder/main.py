@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy
-import wordllama
 
 from ade_embedder import DIMENSIONS
+from ade_embedder.model import load, of_length_1
 from ade_engine.channel import VARIABLE as EVENTS
 from ade_keeper import zygote
 
@@ -26,14 +26,9 @@ def main() -> None:
     """Once, or with `serve DESCRIPTOR` in a fork for each time."""
     match sys.argv[1:]:
         case ["serve", descriptor]:
-            zygote.serve(int(descriptor), _load, _become, EVENTS)
+            zygote.serve(int(descriptor), load, _become, EVENTS)
         case _:
-            _embed(_load())
-
-
-def _load() -> Any:
-    # Its default looks beside the files that its own wheel carries, and then asks the network.
-    return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True, dim=DIMENSIONS)
+            _embed(load())
 
 
 def _become(model: Any) -> NoReturn:
@@ -51,11 +46,7 @@ def _embed(model: Any) -> None:
     total = numpy.zeros(DIMENSIONS)
     with Path("vectors.bin").open("wb") as file:
         for start in range(0, len(texts), BATCH):
-            vectors = _of_length_1(model.embed(texts[start : start + BATCH]))
+            vectors = of_length_1(model.embed(texts[start : start + BATCH]))
             total += vectors.sum(axis=0)
-            file.write(vectors.astype("<f4").tobytes())
-        file.write(_of_length_1(total[None, :]).astype("<f4").tobytes())
-
-
-def _of_length_1(vectors: Any) -> Any:
-    return vectors / numpy.maximum(numpy.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+            file.write(vectors.tobytes())
+        file.write(of_length_1(total[None, :]).tobytes())

@@ -4,16 +4,13 @@ Importing this and loading the model takes a fifth of a second and 100 MB, which
 """
 
 from functools import cache
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import numpy
-import wordllama
-
-from ade_embedder import DIMENSIONS
+from ade_embedder.model import load, of_length_1
 
 _loading = Lock()
+_loaded = cache(load)
 
 
 def vector_of(text: str) -> bytes:
@@ -22,16 +19,9 @@ def vector_of(text: str) -> bytes:
 
 
 def vectors_of(texts: list[str]) -> list[bytes]:
-    vectors = model().embed(texts)
-    lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
-    return [vector.tobytes() for vector in (vectors / numpy.maximum(lengths, 1e-12)).astype("<f4")]
+    return [vector.tobytes() for vector in of_length_1(model().embed(texts))]
 
 
 def model() -> Any:
     with _loading:
         return _loaded()
-
-
-@cache
-def _loaded() -> Any:
-    return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True, dim=DIMENSIONS)

@@ -1,6 +1,5 @@
 """An analysis of Azure Document Intelligence as pages, in the shape that ADE's own extractor gives them."""
 
-import math
 import re
 import unicodedata
 from collections import defaultdict
@@ -129,7 +128,7 @@ def _value(field: DocumentField) -> tuple[str | None, str]:
         return field.value_date.isoformat(), "date"
     if field.value_currency is not None:
         currency = field.value_currency
-        if not math.isfinite(currency.amount):
+        if not isfinite(currency.amount):
             raise ValueError(f"an amount that is no number: {currency.amount}")
         return f"{currency.amount:.2f} {currency.currency_code or ''}".strip(), "amount"
     return field.content, KINDS.get(field.type, "text")

@@ -9,7 +9,7 @@ from django.utils.module_loading import import_string
 from ade_embedder import DIMENSIONS as DIMENSIONS
 from ade_embedder import MODEL as MODEL
 from documents.children import COLD_EMBEDDER, Run
-from documents.embedding.outcome import EmbeddingFailed, Vectors
+from documents.embedding.outcome import EmbeddingFailed, Vectors, read
 from work.claims import Interrupted
 from work.supervise import Child, Limits
 
@@ -41,7 +41,8 @@ def embed(
     assert ended is not None
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
-    return _read(directory / "vectors.bin", len(texts), f"{ended}: {' '.join(said[-5:])}")
+    how_it_ended = f": {ended}: {' '.join(said[-5:])}"
+    return read(directory / "vectors.bin", len(texts), MODEL, DIMENSIONS, how_it_ended)
 
 
 def of_query(text: str) -> bytes:
@@ -51,13 +52,3 @@ def of_query(text: str) -> bytes:
     except (ImportError, OSError, ValueError) as error:
         raise EmbeddingFailed(f"expected the model {MODEL} to load, found: {error}") from error
     return vector
-
-
-def _read(path: Path, number: int, how_it_ended: str) -> Vectors:
-    """Behind those of the texts stands their mean."""
-    data = path.read_bytes() if path.is_file() else b""
-    size = DIMENSIONS * 4
-    if len(data) != (number + 1) * size:
-        raise EmbeddingFailed(f"expected {number + 1} vectors, found {len(data) // size}: {how_it_ended}")
-    *each, mean = (data[start : start + size] for start in range(0, len(data), size))
-    return Vectors(MODEL, each, mean)

@@ -9,7 +9,7 @@ from django.conf import settings
 from ade_services import OPENAI, TEXTS, VECTORS
 from documents import outside
 from documents.children import EMBEDDER, place_for
-from documents.embedding.outcome import EmbeddingFailed, Vectors
+from documents.embedding.outcome import EmbeddingFailed, Vectors, read
 from documents.outside import NoAnswer
 from work.supervise import Child
 
@@ -51,20 +51,10 @@ def embed(
         outside.ask(OPENAI, order, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start)
     except NoAnswer as error:
         raise EmbeddingFailed(str(error), permanent=error.permanent, retry_after=error.retry_after) from error
-    return _read(directory / VECTORS, len(texts))
+    return read(directory / VECTORS, len(texts), model(), dimensions())
 
 
 def of_query(text: str) -> bytes:
     """The vector of what somebody looks for. Raises EmbeddingFailed, CannotStart."""
     with place_for(EMBEDDER, lambda: None, is_warm=False) as place:
         return embed([text[:LONGEST_QUERY]], place.directory, wall_seconds=QUERY_SECONDS).each[0]
-
-
-def _read(path: Path, number: int) -> Vectors:
-    """Behind those of the texts stands their mean."""
-    data = path.read_bytes() if path.is_file() else b""
-    size = dimensions() * 4
-    if len(data) != (number + 1) * size:
-        raise EmbeddingFailed(f"expected {number + 1} vectors, found {len(data) // size}")
-    *each, mean = (data[start : start + size] for start in range(0, len(data), size))
-    return Vectors(model(), each, mean)

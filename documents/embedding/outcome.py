@@ -2,6 +2,7 @@ import array
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class EmbeddingFailed(Exception):
@@ -23,6 +24,16 @@ class Vectors:
     each: list[bytes]
     # One for all of them; empty when there are none.
     mean: bytes
+
+
+def read(path: Path, number: int, model: str, dimensions: int, how_it_ended: str = "") -> Vectors:
+    """What a child has left: the vectors of so many texts, and behind them their mean. Raises EmbeddingFailed."""
+    data = path.read_bytes() if path.is_file() else b""
+    size = dimensions * 4
+    if len(data) != (number + 1) * size:
+        raise EmbeddingFailed(f"expected {number + 1} vectors, found {len(data) // size}{how_it_ended}")
+    *each, mean = (data[start : start + size] for start in range(0, len(data), size))
+    return Vectors(model, each, mean)
 
 
 def numbers(vector: bytes) -> "array.array[float]":
