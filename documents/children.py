@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, NamedTuple, NotRequired, Protocol, TypedDict, Unpack
 from uuid import uuid4
 
 import structlog
@@ -32,23 +32,25 @@ VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THR
 log = structlog.get_logger(__name__)
 
 
+class Options(TypedDict):
+    """How a program is run: as `supervise.run` takes them."""
+
+    cwd: Path
+    limits: Limits
+    stop: Callable[[], str | None]
+    on_start: Callable[[Child], None]
+    on_event: OnEvent
+    on_output: OnOutput
+    # Beside what lies in its directory; one that is kept warm sees no more than that.
+    readable: NotRequired[Sequence[Path]]
+
+
 class Run(Protocol):
     """Runs a program with these arguments until it has ended; None when it has done that and waits for more. Raises
     CannotStart.
     """
 
-    def __call__(
-        self,
-        arguments: Sequence[str],
-        *,
-        cwd: Path,
-        limits: Limits,
-        stop: Callable[[], str | None],
-        on_start: Callable[[Child], None],
-        on_event: OnEvent,
-        on_output: OnOutput,
-        readable: Sequence[Path] = (),
-    ) -> Ended | None: ...
+    def __call__(self, arguments: Sequence[str], **options: Unpack[Options]) -> Ended | None: ...
 
 
 class Place(NamedTuple):
@@ -62,7 +64,7 @@ def root() -> Path:
     return Path(settings.VAR_DIR, "extraction")
 
 
-def cold(program: str, arguments: Sequence[str], **options: Any) -> Ended:
+def cold(program: str, arguments: Sequence[str], **options: Unpack[Options]) -> Ended:
     return supervise.run([*_command(program), *arguments], env=VARIABLES, hidden=private.places(), **options)
 
 
@@ -86,30 +88,24 @@ def place_for(program: str, stop: Callable[[], str | None], *, is_warm: bool = T
         remove(directory)
 
 
-def _in_a_fork(
-    warm: Warm,
-    program: str,
-    arguments: Sequence[str],
-    *,
-    cwd: Path,
-    limits: Limits,
-    stop: Callable[[], str | None],
-    on_start: Callable[[Child], None],
-    on_event: OnEvent,
-    on_output: OnOutput,
-    readable: Sequence[Path] = (),
-) -> Ended:
-    options: dict[str, Any] = {"limits": limits, "on_event": on_event, "on_output": on_output}
+def _in_a_fork(warm: Warm, program: str, arguments: Sequence[str], **options: Unpack[Options]) -> Ended:
     try:
         with _only(arguments) as orders:
-            child = warm.zygote.spawn(cwd=cwd, env=VARIABLES, stdin=orders.fileno(), **options)
+            child = warm.zygote.spawn(
+                cwd=options["cwd"],
+                env=VARIABLES,
+                stdin=orders.fileno(),
+                limits=options["limits"],
+                on_event=options["on_event"],
+                on_output=options["on_output"],
+            )
     except CannotStart as error:
         # It ends when it is given back; a cold one needs nothing of it.
         log.warning("children.not_forked", program=program, error=str(error))
-        return cold(program, arguments, cwd=cwd, readable=readable, stop=stop, on_start=on_start, **options)
+        return cold(program, arguments, **options)
     with child:
-        on_start(child)
-        return child.wait(stop)
+        options["on_start"](child)
+        return child.wait(options["stop"])
 
 
 @contextmanager

@@ -8,13 +8,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 
 from django.conf import settings
 
 import ade_extractor
-from documents.children import EXTRACTOR, POOL, VARIABLES
+from documents.children import EXTRACTOR, POOL, VARIABLES, Options
 from work.supervise import Child, Ended, Limits, OnEvent, OnOutput
 from work.workplaces import workplace
 
@@ -36,26 +36,16 @@ class Session:
         self._done = False
         self._on_event: OnEvent = _ignore
 
-    def run(
-        self,
-        arguments: Sequence[str],
-        *,
-        cwd: Path,
-        limits: Limits,
-        stop: Callable[[], str | None],
-        on_start: Callable[[Child], None],
-        on_event: OnEvent,
-        on_output: OnOutput,
-        readable: Sequence[Path] = (),
-    ) -> Ended | None:
+    def run(self, arguments: Sequence[str], **options: Unpack[Options]) -> Ended | None:
         """None when it is done, and the session goes on. Raises CannotStart."""
-        self._done, self._on_event = False, on_event
-        child = self._child = self._child or self._begun(limits, on_output)
-        on_start(child)
+        self._done, self._on_event = False, options["on_event"]
+        child = self._child = self._child or self._begun(options["limits"], options["on_output"])
+        options["on_start"](child)
         # Whoever does not take orders any more has ended.
         with suppress(BrokenPipeError):
             os.write(self._orders, json.dumps(list(arguments)).encode() + b"\n")
-        return self._wait(child, stop, monotonic() + (limits.wall_seconds or LONGEST_SECONDS))
+        seconds = options["limits"].wall_seconds or LONGEST_SECONDS
+        return self._wait(child, options["stop"], monotonic() + seconds)
 
     def is_alive(self) -> bool:
         """One that nobody has needed for the rest of its last lease has been ended by its keeper."""
