@@ -1,8 +1,10 @@
 import re
+from datetime import datetime
 from typing import Any
 
+from django.apps import apps
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
@@ -10,15 +12,21 @@ from django.utils.safestring import mark_safe
 from builds.admin import ConfigurationFilter
 from documents.models import Workspace
 from documents.scoped import OperatedAdmin, ScopedAdmin, WorkspaceFilter
-from runs import lifecycle
+from runs import wishes
 from runs.job_runs import JOB_RUN
-from runs.lifecycle import RUN, Purged, QueueFull
-from runs.models import Artifact, JobRun, Run, RunField
-from work.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
-from work.outcomes import Outcome, of_cancel
+from runs.jobs import all_jobs, cron, ledger, why, words
+from runs.jobs.history import SCHEDULED_JOB
+from runs.lifecycle import RUN
+from runs.models import Artifact, DueSlot, JobRun, Queue, Run, RunField, ScheduledJob
+from runs.queue import QUEUE
+from work import clock
+from work.admin import ReadOnlyAdmin, SubjectAdmin, VerbAdmin, choice_filter, short
+from work.why import Explanation
 
-# Of the new runs, so many are named; and of what a run has found and made, on its page.
+# Of what a run has found and made, on its page.
 MOST_NAMED = 20
+# Of the slots of a job, on its page: the last ones, and those to come.
+SLOTS_SHOWN, SLOTS_COMING = 50, 3
 OUTCOMES = [(word, word.replace("_", " ")) for word in Run.OUTCOMES]
 
 
@@ -35,38 +43,19 @@ class RunAdmin(OperatedAdmin):
     fields = [
         *("outcome", "workspace", "configuration", "input_document", "build", "waits_for", "created_at", "started_at"),
         *("finished_at", "lease_owner", "lease_expires_at", "claim_token", "cancel_requested_at"),
-        *("cancel_requested_by", "failure_type", "error_message", "found", "made"),
+        *("cancel_requested_by", "failure_type", "error_message", "found", "made", "pruned_at"),
     ]
     readonly_fields = ["outcome", "waits_for", "found", "made"]
     actions = ["cancel", "again"]
     offered = {"cancel": frozenset({"queued", "running"}), "again": frozenset(Run.Status.values)}
 
     @admin.action(description="Cancel", permissions=["operate"])
-    def cancel(self, request: HttpRequest, runs: Any) -> None:
-        def cancel(run: Run, actor: str) -> Outcome:
-            return of_cancel(RUN, run.status, lifecycle.cancel(run, actor=actor))
-
-        self.do_each(request, runs, cancel)
+    def cancel(self, request: HttpRequest, runs: Any) -> HttpResponse | None:
+        return self.do_each(request, "cancel", runs, wishes.cancel())
 
     @admin.action(description="Run again", permissions=["operate"])
-    def again(self, request: HttpRequest, runs: Any) -> None:
-        made: list[Run] = []
-
-        def again(run: Run, actor: str) -> Outcome:
-            try:
-                made.append(lifecycle.run_again(run, actor=actor))
-            except QueueFull:
-                return Outcome.NO_PLACE
-            except Purged:
-                return Outcome.PURGED
-            return Outcome.MADE
-
-        self.do_each(request, runs, again)
-        if made:
-            links = ((reverse("admin:runs_run_change", args=[run.pk]), run) for run in made[:MOST_NAMED])
-            named = format_html_join(", ", '<a href="{}">{}</a>', links)
-            more = f" and {len(made) - MOST_NAMED} more" if len(made) > MOST_NAMED else ""
-            self.message_user(request, format_html("New: {}{}.", named, more))
+    def again(self, request: HttpRequest, runs: Any) -> HttpResponse | None:
+        return self.do_each(request, "again", runs, wishes.again())
 
     @admin.display(description="outcome")
     def outcome(self, run: Run) -> str:
@@ -102,6 +91,35 @@ def _listed(named: list[tuple[str, str]], everything: str) -> str:
     """Links, one in each line; of many the first, and where all are."""
     shown = format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', named[:MOST_NAMED])
     return format_html('{}<br><a href="{}">all</a>', shown, everything) if len(named) > MOST_NAMED else shown or "-"
+
+
+@admin.register(Queue)
+class QueueAdmin(VerbAdmin):
+    moves = QUEUE
+    list_display = ["id", "__str__", "state", "paused_by", "paused_at", "pause_reason"]
+    list_display_links = ["id", "__str__"]
+    fields = ["state", "paused_by", "paused_at", "pause_reason"]
+    readonly_fields = ["state"]
+    actions = ["pause", "resume"]
+    offered = ("pause", "resume")
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("runs.change_queue")
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        return (verb == "resume") == (row.paused_at is not None)
+
+    @admin.action(description="Pause", permissions=["operate"])
+    def pause(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self.do_each(request, "pause", rows, wishes.pause_queue())
+
+    @admin.action(description="Resume", permissions=["operate"])
+    def resume(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self.do_each(request, "resume", rows, wishes.resume_queue())
+
+    @admin.display(description="state")
+    def state(self, row: Queue) -> str:
+        return "paused" if row.paused_at else "goes on"
 
 
 class OfOneRun(admin.SimpleListFilter):
@@ -166,9 +184,96 @@ class JobRunAdmin(SubjectAdmin):
     search_fields = ["job_name", "error_message"]
     fields = [
         *("job_name", "scheduled_for", "status", "worker_instance", "rows_processed", "started_at", "finished_at"),
-        *("lease_owner", "lease_expires_at", "claim_token", "failure_type", "error_message"),
+        *("lease_owner", "lease_expires_at", "claim_token", "failure_type", "error_message", "pruned_at"),
     ]
 
     @admin.display(description="error")
     def error(self, job_run: JobRun) -> str:
         return short(job_run.error_message)
+
+
+@admin.register(ScheduledJob)
+class ScheduledJobAdmin(VerbAdmin):
+    moves = SCHEDULED_JOB
+    change_form_template = "admin/scheduled_job.html"
+    list_display = ["id", "name", "schedule", "state", "next_slot", "decided_until", "paused_by"]
+    list_display_links = ["id", "name"]
+    search_fields = ["name"]
+    fields = [
+        *("name", "about", "schedule", "state", "next_slot", "why", "decided_until", "paused_at", "paused_by"),
+        *("retired_at", "created_at"),
+    ]
+    readonly_fields = ["about", "schedule", "state", "next_slot", "why"]
+    actions = ["run_now", "pause", "resume"]
+    offered = ("run_now", "pause", "resume")
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("runs.change_scheduledjob")
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        if row.retired_at:
+            return False
+        return verb == "run_now" or (verb == "resume") == (row.paused_at is not None)
+
+    @admin.action(description="Run now", permissions=["operate"])
+    def run_now(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self.do_each(request, "run_now", rows, wishes.run_job_now())
+
+    @admin.action(description="Pause", permissions=["operate"])
+    def pause(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self.do_each(request, "pause", rows, wishes.pause_job())
+
+    @admin.action(description="Resume", permissions=["operate"])
+    def resume(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self.do_each(request, "resume", rows, wishes.resume_job())
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        if row := kwargs.get("obj"):
+            context["ledger"] = ledger.latest(row, past=SLOTS_SHOWN, coming=SLOTS_COMING)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    @admin.display(description="what it does")
+    def about(self, row: ScheduledJob) -> str:
+        return next((job.about for job in all_jobs() if job.name == row.name), "") or "-"
+
+    @admin.display(description="schedule")
+    def schedule(self, row: ScheduledJob) -> str:
+        return words.of_schedule(row.cron, row.time_zone)
+
+    @admin.display(description="state")
+    def state(self, row: ScheduledJob) -> str:
+        if row.retired_at:
+            return "retired"
+        return "paused" if row.paused_at else "scheduled"
+
+    @admin.display(description="next slot")
+    def next_slot(self, row: ScheduledJob) -> datetime | None:
+        return None if row.retired_at else cron.next_slot(row.cron, row.time_zone, clock.now())
+
+    @admin.display(description="why it has not begun")
+    def why(self, row: ScheduledJob) -> str:
+        return _in_lines(why.explain(row))
+
+
+@admin.register(DueSlot)
+class DueSlotAdmin(ReadOnlyAdmin):
+    list_display = ["id", "job_name", "scheduled_for", "due_at", "expires_at", "asked_by", "covers"]
+    search_fields = ["job_name"]
+    fields = ["job_name", "scheduled_for", "due_at", "expires_at", "asked_by", "covers", "why"]
+    readonly_fields = ["why"]
+
+    @admin.display(description="why it waits")
+    def why(self, due: DueSlot) -> str:
+        return _in_lines(why.explain_due(due))
+
+
+def _in_lines(explanation: Explanation) -> str:
+    """What is said of it, and each gate that holds."""
+    lines = [explanation.message, *(f"{gate.name}: {gate.message}" for gate in explanation.holding)]
+    return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
+
+
+# What django-q2 stores can run any function: nobody is to write it by hand.
+for model in apps.get_app_config("django_q").get_models():
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)

@@ -5,9 +5,9 @@ over a file. Nothing is stored, and nothing of it is ever imported in this proce
 import hashlib
 import json
 import mimetypes
+import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,17 +23,20 @@ from builds.models import Build
 from documents.extraction import ExtractionFailed, local
 from documents.intake import BINARY
 from documents.models import Document
-from runs import artifacts, engines, workplaces
+from runs import artifacts, engines, syntax, workplaces
 from runs.artifacts import NotKept
 from runs.session import EngineFailed, Session
+from work import private, supervise
 from work.changes import INFO
 from work.journal import LOG
-from work.supervise import CannotStart, Ended, Line
+from work.supervise import CannotStart, Ended, Limits, Line
 from work.workplaces import Desk, workplace
 
 # Of a document to try a configuration with.
 MOST_PAGES = 100
 READ_SECONDS = 60.0
+# What somebody who waits for a page has patience for; a mebibyte of Python takes a second and 300 MB.
+PARSING = Limits(wall_seconds=10.0, cpu_seconds=10, address_space_bytes=1 << 30)
 # Events of a run -> what became of the attempt.
 _ATTEMPTS = {"STEP_SUCCEEDED": "succeeded", "STEP_RETRIED": "failed, tried again", "STEP_FAILED": "failed"}
 
@@ -98,24 +101,55 @@ def check(
     return report
 
 
+def glance(snapshot: Snapshot) -> Report:
+    """What can be told in a moment: whether it can be parsed, and whether a build has its environment. Raises
+    CannotStart.
+    """
+    report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), _parsed_apart(snapshot))
+    ready = Build.objects.filter(fingerprint=report.fingerprint, status="ready").order_by("-id")
+    if build := ready.only("lock").first():
+        report.environment, report.lock = "ready", build.lock
+    return report
+
+
 def problems_of_syntax(snapshot: Snapshot) -> Iterator[Problem]:
     """As the Python of ADE sees it: another one looks when the environment is made."""
-    if snapshot["python_version"] not in ("", fingerprint.PYTHON_VERSION):
+    if not _is_of_our_python(snapshot):
         return
-    for path, text in sorted(snapshot["files"].items()):
-        if path.endswith(".py"):
-            yield from _problems_of_module(path, text)
+    yield from _told(syntax.problems(snapshot["files"]))
 
 
-def _problems_of_module(path: str, text: str) -> Iterator[Problem]:
+def _is_of_our_python(snapshot: Snapshot) -> bool:
+    return snapshot["python_version"] in ("", fingerprint.PYTHON_VERSION)
+
+
+def _told(found: Iterable[syntax.Found]) -> Iterator[Problem]:
+    for path, message, line in found:
+        yield Problem("syntax", message, path, line)
+
+
+def _parsed_apart(snapshot: Snapshot) -> list[Problem]:
+    """As `problems_of_syntax`, in a process that may die of it."""
+    if not _is_of_our_python(snapshot):
+        return []
+    said: list[str] = []
+    desk = Desk(workplaces.root())
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, path, "exec", dont_inherit=True)
-    except SyntaxError as error:
-        yield Problem("syntax", error.msg, path, error.lineno)
-    except (ValueError, MemoryError, RecursionError, OverflowError) as error:
-        yield Problem("syntax", f"cannot be compiled: {str(error) or type(error).__name__}", path)
+        with workplace(desk.path, "syntax") as directory:
+            (directory / "files.json").write_text(json.dumps(snapshot["files"]), "utf-8")
+            ended = supervise.run(
+                [sys.executable, "-I", syntax.__file__, "files.json"],
+                cwd=directory,
+                limits=PARSING,
+                on_output=lambda lines: said.extend(line.text for line in lines),
+                readable=[Path(syntax.__file__)],
+                hidden=private.places(),
+            )
+    finally:
+        desk.close()
+    if ended.returncode != 0:
+        return [Problem("syntax", f"expected files that Python can parse, but it {ended}")]
+    return list(_told(json.loads(line) for line in said))
 
 
 def _resolve(snapshot: Snapshot, watch: Watch, report: Report) -> None:

@@ -7,6 +7,8 @@ from work.invariants import DEFECT, Dialect, Invariant, words
 SUBMISSION_SECONDS = 1
 # Workers open gates every few ticks, `gates.BATCH` at a time: time enough for a hundred thousand behind one build.
 GATE_SECONDS = 300
+# A slot for job runs that is free claims within a tick; the jobs before this one may take a while each.
+DUE_SECONDS = 300
 
 _ENDED = words(Run.TERMINAL)
 
@@ -88,6 +90,11 @@ def _forgotten_gates(dialect: Dialect) -> str:
             AND b.finished_at < {since} AND {dialect.a_worker_was_there(GATE_SECONDS)}"""
 
 
+def _left_of_pruned(dialect: Dialect) -> str:
+    return """
+        SELECT DISTINCT 'run', r.id FROM runs r JOIN artifacts a ON a.run_id = r.id WHERE r.pruned_at IS NOT NULL"""
+
+
 def _slots(dialect: Dialect) -> str:
     return """
         SELECT 'job_run', MAX(id) FROM job_runs GROUP BY job_name, scheduled_for HAVING COUNT(*) > 1
@@ -100,6 +107,39 @@ def _slot_lives(dialect: Dialect) -> str:
         SELECT 'job_run', subject_id FROM events
         WHERE subject_kind = 'job_run' AND to_status IN ({words(JobRun.TERMINAL)})
         GROUP BY subject_id HAVING COUNT(*) > 1"""
+
+
+def _slot_successes(dialect: Dialect) -> str:
+    return """
+        SELECT 'job_run', MAX(r.id) FROM job_runs r
+        JOIN events e ON e.subject_kind = 'job_run' AND e.subject_id = r.id AND e.to_status = 'success'
+        GROUP BY r.job_name, r.scheduled_for HAVING COUNT(*) > 1"""
+
+
+def _slot_overlaps(dialect: Dialect) -> str:
+    return f"""
+        SELECT 'job_run', o.id FROM (
+            SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
+                OVER (PARTITION BY r.job_name ORDER BY e.started) AS before_ended
+            FROM job_runs r JOIN (
+                SELECT subject_id, MIN(CASE WHEN to_status = 'running' THEN id END) AS started,
+                    MIN(CASE WHEN to_status IN ({words(JobRun.TERMINAL)}) THEN id END) AS ended
+                FROM events WHERE subject_kind = 'job_run' AND to_status <> '' GROUP BY subject_id
+            ) e ON e.subject_id = r.id
+            WHERE e.started IS NOT NULL
+        ) o WHERE o.started < o.before_ended"""
+
+
+def _forgotten_slots(dialect: Dialect) -> str:
+    """Of jobs that are there and not at work, while no slot for job runs has been busy with another one for so long."""
+    since = dialect.ago(DUE_SECONDS)
+    return f"""
+        SELECT 'due_slot', d.id FROM due_slots d
+        WHERE COALESCE(d.expires_at, d.due_at) < {since} AND {dialect.a_worker_was_there(DUE_SECONDS)}
+            AND EXISTS (SELECT 1 FROM scheduled_jobs j WHERE j.name = d.job_name AND j.retired_at IS NULL)
+            AND NOT EXISTS (SELECT 1 FROM job_runs o WHERE o.job_name = d.job_name
+                AND (o.status = 'running' OR o.finished_at > {since}))
+            AND NOT EXISTS (SELECT 1 FROM job_runs o WHERE o.status = 'running' AND o.started_at < {since})"""
 
 
 INVARIANTS = (
@@ -146,6 +186,12 @@ INVARIANTS = (
         "`manage.py rescue` opens gates now. If they are many and get fewer, wait; else read the logs of the workers.",
     ),
     Invariant(
+        "a_pruned_run_has_made_nothing",
+        "Of a run that was pruned no artifacts are left.",
+        _left_of_pruned,
+        DEFECT,
+    ),
+    Invariant(
         "a_slot_is_claimed_once",
         "A job has one row for each of its slots, and at most one that is running.",
         _slots,
@@ -156,5 +202,23 @@ INVARIANTS = (
         "A job run ends at most once.",
         _slot_lives,
         DEFECT,
+    ),
+    Invariant(
+        "a_slot_succeeds_once",
+        "A slot of a job succeeds at most once, by what its history tells.",
+        _slot_successes,
+        DEFECT,
+    ),
+    Invariant(
+        "slots_of_a_job_never_overlap",
+        "A slot of a job starts only when the one before it has ended.",
+        _slot_overlaps,
+        DEFECT,
+    ),
+    Invariant(
+        "no_due_slot_is_forgotten",
+        f"While a worker is alive, a due slot has begun or is dropped {DUE_SECONDS} s after it should have begun.",
+        _forgotten_slots,
+        "`manage.py job why NAME` says what holds it. Most likely no worker has a slot for job runs.",
     ),
 )

@@ -1,18 +1,20 @@
 """Slots of scheduled jobs: claimed by being inserted. The database decides who was first."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
 
 from runs.models import JobRun
 from work import clock, failpoints, lifecycle, recovery
 from work.claims import Claim, Holder
 from work.contention import Contended
+from work.models import Event
 from work.moves import By, Move, Moves
 from work.recovery import Found
 
@@ -21,6 +23,7 @@ JOB_RUN = Moves(
     model=JobRun,
     initial="running",
     created="SLOT_CLAIMED",
+    pruned="SLOT_PRUNED",
     table={
         "succeed": Move(("running",), "success", By.HOLDER, "SLOT_SUCCEEDED"),
         "fail": Move(("running",), "failed", By.HOLDER, "SLOT_FAILED"),
@@ -38,11 +41,15 @@ class Refusal(StrEnum):
     JOB_RUNNING = "job_already_running"
 
 
-def claim_slot(job_name: str, scheduled_for: datetime, owner: str) -> Claim | Refusal:
+def claim_slot(
+    job_name: str, scheduled_for: datetime, owner: str, *, message: str = "", data: lifecycle.Data | None = None
+) -> Claim | Refusal:
     """The slot, or why not. There is no look before the insert: the constraints answer.
 
     Raises Contended when whatever was in the way has gone meanwhile.
     """
+    if scheduled_for.tzinfo is None:
+        raise TypeError(f"expected a slot in a time zone, found {scheduled_for.isoformat()}")
     asked_at, now = time.monotonic(), clock.now()
     values = {
         "job_name": job_name,
@@ -56,7 +63,7 @@ def claim_slot(job_name: str, scheduled_for: datetime, owner: str) -> Claim | Re
     }
     try:
         with failpoints.inside("job_run.claim.selected"), transaction.atomic():
-            (id,) = lifecycle.create(JOB_RUN, values, actor=owner)
+            (id,) = lifecycle.create(JOB_RUN, values, actor=owner, message=message, data=data)
     except IntegrityError as error:
         of_job = JobRun.objects.filter(job_name=job_name)
         if of_job.filter(scheduled_for=scheduled_for).exists():
@@ -65,7 +72,8 @@ def claim_slot(job_name: str, scheduled_for: datetime, owner: str) -> Claim | Re
             return Refusal.JOB_RUNNING
         raise Contended(f"job_run: {error}") from error
     failpoints.hit("slot.inserted")
-    return Claim(JOB_RUN, id, Holder(owner, 1), lifecycle.until(asked_at))
+    slot = {"job_name": job_name, "scheduled_for": scheduled_for}
+    return Claim(JOB_RUN, id, Holder(owner, 1), lifecycle.until(asked_at), slot)
 
 
 def succeed(claim: Claim, rows_processed: int | None = None) -> bool:
@@ -78,10 +86,32 @@ def fail(claim: Claim, message: str) -> bool:
 
 def skip_stale(job_name: str, older_than: timedelta, *, actor: str) -> int:
     """Give up on slots of this job that have run for too long; their workers are refused when they come back."""
+    if clock.jumped_within(settings.ADE_LEASE_SECONDS):
+        # A clock was set: what has just begun may look old. What ends meanwhile is not given up.
+        return 0
     message = f"running for longer than {older_than.total_seconds():.0f} s"
     stale = JobRun.objects.running_since_before(clock.now() - older_than).filter(job_name=job_name)
     skip: Mapping[str, Any] = {"actor": actor, "message": message, "error_message": message}
     return sum(lifecycle.move(JOB_RUN, id, "skip", **skip) for id in stale.values_list("pk", flat=True))
+
+
+def prune(ids: Sequence[int], where: Q, *, actor: str) -> int:
+    """Of those of these slots that are as `where` says: the events, of which it answers how many. The row stays, and
+    who has asked for it is still told.
+    """
+
+    def asked(ids: Sequence[int]) -> Mapping[int, lifecycle.Data]:
+        found = told_at_the_claim().filter(subject_id__in=ids)
+        return {id: data or {} for id, data in found.values_list("subject_id", "data")}
+
+    gone = lifecycle.prune(JOB_RUN, ids, where=where, actor=actor, also=asked)
+    return sum(each["events"] for each in gone.values())
+
+
+def told_at_the_claim() -> "QuerySet[Event]":
+    """The events whose data say who has asked for a slot, and in whose stead it is."""
+    kinds = (JOB_RUN.created, JOB_RUN.pruned)
+    return Event.objects.filter(subject_kind=JOB_RUN.kind, kind__in=kinds, data__isnull=False)
 
 
 def rescue(found: Found) -> str | None:

@@ -1,4 +1,6 @@
 from runs import chores, gates, job_runs, lane, lifecycle
+from runs.jobs import lane as job_lane
+from runs.jobs.schedules import Scheduler
 from work.kinds import Chore, Kind, Lane
 
 RUN = Kind(
@@ -24,4 +26,16 @@ RUN = Kind(
     ),
     wakes_on=("build",),
 )
-JOB_RUN = Kind(job_runs.JOB_RUN, rescue=job_runs.rescue)
+JOB_RUN = Kind(
+    job_runs.JOB_RUN,
+    lane=Lane(
+        slots="ADE_JOB_CONCURRENCY",
+        claim=job_lane.claim,
+        do=job_lane.do,
+        succeed=job_lane.succeed,
+        fail=job_lane.fail,
+        expected=job_lane.EXPECTED,
+    ),
+    rescue=job_runs.rescue,
+    chores=(Chore(Scheduler().tick, when_rung=False),),
+)

@@ -1,10 +1,10 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
-from django.db.models import Count, Exists, Q, QuerySet
+from django.db.models import Count, Exists, Q, QuerySet, Sum
 
 from builds.lifecycle import get_or_create_build
 from builds.models import Build, Configuration
@@ -27,6 +27,7 @@ RUN = Moves(
     model=Run,
     initial="queued",
     created="RUN_QUEUED",
+    pruned="RUN_PRUNED",
     table={
         "start": Move(("queued",), "running", By.WORKER, "RUN_STARTED"),
         "succeed": Move(("running",), "succeeded", By.HOLDER, "RUN_SUCCEEDED"),
@@ -135,6 +136,29 @@ def publish_artifact(claim: Claim, values: Data) -> bool:
             Artifact.objects.create(run_id=claim.id, **values)
             return True
     return False
+
+
+class Pruned(NamedTuple):
+    events: int
+    # Which nothing names any more.
+    files: list[str]
+
+
+def prune(ids: Sequence[int], where: Q, *, actor: str) -> Pruned:
+    """Of those of these runs that are as `where` says: events, log and artifacts. What a run found stays with it."""
+    files: list[str] = []
+
+    def delete_artifacts(ids: Sequence[int]) -> Mapping[int, Data]:
+        artifacts = Artifact.objects.filter(run__in=ids)
+        files.extend(artifacts.values_list("file", flat=True))
+        sums = artifacts.order_by().values("run").annotate(number=Count("pk"), size=Sum("size_bytes"))
+        gone = {each["run"]: {"artifacts": each["number"], "size_bytes": each["size"]} for each in sums}
+        artifacts.delete()
+        return gone
+
+    with failpoints.inside("retention.runs.before_commit"):
+        gone = lifecycle.prune(RUN, ids, where=where, actor=actor, also=delete_artifacts)
+    return Pruned(sum(each["events"] for each in gone.values()), files)
 
 
 def heed_builds(owner: str) -> int:

@@ -1,4 +1,3 @@
-from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
@@ -6,6 +5,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from documents import downloads
+from documents.models import Person
 from runs.models import Artifact
 
 KIND = "artifact"
@@ -17,6 +17,6 @@ def download_artifact(request: HttpRequest, id: int) -> HttpResponseBase:
     return downloads.answer(request, artifact.file, artifact.name, artifact.content_type)
 
 
-def link(artifact: Artifact, user: User) -> str:
+def link(artifact: Artifact, user: Person) -> str:
     """Good for some minutes, and for whoever has it: see `documents/downloads.py`."""
     return f"{reverse('runs:download_artifact', args=[artifact.pk])}?key={downloads.key_of(KIND, artifact.pk, user)}"

@@ -10,10 +10,11 @@ from django.db.models import Case, Q, QuerySet, Subquery, When
 
 from builds import why as builds
 from builds.models import Build
+from documents.models import User
 from runs.lifecycle import RUN
-from runs.models import MUST_HOLD, Run, in_the_way
+from runs.models import MUST_HOLD, Queue, Run, in_the_way
 from work import compiled, why
-from work.why import Crew, Explanation, Gate
+from work.why import Crew, Explanation, Gate, Names
 
 # What a claim finds of a queued run: its `gate`, whether each of MUST_HOLD holds, and who is in the way.
 Found = Mapping[str, Any]
@@ -25,12 +26,15 @@ _THEN = {
 }
 
 
-def explain(run: Run) -> Explanation:
-    """As the database has it now. Raises Run.DoesNotExist when it has not."""
-    return _explain(run.pk, Crew.now(), is_followed=True)
+def explain(run: Run, *, user: User | None = None) -> Explanation:
+    """As the database has it now, to somebody who may see this one; without a user, with the names of all others.
+
+    Raises Run.DoesNotExist when it is not there.
+    """
+    return _explain(run.pk, Crew.now(), user, is_followed=True)
 
 
-def _explain(id: int, crew: Crew, *, is_followed: bool) -> Explanation:
+def _explain(id: int, crew: Crew, user: User | None, *, is_followed: bool) -> Explanation:
     rows = compiled.rows(_asked, id)
     run = Run.objects.select_related("build").defer("build__snapshot", "build__lock").get(pk=id)
     if not rows:
@@ -38,12 +42,20 @@ def _explain(id: int, crew: Crew, *, is_followed: bool) -> Explanation:
     found = dict(zip(("gate", *MUST_HOLD, *in_the_way()), rows[0], strict=True))
     ahead = why.count(_ahead, run.created_at, id)
     gates = [
+        _of_queue(found),
         why.of_worker(crew, RUN),
-        why.of_capacity(crew, RUN, ahead),
-        _of_build(run, found, crew),
-        _of_document(run, found, crew, is_followed=is_followed),
+        why.of_capacity(crew, RUN, ahead, _names(user)),
+        _of_build(run, found, crew, user),
+        _of_document(run, found, crew, user, is_followed=is_followed),
     ]
     return why.of_queued(RUN, id, gates)
+
+
+def _names(user: User | None) -> Names | None:
+    if user is None:
+        return None
+    seen = Run.objects.for_user(user)
+    return lambda ids: set(seen.filter(pk__in=ids).values_list("pk", flat=True))
 
 
 def _asked(id: int) -> "QuerySet[Run, Any]":
@@ -54,7 +66,7 @@ def _asked(id: int) -> "QuerySet[Run, Any]":
 
 
 def _ahead(created_at: datetime, id: int) -> "QuerySet[Any, Any]":
-    return why.counted(_before(Run.objects.claimable(created_at), created_at, id))
+    return why.counted(_before(Run.objects.in_line(), created_at, id))
 
 
 def _older(document_id: int, created_at: datetime, id: int) -> "QuerySet[Any, Any]":
@@ -87,21 +99,32 @@ def _is_shut(found: Found, gate: str) -> bool:
     return not found["is_open"] and found["gate"] == gate
 
 
-def _of_build(run: Run, found: Found, crew: Crew) -> Gate:
+def _of_queue(found: Found) -> Gate:
+    """Are runs claimed at all?"""
+    row = None if found["queue_goes_on"] else Queue.objects.filter(paused_at__isnull=False).first()
+    if row is None:
+        return Gate("paused", False, "The queue of runs is not paused.")
+    data = {"by": row.paused_by, "reason": row.pause_reason or None}
+    said = f"The queue of runs is paused {why.by(row.paused_by, row.paused_at)}"
+    said += f": {row.pause_reason}" if row.pause_reason else "."
+    return Gate("paused", True, said, row.paused_by, row.paused_at, data)
+
+
+def _of_build(run: Run, found: Found, crew: Crew, user: User | None) -> Gate:
     """Is its environment there?"""
     build, is_shut = run.build, _is_shut(found, "build")
     data = {"id": build.pk, "status": build.status, "by": build.lease_owner}
     if found["build_is_ready"] and not is_shut:
         return Gate("build", False, f"Its build {build.pk} is ready.", data=data)
-    since, said = _state_of(build, crew)
+    since, said = _state_of(build, crew, user)
     then = _THEN.get(build.status, "") if is_shut else ""
     return Gate("build", True, f"Its build {build.pk} {said}{then}.", f"build {build.pk}", since, data)
 
 
-def _state_of(build: Build, crew: Crew) -> tuple[datetime | None, str]:
+def _state_of(build: Build, crew: Crew, user: User | None) -> tuple[datetime | None, str]:
     """Since when it is what it is, and that in words."""
     if build.status == "queued":
-        reason = builds.explain(build, crew).reason().rstrip(".")
+        reason = builds.explain(build, crew, user=user).reason().rstrip(".")
         return build.queued_at, f"is queued since {build.queued_at:%Y-%m-%d %H:%M:%S}. {reason}"
     if build.status == "building":
         return build.started_at, f"is being made {why.by(build.lease_owner, build.started_at)}"
@@ -109,13 +132,13 @@ def _state_of(build: Build, crew: Crew) -> tuple[datetime | None, str]:
     return build.finished_at, said[build.status]
 
 
-def _of_document(run: Run, found: Found, crew: Crew, *, is_followed: bool) -> Gate:
+def _of_document(run: Run, found: Found, crew: Crew, user: User | None, *, is_followed: bool) -> Gate:
     """Is it its turn among the runs of its document?"""
     if found["running"]:
         return _behind_running(run, found["running"])
     if found["older"]:
         # That one has nobody before it, or it would be told of instead: so this goes one step far.
-        reason = _explain(found["older"], crew, is_followed=False).reason() if is_followed else ""
+        reason = _explain(found["older"], crew, user, is_followed=False).reason() if is_followed else ""
         return _behind_queued(run, found["older"], f"It waits in turn: {reason}" if reason else "")
     if _is_shut(found, "document"):
         return _behind_forgotten(run)

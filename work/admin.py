@@ -1,18 +1,24 @@
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import PROTECT, Model, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
+from django.views.decorators.http import require_POST
 
+from work import bulk, drains
 from work.boots import WORKER
 from work.commands import clean
-from work.kinds import all_kinds
+from work.kinds import all_kinds, other_subjects
 from work.models import Event, Worker
 from work.moves import Moves
+from work.rehearsals import Ended, Wish, carry_out
 
 # Counted no further: a list of a million rows must not be read to say how long it is.
 MOST_COUNTED = 10_000
@@ -111,17 +117,78 @@ class ReadOnlyAdmin(LongListAdmin):
         return False
 
 
+class SharedAdmin(LongListAdmin):
+    """Rows of the installation: whoever may enter the admin sees them."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self.admin_site.has_permission(request)
+
+
 class SubjectAdmin(ReadOnlyAdmin):
     """Rows that events are about: their page shows the latest ones."""
 
     change_form_template = "admin/subject.html"
-    moves: Moves
+    # Of what has a history.
+    moves: Moves | None = None
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        if obj := kwargs.get("obj"):
-            events = Event.objects.filter(subject_kind=self.moves.kind, subject_id=obj.pk).order_by("-sequence")
+        if self.moves and (obj := kwargs.get("obj")):
+            events = Event.objects.about(self.moves.kind, obj.pk).order_by("-sequence")
             context["events"] = events[:EVENTS]
         return super().render_change_form(request, context, *args, **kwargs)
+
+
+class VerbAdmin(SubjectAdmin):
+    """Each action of the list is also a button on the page of a row."""
+
+    offered: Iterable[str]
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        raise NotImplementedError
+
+    def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
+        """Whether they may do something with a row; made once for many."""
+        may = self.has_operate_permission(request)
+        return lambda row: may
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        views = {
+            verb: self.admin_site.admin_view(require_POST(partial(self.operate, verb=verb))) for verb in self.offered
+        }
+        buttons = [path(f"<int:id>/{verb}/", view) for verb, view in views.items()]
+        return [*buttons, *bulk.urls(self), *super().get_urls()]
+
+    def operate(self, request: HttpRequest, id: int, verb: str) -> HttpResponse:
+        rows = self.get_queryset(request).filter(pk=id)
+        row = rows.first()
+        if row is None:
+            raise Http404
+        if not self.operated(request)(row):
+            raise PermissionDenied
+        page = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[id])
+        return getattr(self, verb)(request, rows) or HttpResponseRedirect(page)
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        row = kwargs.get("obj")
+        if row and self.operated(request)(row):
+            verbs = [verb for verb in self.offered if self.is_offered(verb, row)]
+            context["buttons"] = [(verb, getattr(self, verb).short_description) for verb in verbs]
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def do_each(self, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> HttpResponse | None:
+        """To the row of a button at once. Of what is chosen in the list, a page first tells what would become of it."""
+        if bulk.is_chosen_in_a_list(request):
+            return bulk.answer(self, request, verb, rows, wish)
+        ended: list[Ended] = []
+        carry_out(rows, wish, self.operated(request), ended, actor=request.user.get_username(), reason="")
+        bulk.tell(self, request, ended)
+        return None
 
 
 def short(text: str) -> str:
@@ -138,7 +205,7 @@ def is_referred_to(row: Model) -> bool:
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
     list_display = ["id", "at", "subject", "sequence", "kind", "change", "actor", "said"]
-    list_filter = [choice_filter("subject_kind", lambda: [(kind.name, kind.name) for kind in all_kinds()])]
+    list_filter = [choice_filter("subject_kind", lambda: [(name, name) for name in _names()])]
     search_fields = ["subject_id"]
     search_help_text = "The number of an event, or of what it is about"
 
@@ -156,7 +223,7 @@ class EventAdmin(ReadOnlyAdmin):
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """About "run 17", or about anything numbered 17: all else would mean to read all events."""
-        kinds = [kind.name for kind in all_kinds()] + ["worker"]
+        kinds = _names()
         found = re.fullmatch(r"(?:([a-z_]+) )?#?([0-9]{1,19})", search_term.replace("\0", "").strip())
         if not search_term:
             return queryset, False
@@ -167,12 +234,30 @@ class EventAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Worker)
-class WorkerAdmin(SubjectAdmin):
+class WorkerAdmin(VerbAdmin):
     moves = WORKER
     list_display = ["id", "state", "owner", "version", "lanes", "started_at", "heartbeat_at", "doing"]
+    list_display += ["drain_requested_at", "drain_requested_by"]
     list_filter = [
         choice_filter("state", lambda: [("alive", "alive")], lambda workers, _: workers.alive()),
     ]
     search_fields = ["name", "host"]
     fields = ["owner", "state", "version", "lanes", "doing", "started_at", "heartbeat_at", "stopped_at", "machine"]
+    fields += ["drain_requested_at", "drain_requested_by", "drain_reason"]
     readonly_fields = ["owner", "state"]
+    actions = ["drain"]
+    offered = ("drain",)
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(drains.PERMISSION)
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        return row.state == "alive" and not row.is_draining
+
+    @admin.action(description="Drain", permissions=["operate"])
+    def drain(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self.do_each(request, "drain", rows, drains.wish())
+
+
+def _names() -> list[str]:
+    return [*(kind.name for kind in all_kinds()), *(moves.kind for moves in other_subjects())]

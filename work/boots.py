@@ -1,16 +1,18 @@
 """Who a worker is: one boot of one name on one host. What earlier boots left is told from what living ones hold."""
 
 import socket
+from collections.abc import Mapping, Sequence
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
 
-from work import clock, lifecycle, recovery
+from work import clock, lifecycle, pruning, recovery
 from work.changes import WARNING
 from work.children.processes import ProcessId
-from work.kinds import Kind
-from work.models import Worker
+from work.kinds import Kind, all_kinds
+from work.models import Event, Worker
 from work.moves import Moves
 
 WORKER = Moves(kind="worker", model=Worker, initial="", created="WORKER_STARTED", table={})
@@ -63,6 +65,25 @@ def sign_off(row: Worker) -> None:
     except DatabaseError as error:
         # Its pid says the same to whoever comes after.
         log.warning("worker.cannot_sign_off", error=str(error).strip())
+
+
+def forget(old: "QuerySet[Worker]") -> Mapping[str, int]:
+    """Workers that have long been gone, with their history; answers how many rows of each table. A transaction.
+
+    Who is old is asked again when they are locked: one that wakes up tells so in its row.
+    """
+    with transaction.atomic():
+        rows = list(pruning.lock(old))
+        holding = _holding([row.owner for row in rows])
+        ids = [row.pk for row in rows if row.owner not in holding]
+        events, _ = Event.objects.filter(subject_kind=WORKER.kind, subject_id__in=ids).delete()
+        return {"workers": pruning.delete(Worker, ids), "events": events}
+
+
+def _holding(owners: Sequence[str]) -> set[str]:
+    """Those that hold a lease: whoever rescues what they have left asks when they were last heard of."""
+    kinds = [kind.moves.rows.filter(lease_owner__in=owners) for kind in all_kinds() if kind.moves.claimed]
+    return {owner for rows in kinds for owner in rows.values_list("lease_owner", flat=True)}
 
 
 def _process(row: Worker) -> ProcessId:

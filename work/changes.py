@@ -13,6 +13,8 @@ INFO = 20
 WARNING = 30
 
 Claimable = Callable[[datetime], "QuerySet[Any]"]
+# Deletes what else goes with the history of these rows, and answers what that was, by id.
+Pruning = Callable[[Sequence[int]], Mapping[int, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)

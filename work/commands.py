@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
@@ -22,7 +22,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import InterfaceError, OperationalError, connections
 
 from work.models import Event
-from work.outcomes import Outcome
+from work.outcomes import DONE, Outcome
 
 # What the actor of an event has room for, less the words around it.
 LONGEST_NAME = 170
@@ -31,6 +31,8 @@ WIDEST_CELL = 60
 # The largest id that the databases know.
 LARGEST_ID = 2**63 - 1
 LARGEST_LIMIT = 10_000
+# Years that somebody means who names a time; beyond them zones have no clocks.
+EARLIEST, LATEST = 1970, 2200
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -56,15 +58,8 @@ MEANINGS = {
     Exit.DATABASE_AWAY: "the database cannot be reached or is busy; try again later",
     Exit.NOT_FOUND: "something that was named does not exist",
 }
-# Of several rows.
-_WORST_FIRST = (
-    (Outcome.NOT_FOUND, Exit.NOT_FOUND),
-    (Outcome.NO_PLACE, Exit.QUEUE_FULL),
-    (Outcome.ENDED, Exit.REFUSED),
-    (Outcome.NOT_ENDED, Exit.REFUSED),
-    (Outcome.UNDER_WAY, Exit.REFUSED),
-    (Outcome.PURGED, Exit.REFUSED),
-)
+# Of several rows; whatever else was not done is refused.
+_WORST_FIRST = ((Outcome.NOT_FOUND, Exit.NOT_FOUND), (Outcome.NO_PLACE, Exit.QUEUE_FULL))
 EXIT_CODES = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 
@@ -212,6 +207,18 @@ def limit(text: str) -> int:
     return int(text)
 
 
+def moment(text: str) -> datetime:
+    """ISO 8601; in UTC where it does not say otherwise."""
+    try:
+        said = datetime.fromisoformat(text)
+        if not EARLIEST <= said.year <= LATEST:
+            raise ValueError(text)
+    except ValueError as error:
+        message = f"expected a time such as 2026-03-01T06:00 or 2026-03-01T06:00+01:00, found {text!r}"
+        raise argparse.ArgumentTypeError(message) from error
+    return said.astimezone(UTC) if said.tzinfo else said.replace(tzinfo=UTC)
+
+
 def of_each(
     kind: str, ids: Iterable[int], found: Mapping[int, T], do: Callable[[T], tuple[Outcome, Row]], *told: str
 ) -> Answer:
@@ -225,7 +232,8 @@ def of_each(
         outcome, more = do(found[id]) if id in found else (Outcome.NOT_FOUND, {})
         rows.append({"id": id, "result": outcome, **dict.fromkeys(told), **more})
     outcomes = {row["result"] for row in rows}
-    exit = next((code for outcome, code in _WORST_FIRST if outcome in outcomes), Exit.DONE)
+    otherwise = Exit.REFUSED if outcomes - DONE else Exit.DONE
+    exit = next((code for outcome, code in _WORST_FIRST if outcome in outcomes), otherwise)
     columns = dict.fromkeys(name for row in rows for name in row)
     return Answer({f"{kind}s": rows}, table(rows, *columns), exit)
 
@@ -233,7 +241,7 @@ def of_each(
 def events_about(kind: str, id: int, most: int) -> list[dict[str, Any]]:
     """The latest, the oldest of them first."""
     columns = ("sequence", "at", "kind", "from_status", "to_status", "claim_token", "actor", "message", "data")
-    events = Event.objects.filter(subject_kind=kind, subject_id=id).order_by("-sequence")
+    events = Event.objects.about(kind, id).order_by("-sequence")
     return list(events.values(*columns)[:most])[::-1]
 
 

@@ -16,10 +16,11 @@ from django.db import OperationalError, transaction
 ACTIONS = ("kill9", "raise", "stop", "sleep:SECONDS")
 # Every kind of work passes these four.
 KIND_POINTS = ("claim.selected", "claimed", "finish.before_commit", "finish.after_commit")
-KINDS = ("run", "build", "job", "stage", "job_run")
+KINDS = ("run", "build", "job", "stage", "job_run", "delivery")
 OTHER_POINTS = (
     "run.create.counted",
     "run.created",
+    "slot.decided",
     "slot.inserted",
     "cancel.read",
     "lease.before_renew",
@@ -36,6 +37,18 @@ OTHER_POINTS = (
     "upload.before_commit",
     "retention.selected",
     "retention.purged",
+    "ingestion.fetched",
+    "ingestion.stored",
+    "brief.published",
+    "clustering.embedded",
+    "clustering.linked",
+    "retention.articles.selected",
+    "retention.articles.before_commit",
+    "retention.clusters.before_commit",
+    "retention.runs.before_commit",
+    "retention.runs.pruned",
+    "delivery.written",
+    "delivery.sent",
 )
 KIND_NAMES = frozenset(f"{kind}.{point}" for kind in KINDS for point in KIND_POINTS)
 # A slot is claimed by being inserted.

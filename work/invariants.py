@@ -13,8 +13,7 @@ from django.db import connection
 from django.utils.module_loading import import_string
 
 from work import clock
-from work.boots import WORKER
-from work.kinds import all_kinds
+from work.kinds import all_kinds, other_subjects
 from work.models import Work
 from work.moves import Moves
 
@@ -99,13 +98,21 @@ def _last_event(moves: Moves, dialect: Dialect) -> str:
 
 
 def _numbers(moves: Moves, dialect: Dialect) -> str:
+    begins_elsewhere = f"OR {_PRUNED}" if moves.pruned else "OR e.lowest <> 1"
     return f"""
         SELECT '{moves.kind}', r.id FROM {moves.model._meta.db_table} r
         LEFT JOIN (
-            SELECT subject_id, COUNT(*) AS events, MIN(sequence) AS lowest, MAX(sequence) AS highest
+            SELECT subject_id, COUNT(*) AS events, MIN(sequence) AS lowest, MAX(sequence) AS highest,
+                MIN(CASE WHEN kind = '{moves.pruned}' THEN sequence END) AS pruned
             FROM events WHERE subject_kind = '{moves.kind}' GROUP BY subject_id
         ) e ON e.subject_id = r.id
-        WHERE e.events IS NULL OR e.lowest <> 1 OR e.highest <> e.events OR e.highest <> r.last_sequence"""
+        WHERE e.events IS NULL OR e.highest - e.lowest + 1 <> e.events OR e.highest <> r.last_sequence
+            {begins_elsewhere}"""
+
+
+# What is left of the history of a row that was pruned begins with the event that says so.
+_PRUNED = """e.lowest <> COALESCE(e.pruned, 1)
+            OR (r.pruned_at IS NULL AND e.pruned IS NOT NULL) OR (r.pruned_at IS NOT NULL AND e.pruned IS NULL)"""
 
 
 def _fence(moves: Moves, dialect: Dialect) -> str:
@@ -160,8 +167,9 @@ def _lost(moves: Moves, dialect: Dialect) -> str | None:
             AND {dialect.a_worker_was_there(RESCUE_SECONDS)}"""
 
 
-def _worker_numbers(dialect: Dialect) -> str:
-    return f"{_for_every_kind(_numbers)(dialect)}\nUNION ALL\n{_numbers(WORKER, dialect)}"
+def _all_numbers(dialect: Dialect) -> str:
+    others = (_numbers(moves, dialect) for moves in other_subjects())
+    return "\nUNION ALL\n".join([_for_every_kind(_numbers)(dialect), *others])
 
 
 _BY_HAND = "Somebody or something wrote to the table past ADE. Compare the row with its events, and correct the row."
@@ -193,8 +201,8 @@ INVARIANTS = (
     ),
     Invariant(
         "events_are_numbered_without_gaps",
-        "The events of a row are numbered from one without a gap, and the row knows the last number.",
-        _worker_numbers,
+        "The events of a row are numbered without gaps, from one or from its pruning, and it knows the last number.",
+        _all_numbers,
         "Events are missing: somebody deleted some, or restored a part of the database.",
     ),
     Invariant(

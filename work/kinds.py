@@ -67,6 +67,16 @@ def kind_named(name: str) -> Kind:
     return next(kind for kind in all_kinds() if kind.name == name)
 
 
+def other_subjects() -> Iterator[Moves]:
+    """What has a history, and is no kind of work."""
+    return iter(_load_subjects(tuple(settings.WORK_SUBJECTS)))
+
+
+@cache
+def _load_subjects(paths: tuple[str, ...]) -> tuple[Moves, ...]:
+    return tuple(import_string(path) for path in paths)
+
+
 @cache
 def _load(paths: tuple[str, ...]) -> tuple[Kind, ...]:
     return tuple(import_string(path) for path in paths)

@@ -15,6 +15,8 @@ from work.steady import Steady
 
 # Three renewals in a lease: two may fail.
 RENEWALS_PER_LEASE = 3
+# What was asked of a claim just after it was made may be looked for before the claim is among those that are held.
+AGAIN_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
 
@@ -24,11 +26,15 @@ class LeaseKeeper(Steady):
         super().__init__("leases", stopping)
         self.worker, self.holdings = worker, holdings
         self.woken = Flag()
+        # Somebody has asked this worker to drain.
+        self.drain_requested = Flag()
+        self.was_woken = False
         self.renew_at = 0.0
 
     def go_on(self) -> None:
         self.run_once()
-        self.woken.wait(min(settings.ADE_TICK_SECONDS, self._interval()))
+        usual = min(settings.ADE_TICK_SECONDS, self._interval())
+        self.was_woken = self.woken.wait(min(AGAIN_SECONDS, usual) if self.was_woken else usual)
         self.woken.clear()
 
     def run_once(self) -> None:
@@ -40,6 +46,12 @@ class LeaseKeeper(Steady):
             self._heartbeat(held)
             self.renew_at = started + self._interval()
         look(held)
+        self._look_at_itself()
+
+    def _look_at_itself(self) -> None:
+        asked = Worker.objects.filter(pk=self.worker.pk, drain_requested_at__isnull=False)
+        if not self.drain_requested.is_set() and asked.exists():
+            self.drain_requested.set()
 
     def _heartbeat(self, held: Iterable[Claim]) -> None:
         if self.stopping.is_set():

@@ -13,7 +13,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import Q
 
 from work import clock, failpoints, portable, sql, wakeups
-from work.changes import INFO, WARNING, Change, Claimable, Told
+from work.changes import INFO, WARNING, Change, Claimable, Pruning, Told
 from work.children.output import storable
 from work.claims import Claim, Holder, by_kind, trusted_until
 from work.contention import Contended, is_contention, patiently
@@ -229,6 +229,16 @@ def record_process(claim: Claim, process: Data) -> bool:
     return kept or refuse_late(claim, "record_process")
 
 
+def prune(moves: Moves, ids: Sequence[int], *, where: Q, actor: str, also: Pruning | None = None) -> dict[int, Data]:
+    """The history of those of these rows that are as `where` says, but for the event that says so; answers what went.
+
+    The row says the same of itself as before: its last event has its status.
+    """
+    clock.keep_measured()
+    told = Told(moves.pruned, clock.now(), _signed(actor, None))
+    return dict(portable.prune(moves.model, moves.kind, ids, where, told, also or (lambda ids: {})))
+
+
 def renew(owner: str, claims: Iterable[Claim]) -> list[Claim]:
     """Extend all leases of a worker, one update per kind; answers the claims that were not its own any more."""
     failpoints.hit("lease.before_renew")
@@ -357,5 +367,5 @@ def _fence(holder: Holder | None) -> dict[str, Any]:
 def _own_end(claim: Claim) -> str | None:
     """The event with which this very claim has ended its hold on the row."""
     mine = {"claim_token": claim.holder.token, "actor": claim.holder.owner, "from_status": claim.moves.claimed}
-    events = Event.objects.filter(subject_kind=claim.moves.kind, subject_id=claim.id, **mine)
+    events = Event.objects.about(claim.moves.kind, claim.id).filter(**mine)
     return events.exclude(to_status=claim.moves.claimed).values_list("kind", flat=True).first()

@@ -123,6 +123,12 @@ def _refuse_protected(model: type[models.Model], names: Iterable[str]) -> None:
         )
 
 
+class EventQuerySet(models.QuerySet["Event"]):
+    def about(self, kind: str, id: int) -> "EventQuerySet":
+        """The history of one row, in no order; of an index."""
+        return self.filter(subject_kind=kind, subject_id=id)
+
+
 class Event(models.Model):
     """One line of the append-only history of anything. Written in the transaction of the change that it tells."""
 
@@ -140,6 +146,8 @@ class Event(models.Model):
     message = models.TextField(blank=True, default="")
     data = models.JSONField(null=True, blank=True)
 
+    objects = EventQuerySet.as_manager()
+
     class Meta:
         db_table = "events"
         constraints = [
@@ -148,6 +156,10 @@ class Event(models.Model):
                 fields=["subject_kind", "subject_id", "sequence"],
                 violation_error_message="This subject has an event of that number already.",
             ),
+        ]
+        indexes = [
+            # They are few among all, and somebody wants to see just these.
+            models.Index(name="events_late_writes", fields=["-id"], condition=Q(kind="LATE_WRITE_REFUSED")),
         ]
 
     def __str__(self) -> str:
@@ -161,7 +173,17 @@ class Event(models.Model):
 
 class WorkerQuerySet(SubjectQuerySet["Worker"]):
     def alive(self) -> "WorkerQuerySet":
-        return self.filter(stopped_at__isnull=True, heartbeat_at__gte=_heard_from_since())
+        return self.filter(stopped_at__isnull=True, heartbeat_at__gte=heard_from_since())
+
+    def available(self) -> "WorkerQuerySet":
+        """Who takes up work."""
+        return self.alive().filter(drain_requested_at__isnull=True)
+
+    def silent(self) -> "WorkerQuerySet":
+        return self.filter(stopped_at__isnull=True, heartbeat_at__lt=heard_from_since())
+
+    def stopped(self) -> "WorkerQuerySet":
+        return self.filter(stopped_at__isnull=False)
 
 
 class Worker(Subject):
@@ -180,11 +202,23 @@ class Worker(Subject):
     heartbeat_at = models.DateTimeField()
     stopped_at = models.DateTimeField(null=True, blank=True)
     doing = models.JSONField(default=list, blank=True)
+    # Never taken back: it is this boot's, and the next one takes work again.
+    drain_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
+    drain_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    drain_reason = models.TextField(blank=True, default="", editable=False)
 
     objects = WorkerQuerySet.as_manager()
 
     class Meta:
         db_table = "workers"
+        constraints = [
+            models.CheckConstraint(
+                name="worker_drain_requested_by_somebody",
+                condition=Q(drain_requested_at__isnull=True, drain_requested_by="", drain_reason="")
+                | (Q(drain_requested_at__isnull=False) & ~Q(drain_requested_by="")),
+                violation_error_message="A drain is requested by somebody, and a reason is that of a drain.",
+            ),
+        ]
         indexes = [models.Index(name="workers_by_heartbeat", fields=["heartbeat_at"])]
 
     def __str__(self) -> str:
@@ -198,10 +232,14 @@ class Worker(Subject):
     def state(self) -> str:
         if self.stopped_at:
             return "stopped"
-        return "alive" if self.heartbeat_at >= _heard_from_since() else "silent"
+        return "alive" if self.heartbeat_at >= heard_from_since() else "silent"
+
+    @property
+    def is_draining(self) -> bool:
+        return self.drain_requested_at is not None and self.state == "alive"
 
 
-def _heard_from_since() -> datetime:
+def heard_from_since() -> datetime:
     # Whoever has not been heard from for as long as a lease has lost all of its own.
     clock.keep_measured()
     return clock.now() - timedelta(seconds=settings.ADE_LEASE_SECONDS)

@@ -37,6 +37,8 @@ class Moves:
     # Where a new row starts, and the event that says so.
     initial: str
     created: str
+    # The event that stays in the place of all others, when the history of a row is kept no longer; with `pruned_at`.
+    pruned: str = ""
 
     def __getitem__(self, verb: str) -> Move:
         return self.table[verb]

@@ -2,6 +2,9 @@
 
 from collections import Counter
 from enum import StrEnum
+from typing import Any
+
+from django.db.models import Model
 
 from work.moves import Moves
 
@@ -10,28 +13,98 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     ASKED = "asked to stop"
     MADE = "queued again"
+    PAUSED = "paused"
+    RESUMED = "goes on"
+    DUE = "is due now"
+    REMOVED = "removed"
+    RENAMED = "renamed"
+    REVOKED = "revoked"
+    PINGED = "was sent a ping"
     ENDED = "had finished already"
     NOT_ENDED = "has not failed"
     UNDER_WAY = "is under way"
     PURGED = "was purged"
+    WAS_PAUSED = "was paused already"
+    NOT_PAUSED = "is not paused"
+    DRAINING = "asked to drain"
+    WAS_DRAINING = "was draining already"
+    NOT_ALIVE = "is not alive"
+    IS_PAUSED = "is paused"
+    HAS_ARTICLES = "has articles"
+    WAS_REVOKED = "was revoked already"
+    SAME_NAME = "is called so already"
     NO_PLACE = "no place in the queue"
+    HAS_NEWER = "has a newer run"
     NOT_YOURS = "not yours"
     NOT_FOUND = "not found"
 
 
-DONE = frozenset({Outcome.CANCELLED, Outcome.ASKED, Outcome.MADE})
+DONE = frozenset(
+    {
+        *(Outcome.CANCELLED, Outcome.ASKED, Outcome.MADE),
+        *(Outcome.PAUSED, Outcome.RESUMED, Outcome.DUE, Outcome.REMOVED, Outcome.RENAMED),
+        *(Outcome.REVOKED, Outcome.PINGED, Outcome.DRAINING),
+    }
+)
 # For one, and for several.
 _CLAUSES = {
     Outcome.CANCELLED: ("cancelled {n} {one}", "cancelled {n} {many}"),
     Outcome.ASKED: ("asked {n} that is {claimed} to stop", "asked {n} that are {claimed} to stop"),
     Outcome.MADE: ("queued {n} {one} again", "queued {n} {many} again"),
+    Outcome.PAUSED: ("paused {n} {one}", "paused {n} {many}"),
+    Outcome.RESUMED: ("let {n} {one} go on", "let {n} {many} go on"),
+    Outcome.DUE: ("made {n} {one} due now", "made {n} {many} due now"),
+    Outcome.REMOVED: ("removed {n} {one}", "removed {n} {many}"),
+    Outcome.RENAMED: ("renamed {n} {one}", "renamed {n} {many}"),
+    Outcome.REVOKED: ("revoked {n} {one}", "revoked {n} {many}"),
+    Outcome.PINGED: ("sent a ping to {n} {one}", "sent a ping to {n} {many}"),
     Outcome.ENDED: ("{n} that had already finished", "{n} that had already finished"),
     Outcome.NOT_ENDED: ("{n} that has neither failed nor been cancelled",) * 2,
     Outcome.UNDER_WAY: ("{n} that is under way", "{n} that are under way"),
     Outcome.PURGED: ("{n} of which nothing is left: the document was purged",) * 2,
+    Outcome.WAS_PAUSED: ("{n} that was paused already", "{n} that were paused already"),
+    Outcome.NOT_PAUSED: ("{n} that is not paused", "{n} that are not paused"),
+    Outcome.DRAINING: ("asked {n} {one} to drain", "asked {n} {many} to drain"),
+    Outcome.WAS_DRAINING: ("{n} that was draining already", "{n} that were draining already"),
+    Outcome.NOT_ALIVE: ("{n} that is not alive", "{n} that are not alive"),
+    Outcome.IS_PAUSED: ("{n} that is paused", "{n} that are paused"),
+    Outcome.HAS_ARTICLES: ("{n} that has articles: pause it", "{n} that have articles: pause them"),
+    Outcome.WAS_REVOKED: ("{n} that was revoked already", "{n} that were revoked already"),
+    Outcome.SAME_NAME: ("{n} that is called so already", "{n} that are called so already"),
     Outcome.NO_PLACE: ("{n} for which the queue has no place", "{n} for which the queue has no place"),
+    Outcome.HAS_NEWER: ("{n} that has a newer run", "{n} that have newer runs"),
     Outcome.NOT_YOURS: ("{n} that is not yours", "{n} that are not yours"),
     Outcome.NOT_FOUND: ("{n} that is not there any more", "{n} that are not there any more"),
+}
+# Of what has not been done yet: again for one, and for several.
+_AHEAD = {
+    Outcome.CANCELLED: ("will be cancelled",) * 2,
+    Outcome.ASKED: ("will be asked to stop",) * 2,
+    Outcome.MADE: ("will be queued again",) * 2,
+    Outcome.PAUSED: ("will be paused",) * 2,
+    Outcome.RESUMED: ("will go on",) * 2,
+    Outcome.DUE: ("will be due now",) * 2,
+    Outcome.REMOVED: ("will be removed",) * 2,
+    Outcome.RENAMED: ("will be renamed",) * 2,
+    Outcome.REVOKED: ("will be revoked",) * 2,
+    Outcome.PINGED: ("will be sent a ping",) * 2,
+    Outcome.ENDED: ("has already finished", "have already finished"),
+    Outcome.NOT_ENDED: ("has neither failed nor been cancelled", "have neither failed nor been cancelled"),
+    Outcome.UNDER_WAY: ("is under way", "are under way"),
+    Outcome.PURGED: ("is of a document that was purged", "are of documents that were purged"),
+    Outcome.WAS_PAUSED: ("is paused already", "are paused already"),
+    Outcome.NOT_PAUSED: ("is not paused", "are not paused"),
+    Outcome.DRAINING: ("will be asked to drain",) * 2,
+    Outcome.WAS_DRAINING: ("is draining already", "are draining already"),
+    Outcome.NOT_ALIVE: ("is not alive", "are not alive"),
+    Outcome.IS_PAUSED: ("is paused", "are paused"),
+    Outcome.HAS_ARTICLES: ("has articles", "have articles"),
+    Outcome.WAS_REVOKED: ("is revoked already", "are revoked already"),
+    Outcome.SAME_NAME: ("is called so already", "are called so already"),
+    Outcome.NO_PLACE: ("would find no place in the queue",) * 2,
+    Outcome.HAS_NEWER: ("has a newer run", "have newer runs"),
+    Outcome.NOT_YOURS: ("is not yours", "are not yours"),
+    Outcome.NOT_FOUND: ("is not there any more", "are not there any more"),
 }
 
 
@@ -44,12 +117,37 @@ def of_cancel(moves: Moves, before: str, after: str) -> Outcome:
     return Outcome.CANCELLED if after == moves["cancel"].target else Outcome.ENDED
 
 
-def sentence(moves: Moves, outcomes: "Counter[Outcome]") -> str:
+def of_cancel_ahead(moves: Moves, status: str) -> Outcome:
+    """What a cancel would do with a row in this status."""
+    if status in moves["cancel"].origins:
+        return Outcome.CANCELLED
+    return Outcome.ASKED if status in moves["request_cancel"].origins else Outcome.ENDED
+
+
+def of_pause_ahead(row: Any) -> Outcome:
+    return Outcome.WAS_PAUSED if row.paused_at else Outcome.PAUSED
+
+
+def of_resume_ahead(row: Any) -> Outcome:
+    return Outcome.RESUMED if row.paused_at else Outcome.NOT_PAUSED
+
+
+def ahead(outcome: Outcome, number: int = 1) -> str:
+    return _AHEAD[outcome][number != 1]
+
+
+def rehearsed(outcomes: "Counter[Outcome]", of_what: str = "selected") -> str:
+    """Of 240 selected, 180 will be cancelled, 52 have already finished, 8 are not yours."""
+    said = [f"{number:,} {ahead(outcome, number)}" for outcome in Outcome if (number := outcomes[outcome])]
+    return f"Of {outcomes.total():,} {of_what}, {', '.join(said)}." if said else f"None {of_what}."
+
+
+def sentence(model: type[Model], outcomes: "Counter[Outcome]", claimed: str | None = None) -> str:
     """Cancelled 3 runs, asked 1 that is running to stop. Skipped 1 that had already finished."""
     words = {
-        "one": moves.model._meta.verbose_name,
-        "many": moves.model._meta.verbose_name_plural,
-        "claimed": moves.claimed,
+        "one": model._meta.verbose_name,
+        "many": model._meta.verbose_name_plural,
+        "claimed": claimed,
     }
 
     def clauses(*, done: bool) -> str:

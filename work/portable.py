@@ -1,13 +1,14 @@
 """The writes of the lifecycle through the ORM, for any database. `work/lifecycle.py` is the only caller."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db import connection, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Greatest
 
-from work.changes import Change, Claimable, Told
+from work.changes import Change, Claimable, Pruning, Told
 from work.models import Event, Subject
 
 
@@ -63,6 +64,25 @@ def create(
         token = values.get("claim_token", 0)
         Event.objects.bulk_create(event(subject_kind, id, 1, token, told) for id in ids)
     return ids
+
+
+def prune(
+    model: type[Subject], subject_kind: str, ids: Sequence[int], where: Q, told: Told, also: Pruning
+) -> dict[int, dict[str, Any]]:
+    """One event in the place of all others of these rows; answers what went of each."""
+    with transaction.atomic():
+        rows = _locked(models.QuerySet(model).filter(where, pk__in=ids, pruned_at__isnull=True).order_by("pk"))
+        held = list(rows.values_list("pk", "status", "last_sequence", "claim_token"))
+        ids = [id for id, *_ in held]
+        more = also(ids)
+        gone = {id: {"events": last, **more.get(id, {})} for id, _, last, _ in held}
+        update(model, {"pk__in": ids}, pruned_at=told.at, last_sequence=F("last_sequence") + 1)
+        Event.objects.filter(subject_kind=subject_kind, subject_id__in=ids).delete()
+        Event.objects.bulk_create(
+            event(subject_kind, id, last + 1, token, replace(told, to_status=status, data=gone[id]))
+            for id, status, last, token in held
+        )
+    return gone
 
 
 def update(model: type[Subject], guards: Mapping[str, Any], where: Q | None = None, **sets: Any) -> int:

@@ -27,6 +27,7 @@ class Bell:
     def __init__(self) -> None:
         self._condition = Condition()
         self._rung = False
+        self._is_over = False
 
     def ring(self) -> None:
         with self._condition:
@@ -34,12 +35,14 @@ class Bell:
             self._condition.notify()
 
     def wake_all(self) -> None:
+        """For good: who was just about to wait is not to do so for a tick."""
         with self._condition:
+            self._is_over = True
             self._condition.notify_all()
 
     def wait(self, seconds: float) -> None:
         with self._condition:
-            if not self._rung:
+            if not (self._rung or self._is_over):
                 self._condition.wait(seconds)
             self._rung = False
 

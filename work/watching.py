@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.core.exceptions import ObjectDoesNotExist
@@ -51,15 +52,15 @@ class WatchedCommand(NounCommand):
             found = self.explain(id)
         except ObjectDoesNotExist as error:
             raise self._not_found(id) from error
-        gates = {gate.name: f"{'HOLDS' if gate.holds else 'open '}  {gate.message}" for gate in found.gates}
-        text = clean(found.message)
-        return Answer(found.to_json(), f"{text}\n\n{fields(gates)}" if gates else text)
+        return Answer(found.to_json(), in_words(found))
 
     def logs(self, *, id: int, after: int, stream: str | None, **_: Any) -> Answer:
         status = self._status(id)
         found = [event for event in self._said(id, after) if stream in (None, event["stream"])]
         text = "\n".join(line for event in found for line in _lines(event))
-        return Answer({"id": id, "status": status, "logs": found}, text or "None.")
+        pruned_at = self._pruned_at(id)
+        none = f"None. It was pruned on {pruned_at:%Y-%m-%d %H:%M} UTC." if pruned_at else "None."
+        return Answer({"id": id, "status": status, "logs": found, "pruned_at": pruned_at}, text or none)
 
     def _follow(self, *, id: int, after: int, stream: str | None, json: bool = False, **_: Any) -> None:
         while True:
@@ -84,15 +85,27 @@ class WatchedCommand(NounCommand):
             raise self._not_found(id)
         return str(status)
 
+    def _pruned_at(self, id: int) -> datetime | None:
+        if not self.moves.pruned:
+            return None
+        pruned_at: datetime | None = self.moves.rows.values_list("pruned_at", flat=True).get(pk=id)
+        return pruned_at
+
     def _not_found(self, id: int) -> Exception:
         return not_found(self.moves.kind, id, f"`manage.py {self.moves.kind} list` shows them")
 
     def _said(self, id: int, after: int) -> Iterator[Row]:
         """Log lines by their sequence, which has no gaps: what is written meanwhile comes behind what was read."""
-        events = Event.objects.filter(subject_kind=self.moves.kind, subject_id=id, kind="LOG").order_by("sequence")
+        events = Event.objects.about(self.moves.kind, id).filter(kind="LOG").order_by("sequence")
         while found := list(events.filter(sequence__gt=after)[:BATCH]):
             after = found[-1].sequence
             yield from map(_row, found)
+
+
+def in_words(found: Explanation) -> str:
+    gates = {gate.name: f"{'HOLDS' if gate.holds else 'open '}  {gate.message}" for gate in found.gates}
+    text = clean(found.message)
+    return f"{text}\n\n{fields(gates)}" if gates else text
 
 
 def _row(event: Event) -> dict[str, Any]:

@@ -5,7 +5,7 @@ of its own, and asks for them what its claim asks.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -17,6 +17,9 @@ from work import clock, compiled
 from work.compiled import Query
 from work.models import Work, Worker
 from work.moves import Moves
+
+# Of these rows, those that whoever asks may know of.
+Names = Callable[[Sequence[int]], Set[int]]
 
 # Nobody waits for the exact number of those ahead, and a queue may be long.
 MOST_COUNTED = 1000
@@ -74,8 +77,16 @@ class Crew:
         return cls(tuple(Worker.objects.alive().order_by("id")))
 
     def slots(self, kind: str) -> "Counter[str]":
-        """Owner -> slots for this kind of work, of those who have any."""
-        return Counter({worker.owner: n for worker in self.workers if (n := worker.lanes.get(kind, 0))})
+        """Owner -> slots for this kind of work, of those who have any and take up work."""
+        return Counter({worker.owner: worker.lanes[kind] for worker in self._having(kind) if not worker.is_draining})
+
+    def draining(self, kind: str) -> list[Worker]:
+        """Of those with slots for this kind of work; who was asked last comes last."""
+        found = [worker for worker in self._having(kind) if worker.is_draining]
+        return sorted(found, key=lambda worker: (worker.drain_requested_at or clock.now(), worker.pk))
+
+    def _having(self, kind: str) -> list[Worker]:
+        return [worker for worker in self.workers if worker.lanes.get(kind, 0)]
 
 
 def of_queued(moves: Moves, id: int, gates: Iterable[Gate]) -> Explanation:
@@ -106,12 +117,14 @@ def of_others(moves: Moves, row: Work, status: str, outcome: str) -> Explanation
 def of_worker(crew: Crew, moves: Moves) -> Gate:
     """Is anybody there who does such work?"""
     many = str(moves.model._meta.verbose_name_plural)
-    alive, having = len(crew.workers), len(crew.slots(moves.kind))
-    data = {"alive": alive, "with_slots": having}
+    alive, having, draining = len(crew.workers), len(crew.slots(moves.kind)), crew.draining(moves.kind)
+    data = {"alive": alive, "with_slots": having, "draining": len(draining)}
     if having:
         return Gate(
             "worker", False, f"{_number(having, 'worker')} with slots for {many} {_are(having)} alive.", data=data
         )
+    if draining:
+        return _of_draining(draining, many, data)
     if alive:
         said = f"{_number(alive, 'worker')} {_are(alive)} alive, but none has a slot for {many}."
         return Gate("worker", True, said, data=data)
@@ -123,19 +136,32 @@ def of_worker(crew: Crew, moves: Moves) -> Gate:
     return Gate("worker", True, f"No worker is alive; {last.owner} {said} {at(since)}.", last.owner, since, data)
 
 
-def of_capacity(crew: Crew, moves: Moves, ahead: int) -> Gate:
-    """Is there a free slot, and one that nobody takes who comes first?"""
+def _of_draining(workers: list[Worker], many: str, data: dict[str, Any]) -> Gate:
+    last, number = workers[-1], len(workers)
+    since, those = last.drain_requested_at, "drains: it takes" if number == 1 else "drain: they take"
+    said = f"{_number(number, 'worker')} with slots for {many} {_are(number)} alive, but {those} up nothing more;"
+    said += f" {last.owner} was asked {by(last.drain_requested_by, since)}."
+    return Gate("worker", True, said, last.owner, since, data)
+
+
+def of_capacity(crew: Crew, moves: Moves, ahead: int, names: Names | None = None) -> Gate:
+    """Is there a free slot, and one that nobody takes who comes first? Without `names` all may be named."""
     slots = crew.slots(moves.kind)
-    at_work = [row for row in _at_work(moves) if row.lease_owner in slots] if slots else []
-    free = sum((slots - Counter(str(row.lease_owner) for row in at_work)).values())
+    everybody = [row for row in _at_work(moves) if row.lease_owner in slots] if slots else []
+    free = sum((slots - Counter(str(row.lease_owner) for row in everybody)).values())
+    at_work = _named_to(names, everybody)
+    others = len(everybody) - len(at_work)
     data = {"slots": slots.total(), "free": free, "ahead": ahead, "at_work": [_told(moves, row) for row in at_work]}
+    data["at_work_of_others"] = others
     if not slots:
         return Gate("capacity", False, f"There is no slot that could be busy; {are_ahead(moves, ahead)}.", data=data)
     if free:
         said = f"{free} of {_number(slots.total(), 'slot')} {_are(free)} free; {are_ahead(moves, ahead)}"
         return Gate("capacity", ahead >= free, f"{said}{' and will be claimed first' * (ahead >= free)}.", data=data)
     busy = "The only slot is busy" if slots.total() == 1 else f"All {slots.total()} slots are busy"
-    said = f"{busy}: {_named(moves, at_work)}; {are_ahead(moves, ahead)}."
+    said = f"{busy}: {_named(moves, at_work, others)}; {are_ahead(moves, ahead)}."
+    if not at_work:
+        return Gate("capacity", True, said, data=data)
     longest = at_work[0]
     return Gate("capacity", True, said, f"{moves.kind} {longest.pk}", longest.started_at, data)
 
@@ -178,14 +204,24 @@ def _claimed(model: Any) -> Query:
     return lambda: counted(model._base_manager.filter(status=model.CLAIMED))
 
 
+def _named_to(names: Names | None, rows: list[Work]) -> list[Work]:
+    if names is None or not rows:
+        return rows
+    known = names([row.pk for row in rows])
+    return [row for row in rows if row.pk in known]
+
+
 def _told(moves: Moves, row: Work) -> dict[str, Any]:
     return {"kind": moves.kind, "id": row.pk, "by": row.lease_owner, "since": row.started_at}
 
 
-def _named(moves: Moves, rows: list[Work]) -> str:
+def _named(moves: Moves, rows: list[Work], others: int) -> str:
     said = [f"{moves.kind} {row.pk} {by(row.lease_owner, row.started_at)}" for row in rows[:MOST_NAMED]]
-    more = len(rows) - MOST_NAMED
-    return ", ".join([*said, *([f"and {more} more"] if more > 0 else [])])
+    if (more := len(rows) - MOST_NAMED) > 0:
+        said.append(f"and {more} more")
+    if others:
+        said.append(f"{'and ' if said else ''}{others} of other workspaces")
+    return ", ".join(said)
 
 
 def _number(number: int, one: str) -> str:

@@ -11,7 +11,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from work import boots, recovery, wakeups
+from work import boots, drains, recovery, wakeups
 from work.caretaker import Caretaker, Rescuer
 from work.claims import Holdings
 from work.contention import Contended
@@ -24,6 +24,8 @@ LOOK_SECONDS = 0.1
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # What slots that were told to end at once may take before their work is given back without them.
 LAST_SECONDS = 10.0
+# What people ask of a worker, or of what it holds: the keeper of its leases looks for it.
+ASKED = frozenset({"cancel", drains.TOPIC})
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +48,7 @@ class Worker:
         self.asked_to_stop: SimpleQueue[int] = SimpleQueue()
 
     def run(self) -> int:
-        """Until a signal says stop. 0: everything was finished or given back; 1: something is left to recovery."""
+        """Until a signal or a person says stop. 0: all was finished or given back; 1: something is left to recovery."""
         for number in STOP_SIGNALS:
             signal.signal(number, self._on_signal)
         log.info("worker.started", owner=self.owner, slots=self.numbers)
@@ -59,16 +61,15 @@ class Worker:
         for thread in (self.leases, self.rescuer, self.caretaker, self.listener, *self.slots):
             thread.start()
         # Asked, not waited for: a signal that comes just before a wait begins would be heard at its end only.
-        while self.asked_to_stop.empty():
+        while self.asked_to_stop.empty() and not self.leases.drain_requested.is_set():
             time.sleep(LOOK_SECONDS)
-        self.asked_to_stop.get_nowait()
         return self._drain()
 
     def hear(self, topic: str) -> None:
         """A bell has rung, here or in another process; "" when nobody can tell for what."""
-        if topic in ("", "cancel"):
+        if topic == "" or topic in ASKED:
             self.leases.woken.set()
-        if topic == "cancel":
+        if topic in ASKED:
             return
         for kind in self.kinds:
             if topic in ("", kind.name, *kind.wakes_on):
@@ -110,12 +111,14 @@ class Worker:
 
     def _drain(self) -> int:
         """Let what is under way finish, for a while; then end it and give it back."""
-        log.info("worker.draining", owner=self.owner, holding=[str(claim) for claim in self.holdings])
+        by = "signal" if self.asked_to_stop.qsize() else "request"
+        log.info("worker.draining", owner=self.owner, by=by, holding=[str(claim) for claim in self.holdings])
         self.draining.set()
         for bell in self.bells.values():
             bell.wake_all()
         until = time.monotonic() + settings.ADE_DRAIN_SECONDS
-        while self._slots_alive() and self.asked_to_stop.empty() and time.monotonic() < until:
+        # Also when a person has asked, the first signal is a polite one: whoever keeps the worker running may send it.
+        while self._slots_alive() and self.asked_to_stop.qsize() < 2 and time.monotonic() < until:
             self._join(LOOK_SECONDS)
         until = time.monotonic() + LAST_SECONDS
         while self._slots_alive() and time.monotonic() < until:

@@ -49,6 +49,7 @@ COLUMNS = (
     "lease_expires_at",
     "cancel_requested_at",
     "cancel_requested_by",
+    "pruned_at",
 )
 SHOWN = ("id", "outcome", "workspace", "configuration", "input_document", "created_at", "error_message")
 FIELD_COLUMNS = ("position", "name", "value", "confidence", "page", "step", "box")

@@ -3,16 +3,34 @@ import sys
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.management.base import CommandError, CommandParser
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
-from work import clock, failpoints
-from work.commands import AddVerb, Answer, NounCommand, add_limit, table
+from work import clock, drains, failpoints
+from work.commands import (
+    AddVerb,
+    Answer,
+    Exit,
+    Failure,
+    NounCommand,
+    actor_of,
+    add_actor,
+    add_limit,
+    clean,
+    identifier,
+    not_found,
+    table,
+)
 from work.kinds import all_kinds
 from work.models import Worker
+from work.outcomes import DONE
 from work.worker import Worker as Process
+
+DRAIN = ("drain_requested_at", "drain_requested_by", "drain_reason")
+SHOWN = ("id", "state", *DRAIN[:2], "owner", "version", "started_at", "heartbeat_at", "doing")
 
 
 class Command(NounCommand):
@@ -20,7 +38,8 @@ class Command(NounCommand):
         "Claim and do work until told to stop. SIGTERM: finish what is under way; a second one: give it back at once."
         " With a verb: look at the workers there are."
     )
-    requires_system_checks = "__all__"
+    # Not those of URLs: they load the API, which a worker has no use for.
+    requires_system_checks = tuple(tag for name, tag in vars(Tags).items() if name.islower() and tag != Tags.urls)
     verb_is_required = False
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,14 +60,24 @@ class Command(NounCommand):
         listing = add("list", self.list_workers, "List workers, the latest first.")
         listing.add_argument("--alive", action="store_true", help="only those that have been heard from lately")
         add_limit(listing)
+        drain = add("drain", self.drain, "Ask a worker to claim nothing more, finish what is under way, and stop.")
+        whose = "of one boot; or the name of a worker, for the one boot of it that is alive"
+        drain.add_argument("worker", metavar="ID|NAME", type=_id_or_name, help=whose)
+        drain.add_argument("--reason", default="", help="why, for its history")
+        add_actor(drain)
 
     def list_workers(self, *, alive: bool, limit: int, before: int | None, **_: Any) -> Answer:
         clock.keep_measured()
         found = Worker.objects.alive() if alive else Worker.objects.all()
         found = found.filter(pk__lt=before) if before else found
         rows = [_row(worker) for worker in found.order_by("-id")[:limit]]
-        shown = ("id", "state", "owner", "version", "started_at", "heartbeat_at", "doing")
-        return Answer({"workers": rows}, table(rows, *shown))
+        return Answer({"workers": rows}, table(rows, *SHOWN))
+
+    def drain(self, *, worker: int | str, reason: str, actor: str | None, **_: Any) -> Answer:
+        found = _found(worker)
+        outcome = drains.drain(found, actor=actor_of(actor), reason=reason)
+        told = {"result": outcome, **_row(found)}
+        return Answer(told, clean(drains.said(found, outcome)), Exit.DONE if outcome in DONE else Exit.REFUSED)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["verb"]:
@@ -64,7 +93,26 @@ class Command(NounCommand):
 def _row(worker: Worker) -> dict[str, Any]:
     columns = ("name", "host", "pid", "version", "lanes", "started_at", "heartbeat_at", "stopped_at", "doing")
     row = {name: getattr(worker, name) for name in columns}
-    return {"id": worker.pk, "state": worker.state, "owner": worker.owner, **row}
+    asked = {name: getattr(worker, name) or None for name in DRAIN}
+    return {"id": worker.pk, "state": worker.state, "owner": worker.owner, **row, **asked}
+
+
+def _id_or_name(text: str) -> int | str:
+    return identifier(text) if text.isascii() and text.isdecimal() else text
+
+
+def _found(wanted: int | str) -> Worker:
+    """The boot of an id; of a name the one that is alive, or the last that was."""
+    key = "pk" if isinstance(wanted, int) else "name"
+    boots = Worker.objects.filter(**{key: wanted}).order_by("-pk")
+    alive = list(boots.alive())
+    if len(alive) > 1:
+        ids = [each.pk for each in alive]
+        message = f"expected the name of one worker, found {len(ids)} that are called {wanted!r}; say which by its id"
+        raise Failure(f"{message}: {', '.join(map(str, ids))}", Exit.USAGE, "ambiguous", ids=ids)
+    if found := alive[0] if alive else boots.first():
+        return found
+    raise not_found("worker", wanted, "`manage.py worker list` shows them")
 
 
 def _slot(text: str) -> tuple[str, int]:

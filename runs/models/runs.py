@@ -1,11 +1,11 @@
-from datetime import datetime
 from typing import Any
 
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
 
 from builds.models import Build, Configuration
 from documents.models import Document, User, Workspace, visible_to
+from runs.models.queue import Queue
 from work import clock
 from work.models import SubjectQuerySet, Work, work_constraints
 
@@ -21,7 +21,9 @@ class RunQuerySet(SubjectQuerySet["Run"]):
 
     def with_outcome(self, outcome: str) -> "RunQuerySet":
         timed_out = Q(failure_type=Run.Failure.TIMED_OUT)
-        return self.filter(timed_out) if outcome == "timed_out" else self.filter(~timed_out, status=outcome)
+        if outcome == "timed_out":
+            return self.filter(timed_out, status=Run.Status.FAILED)
+        return self.filter(~timed_out, status=outcome)
 
     def live(self) -> "RunQuerySet":
         return self.filter(status__in=["queued", "running"])
@@ -30,9 +32,12 @@ class RunQuerySet(SubjectQuerySet["Run"]):
         return self.filter(status="queued")
 
     def claimable(self, now: Any) -> "RunQuerySet":
+        return self.in_line().filter(*OF_THE_QUEUE.values())
+
+    def in_line(self) -> "RunQuerySet":
         """The oldest first, of those whose build is ready and whose document is free."""
         held = Q(*map(Exists, in_the_way().values()), _connector=Q.OR)
-        return self.filter(*MUST_HOLD.values(), status="queued").filter(~held).order_by("created_at", "id")
+        return self.filter(*OF_THE_RUN.values(), status="queued").filter(~held).order_by("created_at", "id")
 
 
 def document_has_a_run() -> Q:
@@ -42,8 +47,11 @@ def document_has_a_run() -> Q:
     return Q(Exists(same.filter(status="queued"))) | Q(Exists(same.filter(status="running")))
 
 
-# What a claim asks of a queued run, part by part: `runs/why.py` asks the same of one run, each by its name.
-MUST_HOLD = {"build_is_ready": Q(build__status="ready"), "is_open": Q(gate="")}
+# What a claim asks, part by part: `runs/why.py` asks the same of one run, each by its name.
+# About no run: a database looks once, before it looks at any.
+OF_THE_QUEUE = {"queue_goes_on": Q(~Exists(Queue.objects.filter(pk=Queue.ONLY, paused_at__isnull=False)))}
+OF_THE_RUN = {"build_is_ready": Q(build__status="ready"), "is_open": Q(gate="")}
+MUST_HOLD = OF_THE_QUEUE | OF_THE_RUN
 
 
 def in_the_way() -> dict[str, RunQuerySet]:
@@ -56,6 +64,14 @@ def in_the_way() -> dict[str, RunQuerySet]:
         "running": same_document.filter(status="running").exclude(pk=OuterRef("pk")),
         "older": same_document.filter(older, status="queued", gate__lt="a"),
     }
+
+
+# What an outcome is, and an order that the primary key does not have: see `runs/listing.py`. Only said in these very
+# words are they those of an index.
+OUTCOME = Case(
+    When(failure_type="TIMED_OUT", then=Value("timed_out")), default=F("status"), output_field=models.CharField()
+)
+BACKWARDS = ExpressionWrapper(F("id") * -1, output_field=models.BigIntegerField())
 
 
 class Run(Work):
@@ -97,6 +113,8 @@ class Run(Work):
     gate = models.CharField(max_length=8, choices=Gate.choices, default=Gate.OPEN, blank=True, editable=False)
     cancel_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
     cancel_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    # From then on its history is one event, and what it made is gone.
+    pruned_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = RunQuerySet.as_manager()
 
@@ -131,6 +149,11 @@ class Run(Work):
                 violation_error_message="A run is claimed at most once.",
             ),
             models.CheckConstraint(
+                name="run_pruned_has_ended",
+                condition=Q(pruned_at__isnull=True) | Q(status__in=["cancelled", "failed", "succeeded"]),
+                violation_error_message="A run is pruned when it has ended.",
+            ),
+            models.CheckConstraint(
                 name="run_gate_is_known",
                 condition=Q(gate__in=["", "build", "document"]),
                 violation_error_message="A gate is open, build or document.",
@@ -148,9 +171,16 @@ class Run(Work):
             # The builds that somebody waits for.
             models.Index(name="runs_behind_build", fields=["build"], condition=Q(status="queued", gate="build")),
             models.Index(name="runs_expiring", fields=["lease_expires_at"], condition=Q(status="running")),
-            models.Index(name="runs_of_workspace", fields=["workspace", "-created_at", "-id"]),
-            models.Index(name="runs_of_document", fields=["input_document", "-id"]),
-            models.Index(name="runs_of_build", fields=["build", "-id"]),
+            # Few of a million; without it a list of them would walk through all that have succeeded since.
+            models.Index(
+                name="runs_ended_badly", fields=["status", "id"], condition=Q(status__in=["failed", "cancelled"])
+            ),
+            *(
+                models.Index("workspace", OUTCOME, BACKWARDS, name="runs_listed_by_workspace"),
+                models.Index("configuration", OUTCOME, BACKWARDS, name="runs_listed_by_configuration"),
+                models.Index("build", OUTCOME, BACKWARDS, name="runs_listed_by_build"),
+                models.Index("input_document", OUTCOME, BACKWARDS, name="runs_listed_by_document"),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -248,64 +278,3 @@ class RunField(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}"
-
-
-class JobRunQuerySet(SubjectQuerySet["JobRun"]):
-    def running_since_before(self, moment: datetime) -> "JobRunQuerySet":
-        return self.filter(status="running", started_at__lt=moment)
-
-
-class JobRun(Work):
-    """One execution of a scheduled job for one slot. Claimed by being inserted."""
-
-    class Status(models.TextChoices):
-        RUNNING = "running"
-        SUCCESS = "success"
-        FAILED = "failed"
-        SKIPPED_TIMEOUT = "skipped_timeout", "abandoned (over time)"
-
-    ACTIVE = CLAIMED = "running"
-    TERMINAL = frozenset({"success", "failed", "skipped_timeout"})
-
-    job_name = models.CharField(max_length=128)
-    scheduled_for = models.DateTimeField()
-    status = models.CharField(max_length=16, choices=Status.choices, default=Status.RUNNING, editable=False)
-    worker_instance = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001  # nullable by its contract
-    rows_processed = models.PositiveBigIntegerField(null=True, blank=True)
-
-    objects = JobRunQuerySet.as_manager()
-
-    class Meta:
-        db_table = "job_runs"
-        constraints = [
-            *work_constraints(
-                "job_run",
-                ["running", "success", "failed", "skipped_timeout"],
-                claimed="running",
-                terminal=["success", "failed", "skipped_timeout"],
-            ),
-            models.UniqueConstraint(
-                name="job_run_one_per_slot",
-                fields=["job_name", "scheduled_for"],
-                violation_error_message="This slot has been claimed already.",
-            ),
-            models.UniqueConstraint(
-                name="job_run_one_running_per_job",
-                fields=["job_name"],
-                condition=Q(status="running"),
-                violation_error_message="This job is running already.",
-            ),
-            models.CheckConstraint(
-                name="job_run_was_started",
-                condition=Q(started_at__isnull=False),
-                violation_error_message="A job run starts when it is claimed.",
-            ),
-        ]
-        indexes = [
-            models.Index(name="job_runs_by_status", fields=["status"]),
-            models.Index(name="job_runs_by_start", fields=["started_at"]),
-            models.Index(name="job_runs_expiring", fields=["lease_expires_at"], condition=Q(status="running")),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.job_name} for {self.scheduled_for:%Y-%m-%d %H:%M:%S}"

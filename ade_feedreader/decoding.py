@@ -1,0 +1,84 @@
+"""The text of a feed, whatever it says of its encoding: many say something else than they do."""
+
+import codecs
+import re
+
+from charset_normalizer import from_bytes
+
+# What a feed may name. Others that Python knows are no encodings of text, and some are slow.
+_NAMEABLE = re.compile(
+    r"utf-(8|16|32).*|us-ascii|ascii|latin-?1|iso-?8859-\d+|iso2022[-_]\w+|windows-\d+|cp\d+|koi8-\w|mac-\w+"
+    r"|gb\w+|big5\w*|euc[-_]\w+|shift_jis\w*|hz"
+)
+# Their texts are bytes of ASCII throughout.
+_OF_SEVEN_BITS = ("iso2022", "hz")
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+# `<?` or `{"` of feeds that have no mark.
+_WIDE = {b"<\0?\0": "utf-16-le", b"\0<\0?": "utf-16-be", b'{\0"\0': "utf-16-le", b'\0{\0"': "utf-16-be"}
+_DECLARED = re.compile(rb"""^\s{0,100}<\?xml[^>]{0,200}?encoding\s{0,10}=\s{0,10}["']([^"'>]{1,40})["']""")
+_CHARSET = re.compile(r"""charset\s{0,10}=\s{0,10}["']?([\w.:-]{1,40})""", re.IGNORECASE)
+# Guessing from more takes long and is no better.
+SAMPLE_BYTES = 32 << 10
+_NOT_ASCII = re.compile("[^\x00-\x7f\ufffd]")
+# What no XML has. A parser would give up there, on all that follows too.
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def decode(data: bytes, content_type: str) -> str:
+    text = _decoded(data, content_type)
+    return _NOT_IN_XML.sub(" ", text) if _NOT_IN_XML.search(text) else text
+
+
+def _decoded(data: bytes, content_type: str) -> str:
+    marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _WIDE.get(data[:4])
+    if marked:
+        return data.decode(marked, "replace")
+    declared = [name for name in (_declared(data), _of_header(content_type)) if name]
+    # Hardly any text of another encoding is one in this.
+    first = [name for name in declared if name.startswith(_OF_SEVEN_BITS)]
+    for name in [*first, "utf-8", *declared]:
+        try:
+            return data.decode(name)
+        except UnicodeDecodeError:
+            continue
+    return data.decode(_guess(data, declared), "replace")
+
+
+def _guess(data: bytes, declared: list[str]) -> str:
+    sample = data[:SAMPLE_BYTES]
+    text = data.decode(errors="replace")
+    # Some bytes of it are damaged.
+    if len(_NOT_ASCII.findall(text)) > 4 * text.count("\ufffd"):
+        return "utf-8"
+    wrong = {"utf-8", "utf-16", "utf-32", "ascii"}
+    best = from_bytes(sample).best()
+    # Cut off, or damaged as well.
+    likely = [name for name in declared if name not in wrong] + ([best.encoding] if best else [])
+    return next((name for name in likely if name not in wrong), "cp1252")
+
+
+def _declared(data: bytes) -> str | None:
+    match = _DECLARED.match(data[:1024])
+    return _nameable(match[1].decode("ascii", "replace")) if match else None
+
+
+def _of_header(content_type: str) -> str | None:
+    match = _CHARSET.search(content_type)
+    return _nameable(match[1]) if match else None
+
+
+def _nameable(declared: str) -> str | None:
+    try:
+        name = codecs.lookup(declared.strip()).name
+    except (LookupError, ValueError):
+        return None
+    if not _NAMEABLE.fullmatch(name):
+        return None
+    # Each holds the other, and is what is meant.
+    return {"iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}.get(name, name)

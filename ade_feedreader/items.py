@@ -1,0 +1,88 @@
+"""What is told of a feed, and of each of its items: cut to a size, and clean."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ade_feedreader import LONGEST_AUTHOR, LONGEST_LINK, LONGEST_SUMMARY, LONGEST_TITLE, MOST_BYTES, MOST_ITEMS
+from ade_feedreader.text import clean, plain, shortened
+
+# Of a title that is made of the text below it.
+_OF_SUMMARY = 120
+_LONGEST_DETAIL = 200
+
+
+@dataclass(frozen=True)
+class Text:
+    text: str = ""
+    is_html: bool = True
+
+
+@dataclass(frozen=True)
+class Item:
+    url: str
+    title: Text
+    summary: Text
+    author: str
+    published: int | None
+
+
+@dataclass(frozen=True)
+class Feed:
+    format: str
+    title: str
+    site_url: str
+    # For how long it asks to be left alone.
+    ttl_seconds: int
+    items: Iterable[Item]
+    # How many there are, if more than those.
+    found: int = 0
+    # Where its syntax is broken; what could be read is there.
+    broken: str = ""
+
+
+@dataclass(frozen=True)
+class Written:
+    found: int
+    items: int
+
+
+def write(items: Iterable[Item], path: Path) -> Written:
+    found = written = size = 0
+    with path.open("wb") as file:
+        for item in items:
+            found += 1
+            if written == MOST_ITEMS or size >= MOST_BYTES:
+                continue
+            line = json.dumps(_told(item)).encode() + b"\n"
+            size += len(line)
+            if size <= MOST_BYTES:
+                file.write(line)
+                written += 1
+    return Written(found, written)
+
+
+def _told(item: Item) -> dict[str, str | int | None]:
+    summary = plain(item.summary.text, LONGEST_SUMMARY, is_html=item.summary.is_html)
+    title = plain(item.title.text, LONGEST_TITLE, is_html=item.title.is_html)
+    url = clean(item.url[: LONGEST_LINK + 1])
+    return {
+        "url": url,
+        "title": title or shortened(summary, _OF_SUMMARY),
+        "summary": summary,
+        "author": plain(item.author, LONGEST_AUTHOR, is_html=False),
+        "published": item.published,
+    }
+
+
+def told(feed: Feed, written: Written) -> dict[str, str | int]:
+    return {
+        "format": clean(feed.format[:40]),
+        "title": plain(feed.title, LONGEST_TITLE, is_html=True),
+        "site_url": clean(feed.site_url[: LONGEST_LINK + 1]),
+        "ttl_seconds": feed.ttl_seconds,
+        "broken": shortened(clean(feed.broken), _LONGEST_DETAIL),
+        "found": max(feed.found, written.found),
+        "items": written.items,
+    }

@@ -1,0 +1,78 @@
+"""The program of the child."""
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ade_engine.channel import VARIABLE, Channel, own_channel
+from ade_feedreader import FEED, ITEMS, SOURCE, items, json_feed, prolog, syndication, web_page
+from ade_feedreader.decoding import decode
+from ade_feedreader.items import Feed
+from ade_feedreader.trouble import Trouble
+from ade_keeper import zygote
+
+LONGEST_MESSAGE = 1000
+_AROUND = " \t\r\n\ufeff"
+
+
+def main() -> NoReturn:
+    """Once, or with `serve DESCRIPTOR` in a fork for each time."""
+    match sys.argv[1:]:
+        case ["serve", descriptor]:
+            zygote.serve(int(descriptor), _warm_up, _become, VARIABLE)
+    sys.exit(_work(own_channel()))
+
+
+def _warm_up() -> None:
+    """What is imported and compiled only when it is needed."""
+    empty = '<rss version="2.0"><channel><item><title>a</title><pubDate>Mon, 06 Sep 2021 00:01:00 GMT</pubDate></item>'
+    for text in (f"{empty}</channel></rss>", f"{empty}&nbsp;"):
+        list(syndication.read(text, "").items)
+
+
+def _become(_: None) -> NoReturn:
+    code = _work(own_channel())
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def _work(channel: Channel) -> int:
+    try:
+        channel.tell("read", **_read())
+    except Trouble as trouble:
+        return _failed(channel, trouble.code, str(trouble))
+    except MemoryError:
+        message = "expected a feed that can be read within the memory for it, found one that cannot"
+        return _failed(channel, "too_large", message)
+    except RecursionError:
+        return _failed(channel, "malformed", "expected a feed, found one that is nested too deeply")
+    except Exception as error:
+        traceback.print_exc()
+        return _failed(channel, "internal", f"the reader of feeds failed: {type(error).__name__}: {error}")
+    return 0
+
+
+def _failed(channel: Channel, code: str, message: str) -> int:
+    channel.tell("failed", code=code, message=message[:LONGEST_MESSAGE])
+    return 1
+
+
+def _read() -> dict[str, Any]:
+    source = json.loads(Path(SOURCE).read_bytes())
+    # Many begin with an empty line, which XML does not allow.
+    text = decode(Path(FEED).read_bytes(), source["content_type"]).strip(_AROUND)
+    feed = _feed(text, source["url"])
+    return items.told(feed, items.write(feed.items, Path(ITEMS)))
+
+
+def _feed(text: str, url: str) -> Feed:
+    if not text:
+        raise Trouble("not_a_feed", "expected a feed, found nothing but spaces")
+    if text.startswith(("{", "[")):
+        return json_feed.read(text, url)
+    if prolog.looks_like_html(text):
+        raise web_page.no_feed(text, url)
+    return syndication.read(text, url)

@@ -1,0 +1,76 @@
+"""Takes a feed apart whose syntax is broken, so that an item that is never closed does not swallow those behind it."""
+
+import re
+from itertools import pairwise
+from xml.parsers import expat
+
+from ade_feedreader import MOST_ITEMS
+
+# More than these are read together after all: each by itself takes a millisecond.
+MOST_ALONE = 200
+_ITEM = re.compile(r"<(?:\w{1,20}:)?(?:item|entry)[\s>]")
+_ITEM_END = re.compile(r"</(?:\w{1,20}:)?(?:item|entry)\s{0,10}>")
+
+
+def broken(text: str) -> str:
+    """Where its syntax is, and how; "" if it is not."""
+    # With a separator it minds prefixes too.
+    parser = expat.ParserCreate("utf-8", " ")
+    try:
+        parser.Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        return f"line {error.lineno}: {expat.ErrorString(error.code)}"
+    return ""
+
+
+def without_later_items(text: str) -> tuple[str, int]:
+    """And how many it had, if more. What follows the last one stays; to read them all would take a minute."""
+    starts = _starts(text)
+    if len(starts) <= MOST_ITEMS:
+        return text, 0
+    return text[: starts[MOST_ITEMS]] + text[_end(text, starts[-1], starts[-1]) :], len(starts)
+
+
+def apart(text: str) -> list[str]:
+    """All items that are whole in one feed, and each of the others in one of its own."""
+    starts = _starts(text)
+    if not starts:
+        return [text]
+    head = text[: starts[0]]
+    items = [text[start : _end(text, start, end, end)] for start, end in pairwise([*starts, len(text)])]
+    whole = [item for item in items if _is_whole(item)]
+    others = [item for item in items if not _is_whole(item)]
+    if len(others) > MOST_ALONE:
+        others = ["".join(others)]
+    return [head + "".join(whole) + _closing(head), *(head + other for other in others)]
+
+
+def _starts(text: str) -> list[int]:
+    return [match.start() for match in _ITEM.finditer(text)]
+
+
+def _end(text: str, start: int, otherwise: int, before: int | None = None) -> int:
+    """Of the last item that ends there."""
+    ends = [match.end() for match in _ITEM_END.finditer(text, start, len(text) if before is None else before)]
+    return ends[-1] if ends else otherwise
+
+
+def _is_whole(item: str) -> bool:
+    try:
+        expat.ParserCreate("utf-8").Parse(item.encode(), True)
+    except expat.ExpatError:
+        return False
+    return True
+
+
+def _closing(head: str) -> str:
+    """Of all elements that are open behind it."""
+    names: list[str] = []
+    parser = expat.ParserCreate("utf-8")
+    parser.StartElementHandler = lambda name, _attributes: names.append(name)
+    parser.EndElementHandler = lambda _name: names.pop()
+    try:
+        parser.Parse(head.encode(), False)
+    except expat.ExpatError:
+        return ""
+    return "".join(f"</{name}>" for name in reversed(names))

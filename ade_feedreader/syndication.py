@@ -1,0 +1,118 @@
+"""RSS, RDF and Atom, by feedparser. It takes what can be read of broken ones."""
+
+import calendar
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import feedparser
+import feedparser.urls
+
+from ade_feedreader import mending
+from ade_feedreader.items import Feed, Item, Text
+from ade_feedreader.prolog import refuse_declarations
+from ade_feedreader.trouble import Trouble
+
+# Otherwise links that are refused would look as if there were none.
+feedparser.urls.ACCEPTABLE_URI_SCHEMES = ()
+_ROOT = re.compile(r"<([A-Za-z_][\w:.-]{0,60})")
+_ON_THE_WEB = ("http://", "https://")
+_SECONDS = {"hourly": 3600, "daily": 86400, "weekly": 604800, "monthly": 2592000, "yearly": 31536000}
+
+
+def read(text: str, url: str) -> Feed:
+    """Raises Trouble for what is no feed."""
+    refuse_declarations(text)
+    text, found = mending.without_later_items(text)
+    broken = mending.broken(text)
+    first, *others = (_parsed(part, url) for part in (mending.apart(text) if broken else [text]))
+    entries = [entry for each in (first, *others) for entry in each.entries]
+    if not entries and not first.version:
+        raise _no_feed(text, broken)
+    if not entries and broken:
+        raise Trouble("malformed", f"expected a feed, found XML that is broken before its first item ({broken})")
+    return Feed(
+        format=first.version,
+        title=_said(first.feed, "title"),
+        site_url=_said(first.feed, "link"),
+        ttl_seconds=_ttl(first.feed),
+        items=_items(entries),
+        found=found,
+        broken=broken,
+    )
+
+
+def _parsed(text: str, url: str) -> Any:
+    # A stream: what is none is taken for the name of a file, bytes too.
+    return feedparser.parse(
+        io.BytesIO(text.encode()),
+        response_headers={"content-type": "application/xml; charset=utf-8", "content-location": url},
+        resolve_relative_uris=False,
+        sanitize_html=False,
+    )
+
+
+def _items(entries: list[Any]) -> Iterator[Item]:
+    for entry in entries:
+        yield Item(
+            url=_link(entry),
+            title=_text(entry, "title"),
+            summary=_text(entry, "summary") if _said(entry, "summary") else _content(entry),
+            author=_said(entry, "author"),
+            published=_seconds(entry.get("published_parsed") or entry.get("updated_parsed")),
+        )
+
+
+def _link(entry: Any) -> str:
+    """What people read, or hear; a name that is an address where nothing else is said."""
+    link, name = _said(entry, "link"), _said(entry, "id")
+    if link:
+        return link
+    if name.startswith(_ON_THE_WEB):
+        return name
+    enclosures = entry.get("enclosures") or entry.get("links") or []
+    return next((href for each in enclosures if (href := _said(each, "href"))), "")
+
+
+def _text(entry: Any, name: str) -> Text:
+    detail = entry.get(f"{name}_detail")
+    return Text(_said(entry, name), is_html=_is_html(detail))
+
+
+def _content(entry: Any) -> Text:
+    contents = entry.get("content") or []
+    return next((Text(_said(each, "value"), is_html=_is_html(each)) for each in contents), Text())
+
+
+def _is_html(detail: Any) -> bool:
+    return not isinstance(detail, dict) or detail.get("type") != "text/plain"
+
+
+def _said(about: Any, name: str) -> str:
+    """Elements in wrong places make of it something else than a text."""
+    value = about.get(name) if isinstance(about, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _seconds(parsed: Any) -> int | None:
+    try:
+        return calendar.timegm(parsed) if parsed else None
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def _ttl(about: Any) -> int:
+    minutes, frequency = _said(about, "ttl").strip(), _said(about, "sy_updatefrequency").strip()
+    if minutes.isascii() and minutes.isdigit() and len(minutes) < 8:
+        return 60 * int(minutes)
+    period = _SECONDS.get(_said(about, "sy_updateperiod").strip().lower(), 0)
+    times = int(frequency) if frequency.isascii() and frequency.isdigit() and len(frequency) < 8 else 1
+    return period // max(times, 1)
+
+
+def _no_feed(text: str, broken: str) -> Trouble:
+    root = _ROOT.search(text[: 64 << 10])
+    found = f"XML that begins with <{root[1]}>" if root and text.lstrip().startswith("<") else "something else"
+    found += f", broken in {broken}" if broken else ""
+    return Trouble("not_a_feed", f"expected RSS, RDF, Atom or JSON Feed, found {found}")

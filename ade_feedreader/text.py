@@ -1,0 +1,85 @@
+"""Plain text of what feeds say: in one pass, however it is written, and never of more than some thousand characters."""
+
+import html
+import re
+
+# Markup takes several times as much room as its text.
+MARKUP_PER_CHARACTER = 10
+# An unfinished tag ends where the next begins, so each character is looked at once.
+_TAG = re.compile(r"<!--|-->|<[/!?a-zA-Z][^<>]*>?")
+_LOOKS_LIKE_HTML = re.compile(
+    r"</?[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>]*)?/?>|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});"
+)
+_NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
+_SILENT = ("script", "style", "template", "noscript", "iframe", "svg", "math", "head")
+# Words on both sides of others belong together.
+# fmt: off
+_INLINE = frozenset({
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd",
+    "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+})
+# fmt: on
+# Controls, halves of characters, what turns the direction of all that follows, and what nobody sees or draws.
+_UNWANTED = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPACES = re.compile(r"\s+")
+
+
+def plain(text: str, most: int, *, is_html: bool) -> str:
+    """In one line. Text that is said to be plain is taken for HTML where it looks like that."""
+    text = text[: MARKUP_PER_CHARACTER * most]
+    if is_html or _LOOKS_LIKE_HTML.search(text):
+        shown = without_tags(text)
+        has_tags, text = shown != text, html.unescape(shown)
+        # Without a tag before, and with some now: it was escaped twice.
+        if not has_tags and _LOOKS_LIKE_HTML.search(text):
+            text = html.unescape(without_tags(text))
+    return shortened(clean(text), most)
+
+
+def without_tags(markup: str) -> str:
+    """Also without what is in scripts and comments; if one of those is never closed, nothing follows it."""
+    made: list[str] = []
+    silent = ""
+    at = 0
+    for match in _TAG.finditer(markup):
+        tag = match[0]
+        if not silent:
+            made.append(markup[at : match.start()])
+        at = match.end()
+        silent, between = _after(tag, silent)
+        made.append(between)
+    if not silent:
+        made.append(markup[at:])
+    return "".join(made)
+
+
+def clean(text: str) -> str:
+    """What every database takes, in one line, and in the direction of its own letters."""
+    if _SURROGATE.search(text):
+        # Halves that belong together are a character.
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+    return _SPACES.sub(" ", _UNWANTED.sub("", text)).strip()
+
+
+def shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _after(tag: str, silent: str) -> tuple[str, str]:
+    """What is left out from here on, and what stands in the place of the tag."""
+    if silent == "-->":
+        return ("" if tag == silent else silent), ""
+    if tag == "<!--":
+        return silent or "-->", ""
+    if tag == "-->":
+        return silent, "" if silent else tag
+    match = _NAME.match(tag)
+    name = match[1].lower() if match else ""
+    if silent:
+        return ("" if name == silent and tag.startswith("</") else silent), ""
+    if name in _SILENT and not tag.startswith("</") and not tag.endswith("/>"):
+        return name, " "
+    return "", "" if name in _INLINE else " "

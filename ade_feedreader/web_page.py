@@ -1,0 +1,35 @@
+"""A page of the web where a feed was expected: people add the address that they read at."""
+
+import html
+import re
+from collections.abc import Iterator
+from urllib.parse import urljoin
+
+from ade_feedreader.text import clean
+from ade_feedreader.trouble import Trouble
+
+# Its head, and some more.
+CHARACTERS = 256 << 10
+MOST_FEEDS = 5
+_LONGEST_LINK = 300
+_LINK = re.compile(r"<link\b([^<>]{0,2000})>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""\b(rel|type|href)\s{0,10}=\s{0,10}("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
+_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml")
+
+
+def no_feed(text: str, url: str) -> Trouble:
+    feeds = list(dict.fromkeys(_feeds(text[:CHARACTERS], url)))[:MOST_FEEDS]
+    advice = f"it names {' and '.join(feeds)}: add that" if feeds else "add the address of its feed, if it has one"
+    return Trouble("not_a_feed", f"expected a feed, found a web page: {advice}")
+
+
+def _feeds(text: str, url: str) -> Iterator[str]:
+    for link in _LINK.finditer(text):
+        said = {name.lower(): html.unescape(value.strip("\"'")) for name, value in _ATTRIBUTE.findall(link[1])}
+        if "alternate" in said.get("rel", "").lower().split() and said.get("type", "").lower() in _TYPES:
+            try:
+                joined = clean(urljoin(url, said.get("href", "").strip()))
+            except ValueError:
+                continue
+            if joined.startswith(("http://", "https://")) and len(joined) <= _LONGEST_LINK:
+                yield joined

@@ -1,0 +1,167 @@
+"""One spelling for each URL, so that an article that many link to is one article.
+
+What follows readers around is dropped, and so is what is behind `#`, unless a page finds its content by that. The order
+of a query is kept: some servers care. So are `www.`, a slash at the end, and the scheme: they may be other pages.
+"""
+
+import hashlib
+import ipaddress
+import re
+from functools import lru_cache
+from urllib.parse import quote, unquote_to_bytes
+
+import idna
+
+from feeds.models import LONGEST_URL
+
+# Longer than any browser sends; what it has too much may be what is dropped.
+LONGEST_FOUND = 8000
+PORTS = {"http": "80", "https": "443"}
+# What tells the server who has sent its reader, in small letters.
+_FOLLOWING = ("utm_", "mtm_", "pk_", "matomo_", "piwik_", "hsa_", "at_medium", "at_campaign", "at_custom")
+# fmt: off
+_FOLLOWS = frozenset({
+    "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "ysclid", "twclid", "ttclid",
+    "li_fat_id", "igsh", "igshid", "mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "__hstc", "__hssc", "__hsfp",
+    "hsctatracking", "oly_anon_id", "oly_enc_id", "vero_id", "vero_conv", "_ga", "_gl", "xtor", "wt_mc", "wt_zmc",
+    "ns_mchannel", "ns_source", "ns_campaign", "ns_linkname", "ns_fee", "guccounter", "guce_referrer",
+    "guce_referrer_sig", "__twitter_impression", "srsltid", "s_kwcid", "ef_id", "epik", "rb_clickid", "wickedid",
+})
+# fmt: on
+_PARTS = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
+_HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(?::([0-9]{0,5}))?")
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LONGEST_HOST = 253
+_SPACES_AROUND = "".join(map(chr, range(0x21)))
+_BREAKS = re.compile("[\t\n\r]")
+# A character that is encoded, a percent sign that encodes none, or anything that has to be.
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^!-~]|%|[\"<>\\^`{|}]")
+_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
+_TO_ENCODE = re.compile(r"[^!-~]|[%\"<>\\^`{|}]")
+# `.` and `..`, however they are written.
+_DOTS = re.compile(r"(?:\.|%2[Ee]){1,2}")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class BadUrl(ValueError):
+    """Says what was expected and what was found."""
+
+
+def canonical(url: str) -> str:
+    """The one spelling of an address on the web. Raises BadUrl."""
+    if len(url) > LONGEST_FOUND:
+        raise BadUrl(f"expected a URL of at most {LONGEST_FOUND} characters, found {len(url)}")
+    match = _PARTS.fullmatch(_BREAKS.sub("", url.strip(_SPACES_AROUND)))
+    assert match
+    scheme, authority, path, query, fragment = (part or "" for part in match.groups())
+    scheme = scheme.lower()
+    if scheme not in PORTS:
+        raise BadUrl(f"expected a URL that begins with https:// or http://, found {shown(url)}")
+    rest = _path(path)
+    if query := _query(query):
+        rest += f"?{query}"
+    # An application in the page reads it: there, all pages differ in nothing else.
+    if fragment.startswith(("!", "/")):
+        rest += f"#{fragment}"
+    host = f"{scheme}://{_authority(scheme, authority, url)}"
+    # Escaping is slow: a small feed of nothing but what is refused after it would take many seconds.
+    if (least := len(host) + _least(rest)) > LONGEST_URL:
+        raise BadUrl(f"expected a URL of at most {LONGEST_URL} characters, found {least} or more: {shown(url)}")
+    made = host + _escaped(rest)
+    if len(made) > LONGEST_URL:
+        raise BadUrl(f"expected a URL of at most {LONGEST_URL} characters, found {len(made)}: {shown(made)}")
+    return made
+
+
+def digest(canonical_url: str) -> str:
+    """What is kept of one whose article has been purged."""
+    return hashlib.sha256(canonical_url.encode()).hexdigest()
+
+
+def shown(url: str) -> str:
+    """The beginning, in a message for people."""
+    return repr(url if len(url) <= 100 else f"{url[:99]}…")
+
+
+def _least(text: str) -> int:
+    """How many characters it has at least when it is escaped: what is encoded may be a letter."""
+    return len(_TO_ENCODE.sub("xxx", _ENCODED.sub("x", text)))
+
+
+def _authority(scheme: str, authority: str, url: str) -> str:
+    if "@" in authority:
+        raise BadUrl(f"expected a URL without a user and a password, found one with {shown(url.rpartition('@')[2])}")
+    found = _HOST_AND_PORT.fullmatch(_decoded(authority).lower())
+    if not found or (found[2] and not 0 < int(found[2]) < 1 << 16):
+        raise BadUrl(f"expected a URL with a host, and a port from 1 to 65535 if any, found {shown(url)}")
+    host, port = _host(found[1], url), (found[2] or "").lstrip("0")
+    return host if port in ("", PORTS[scheme]) else f"{host}:{port}"
+
+
+def _host(host: str, url: str) -> str:
+    if host.startswith("["):
+        try:
+            return f"[{ipaddress.IPv6Address(host[1:-1])}]"
+        except ValueError as error:
+            raise BadUrl(f"expected a URL with an address in its brackets, found {shown(url)}") from error
+    if not host.isascii():
+        host = _in_ascii(host, url)
+    host = host.removesuffix(".")
+    if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in host.split(".")):
+        raise BadUrl(f"expected a URL with the name of a host, found {shown(url)}")
+    return host
+
+
+def _in_ascii(host: str, url: str) -> str:
+    try:
+        return idna.encode(host[: _LONGEST_HOST + 1], uts46=True).decode().lower()
+    except (idna.IDNAError, UnicodeError) as error:
+        raise BadUrl(f"expected a URL with the name of a host, found {shown(url)}") from error
+
+
+def _decoded(authority: str) -> str:
+    return unquote_to_bytes(authority.encode(errors="replace")).decode(errors="replace")
+
+
+def _path(path: str) -> str:
+    """From the root, and without `.` and `..`."""
+    made: list[str] = []
+    segments = [_undotted(segment) for segment in path.replace("\\", "/").split("/")[1:]] or [""]
+    for segment in segments:
+        if segment == "..":
+            made[-1:] = []
+        elif segment != ".":
+            made.append(segment)
+    if segments[-1] in (".", ".."):
+        made.append("")
+    return "/" + "/".join(made)
+
+
+def _undotted(segment: str) -> str:
+    return re.sub("%2[Ee]", ".", segment) if _DOTS.fullmatch(segment) else segment
+
+
+def _query(query: str) -> str:
+    return "&".join(part for part in query.split("&") if part and not _only_follows(part))
+
+
+def _only_follows(part: str) -> bool:
+    name = _decoded(part.partition("=")[0]).lower()
+    return name in _FOLLOWS or name.startswith(_FOLLOWING)
+
+
+def _escaped(text: str) -> str:
+    """What need not be encoded is not, what has to be is, and all in capital letters."""
+    return _ESCAPE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    if match[1]:
+        byte = int(match[1], 16)
+        return chr(byte) if byte in _UNRESERVED else f"%{byte:02X}"
+    return _encoded(match[0])
+
+
+@lru_cache(maxsize=1024)
+def _encoded(character: str) -> str:
+    return quote(character, safe="", errors="replace")

@@ -1,0 +1,249 @@
+import re
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, Q
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
+
+from feeds import addresses, sources, standing
+from feeds.addresses import BadUrl
+from feeds.brief_admin import BriefAdmin as BriefAdmin
+from feeds.forms import FeedForm
+from feeds.lifecycle import FEED
+from feeds.models import ClusterArticle, EventCluster, FeedSource, PurgedUrl, RawArticle
+from work.admin import LARGEST_ID, MOST_COUNTED, ReadOnlyAdmin, SharedAdmin, VerbAdmin, choice_filter, short
+from work.outcomes import Outcome, of_pause_ahead, of_resume_ahead
+from work.rehearsals import Wish
+
+# Of the articles of one cluster, on its page.
+MOST_NAMED = 50
+STATES = {"failing": "failing", "paused": "paused", "due": "due"}
+
+
+def link_to(url: str) -> str:
+    """Only what is of the web can be followed; anything else is a text."""
+    is_followed = url.startswith(("http://", "https://"))
+    return format_html('<a href="{0}" rel="noreferrer noopener">{0}</a>', url) if is_followed else url or "-"
+
+
+class LookedUpAdmin(SharedAdmin, ReadOnlyAdmin):
+    """What is too much to be searched for words: its rows are found by their numbers, or by what an index knows."""
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        term = search_term.replace("\0", "").strip()
+        if not term:
+            return queryset, False
+        if found := re.fullmatch(r"(?:[a-z_ ]+ )?#?([0-9]{1,19})", term):
+            return queryset.filter(pk=min(int(found[1]), LARGEST_ID)), False
+        known = self.known(term)
+        return (queryset.none() if known is None else queryset.filter(known)), False
+
+    def known(self, term: str) -> Q | None:
+        return None
+
+
+@admin.register(FeedSource)
+class FeedSourceAdmin(SharedAdmin, VerbAdmin):
+    moves = FEED
+    list_display = ["id", "name", "how", "error", "next_check", "checked_at", "failures"]
+    list_display_links = ["id", "name"]
+    list_filter = [choice_filter("state", STATES.items, lambda feeds, word: getattr(feeds, word)().order_by("-id"))]
+    search_fields = ["title", "url"]
+    fields = [
+        *("title", "link", "site", "how", "next_check", "articles", "failures", "last_error", "checked_at"),
+        *("succeeded_at", "next_check_at", "etag", "last_modified", "paused_at", "paused_by", "created_at"),
+    ]
+    readonly_fields = ["link", "site", "how", "next_check", "articles"]
+    actions = ["check_now", "pause", "resume"]
+    offered = ("check_now", "pause", "resume")
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return request.user.has_perm("feeds.add_feedsource")
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("feeds.change_feedsource")
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        return (verb == "resume") == (row.paused_at is not None)
+
+    @admin.action(description="Check now", permissions=["operate"])
+    def check_now(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
+        wish = Wish(sources.make_due, lambda feed: Outcome.IS_PAUSED if feed.paused_at else Outcome.DUE)
+        return self.do_each(request, "check_now", feeds, wish)
+
+    @admin.action(description="Pause", permissions=["operate"])
+    def pause(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
+        return self.do_each(request, "pause", feeds, Wish(sources.pause, of_pause_ahead, takes_reason=True))
+
+    @admin.action(description="Resume", permissions=["operate"])
+    def resume(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
+        return self.do_each(request, "resume", feeds, Wish(sources.resume, of_resume_ahead))
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """As Django's, but by the verb: it knows the one spelling of a URL, and what is refused."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = FeedForm(request.POST if request.method == "POST" else None)
+        if feed := form.made(request.user.get_username()):
+            self.message_user(request, f"Added feed {feed.pk}, {feed}. It is asked when the job runs next.")
+            return HttpResponseRedirect(reverse("admin:feeds_feedsource_change", args=[feed.pk]))
+        context = self.admin_site.each_context(request) | {"title": "Add feed", "opts": self.opts, "form": form}
+        return TemplateResponse(request, "admin/add_feed.html", context)
+
+    @admin.display(description="feed")
+    def name(self, feed: FeedSource) -> str:
+        return short(str(feed))
+
+    @admin.display(description="state")
+    def how(self, feed: FeedSource) -> str:
+        return standing.how(feed)
+
+    @admin.display(description="next check")
+    def next_check(self, feed: FeedSource) -> str:
+        return standing.when(feed)
+
+    @admin.display(description="error")
+    def error(self, feed: FeedSource) -> str:
+        return short(feed.last_error) or "-"
+
+    @admin.display(description="URL")
+    def link(self, feed: FeedSource) -> str:
+        return link_to(feed.url)
+
+    @admin.display(description="page")
+    def site(self, feed: FeedSource) -> str:
+        return link_to(feed.site_url)
+
+    @admin.display(description="articles")
+    def articles(self, feed: FeedSource) -> str:
+        number = feed.articles.order_by()[: MOST_COUNTED + 1].count()
+        said = f"over {MOST_COUNTED}" if number > MOST_COUNTED else number
+        return format_html('<a href="{}?feed={}">{}</a>', reverse("admin:feeds_rawarticle_changelist"), feed.pk, said)
+
+
+class OfOneFeed(admin.SimpleListFilter):
+    """Not offered; the page of a feed leads here."""
+
+    title = parameter_name = "feed"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        asked = request.GET.get("feed", "")
+        return [(asked, f"feed {asked}")] if re.fullmatch("[0-9]{1,18}", asked) else []
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        asked = self.value()
+        return queryset.filter(feed_id=asked) if asked in dict(self.lookup_choices) else queryset
+
+
+@admin.register(RawArticle)
+class RawArticleAdmin(LookedUpAdmin):
+    list_display = ["id", "headline", "feed", "happened_at", "seen_at"]
+    list_display_links = ["id", "headline"]
+    list_filter = [OfOneFeed]
+    search_fields = ["url"]
+    search_help_text = "The number of an article, or its URL"
+    fields = [
+        *("title", "link", "original", "feed", "author", "summary", "published_at", "happened_at", "seen_at"),
+        *("cluster", "embedding_model"),
+    ]
+    readonly_fields = ["link", "original", "cluster"]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).select_related("feed").defer("summary", "embedding")
+
+    def known(self, term: str) -> Q | None:
+        spelled = _spelled(term)
+        return Q(url=spelled) if spelled else None
+
+    @admin.display(description="title")
+    def headline(self, article: RawArticle) -> str:
+        return short(article.title)
+
+    @admin.display(description="URL")
+    def link(self, article: RawArticle) -> str:
+        return link_to(article.url)
+
+    @admin.display(description="URL as the feed has it")
+    def original(self, article: RawArticle) -> str:
+        return link_to(article.original_url)
+
+    @admin.display(description="event")
+    def cluster(self, article: RawArticle) -> str:
+        found = EventCluster.objects.filter(links__raw_article=article).only("title").first()
+        return _page_of(found) if found else "-"
+
+
+@admin.register(EventCluster)
+class EventClusterAdmin(LookedUpAdmin):
+    list_display = ["id", "headline", "article_count", "first_at", "last_at", "merged_into_id"]
+    list_display_links = ["id", "headline"]
+    search_fields = ["id"]
+    search_help_text = "The number of a cluster"
+    fields = [
+        *("title", "article_count", "first_at", "last_at", "tells", "into", "embedding_model", "created_at"),
+    ]
+    readonly_fields = ["tells", "into"]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("centroid")
+
+    @admin.display(description="title")
+    def headline(self, cluster: EventCluster) -> str:
+        return short(cluster.title)
+
+    @admin.display(description="merged into")
+    def into(self, cluster: EventCluster) -> str:
+        return _page_of(cluster.merged_into) if cluster.merged_into else "-"
+
+    @admin.display(description="articles, the nearest first")
+    def tells(self, cluster: EventCluster) -> str:
+        articles = RawArticle.objects.filter(links__cluster=cluster).order_by("-links__similarity", "id").only("title")
+        named = [(_address(article), short(article.title)) for article in articles[: MOST_NAMED + 1]]
+        shown = format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', named[:MOST_NAMED])
+        return format_html("{}<br>and more", shown) if len(named) > MOST_NAMED else shown or "-"
+
+
+@admin.register(ClusterArticle)
+class ClusterArticleAdmin(LookedUpAdmin):
+    list_display = ["id", "cluster", "raw_article", "similarity", "linked_at"]
+    search_fields = ["id"]
+    search_help_text = "The number of a link"
+    fields = ["cluster", "raw_article", "similarity", "linked_at"]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        seen = ("similarity", "linked_at", "cluster__title", "raw_article__title")
+        return super().get_queryset(request).select_related("cluster", "raw_article").only(*seen)
+
+
+@admin.register(PurgedUrl)
+class PurgedUrlAdmin(LookedUpAdmin):
+    list_display = ["id", "digest", "purged_at"]
+    search_fields = ["digest"]
+    search_help_text = "The URL of an article, to see whether it was purged; or its SHA-256"
+    fields = ["digest", "purged_at"]
+
+    def known(self, term: str) -> Q | None:
+        if re.fullmatch("[0-9a-f]{64}", term):
+            return Q(digest=term)
+        spelled = _spelled(term)
+        return Q(digest=addresses.digest(spelled)) if spelled else None
+
+
+def _spelled(term: str) -> str | None:
+    try:
+        return addresses.canonical(term)
+    except BadUrl:
+        return None
+
+
+def _page_of(cluster: EventCluster) -> str:
+    return format_html('<a href="{}">{}</a>', _address(cluster), short(cluster.title))
+
+
+def _address(row: Model) -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])

@@ -1,0 +1,1 @@
+"""What has happened, each morning, on a page that never changes: see docs/briefs.md."""

@@ -1,0 +1,141 @@
+"""Which articles are news for a brief, and of which events."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from django.db.models import Q, QuerySet
+
+from feeds.briefs.ranking import Event
+from feeds.briefs.words import site
+from feeds.models import Brief, BriefItem, ClusterArticle, EventCluster, FeedSource
+from work import clock
+
+# Of the first one there is.
+FIRST_WINDOW = timedelta(hours=24)
+# Whoever comes back after a week wants to know of today. What is older can be found in other places.
+LONGEST_WINDOW = timedelta(hours=72)
+# A feed that is new brings what happened last year. That is no news.
+OLDEST_NEWS = timedelta(hours=72)
+# A link that another transaction had not committed when the brief before was made would be in none of the two.
+OVERLAP = timedelta(minutes=10)
+# Of an event that was told, an article that was seen earlier has not come late: it was moved, and was told then.
+CLUSTERED_WITHIN = timedelta(hours=1)
+# That long ago somebody may remember an event.
+REMEMBERED = timedelta(days=7)
+
+SourceOf = Callable[[int], str]
+
+
+@dataclass(frozen=True)
+class Window:
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Link:
+    """Of an article to its cluster, without what it says."""
+
+    cluster_id: int
+    article_id: int
+    feed_id: int
+    similarity: float
+    happened_at: datetime
+    seen_at: datetime
+    linked_at: datetime
+
+
+COLUMNS = (
+    *("cluster", "raw_article", "raw_article__feed", "similarity", "raw_article__happened_at"),
+    *("raw_article__seen_at", "linked_at"),
+)
+
+
+def window_of(slot: datetime) -> Window:
+    """From where the brief before ended, so that everything is told once."""
+    # A slot may be run before its time, by hand; what comes until then is for the next one.
+    until = min(slot, clock.now())
+    previous = Brief.objects.filter(scheduled_for__lt=slot).order_by("-scheduled_for").first()
+    since = max(previous.window_until, until - LONGEST_WINDOW) if previous else until - FIRST_WINDOW
+    return Window(min(since, until), until)
+
+
+class News:
+    """What is new in a window, and what earlier briefs have told of it."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self.told = _told_until(window)
+        self.source_of = _sources()
+
+    def events(self) -> Iterator[Event]:
+        """Each of which there are news."""
+        clusters = self._links().filter(self._fresh()).values("cluster")
+        rows = self._links().filter(cluster__in=clusters).order_by("cluster").values_list(*COLUMNS).iterator()
+        for cluster_id, links in groupby((Link(*row) for row in rows), lambda link: link.cluster_id):
+            if event := self._event(cluster_id, list(links)):
+                yield event
+
+    def links_of(self, cluster_ids: Iterable[int]) -> dict[int, list[Link]]:
+        links = defaultdict(list)
+        for row in self._links().filter(cluster__in=list(cluster_ids)).values_list(*COLUMNS):
+            links[row[0]].append(Link(*row))
+        return links
+
+    def is_new(self, link: Link) -> bool:
+        told = self.told.get(link.cluster_id)
+        fresh = link.linked_at > self.window.since - OVERLAP and link.happened_at > self.window.until - OLDEST_NEWS
+        if told is None or not fresh:
+            return fresh
+        return link.linked_at > told.window_until and link.seen_at > told.window_until - CLUSTERED_WITHIN
+
+    def _links(self) -> QuerySet[ClusterArticle]:
+        return ClusterArticle.objects.filter(linked_at__lte=self.window.until, cluster__merged_into__isnull=True)
+
+    def _fresh(self) -> Q:
+        """As `is_new`, before anybody asks what was told."""
+        happened = Q(raw_article__happened_at__gt=self.window.until - OLDEST_NEWS)
+        return happened & Q(linked_at__gt=self.window.since - OVERLAP)
+
+    def _event(self, cluster_id: int, links: Sequence[Link]) -> Event | None:
+        news = [link for link in links if self.is_new(link)]
+        if not news:
+            return None
+        return Event(
+            cluster_id,
+            began_at=min(link.happened_at for link in links),
+            articles=self._by_source(links),
+            news=self._by_source(news),
+            first_news_at=min(link.happened_at for link in news),
+            nearness=sum(link.similarity for link in links) / len(links),
+        )
+
+    def _by_source(self, links: Iterable[Link]) -> dict[str, int]:
+        numbers: dict[str, int] = defaultdict(int)
+        for link in links:
+            numbers[self.source_of(link.feed_id)] += 1
+        return dict(numbers)
+
+
+def _told_until(window: Window) -> dict[int, Brief]:
+    """The last brief that has told of each cluster, or of one that has become a part of it."""
+    items = BriefItem.objects.filter(brief__window_until__lte=window.since).select_related("brief")
+    recent = items.filter(brief__window_until__gt=window.since - REMEMBERED).order_by("brief__window_until")
+    told = {item.cluster_id: item.brief for item in recent}
+    followed: set[int] = set()
+    while left := told.keys() - followed:
+        followed |= left
+        merged = EventCluster.objects.filter(pk__in=left, merged_into__isnull=False)
+        for part, whole in merged.values_list("pk", "merged_into"):
+            assert whole is not None
+            told[whole] = max(told[part], told.get(whole, told[part]), key=lambda brief: brief.window_until)
+    return told
+
+
+def _sources() -> SourceOf:
+    """Of which source a feed is: those of one site are one, however many it has."""
+    sites = {pk: site(url) for pk, url in FeedSource.objects.values_list("pk", "site_url")}
+    return lambda feed_id: sites.get(feed_id) or f"feed {feed_id}"

@@ -1,0 +1,113 @@
+"""What makes one event more worth telling than another. The score is the sum of its parts, and at most 1; each part
+says in words what it goes by. Who reads a brief can check it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from feeds.briefs.words import count, span
+
+# The shares of the parts.
+SOURCES, ARTICLES, FRESHNESS, GROWTH, NEARNESS, SECOND_SOURCE = 0.40, 0.20, 0.15, 0.10, 0.10, 0.05
+# With so many beside the first, the share is half of what it may become; twice as many do not double it.
+HALF_SOURCES = 3
+HALF_ARTICLES = 6
+HALF_AN_HOUR = 1.0
+HALF_LIFE = timedelta(hours=24)
+# Articles of one source beyond these say that it is busy, not that much has happened.
+MOST_OF_A_SOURCE = 3
+# Finer differences are those of processors.
+DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Event:
+    cluster_id: int
+    began_at: datetime
+    # How many articles each source has of it, and how many of those are new.
+    articles: Mapping[str, int]
+    news: Mapping[str, int]
+    first_news_at: datetime
+    # How near its articles are to their centre, on average.
+    nearness: float
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    words: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Ranked:
+    event: Event
+    score: float
+    parts: tuple[Part, ...]
+
+    @property
+    def reasons(self) -> list[dict[str, Any]]:
+        return [asdict(part) for part in self.parts]
+
+
+def rank(events: Iterable[Event], until: datetime) -> list[Ranked]:
+    """The highest first; the same events always come in the same order."""
+    return sorted((_ranked(event, until) for event in events), key=_place)
+
+
+def counted(articles: Mapping[str, int]) -> int:
+    return sum(min(number, MOST_OF_A_SOURCE) for number in articles.values())
+
+
+def _ranked(event: Event, until: datetime) -> Ranked:
+    found = (_coverage(event), _freshness(event, until), _growth(event, until), _nearness(event), _second_source(event))
+    parts = tuple(Part(part.name, part.words, round(part.share, DIGITS)) for part in found if part)
+    return Ranked(event, round(sum(part.share for part in parts), DIGITS), parts)
+
+
+def _place(ranked: Ranked) -> tuple[Any, ...]:
+    event = ranked.event
+    return (-ranked.score, -len(event.news), -sum(event.news.values()), event.began_at, event.cluster_id)
+
+
+def _coverage(event: Event) -> Part:
+    new, total, number = sum(event.news.values()), sum(event.articles.values()), counted(event.news)
+    words = f"{count(new, 'article' if new == total else 'new article')} from {count(len(event.news), 'source')}"
+    words += f", of which {number} count" if number < new else ""
+    words += f", {total:,} in all" if new < total else ""
+    share = SOURCES * _grown(len(event.news) - 1, HALF_SOURCES) + ARTICLES * _grown(number - 1, HALF_ARTICLES)
+    return Part("coverage", words, share)
+
+
+def _freshness(event: Event, until: datetime) -> Part:
+    age = max(until - event.began_at, timedelta())
+    return Part("freshness", f"began {span(age)} earlier", FRESHNESS * 0.5 ** (age / HALF_LIFE))
+
+
+def _growth(event: Event, until: datetime) -> Part | None:
+    number = counted(event.news)
+    if number < 2:
+        return None
+    # In the first hour nobody can tell how fast it is.
+    an_hour = number / max((until - event.first_news_at) / timedelta(hours=1), 1)
+    return Part("growth", f"grows by {an_hour:.2g} articles an hour", GROWTH * _grown(an_hour, HALF_AN_HOUR))
+
+
+def _nearness(event: Event) -> Part | None:
+    if sum(event.articles.values()) < 2:
+        return None
+    near = min(max(event.nearness, 0.0), 1.0)
+    return Part("nearness", f"its articles are {near:.0%} alike", NEARNESS * near)
+
+
+def _second_source(event: Event) -> Part | None:
+    before = [source for source, number in event.articles.items() if number > event.news.get(source, 0)]
+    if len(before) != 1 or set(event.news) <= set(before):
+        return None
+    return Part("second source", "told by more than one source for the first time", SECOND_SOURCE)
+
+
+def _grown(number: float, half: float) -> float:
+    return number / (number + half)

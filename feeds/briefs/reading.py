@@ -1,0 +1,209 @@
+"""A brief as its readers get it: everything cleaned, every link checked, every time by its own clocks. All that shows
+briefs shows this, and nothing of the rows.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from feeds.briefs.words import count, day, line, link
+from feeds.models import LONGEST_URL, Brief, BriefItem
+
+# Longer than any that is published, for rows that were not.
+MOST = 500
+
+
+@dataclass(frozen=True)
+class Telling:
+    """An article of a story."""
+
+    title: str
+    # Empty when it is not to be followed; as it was found, for who wants to see it all the same.
+    link: str
+    url: str
+    source: str
+    at: datetime
+    time: str
+
+
+@dataclass(frozen=True)
+class Reason:
+    words: str
+    # In percent of the highest score there can be.
+    percent: float
+    # The brief that told of it before.
+    brief: str
+
+
+@dataclass(frozen=True)
+class Story:
+    number: int
+    headline: str
+    summary: str
+    reasons: Sequence[Reason]
+    percent: float
+    tellings: Sequence[Telling]
+    # Articles that are not shown.
+    further: str
+
+    @property
+    def why(self) -> str:
+        return " · ".join(reason.words for reason in self.reasons)
+
+    @property
+    def sources(self) -> str:
+        return ", ".join(dict.fromkeys(telling.source for telling in self.tellings))
+
+
+@dataclass(frozen=True)
+class Page:
+    name: str
+    title: str
+    # From when to when, and by whose clocks.
+    window: str
+    published_at: datetime
+    published: str
+    seen: str
+    # What a reader has to know beside the stories, or instead of them.
+    notes: Sequence[str]
+    stories: Sequence[Story]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Of the list of briefs."""
+
+    name: str
+    day: str
+    month: str
+    first: str
+    events: str
+
+
+def entry_of(brief: Any) -> Entry:
+    """Of one that knows its number of `events` and the headline of the `first`."""
+    at = brief.scheduled_for.astimezone(ZoneInfo(brief.time_zone))
+    return Entry(
+        name=brief.name,
+        day=_day(brief),
+        month=f"{at:%B %Y}",
+        first=line(brief.first or "", MOST),
+        events=count(brief.events, "event") if brief.events else _nothing(brief),
+    )
+
+
+def _nothing(brief: Brief) -> str:
+    if brief.feeds_seen or brief.articles_seen:
+        return "nothing new"
+    return "no feed answered" if brief.feeds_silent else "no feed was asked"
+
+
+def with_items(briefs: Any) -> Any:
+    """With all that `page_of` wants, in two more queries however many they are."""
+    return briefs.prefetch_related("items__articles")
+
+
+def page_of(brief: Brief) -> Page:
+    """Of one that has come `with_items`."""
+    zone = ZoneInfo(brief.time_zone)
+    stories = [_story(item, zone) for item in _in_order(brief.items.all())]
+    since, until = (_time(at, zone) for at in (brief.window_from, brief.window_until))
+    return Page(
+        name=brief.name,
+        title=title_of(brief),
+        window=f"from {since} to {until} ({brief.time_zone})",
+        published_at=brief.published_at,
+        published=_time(brief.published_at, zone),
+        seen=_seen(brief),
+        notes=[note for note in (_silence(brief, zone, stories), _emptiness(brief, stories)) if note],
+        stories=stories,
+    )
+
+
+def title_of(brief: Brief) -> str:
+    return f"Brief of {_day(brief)}"
+
+
+def _day(brief: Brief) -> str:
+    """With the number of those that have one."""
+    at = brief.scheduled_for.astimezone(ZoneInfo(brief.time_zone))
+    number = _number(brief.name)
+    return f"{at:%A}, {day(at)}" + (f" ({number})" if number else "")
+
+
+def _number(name: str) -> str:
+    return "-".join(name.split("-")[3:])
+
+
+def _in_order(rows: Iterable[Any]) -> list[Any]:
+    return sorted(rows, key=lambda row: row.position)
+
+
+def _story(item: BriefItem, zone: ZoneInfo) -> Story:
+    tellings = [
+        Telling(
+            title=line(article.title, MOST) or "(no title)",
+            link=link(article.url),
+            url=line(article.url, LONGEST_URL),
+            source=line(article.source, MOST),
+            at=article.happened_at,
+            time=_time(article.happened_at, zone),
+        )
+        for article in _in_order(item.articles.all())
+    ]
+    hidden = item.article_count - len(tellings)
+    return Story(
+        number=item.position + 1,
+        headline=line(item.headline, MOST) or "(no title)",
+        summary=line(item.summary, MOST),
+        reasons=[_reason(each) for each in item.reasons],
+        percent=round(100 * item.score, 1),
+        tellings=tellings,
+        further=f"and {count(hidden, 'more article' if tellings else 'article')}" if hidden > 0 else "",
+    )
+
+
+def _reason(said: Mapping[str, Any]) -> Reason:
+    words = line(str(said.get("words", "")), MOST)
+    return Reason(words, round(100 * float(said.get("share", 0)), 1), str(said.get("brief", "")))
+
+
+def _seen(brief: Brief) -> str:
+    events = f"{count(brief.clusters_seen, 'event')} with news"
+    if brief.clusters_seen and not brief.articles_seen:
+        # It was clustered late, or a brief just before had no room for it.
+        return f"no new article, and {events} that came before"
+    sources = f" from {count(brief.feeds_seen, 'feed')}" if brief.feeds_seen else ""
+    return f"{count(brief.articles_seen, 'article')}{sources}, {events}"
+
+
+def _silence(brief: Brief, zone: ZoneInfo, stories: Sequence[Story]) -> str:
+    if brief.feeds_seen:
+        silent, all_of_them = count(brief.feeds_silent, "feed"), brief.feeds_seen + brief.feeds_silent
+        missing = f"{silent} of {all_of_them} did not answer in this time, and what they would tell is missing."
+        return missing if brief.feeds_silent else ""
+    unknown = "" if stories or brief.articles_seen else ", so what has happened is not known"
+    last = f"The last answer came at {_time(brief.last_answer_at, zone)}." if brief.last_answer_at else ""
+    if brief.feeds_silent:
+        return f"No feed has answered in this time{unknown}. {last or 'None ever has.'}"
+    if last:
+        return f"No feed was asked in this time{unknown}. {last}"
+    return f"There is no feed, or none was asked yet{unknown}." if unknown else ""
+
+
+def _emptiness(brief: Brief, stories: Sequence[Story]) -> str:
+    if stories:
+        return ""
+    if brief.articles_seen:
+        came = count(brief.articles_seen, "article")
+        return f"{came} came in, but none tells of an event with news yet. If one does, the next brief has it."
+    if not brief.feeds_seen:
+        return ""
+    return f"Nothing new: {count(brief.feeds_seen, 'feed')} answered, and none had anything to tell."
+
+
+def _time(at: datetime, zone: ZoneInfo) -> str:
+    local = at.astimezone(zone)
+    return f"{day(local)}, {local:%H:%M}"

@@ -1,0 +1,132 @@
+"""Pages of what is immutable: each has a tag of what it says, and whoever has it already is told so."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from itertools import groupby
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.views import redirect_to_login
+from django.db.models import Count, OuterRef, Subquery
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.cache import get_conditional_response, patch_cache_control
+from django.utils.http import http_date, quote_etag
+from django.views.decorators.http import require_safe
+
+from feeds.briefs.plain import text_of
+from feeds.briefs.reading import entry_of, page_of, title_of, with_items
+from feeds.briefs.rss import rss_of
+from feeds.models import Brief, BriefItem
+
+# Of a list; the older ones are on further pages.
+MOST_LISTED = 100
+MOST_IN_RSS = 30
+
+NAME = "[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-[0-9]{1,8})?"
+
+View = Callable[..., HttpResponse]
+
+
+def for_readers(view: View) -> View:
+    """Whoever is signed in, or everybody if the settings say so."""
+
+    @require_safe
+    @wraps(view)
+    def checked(request: HttpRequest, **named: Any) -> HttpResponse:
+        if settings.ADE_PUBLIC_BRIEFS or request.user.is_authenticated:
+            return view(request, **named)
+        return redirect_to_login(request.get_full_path(), reverse("admin:login"))
+
+    return checked
+
+
+@for_readers
+def briefs(request: HttpRequest) -> HttpResponse:
+    found = Brief.objects.order_by("-scheduled_for")
+    if before := request.GET.get("before"):
+        found = found.filter(scheduled_for__lt=_named(before).scheduled_for)
+    first = BriefItem.objects.filter(brief=OuterRef("pk")).order_by("position")
+    rows = list(found.annotate(events=Count("items"), first=Subquery(first.values("headline")[:1]))[: MOST_LISTED + 1])
+    entries = [entry_of(row) for row in rows[:MOST_LISTED]]
+    context = {
+        "title": "Briefs",
+        "months": [(month, list(of_it)) for month, of_it in groupby(entries, lambda entry: entry.month)],
+        "older": rows[MOST_LISTED - 1].name if len(rows) > MOST_LISTED else "",
+    }
+    newest = max((row.published_at for row in rows), default=None)
+    return _html(request, "feeds/briefs.html", context, newest)
+
+
+@for_readers
+def brief(request: HttpRequest, name: str) -> HttpResponse:
+    found = _named(name, with_items(Brief.objects.all()))
+    others = Brief.objects.only("name", "time_zone", "scheduled_for", "published_at")
+    previous = others.filter(scheduled_for__lt=found.scheduled_for).order_by("-scheduled_for").first()
+    following = others.filter(scheduled_for__gt=found.scheduled_for).order_by("scheduled_for").first()
+    page = page_of(found)
+    context = {
+        "title": page.title,
+        "page": page,
+        "previous": previous and (previous.name, title_of(previous)),
+        "following": following and (following.name, title_of(following)),
+    }
+    # The links to its neighbours are all that ever comes to it.
+    neighbours = (each.published_at for each in (previous, following) if each)
+    return _html(request, "feeds/brief.html", context, max([found.published_at, *neighbours]))
+
+
+@for_readers
+def brief_as_text(request: HttpRequest, name: str) -> HttpResponse:
+    found = _named(name, with_items(Brief.objects.all()))
+    return _answer(request, text_of(page_of(found)), "text/plain; charset=utf-8", found.published_at)
+
+
+@require_safe
+def rss(request: HttpRequest) -> HttpResponse:
+    if not (settings.ADE_PUBLIC_BRIEFS or request.user.is_authenticated):
+        # A program reads it: a page to sign in on would be no feed to it.
+        message = "expected somebody who is signed in, found nobody; ADE_PUBLIC_BRIEFS=true lets everybody read\n"
+        return HttpResponse(message, "text/plain; charset=utf-8", 403)
+    found = list(with_items(Brief.objects.order_by("-scheduled_for"))[:MOST_IN_RSS])
+
+    def url_of(name: str) -> str:
+        return request.build_absolute_uri(reverse("feeds:brief", args=[name]))
+
+    home, itself = (request.build_absolute_uri(reverse(f"feeds:{name}")) for name in ("briefs", "rss"))
+    text = rss_of([page_of(each) for each in found], home=home, itself=itself, url_of=url_of)
+    newest = max((each.published_at for each in found), default=None)
+    return _answer(request, text, "application/rss+xml; charset=utf-8", newest)
+
+
+def _named(name: str, briefs: Any = None) -> Brief:
+    if not re.fullmatch(NAME, name):
+        raise Http404
+    found: Brief = get_object_or_404(Brief.objects.all() if briefs is None else briefs, name=name)
+    return found
+
+
+def _html(request: HttpRequest, template: str, context: dict[str, Any], modified: datetime | None) -> HttpResponse:
+    # Not all of the context of the admin: it asks what the person may do there.
+    site = {"site_title": admin.site.site_title, "site_header": admin.site.site_header}
+    text = render_to_string(template, site | context, request)
+    return _answer(request, text, "text/html; charset=utf-8", modified)
+
+
+def _answer(request: HttpRequest, text: str, content_type: str, modified: datetime | None) -> HttpResponse:
+    etag = quote_etag(hashlib.sha256(text.encode()).hexdigest())
+    seconds = int(modified.timestamp()) if modified else None
+    response = get_conditional_response(request, etag, seconds) or HttpResponse(text, content_type)
+    response["ETag"] = etag
+    if seconds is not None:
+        response["Last-Modified"] = http_date(seconds)
+    # Kept by whoever has read it, and asked for again each time: who may read may change, and its neighbours do.
+    is_public = settings.ADE_PUBLIC_BRIEFS
+    patch_cache_control(response, no_cache=True, **{"public" if is_public else "private": True})
+    return response

@@ -1,0 +1,1 @@
+"""Which articles tell of one event: see docs/clustering.md."""

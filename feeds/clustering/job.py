@@ -1,0 +1,114 @@
+"""The scheduled job: gives new articles their vectors, and puts what tells of one event into one cluster."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import structlog
+from django.db.models import Count
+
+from documents import embedding
+from feeds.clustering import plan, vectors, window, writing
+from feeds.clustering.window import WINDOW
+from feeds.clustering.writing import Overtaken
+from feeds.models import ClusterArticle, RawArticle
+from runs.jobs import Job, JobFailed, Turn
+from runs.models import JobRun
+from work import clock
+
+# Somebody else who clusters at the same time is done some time, or is ended.
+TRIES = 3
+
+log = structlog.get_logger(__name__)
+
+
+class Done(NamedTuple):
+    # Articles that have come into a cluster or have moved to another.
+    rows: int
+    # Articles for which there was no place in the window.
+    left_out: int
+
+
+def cluster(turn: Turn) -> int:
+    """How many articles have come into a cluster or have moved to another."""
+    border = clock.now() - WINDOW
+    trouble = vectors.make(turn, border)
+    # What has vectors is clustered all the same.
+    done = _cluster(turn, border) if _is_due(turn, border) else Done(0, 0)
+    if trouble:
+        waiting = vectors.without(embedding.model(), border).count()
+        raise JobFailed(
+            f"expected vectors by {embedding.model()} for {waiting} articles, found: {trouble};"
+            " they wait, and the next slot tries again"
+        )
+    if done.left_out:
+        raise JobFailed(_too_many(border, done.left_out))
+    return done.rows
+
+
+EVENT_CLUSTERING = Job(
+    name="event_clustering",
+    about="Puts articles that tell of one event into one cluster.",
+    # Some minutes behind ingestion.
+    cron="5-59/15 * * * *",
+    time_zone="UTC",
+    function=cluster,
+    max_runtime=timedelta(minutes=10),
+    coalesce=True,
+    misfire_grace=timedelta(seconds=300),
+)
+
+
+def _too_many(border: datetime, left_out: int) -> str:
+    of_feeds = RawArticle.objects.filter(happened_at__gte=border).values_list("feed").annotate(number=Count("pk"))
+    feed, number = of_feeds.order_by("-number", "feed")[:1].get()
+    hours = WINDOW // timedelta(hours=1)
+    return (
+        f"expected at most {window.MOST_ARTICLES} articles in {hours} hours, found {left_out} more: the latest of each"
+        f" feed are clustered, these wait; most, {number}, are of feed {feed}; pause it if it sends too much"
+    )
+
+
+def _is_due(turn: Turn, border: datetime) -> bool:
+    """Whether something is new; or whoever was at it before may not have come to the end."""
+    model = embedding.model()
+    embedded = RawArticle.objects.filter(happened_at__gte=border, embedding_model=model)
+    before = JobRun.objects.filter(job_name=turn.job.name).exclude(pk=turn.claim.id).order_by("-pk").first()
+    return (
+        embedded.filter(links=None).exists()
+        or before is None
+        or before.status != JobRun.Status.SUCCESS
+        or bool(_stale(model, border))
+    )
+
+
+def _stale(model: str, border: datetime) -> set[int]:
+    """Clusters that say what they are about by another model than their articles."""
+    of_window = ClusterArticle.objects.filter(
+        raw_article__happened_at__gte=border, raw_article__embedding_model=model, raw_article__embedding__isnull=False
+    )
+    return set(of_window.exclude(cluster__embedding_model=model).values_list("cluster", flat=True))
+
+
+def _cluster(turn: Turn, border: datetime) -> Done:
+    rows = 0
+    for _ in range(TRIES):
+        try:
+            done = _cluster_once(turn, border)
+            return Done(rows + done.rows, done.left_out)
+        except Overtaken as overtaken:
+            rows += overtaken.written
+            log.info("clustering.overtaken", error=str(overtaken))
+            last = overtaken
+    raise JobFailed(f"{last}, {TRIES} times; the next slot tries again") from last
+
+
+def _cluster_once(turn: Turn, border: datetime) -> Done:
+    model = embedding.model()
+    found = window.read(model, border, turn.go_on)
+    groups = plan.groups_of(found, turn.go_on)
+    changes = plan.changes(groups, _stale(model, border))
+    rows = writing.write(changes, turn.go_on)
+    log.info("clustering.done", articles=len(found.articles), groups=len(groups), changed=len(changes), rows=rows)
+    if found.left_out:
+        log.warning("clustering.left_out", articles=found.left_out, most=window.MOST_ARTICLES)
+    return Done(rows, found.left_out)

@@ -1,0 +1,111 @@
+"""What articles mean, as vectors by the model of today."""
+
+import time
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import structlog
+from django.db.models import QuerySet
+
+from documents import embedding
+from documents.children import EMBEDDER, place_for
+from documents.embedding import EmbeddingFailed, Vectors
+from feeds.clustering.window import fairly
+from feeds.models import RawArticle
+from runs.jobs import Turn
+from work import failpoints
+from work.claims import Interrupted
+from work.supervise import CannotStart
+
+# Embedded in one go, and kept: whoever dies has lost no more.
+BATCH = 500
+# Of the summary: how an article begins says what it is about.
+SUMMARY = 500
+# Of the time of a slot, so that some is left for clustering: who sends thousands of articles holds up nobody else's.
+SHARE = 0.5
+# Whoever refuses this too refuses everything: the key is wrong, or the model.
+HARMLESS = "A short text about the weather of today"
+
+log = structlog.get_logger(__name__)
+
+
+def has_meaning(text: str) -> bool:
+    """Whether today's model tells such texts apart. The local one knows little of scripts that are not Latin."""
+    if not embedding.is_local():
+        return True
+    letters = [letter for letter in text if letter.isalpha()]
+    return 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) >= len(letters)
+
+
+def without(model: str, border: datetime) -> QuerySet[RawArticle]:
+    """Articles since then for which this model has not been asked, the latest of each feed first."""
+    return fairly(RawArticle.objects.filter(happened_at__gte=border).exclude(embedding_model=model))
+
+
+def make(turn: Turn, border: datetime) -> str:
+    """For all that have none; answers why it had to end before, or nothing. Raises Interrupted and JobFailed."""
+    waiting = without(embedding.model(), border)
+    seconds = SHARE * turn.job.max_runtime.total_seconds()
+    until = time.monotonic() + seconds
+    while articles := list(waiting.only("title", "summary")[:BATCH]):
+        turn.go_on()
+        if time.monotonic() >= until:
+            return f"there was no time for them within {seconds:.0f} s"
+        known = [article for article in articles if has_meaning(text_of(article))]
+        _set_aside(set(articles) - set(known))
+        try:
+            _embed(turn, known, until)
+        except (EmbeddingFailed, CannotStart) as error:
+            return str(error)
+        failpoints.hit("clustering.embedded")
+    return ""
+
+
+def text_of(article: RawArticle) -> str:
+    return f"{article.title}. {article.summary[:SUMMARY]}" if article.summary else article.title
+
+
+def _embed(turn: Turn, articles: Sequence[RawArticle], until: float) -> None:
+    """Of those that a service refuses, each is set aside; the others get their vectors."""
+    pieces, is_harmless_taken = [articles], False
+    while pieces and time.monotonic() < until:
+        turn.go_on()
+        piece = pieces.pop()
+        try:
+            _keep(piece, _embedded(turn, [text_of(article) for article in piece]))
+        except EmbeddingFailed as error:
+            if not error.permanent:
+                raise
+            if not is_harmless_taken:
+                _embedded(turn, [HARMLESS])
+                is_harmless_taken = True
+            if len(piece) > 1:
+                pieces += [piece[len(piece) // 2 :], piece[: len(piece) // 2]]
+                continue
+            log.warning("clustering.text_refused", article=piece[0].pk, error=str(error))
+            _set_aside(piece)
+
+
+def _embedded(turn: Turn, texts: Sequence[str]) -> Vectors:
+    try:
+        with place_for(EMBEDDER, turn.why_stop, is_warm=embedding.is_local()) as place:
+            return embedding.embed(
+                texts, place.directory, stop=turn.why_stop, on_start=turn.claim.take_charge_of, run=place.run
+            )
+    except Interrupted as interrupted:
+        turn.ended(interrupted.reason)
+        raise
+
+
+def _keep(articles: Sequence[RawArticle], vectors: Vectors) -> None:
+    for article, vector in zip(articles, vectors.each, strict=True):
+        article.embedding, article.embedding_model = vector, vectors.model
+    RawArticle.objects.bulk_update(articles, ["embedding", "embedding_model"], batch_size=BATCH // 5)
+
+
+def _set_aside(articles: Iterable[RawArticle]) -> None:
+    """The model has nothing to say of them, and is not asked again: each has a cluster of its own."""
+    RawArticle.objects.filter(pk__in=[article.pk for article in articles]).update(
+        embedding=None, embedding_model=embedding.model()
+    )

@@ -1,0 +1,148 @@
+"""Writes what has to change. Each transaction leaves clusters that are right by themselves: it may be the last."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from django.db import IntegrityError, transaction
+
+from feeds.clustering import links
+from feeds.clustering.plan import Change
+from feeds.models import BriefItem, ClusterArticle, EventCluster
+from work import failpoints
+from work.contention import patiently
+
+# In one transaction, of clusters and of articles that come into them: it takes a tenth of a second, for which nobody
+# else writes on SQLite. What comes into one cluster beyond that does so in further ones.
+AT_ONCE = 50
+MOST_COMING = 1000
+
+
+class Overtaken(Exception):
+    """Something is not as it was read: somebody else is at it. What has been written stays."""
+
+    def __init__(self, message: str, written: int = 0) -> None:
+        super().__init__(message)
+        self.written = written
+
+
+# From a cluster, and into which, how many articles have gone.
+Went = dict[int, Counter[int]]
+
+
+class Part(NamedTuple):
+    """Of a change, as much of it as comes at once."""
+
+    # Which change it is of.
+    place: int
+    change: Change
+
+
+class Written(NamedTuple):
+    rows: int
+    went: Went
+    # The clusters of these parts, in their order.
+    cluster_ids: list[int]
+
+
+def write(changes: Sequence[Change], go_on: Callable[[], None]) -> int:
+    """How many articles have come into a cluster. Raises Overtaken."""
+    went: Went = {}
+    begun: dict[int, int] = {}
+    rows = 0
+    for parts in _transactions(changes):
+        go_on()
+        # The cluster is there since the first part.
+        some = [replace(change, cluster_id=begun.get(place, change.cluster_id)) for place, change in parts]
+        try:
+            written = patiently(partial(_write, some, went))
+        except (IntegrityError, Overtaken) as error:
+            # At the commit: an article has been purged.
+            raise Overtaken(str(error), rows) from error
+        rows, went = rows + written.rows, written.went
+        begun = {part.place: id for part, id in zip(parts, written.cluster_ids, strict=True)}
+        if written.rows != (asked := sum(len(change.coming) for change in some)):
+            message = f"expected to put {asked} articles into clusters, found {asked - written.rows} of them in others"
+            raise Overtaken(message, rows)
+    return rows
+
+
+def _transactions(changes: Sequence[Change]) -> Iterable[list[Part]]:
+    """No two parts of a change in one; they follow each other."""
+    parts: list[Part] = []
+    room = MOST_COMING
+    for place, change in enumerate(changes):
+        for part in _parts(change):
+            coming = len(part.coming)
+            if parts and (len(parts) == AT_ONCE or coming > room):
+                yield parts
+                parts, room = [], MOST_COMING
+            parts.append(Part(place, part))
+            room -= coming
+    if parts:
+        yield parts
+
+
+def _parts(change: Change) -> Iterable[Change]:
+    coming = change.coming
+    if len(coming) <= MOST_COMING:
+        return [change]
+    starts = range(0, len(coming), MOST_COMING)
+    return [replace(change, articles=tuple(coming[start : start + MOST_COMING])) for start in starts]
+
+
+def _write(changes: Sequence[Change], before: Went) -> Written:
+    with failpoints.inside("clustering.linked"), transaction.atomic():
+        sources = {id for change in changes for article in change.moving if (id := article.cluster_id) is not None}
+        targets = {change.cluster_id for change in changes if change.cluster_id is not None}
+        locked = set(links.lock(sources | targets))
+        if gone := (targets - locked) | _merged_away(targets & locked):
+            raise Overtaken(f"expected cluster {min(gone)}, found that it has gone")
+        _take_out(changes, sources & locked)
+        placed = [(change.cluster_id or _create(change), change) for change in changes]
+        inserted = links.insert([(id, article.id) for id, change in placed for article in change.coming])
+        went = _gone_on(before, placed)
+        links.refresh(sorted(locked | inserted.keys()))
+        _end_empty({*sources & locked, *(id for id, _ in placed)} - targets, went)
+    return Written(inserted.total(), went, [id for id, _ in placed])
+
+
+def _merged_away(locked: Iterable[int]) -> set[int]:
+    """Only there to say where their articles are: no brief would tell what came to them."""
+    away = EventCluster.objects.filter(pk__in=locked, merged_into__isnull=False, article_count=0)
+    return set(away.values_list("pk", flat=True))
+
+
+def _gone_on(before: Went, placed: Iterable[tuple[int, Change]]) -> Went:
+    went = defaultdict(Counter, {id: Counter(into) for id, into in before.items()})
+    for id, change in placed:
+        for article in change.moving:
+            went[article.cluster_id or 0][id] += 1
+    return went
+
+
+def _take_out(changes: Sequence[Change], sources: Iterable[int]) -> None:
+    moving = [article.id for change in changes for article in change.moving]
+    for piece in links.pieces(moving):
+        links.remove(ClusterArticle.objects.filter(raw_article__in=piece, cluster__in=sources))
+
+
+def _create(change: Change) -> int:
+    """Without a title: it is known when its articles are in it."""
+    first, last = change.articles[0], change.articles[-1]
+    return EventCluster.objects.create(first_at=first.happened_at, last_at=last.happened_at).pk
+
+
+def _end_empty(cluster_ids: Iterable[int], went: Went) -> None:
+    """Those that have nothing any more go, but for what somebody speaks of: that says where its articles are."""
+    empty = EventCluster.objects.filter(pk__in=cluster_ids, links=None)
+    named = set(BriefItem.objects.filter(cluster__in=empty).values_list("cluster", flat=True))
+    named |= set(empty.filter(merged__isnull=False).values_list("pk", flat=True))
+    for cluster_id in empty.values_list("pk", flat=True):
+        if cluster_id not in named:
+            EventCluster.objects.filter(pk=cluster_id).delete()
+        elif into := went.get(cluster_id):
+            most = min(into, key=lambda id: (-into[id], id))
+            EventCluster.objects.filter(pk=cluster_id).update(merged_into=most)

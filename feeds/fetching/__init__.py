@@ -1,0 +1,85 @@
+"""Fetches the bytes of a feed, and lets nobody lead it to a place inside, keep it waiting, or fill it up."""
+
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+import httpcore2
+import httpx2
+from django.conf import settings
+
+from feeds.fetching import answers, bodies
+from feeds.fetching.addresses import parsed
+from feeds.fetching.exchange import exchanged
+from feeds.fetching.limits import Deadline, Meter
+from feeds.fetching.network import SYSTEM, Guard, Outside
+from feeds.fetching.outcome import Fetched as Fetched
+from feeds.fetching.outcome import FetchFailed as FetchFailed
+from feeds.fetching.reach import Reach
+from feeds.fetching.targets import named, next_target, target_of
+
+# As it is when unpacked. Large feeds have some hundred KB; podcasts with all their episodes go up to some MB.
+MOST_BYTES = 5_000_000
+MOST_REDIRECTS = 5
+# Of redirects, headers, and what stands between the parts of a feed that is sent in parts. httpcore takes headers of up
+# to 100 KB.
+BESIDES_BYTES = 500_000
+
+_PERMANENT = (HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT)
+_REDIRECTS = (*_PERMANENT, HTTPStatus.FOUND, HTTPStatus.SEE_OTHER, HTTPStatus.TEMPORARY_REDIRECT)
+# Cookies, passwords and proxies there are none of: nothing here knows of them.
+_HEADERS = {
+    "User-Agent": "ADE (feed reader)",
+    "Accept": "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.1",
+    "Accept-Encoding": ", ".join(bodies.CODINGS),
+}
+
+
+def fetch(
+    url: str,
+    *,
+    etag: str = "",
+    last_modified: str = "",
+    seconds: float = 30.0,
+    most_bytes: int = MOST_BYTES,
+    outside: Outside = SYSTEM,
+) -> Fetched:
+    """Takes at most so many seconds, and memory for little more than so many bytes. Raises FetchFailed."""
+    target = target_of(url)
+    deadline, meter = Deadline(seconds), Meter(BESIDES_BYTES)
+    guard = Guard(outside.resolve, reach(), deadline, meter)
+    with httpcore2.ConnectionPool(ssl_context=outside.trust(), network_backend=guard) as pool:
+        return _follow(target, _Terms(pool, answers.known(etag, last_modified), deadline, meter, most_bytes))
+
+
+def reach() -> Reach:
+    return Reach(parsed(settings.ADE_FEED_NETWORKS), "ADE_FEED_NETWORKS", "feeds")
+
+
+@dataclass(frozen=True)
+class _Terms:
+    pool: httpcore2.ConnectionPool
+    known: dict[str, str]
+    deadline: Deadline
+    meter: Meter
+    most_bytes: int
+
+
+def _follow(target: httpx2.URL, terms: _Terms) -> Fetched:
+    seen = {target}
+    permanent = True
+    for _ in range(MOST_REDIRECTS + 1):
+        with exchanged(terms.pool, "GET", target, {**_HEADERS, **terms.known}, terms.deadline) as answer:
+            if answer.status not in _REDIRECTS:
+                terms.meter.allow(terms.most_bytes)
+                fetched = answers.taken(answer, target, terms.known, terms.most_bytes)
+                return replace(fetched, moved_to=str(target)) if permanent and len(seen) > 1 else fetched
+            permanent = permanent and answer.status in _PERMANENT
+            target = next_target(target, answers.location(answer, target))
+        if target in seen:
+            raise _too_many("to an answer", f"a circle at {named(target)}")
+        seen.add(target)
+    raise _too_many(f"after {MOST_REDIRECTS} of them to an answer", f"another, to {named(target)}")
+
+
+def _too_many(expected: str, found: str) -> FetchFailed:
+    return FetchFailed("too_many_redirects", f"expected redirects to lead {expected}, found {found}")

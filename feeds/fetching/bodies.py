@@ -1,0 +1,65 @@
+"""Reads what an answer carries, and never more of it than is wanted, however small it has been packed."""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from feeds.fetching.outcome import FetchFailed, detail
+
+CODINGS = ("gzip", "deflate")
+# What is unpacked at once.
+PIECE_BYTES = 64 << 10
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+def read(pieces: Iterable[bytes], codings: list[str], most_bytes: int) -> bytes:
+    body = bytearray()
+    for piece in _plain(iter(pieces), codings):
+        body += piece
+        if len(body) > most_bytes:
+            raise too_large(most_bytes)
+    return bytes(body)
+
+
+def too_large(most_bytes: int) -> FetchFailed:
+    return FetchFailed("too_large", f"expected a feed of at most {most_bytes} bytes, found a larger one")
+
+
+def _plain(pieces: Iterator[bytes], codings: list[str]) -> Iterator[bytes]:
+    packed = [coding.removeprefix("x-") for coding in codings if coding != "identity"]
+    if not packed:
+        return pieces
+    if len(packed) > 1 or packed[0] not in CODINGS:
+        found = detail(", ".join(packed))
+        raise FetchFailed("bad_answer", f"expected it plain or packed once, with {' or '.join(CODINGS)}, found {found}")
+    return _unpacked(pieces, packed[0])
+
+
+def _unpacked(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
+    """What follows the end of what is packed is not read."""
+    start = b""
+    while len(start) < 2 and (piece := next(pieces, b"")):
+        start += piece
+    if not start:
+        return
+    unpacker = zlib.decompressobj(_GZIP if coding == "gzip" else _window(start))
+    for piece in chain([start], pieces):
+        try:
+            yield from _all_of(unpacker, piece)
+        except zlib.error as error:
+            raise FetchFailed("bad_answer", f"expected {coding}, found something else ({detail(error)})") from error
+        if unpacker.eof:
+            return
+    raise FetchFailed("bad_answer", f"expected all of what is packed with {coding}, found it cut off")
+
+
+def _window(start: bytes) -> int:
+    """Of deflate there are two: with a header, as it should be, and without."""
+    has_header = start[0] & 0x0F == zlib.DEFLATED and int.from_bytes(start[:2], "big") % 31 == 0
+    return zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS
+
+
+def _all_of(unpacker: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
+    while data and not unpacker.eof:
+        yield unpacker.decompress(data, PIECE_BYTES)
+        data = unpacker.unconsumed_tail

@@ -1,0 +1,40 @@
+"""One request and the beginning of its answer, and how that can fail."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import httpcore2
+import httpx2
+
+from feeds.fetching.limits import Deadline
+from feeds.fetching.outcome import FetchFailed, detail, reason_of
+from feeds.fetching.targets import named, port_of
+
+
+@contextmanager
+def exchanged(
+    pool: httpcore2.ConnectionPool,
+    method: str,
+    target: httpx2.URL,
+    headers: Mapping[str, str],
+    deadline: Deadline,
+    body: bytes | None = None,
+) -> Iterator[httpcore2.Response]:
+    """Whose body has not been read yet, and fails in the same ways."""
+    said = [("Host", target.netloc.decode()), *headers.items()]
+    try:
+        with pool.stream(method, _spelled(target), headers=said, content=body) as answer:
+            yield answer
+    except httpcore2.TimeoutException as error:
+        raise deadline.missed() from error
+    except httpcore2.NetworkError as error:
+        message = f"expected an answer of {named(target)}, found {reason_of(error)}"
+        raise FetchFailed("unreachable", message) from error
+    except httpcore2.ProtocolError as error:
+        message = f"expected an answer of {named(target)} in the way of HTTP, found none ({detail(error)})"
+        raise FetchFailed("bad_answer", message) from error
+
+
+def _spelled(target: httpx2.URL) -> httpcore2.URL:
+    """As it was looked at: nobody parses it again."""
+    return httpcore2.URL(scheme=target.raw_scheme, host=target.raw_host, port=port_of(target), target=target.raw_path)

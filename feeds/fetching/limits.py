@@ -1,0 +1,40 @@
+"""What one fetch may cost, with everything that belongs to it: names, connections, certificates, redirects, and what
+comes before, between and behind the bytes that are wanted.
+"""
+
+import time
+
+from feeds.fetching.outcome import FetchFailed
+
+
+class Deadline:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._at = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """More than none. Raises FetchFailed when it is over."""
+        left = self._at - time.monotonic()
+        if left <= 0:
+            raise self.missed()
+        return left
+
+    def missed(self) -> FetchFailed:
+        return FetchFailed("too_slow", f"expected the whole answer within {self._seconds:g} s, found it unfinished")
+
+
+class Meter:
+    """Counts bytes as they come from the network: also those cost time to read that come to nothing."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._bytes = 0
+
+    def allow(self, more_bytes: int) -> None:
+        self._most_bytes += more_bytes
+
+    def count(self, number: int) -> None:
+        """Raises FetchFailed when there are too many."""
+        self._bytes += number
+        if self._bytes > self._most_bytes:
+            raise FetchFailed("too_large", f"expected to receive at most {self._most_bytes} bytes, found more")

@@ -1,0 +1,130 @@
+"""The way out. A name is resolved once, all its addresses are looked at, and the connection goes to one of those: what
+the name leads to a moment later does not matter.
+"""
+
+import math
+import ssl
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import httpcore2
+
+from feeds.fetching.addresses import Address, address_of, plainly
+from feeds.fetching.limits import Deadline, Meter
+from feeds.fetching.names import Resolve, addresses_of, by_the_system
+from feeds.fetching.outcome import FetchFailed, detail, reason_of
+from feeds.fetching.reach import Reach
+
+# Of a host with many addresses.
+MOST_ATTEMPTS = 4
+
+
+@cache
+def trust_of_the_system() -> ssl.SSLContext:
+    """The authorities of this machine, or those that SSL_CERT_FILE and SSL_CERT_DIR name. Costs some 30 ms."""
+    trust = new_trust()
+    trust.load_default_certs()
+    return trust
+
+
+def new_trust() -> ssl.SSLContext:
+    """In nobody yet."""
+    trust = _Trust(ssl.PROTOCOL_TLS_CLIENT)
+    super(_Trust, trust).set_alpn_protocols(["http/1.1"])
+    return trust
+
+
+class _Trust(ssl.SSLContext):
+    """One for all threads. httpcore would set its protocols anew at each connection, while others are connecting."""
+
+    def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What is asked on the way; tests ask others."""
+
+    resolve: Resolve = by_the_system
+    trust: Callable[[], ssl.SSLContext] = trust_of_the_system
+
+
+SYSTEM = Outside()
+
+
+class Guard(httpcore2.NetworkBackend):
+    def __init__(
+        self, resolve: Resolve, reach: Reach, deadline: Deadline, meter: Meter, connect_seconds: float = math.inf
+    ) -> None:
+        self._resolve, self._reach = resolve, reach
+        self._deadline, self._meter = deadline, meter
+        # For all attempts together.
+        self._connect_seconds = connect_seconds
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        addresses = self._looked_at(host, port)[:MOST_ATTEMPTS]
+        for following, address in enumerate(addresses, 1):
+            # One that swallows everything leaves the others their share.
+            share = self._deadline.left() / (len(addresses) - following + 1)
+            share = min(share, self._connect_seconds / len(addresses))
+            try:
+                stream = httpcore2.SyncBackend().connect_tcp(str(address), port, share)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+            else:
+                return Stream(stream, host, self._deadline, self._meter)
+        self._deadline.left()
+        message = f"expected {host} to take calls on port {port}, found {reason_of(failure)}"
+        raise FetchFailed("unreachable", message) from failure
+
+    def _looked_at(self, host: str, port: int) -> list[Address]:
+        literal = address_of(host)
+        texts = [host] if literal is not None else addresses_of(host, self._resolve, self._deadline)
+        return [self._checked(text, host, port) for text in texts]
+
+    def _checked(self, text: str, host: str, port: int) -> Address:
+        address = address_of(text)
+        if address is not None and self._reach.allows(address, port):
+            return plainly(address)
+        raise self._reach.refusal(host, port, detail(text) if text != host else "")
+
+
+class Stream(httpcore2.NetworkStream):
+    """Ends with the deadline, however slowly the other side goes on, and with the meter, whatever it sends."""
+
+    def __init__(self, stream: httpcore2.NetworkStream, host: str, deadline: Deadline, meter: Meter) -> None:
+        self._stream, self._host = stream, host
+        self._deadline, self._meter = deadline, meter
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        data = self._stream.read(max_bytes, self._deadline.left())
+        self._meter.count(len(data))
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._deadline.left())
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        try:
+            stream = self._stream.start_tls(ssl_context, server_hostname, self._deadline.left())
+        except httpcore2.ConnectError as error:
+            message = f"expected {self._host} to prove who it is, found {reason_of(error)}"
+            raise FetchFailed("tls", message) from error
+        return Stream(stream, self._host, self._deadline, self._meter)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)

@@ -1,0 +1,40 @@
+"""Where calls may lead to: to the internet, and into the networks that the operator vouches for."""
+
+from dataclasses import dataclass
+
+import httpx2
+
+from feeds.fetching.addresses import PORTS, Address, Network, address_of, is_public, lies_in
+from feeds.fetching.outcome import FetchFailed
+from feeds.fetching.targets import port_of
+
+
+@dataclass(frozen=True)
+class Reach:
+    # With all their ports.
+    networks: list[Network]
+    # What names them, and what it says may lie there.
+    setting: str
+    what: str
+    # Otherwise only those networks.
+    internet: bool = True
+    # Whether whoever has named a host may learn which address it has inside.
+    tells: bool = True
+
+    def allows(self, address: Address, port: int) -> bool:
+        return lies_in(address, self.networks) or (self.internet and port in PORTS and is_public(address))
+
+    def refusal(self, host: str, port: int, address: str = "") -> FetchFailed:
+        found = f"{host} at {address}" if address and self.tells else host
+        ports = " or ".join(map(str, PORTS))
+        public = f"a public address and a port of {ports}" if self.internet else "an address in one's own networks"
+        allow = f"{self.setting} names networks in which {self.what} may lie all the same"
+        return FetchFailed("refused_address", f"expected {public}, found {found}, port {port}: {allow}")
+
+    def expect(self, target: httpx2.URL) -> None:
+        """As far as can be told by its look: a name is looked up when it is connected to. Raises FetchFailed."""
+        address, port = address_of(target.raw_host.decode()), port_of(target)
+        # A name may lead into the networks, if there are any.
+        possible = self.networks or (self.internet and port in PORTS)
+        if not (self.allows(address, port) if address else possible):
+            raise self.refusal(str(target.host), port)

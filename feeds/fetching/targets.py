@@ -1,0 +1,78 @@
+"""What may be asked for at all. Who is behind a name is looked at when it is connected to."""
+
+import re
+
+import httpx2
+
+from feeds.fetching.addresses import address_of
+from feeds.fetching.outcome import FetchFailed
+
+# Longer ones are in the way of no feed that we know.
+LONGEST_URL = 2000
+_UNREADABLE = "expected an address as https://example.org/feed.xml, found something that cannot be read as one"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+# The parsers of the world see different hosts in what has one of them.
+_NOT_IN_URLS = re.compile(r"[\s\\\x00-\x1f\x7f]")
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+# Resolvers take 2130706433, 0x7f.1 and 017700000001 for IPv4 addresses.
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+def target_of(url: str) -> httpx2.URL:
+    """In one spelling. Raises FetchFailed."""
+    if len(url) > LONGEST_URL:
+        raise _bad(f"at most {LONGEST_URL} characters", str(len(url)))
+    if _NOT_IN_URLS.search(url):
+        raise _bad("no spaces, backslashes and control characters", "some")
+    try:
+        parts = httpx2.URL(url)
+        # With the slash of an empty path.
+        target = parts.copy_with(raw_path=parts.raw_path, fragment=None)
+    except (httpx2.InvalidURL, ValueError) as error:
+        raise FetchFailed("bad_url", _UNREADABLE, permanent=True) from error
+    _look(target)
+    return target
+
+
+def next_target(target: httpx2.URL, location: bytes) -> httpx2.URL:
+    """Where a redirect leads to."""
+    try:
+        following = target_of(str(target.join(location.decode())))
+    except (httpx2.InvalidURL, ValueError) as error:
+        raise FetchFailed("bad_url", f"redirected by {named(target)}: {_UNREADABLE}") from error
+    except FetchFailed as error:
+        raise FetchFailed(error.code, f"redirected by {named(target)}: {error}") from error
+    if target.scheme == "https" and following.scheme == "http":
+        found = f"one from {named(target)} to {named(following)}"
+        raise FetchFailed("refused_redirect", f"expected redirects to stay with https, found {found}")
+    return following
+
+
+def port_of(target: httpx2.URL) -> int:
+    return target.port or _DEFAULT_PORTS[target.scheme]
+
+
+def named(target: httpx2.URL) -> str:
+    """For messages: paths and queries may hold what nobody else should read."""
+    return f"{target.scheme}://{target.netloc.decode()}"
+
+
+def _look(target: httpx2.URL) -> None:
+    if target.scheme not in _DEFAULT_PORTS:
+        raise _bad("http or https", "another protocol, or none")
+    if target.userinfo:
+        raise _bad("no user and no password", "one of them")
+    if target.port is not None and not 0 < target.port < 65536:
+        raise _bad("a port from 1 to 65535", str(target.port)[:20])
+    host = target.raw_host.decode()
+    if "%" in host or (address_of(host) is None and not _is_name(host)):
+        raise _bad("the name of a host, or its address as 192.0.2.1 or [2001:db8::1]", "another spelling")
+
+
+def _is_name(host: str) -> bool:
+    labels = host.split(".")
+    return len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
+
+
+def _bad(expected: str, found: str) -> FetchFailed:
+    return FetchFailed("bad_url", f"expected an address with {expected}, found {found}", permanent=True)

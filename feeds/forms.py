@@ -1,0 +1,31 @@
+from django import forms
+from django.core.exceptions import ValidationError
+
+from feeds import sources
+from feeds.models import FeedSource
+from feeds.sources import LONGEST_TITLE, NotAdded
+
+
+class FeedForm(forms.Form):
+    url = forms.CharField(
+        label="URL",
+        help_text="Of the feed itself (RSS, Atom or JSON Feed), and not of the page that has it.",
+        # Not of type "url": some browsers complete what is typed there, and the message would be theirs.
+        widget=forms.TextInput(attrs={"class": "vLargeTextField", "inputmode": "url", "autofocus": True}),
+    )
+    title = forms.CharField(
+        required=False,
+        max_length=LONGEST_TITLE,
+        help_text="Empty: as it calls itself.",
+        widget=forms.TextInput(attrs={"class": "vLargeTextField"}),
+    )
+
+    def made(self, actor: str) -> FeedSource | None:
+        """None when it cannot be added; why not stands at the field."""
+        if not self.is_valid():
+            return None
+        try:
+            return sources.add(self.cleaned_data["url"], title=self.cleaned_data["title"], actor=actor)
+        except NotAdded as refused:
+            self.add_error("url", ValidationError(str(refused), code=refused.code))
+        return None

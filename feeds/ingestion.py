@@ -1,0 +1,95 @@
+"""The job that asks all feeds that are due: several are fetched at once, and each is stored when it has been read.
+
+A feed that fails says so itself, and is left alone for a while. The job fails where that is not about a feed: none that
+it asked has answered, and those were at least half of all.
+"""
+
+from collections import Counter
+from collections.abc import Generator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from datetime import timedelta
+from itertools import islice
+
+import structlog
+
+from feeds import rhythm
+from feeds.checking import Brought, Checked, settle, tried
+from feeds.models import FeedSource
+from runs.jobs import Job, JobFailed, Turn
+from work.claims import Interrupted
+
+# Most of their time is waiting. Each may hold the bytes of a feed, or what was read of it.
+AT_ONCE = 8
+LOOK_SECONDS = 0.5
+
+log = structlog.get_logger(__name__)
+
+Asked = tuple[FeedSource, "Brought | Exception"]
+
+
+def ingest(turn: Turn) -> int:
+    """Answers how many articles are new."""
+    since = rhythm.since(turn.scheduled_for)
+    counted: Counter[str] = Counter()
+    with closing(_asked(list(FeedSource.objects.due()), turn)) as asked:
+        for feed, brought in asked:
+            turn.go_on()
+            counted.update(_counts(settle(feed, brought, actor=turn.owner, since=since)))
+    log.info("ingestion.asked", job_run=turn.claim.id, **counted)
+    _expect_some_to_answer(counted)
+    return counted["new"]
+
+
+def _asked(feeds: list[FeedSource], turn: Turn) -> Generator[Asked, None, None]:
+    """As they answer. No more are under way than that many: what has come and is not stored is held in memory."""
+    rest = iter(feeds)
+    under_way: dict[Future[Brought | Exception], FeedSource] = {}
+    with ThreadPoolExecutor(AT_ONCE, "feeds") as threads:
+        while True:
+            for feed in islice(rest, AT_ONCE - len(under_way)):
+                under_way[threads.submit(tried, feed, turn.why_stop)] = feed
+            if not under_way:
+                return
+            turn.go_on()
+            for done in wait(under_way, LOOK_SECONDS, FIRST_COMPLETED).done:
+                yield under_way.pop(done), _result(done, turn)
+
+
+def _result(done: Future[Brought | Exception], turn: Turn) -> Brought | Exception:
+    try:
+        return done.result()
+    except Interrupted as interrupted:
+        turn.ended(interrupted.reason)
+        raise
+
+
+def _counts(checked: Checked) -> dict[str, int]:
+    return {
+        "feeds": 1,
+        "failed": bool(checked.failure),
+        "unchanged": checked.unchanged,
+        "new": checked.new,
+        "refused": checked.refused,
+    }
+
+
+def _expect_some_to_answer(counted: Counter[str]) -> None:
+    asked, failed = counted["feeds"], counted["failed"]
+    if asked and failed == asked and 2 * asked >= FeedSource.objects.filter(paused_at__isnull=True).count():
+        raise JobFailed(
+            f"expected at least one of {asked} feeds to answer, found that all have failed: look at what they say,"
+            " and whether this machine reaches the internet"
+        )
+
+
+INGESTION = Job(
+    name="rss_ingestion",
+    about="Asks all feeds that are due for what is new, and keeps it.",
+    cron="*/15 * * * *",
+    time_zone="UTC",
+    function=ingest,
+    max_runtime=timedelta(minutes=10),
+    coalesce=True,
+    misfire_grace=timedelta(seconds=300),
+)

@@ -1,0 +1,54 @@
+"""What must hold for feeds and what is made of them: see `work/invariants.py`."""
+
+from work.invariants import DEFECT, Dialect, Invariant
+
+
+def _briefs(dialect: Dialect) -> str:
+    return """
+        SELECT 'brief', b.id FROM briefs b
+        WHERE b.clusters_seen > 0 AND NOT EXISTS (SELECT 1 FROM brief_items i WHERE i.brief_id = b.id)
+        UNION ALL SELECT 'brief', i.brief_id FROM brief_items i
+        WHERE NOT EXISTS (SELECT 1 FROM brief_articles a WHERE a.item_id = i.id)
+            OR (SELECT COUNT(*) FROM brief_articles a WHERE a.item_id = i.id) > i.article_count"""
+
+
+def _counts(dialect: Dialect) -> str:
+    return """
+        SELECT 'cluster', c.id FROM event_clusters c
+        WHERE c.article_count <> (SELECT COUNT(*) FROM cluster_articles l WHERE l.cluster_id = c.id)"""
+
+
+def _linked_once(dialect: Dialect) -> str:
+    return "SELECT 'article', raw_article_id FROM cluster_articles GROUP BY raw_article_id HAVING COUNT(*) > 1"
+
+
+def _stored_once(dialect: Dialect) -> str:
+    return "SELECT 'article', MAX(id) FROM raw_articles GROUP BY url HAVING COUNT(*) > 1"
+
+
+INVARIANTS = (
+    Invariant(
+        "a_brief_is_there_as_a_whole",
+        "A brief that has had something to tell tells it, each event with at least one of its articles.",
+        _briefs,
+        f"{DEFECT} A brief is inserted in one transaction: somebody has removed rows of it past ADE.",
+    ),
+    Invariant(
+        "a_cluster_counts_its_articles",
+        "A cluster says of how many articles it is exactly as many as it has links.",
+        _counts,
+        f"{DEFECT} `manage.py cluster check` says what it counts.",
+    ),
+    Invariant(
+        "an_article_is_in_one_cluster",
+        "An article is linked to at most one cluster, and once.",
+        _linked_once,
+        "The constraints of cluster_articles are missing: compare the schema with the migrations.",
+    ),
+    Invariant(
+        "an_article_is_stored_once",
+        "There is one article of a URL, whichever feeds tell of it.",
+        _stored_once,
+        "The constraint of raw_articles.url is missing: compare the schema with the migrations.",
+    ),
+)

@@ -1,0 +1,104 @@
+"""What happens to feeds, and its history."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from feeds.models import FeedSource, RawArticle
+from work import clock, lifecycle
+from work.changes import INFO, WARNING
+from work.lifecycle import Data
+from work.moves import Moves
+
+FEED = Moves(kind="feed", model=FeedSource, initial="", created="FEED_ADDED", table={})
+
+
+def add(url: str, *, title: str = "", site_url: str = "", actor: str) -> FeedSource:
+    """Its URL in the one spelling. Raises IntegrityError when there is one of that URL."""
+    feed: FeedSource = lifecycle.create_one(FEED, {"url": url, "title": title, "site_url": site_url}, actor=actor)
+    return feed
+
+
+def pause(feed_id: int, *, actor: str, reason: str = "") -> bool:
+    """False when it is paused already."""
+    pauses: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
+    guards: dict[str, Any] = {"paused_at__isnull": True}
+    return lifecycle.record(FEED, feed_id, "FEED_PAUSED", actor=actor, message=reason, guards=guards, **pauses)
+
+
+def resume(feed_id: int, *, actor: str) -> bool:
+    """False when it is not paused. It has its turn at once."""
+    goes_on: dict[str, Any] = {"paused_at": None, "paused_by": "", "next_check_at": clock.now()}
+    return lifecycle.record(FEED, feed_id, "FEED_RESUMED", actor=actor, guards={"paused_at__isnull": False}, **goes_on)
+
+
+def rename(feed_id: int, title: str, *, actor: str) -> bool:
+    """False when that is its title already."""
+    before = FeedSource.objects.filter(pk=feed_id).exclude(title=title).values_list("title", flat=True).first()
+    if before is None:
+        return False
+    data = {"title": title, "before": before}
+    return lifecycle.record(
+        FEED, feed_id, "FEED_RENAMED", actor=actor, data=data, guards={"title": before}, title=title
+    )
+
+
+def ask_for_check(feed_id: int, *, actor: str) -> bool:
+    """It has its turn at once. False when it is paused."""
+    guards = {"paused_at__isnull": True}
+    return lifecycle.record(FEED, feed_id, "FEED_CHECK_ASKED", actor=actor, guards=guards, next_check_at=clock.now())
+
+
+def remove(feed_id: int, *, actor: str) -> bool:
+    """Only its history stays. False when it has articles, or is gone already."""
+    with transaction.atomic():
+        # Whoever is about to store its first article has to wait, and then finds no feed.
+        feed = FeedSource.objects.select_for_update().filter(pk=feed_id).first()
+        if feed is None or RawArticle.objects.filter(feed=feed).exists():
+            return False
+        data = {"url": feed.url, "title": feed.title}
+        lifecycle.record(FEED, feed_id, "FEED_REMOVED", actor=actor, data=data)
+        feed.delete()
+    return True
+
+
+def answered(feed_id: int, next_check_at: datetime, *, actor: str, flaw: str | None = "", **told: Any) -> bool:
+    """It has answered; `told` is what it said of itself, and `flaw` what of it could not be taken: None if that is as
+    it was. An event only when it had failed before, and for each flaw that is new. False when it is gone.
+    """
+    now = clock.now()
+    sets = {"checked_at": now, "succeeded_at": now, "next_check_at": next_check_at, "failures": 0, **told}
+    if flaw is not None:
+        sets["last_error"] = flaw
+    answering = FeedSource.objects.filter(pk=feed_id, failures=0)
+    if (answering.filter(last_error=flaw) if flaw else answering).update(**sets):
+        return True
+    sets["last_error"] = flaw or ""
+    about: dict[str, Any] = {"actor": actor, "message": flaw or "", "level": WARNING if flaw else INFO}
+    if flaw and lifecycle.record(FEED, feed_id, "FEED_FLAWED", guards={"failures": 0}, **about, **sets):
+        return True
+    return lifecycle.record(FEED, feed_id, "FEED_RECOVERED", **about, **sets)
+
+
+def failed(feed: FeedSource, message: str, next_check_at: datetime, *, actor: str, data: Data | None = None) -> bool:
+    """An event for the first of a row of failures, and for each that says something else."""
+    sets: dict[str, Any] = {"checked_at": clock.now(), "next_check_at": next_check_at, "failures": feed.failures + 1}
+    if feed.failures and feed.last_error == message:
+        return bool(FeedSource.objects.filter(pk=feed.pk).update(**sets))
+    return lifecycle.record(
+        FEED, feed.pk, "FEED_FAILED", actor=actor, message=message, data=data, last_error=message, **sets
+    )
+
+
+def move(feed: FeedSource, url: str, *, actor: str) -> bool:
+    """Its server says that it lies there from now on. Raises IntegrityError when there is another feed of that URL."""
+    data = {"from": feed.url, "to": url}
+    return lifecycle.record(FEED, feed.pk, "FEED_MOVED", actor=actor, data=data, guards={"url": feed.url}, url=url)
+
+
+def introduce(feed_id: int, *, title: str, site_url: str) -> None:
+    """As it calls itself: only where nobody has said it otherwise."""
+    for column, value in (("title", title), ("site_url", site_url)):
+        if value:
+            FeedSource.objects.filter(pk=feed_id, **{column: ""}).update(**{column: value})

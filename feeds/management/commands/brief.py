@@ -1,0 +1,66 @@
+from typing import Any
+
+from django.db.models import Count
+
+from feeds.briefs.plain import text_of
+from feeds.briefs.reading import page_of, with_items
+from feeds.models import Brief
+from work.commands import LARGEST_ID, AddVerb, Answer, NounCommand, add_limit, not_found, table
+
+COLUMNS = (
+    *("id", "name", "scheduled_for", "published_at", "time_zone", "window_from", "window_until"),
+    *("articles_seen", "feeds_seen", "feeds_silent", "last_answer_at", "clusters_seen"),
+)
+OF_ITEMS = ("position", "cluster_id", "headline", "summary", "article_count", "score", "reasons")
+OF_ARTICLES = ("position", "raw_article_id", "url", "title", "source", "happened_at")
+
+
+class Command(NounCommand):
+    help = "Daily briefs, as they were published."
+
+    def add_verbs(self, add: AddVerb) -> None:
+        add_limit(add("list", self.list_briefs, "List briefs, the newest first."))
+        show = add("show", self.show, "Print a brief.")
+        show.add_argument("brief", metavar="NAME", nargs="?", help="a day as 2026-05-01, or an id; else the latest")
+
+    def list_briefs(self, *, limit: int, before: int | None, **_: Any) -> Answer:
+        found = Brief.objects.order_by("-id").annotate(events=Count("items"))
+        found = found.filter(pk__lt=before) if before else found
+        rows = list(found.values(*COLUMNS, "events")[:limit])
+        return Answer(
+            {"briefs": rows}, table(rows, "id", "name", "published_at", "events", "articles_seen", "feeds_seen")
+        )
+
+    def show(self, *, brief: str | None, **_: Any) -> Answer:
+        found = _found(brief)
+        items = [_columns(item, OF_ITEMS) | {"articles": _articles(item)} for item in found.items.all()]
+        return Answer(
+            _columns(found, COLUMNS) | {"items": sorted(items, key=_position)}, text_of(page_of(found)).rstrip()
+        )
+
+
+def _found(name: str | None) -> Brief:
+    briefs = with_items(Brief.objects.all())
+    if name is None:
+        wanted = briefs.order_by("-scheduled_for")
+    elif name.isascii() and name.isdigit():
+        wanted = briefs.filter(pk=min(int(name[:20]), LARGEST_ID))
+    else:
+        wanted = briefs.filter(name=name)
+    found: Brief | None = wanted.first()
+    if found is None:
+        raise not_found("brief", name or "latest", "`manage.py brief list` shows them")
+    return found
+
+
+def _articles(item: Any) -> list[dict[str, Any]]:
+    return sorted((_columns(article, OF_ARTICLES) for article in item.articles.all()), key=_position)
+
+
+def _position(row: dict[str, Any]) -> int:
+    position: int = row["position"]
+    return position
+
+
+def _columns(row: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}

@@ -1,0 +1,10 @@
+from feeds.models.briefs import Brief as Brief
+from feeds.models.briefs import BriefArticle as BriefArticle
+from feeds.models.briefs import BriefItem as BriefItem
+from feeds.models.briefs import Immutable as Immutable
+from feeds.models.clusters import ClusterArticle as ClusterArticle
+from feeds.models.clusters import EventCluster as EventCluster
+from feeds.models.sources import LONGEST_URL as LONGEST_URL
+from feeds.models.sources import FeedSource as FeedSource
+from feeds.models.sources import PurgedUrl as PurgedUrl
+from feeds.models.sources import RawArticle as RawArticle

@@ -1,0 +1,135 @@
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+
+from work import clock
+from work.models import Subject, SubjectQuerySet
+
+# What every database can keep unique: SQL Server has room for 850 characters in the key of an index.
+LONGEST_URL = 800
+
+
+class FeedQuerySet(SubjectQuerySet["FeedSource"]):
+    def due(self) -> "FeedQuerySet":
+        """The longest waiting first."""
+        return self.filter(paused_at__isnull=True, next_check_at__lte=clock.now()).order_by("next_check_at", "id")
+
+    def failing(self) -> "FeedQuerySet":
+        return self.filter(paused_at__isnull=True, failures__gt=0)
+
+    def silent_since(self, moment: datetime) -> "FeedQuerySet":
+        """Failing, and without an answer since then."""
+        never = Q(succeeded_at__isnull=True, created_at__lt=moment)
+        return self.failing().filter(never | Q(succeeded_at__lt=moment))
+
+    def paused(self) -> "FeedQuerySet":
+        return self.filter(paused_at__isnull=False)
+
+
+class FeedSource(Subject):
+    """Where articles come from. It belongs to the installation: what it brings is for all workspaces."""
+
+    url = models.CharField(max_length=LONGEST_URL, unique=True)
+    title = models.CharField(max_length=300, blank=True, default="")
+    site_url = models.CharField(max_length=LONGEST_URL, blank=True, default="")
+    # What its server wants to hear again, so that it can answer that nothing is new.
+    etag = models.CharField(max_length=500, blank=True, default="")
+    last_modified = models.CharField(max_length=200, blank=True, default="")
+    next_check_at = models.DateTimeField(default=clock.now)
+    checked_at = models.DateTimeField(null=True, blank=True)
+    succeeded_at = models.DateTimeField(null=True, blank=True)
+    # In a row, until it answers again: from it follows how long it is left alone. It is never given up.
+    failures = models.PositiveIntegerField(default=0)
+    # How it last failed; or, where it has answered, what of it could not be taken.
+    last_error = models.TextField(blank=True, default="")
+    paused_at = models.DateTimeField(null=True, blank=True)
+    paused_by = models.CharField(max_length=200, blank=True, default="")
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+
+    objects = FeedQuerySet.as_manager()
+
+    class Meta:
+        db_table = "feed_sources"
+        verbose_name = "feed"
+        constraints = [
+            models.CheckConstraint(
+                name="feed_paused_by_somebody",
+                condition=Q(paused_at__isnull=True, paused_by="") | (Q(paused_at__isnull=False) & ~Q(paused_by="")),
+                violation_error_message="A feed that is paused says who has paused it.",
+            ),
+            models.CheckConstraint(
+                name="feed_failures_have_an_error",
+                condition=Q(failures=0) | ~Q(last_error=""),
+                violation_error_message="A feed that has failed says how.",
+            ),
+        ]
+        indexes = [models.Index(name="feeds_due", fields=["next_check_at", "id"], condition=Q(paused_at__isnull=True))]
+
+    def __str__(self) -> str:
+        return self.title or self.url
+
+    @property
+    def state(self) -> str:
+        if self.paused_at:
+            return "paused"
+        if self.failures:
+            return "failing"
+        return "ok" if self.checked_at else "new"
+
+
+class RawArticle(models.Model):
+    """What a feed has told of one page: kept as it came, and never changed but for its vector."""
+
+    # Its index is the one below, which has them in their order too.
+    feed = models.ForeignKey(FeedSource, on_delete=models.PROTECT, related_name="articles")
+    # In one spelling, without what only follows readers around; and as the feed has it.
+    url = models.CharField(max_length=LONGEST_URL, unique=True)
+    original_url = models.TextField()
+    title = models.CharField(max_length=500)
+    summary = models.TextField(blank=True, default="")
+    author = models.CharField(max_length=200, blank=True, default="")
+    # As the feed says, if it does.
+    published_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField(default=clock.now)
+    # When it was published, but no later than it was seen; when it was seen, if nobody says.
+    happened_at = models.DateTimeField()
+    # Of its title and summary, and by which model; little-endian numbers of 32 bits.
+    embedding = models.BinaryField(null=True, blank=True)
+    embedding_model = models.CharField(max_length=100, blank=True, default="")
+
+    class Meta:
+        db_table = "raw_articles"
+        constraints = [
+            models.CheckConstraint(
+                name="raw_article_has_a_title",
+                condition=~Q(title=""),
+                violation_error_message="An article has a title.",
+            ),
+            models.CheckConstraint(
+                name="raw_article_happened_before_it_was_seen",
+                condition=Q(happened_at__lte=models.F("seen_at")),
+                violation_error_message="An article is seen when it has happened, not before.",
+            ),
+        ]
+        indexes = [
+            models.Index(name="articles_by_event", fields=["happened_at", "id"]),
+            models.Index(name="articles_by_arrival", fields=["seen_at", "id"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class PurgedUrl(models.Model):
+    """An article that has been purged does not come back while its feed still lists it."""
+
+    # SHA-256 of the URL in its one spelling, in hexadecimal.
+    digest = models.CharField(max_length=64, unique=True)
+    purged_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table = "purged_urls"
+
+    def __str__(self) -> str:
+        return self.digest

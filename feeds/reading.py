@@ -1,0 +1,204 @@
+"""Has the bytes of a feed read by `ade_feedreader`, in a child within limits, and judges how that ended. Asks no
+database, and may be called from several threads.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any
+
+import structlog
+
+import ade_feedreader
+from ade_feedreader import LONGEST_AUTHOR, LONGEST_SUMMARY, LONGEST_TITLE
+from documents.children import Place, place_for, register
+from work.children.output import storable
+from work.claims import Interrupted
+from work.supervise import CannotStart, Child, Ended, Limits, Line
+
+FEEDREADER = register("feedreader", ade_feedreader)
+# A feed of 5 MB takes two seconds; what keeps a processor busy for longer is made to.
+CPU_SECONDS = 10
+WALL_SECONDS = 60.0
+LIMITS = Limits(
+    wall_seconds=WALL_SECONDS,
+    cpu_seconds=CPU_SECONDS,
+    address_space_bytes=512 << 20,
+    file_size_bytes=2 * ade_feedreader.MOST_BYTES,
+    open_files=128,
+    output_bytes=1 << 16,
+    event_bytes=1 << 16,
+)
+# More would fight over the processors, and each keeps a program in memory.
+READERS = 2
+# How often who waits for one looks whether to go on.
+LOOK_SECONDS = 0.2
+_OUT_OF_MEMORY = ("SIGABRT", "SIGSEGV", "SIGKILL")
+_readers = BoundedSemaphore(READERS)
+
+log = structlog.get_logger(__name__)
+
+
+class ReadFailed(Exception):
+    """Says in words for people what was expected, what was found, and what to do.
+
+    Codes: not_a_feed, malformed, forbidden, too_large, too_slow, internal.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Item:
+    # As the feed has it, made whole; "" where it has none.
+    url: str
+    title: str
+    summary: str
+    author: str
+    # In seconds; None where it does not say.
+    published: int | None
+
+
+@dataclass(frozen=True)
+class Read:
+    format: str
+    title: str
+    site_url: str
+    # For how long it asks to be left alone; 0 if it does not.
+    ttl_seconds: int
+    # Where its syntax is broken; "" if it is not.
+    broken: str
+    # How many items it has, of which only the first are taken.
+    found: int
+    # A line of JSON for each: that takes a third of the memory of what it says.
+    lines: bytes
+
+    @property
+    def count(self) -> int:
+        return self.lines.count(b"\n")
+
+    def items(self) -> Iterator[Item]:
+        """Whoever has written them may have been taken over: they are looked at as what comes from outside."""
+        for line in self.lines.splitlines():
+            said = _object(line)
+            yield Item(
+                url=_text(said, "url", ade_feedreader.LONGEST_LINK + 1),
+                title=_text(said, "title", LONGEST_TITLE),
+                summary=_text(said, "summary", LONGEST_SUMMARY),
+                author=_text(said, "author", LONGEST_AUTHOR),
+                published=published if isinstance(published := said.get("published"), int) else None,
+            )
+
+
+def read(body: bytes, url: str, content_type: str, *, stop: Callable[[], str | None] = lambda: None) -> Read:
+    """Raises ReadFailed; Interrupted when `stop` has given a reason."""
+    with _turn(stop), place_for(FEEDREADER, stop) as place:
+        (place.directory / ade_feedreader.FEED).write_bytes(body)
+        source = {"url": url, "content_type": content_type}
+        (place.directory / ade_feedreader.SOURCE).write_text(json.dumps(source))
+        told = _told(place, stop)
+        return Read(
+            format=_text(told, "format", 40),
+            title=_text(told, "title", LONGEST_TITLE),
+            site_url=_text(told, "site_url", ade_feedreader.LONGEST_LINK + 1),
+            ttl_seconds=_number(told, "ttl_seconds"),
+            broken=_text(told, "broken", 300),
+            found=_number(told, "found"),
+            lines=_left(place.directory / ade_feedreader.ITEMS),
+        )
+
+
+@contextmanager
+def _turn(stop: Callable[[], str | None]) -> Iterator[None]:
+    while not _readers.acquire(timeout=LOOK_SECONDS):
+        if reason := stop():
+            raise Interrupted(reason)
+    try:
+        yield
+    finally:
+        _readers.release()
+
+
+def _told(place: Place, stop: Callable[[], str | None]) -> dict[str, Any]:
+    events: dict[str, dict[str, Any]] = {}
+
+    def hear(event: dict[str, Any]) -> None:
+        events[str(event.get("kind"))] = event
+
+    try:
+        ended = place.run(
+            [],
+            cwd=place.directory,
+            limits=LIMITS,
+            stop=stop,
+            on_start=_leave_alone,
+            on_event=hear,
+            on_output=_log,
+        )
+    except CannotStart as error:
+        raise ReadFailed("internal", f"expected the reader of feeds to start, found {error}") from error
+    assert ended is not None
+    if ended.stop_reason:
+        raise Interrupted(ended.stop_reason)
+    if ended.returncode != 0 or "read" not in events:
+        raise _failure(ended, events.get("failed"))
+    return events["read"]
+
+
+def _leave_alone(child: Child) -> None:
+    """It writes nothing but its own directory: it may go on when nobody trusts the claim of its worker any more."""
+
+
+def _log(lines: list[Line]) -> None:
+    for line in lines:
+        log.info("feedreader.said", text=line.text)
+
+
+def _failure(ended: Ended, failed: dict[str, Any] | None) -> ReadFailed:
+    if failed:
+        return ReadFailed(_text(failed, "code", 40), _text(failed, "message", 1000))
+    if ended.signal == "SIGXCPU" or ended.reason == "timed_out":
+        return ReadFailed(
+            "too_slow", f"expected a feed that is read in a second, found one that takes over {CPU_SECONDS} s"
+        )
+    if ended.signal in _OUT_OF_MEMORY:
+        return ReadFailed("too_large", f"expected a feed of moderate size, found one that its reader dies of ({ended})")
+    return ReadFailed("internal", f"the reader of feeds {ended}")
+
+
+def _left(path: Path) -> bytes:
+    """A link would lead elsewhere, and a pipe never end."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise ReadFailed("internal", f"expected the reader of feeds to leave {path.name}, found {error}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ReadFailed("internal", f"expected the reader of feeds to leave {path.name}, found something else")
+    with open(descriptor, "rb") as file:
+        return file.read(LIMITS.file_size_bytes)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ReadFailed("internal", f"expected a line of JSON for each item, found none ({error})") from error
+    return said if isinstance(said, dict) else {}
+
+
+def _text(said: dict[str, Any], name: str, most: int) -> str:
+    value = said.get(name)
+    return storable(value[:most]) if isinstance(value, str) else ""
+
+
+def _number(said: dict[str, Any], name: str) -> int:
+    value = said.get(name)
+    return value if isinstance(value, int) else 0

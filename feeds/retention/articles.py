@@ -1,0 +1,65 @@
+"""Articles are kept for so many days from when they were seen, and as long as a brief names them. Of each that goes its
+link goes too, and a tombstone stays: its feed may list it for a long time yet.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from feeds.addresses import digest
+from feeds.clustering.links import unlink
+from feeds.models import PurgedUrl, RawArticle
+from feeds.retention import rules
+from work import clock, failpoints
+from work.pruning import Batch, Due, Policy, days_before_now, delete, due_of, in_batches, in_words, lock
+
+
+def _due_articles() -> Due:
+    old = _old_articles()
+    return due_of(old, old.filter(rules.needed(RawArticle)), "seen_at")
+
+
+def _purge_articles(_actor: str) -> Iterator[Batch]:
+    return in_batches(_old_articles(), _purge_these, moment="seen_at")
+
+
+def _old_articles() -> "QuerySet[RawArticle]":
+    days = settings.ADE_KEEP_ARTICLES_DAYS
+    return RawArticle.objects.filter(seen_at__lt=days_before_now(days)) if days else RawArticle.objects.none()
+
+
+def _purge_these(ids: list[int]) -> Mapping[str, int]:
+    with transaction.atomic():
+        # Locked first, in a statement of its own: the next one sees every brief that was committed before.
+        urls = dict(lock(RawArticle.objects.filter(pk__in=ids)).values_list("pk", "url"))
+        going = rules.not_needed(RawArticle, list(urls))
+        failpoints.hit("retention.articles.selected")
+        links = unlink(going)
+        tombstones = bury([urls[id] for id in going])
+        articles = delete(RawArticle, going)
+        failpoints.hit("retention.articles.before_commit")
+    return {"raw_articles": articles, "cluster_articles": links, "tombstones_set": tombstones}
+
+
+def bury(urls: Sequence[str]) -> int:
+    """In the transaction in which their articles go. One that is there already begins anew."""
+    digests = set(map(digest, urls))
+    now = clock.now()
+    # Locked, so that nobody else lets one of them go meanwhile because it is old. In one order, so that two who bury
+    # the same do not wait for each other.
+    held = PurgedUrl.objects.select_for_update().filter(digest__in=digests).order_by("digest")
+    known = set(held.values_list("digest", flat=True))
+    if known:
+        PurgedUrl.objects.filter(digest__in=known).update(purged_at=now)
+    new = [PurgedUrl(digest=each, purged_at=now) for each in sorted(digests - known)]
+    return len(PurgedUrl.objects.bulk_create(new))
+
+
+ARTICLES = Policy(
+    "articles",
+    keeps=lambda: in_words(settings.ADE_KEEP_ARTICLES_DAYS),
+    due=_due_articles,
+    purge=_purge_articles,
+)

@@ -1,0 +1,72 @@
+"""What articles have left when they are gone: clusters without any, which go at the same age, and tombstones."""
+
+from collections.abc import Iterator, Mapping
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from feeds.models import EventCluster, PurgedUrl
+from feeds.retention import rules
+from work import failpoints
+from work.pruning import Batch, Due, Policy, days_before_now, delete, due_of, in_batches, in_words, lock
+
+
+def _due_clusters() -> Due:
+    empty = _empty_clusters()
+    return due_of(empty, empty.filter(rules.needed(EventCluster)), "last_at")
+
+
+def _purge_clusters(_actor: str) -> Iterator[Batch]:
+    return in_batches(_empty_clusters(), _purge_these_clusters, moment="last_at")
+
+
+def _empty_clusters() -> "QuerySet[EventCluster]":
+    days = settings.ADE_KEEP_ARTICLES_DAYS
+    if days is None:
+        return EventCluster.objects.none()
+    before = days_before_now(days)
+    # One of today may tell of what is long past.
+    return EventCluster.objects.filter(article_count=0, last_at__lt=before, created_at__lt=before)
+
+
+def _purge_these_clusters(ids: list[int]) -> Mapping[str, int]:
+    with transaction.atomic():
+        locked = list(lock(_empty_clusters().filter(pk__in=ids)).values_list("pk", flat=True))
+        clusters = delete(EventCluster, rules.not_needed(EventCluster, locked))
+        failpoints.hit("retention.clusters.before_commit")
+    return {"event_clusters": clusters}
+
+
+def _due_tombstones() -> Due:
+    return due_of(_old_tombstones(), PurgedUrl.objects.none(), "purged_at")
+
+
+def _purge_tombstones(_actor: str) -> Iterator[Batch]:
+    return in_batches(_old_tombstones(), _purge_these_tombstones)
+
+
+def _old_tombstones() -> "QuerySet[PurgedUrl]":
+    days = settings.ADE_KEEP_TOMBSTONES_DAYS
+    return PurgedUrl.objects.filter(purged_at__lt=days_before_now(days)) if days else PurgedUrl.objects.none()
+
+
+def _purge_these_tombstones(ids: list[int]) -> Mapping[str, int]:
+    with transaction.atomic():
+        # One may have begun anew meanwhile.
+        old = lock(_old_tombstones().filter(pk__in=ids))
+        return {"purged_urls": delete(PurgedUrl, list(old.values_list("pk", flat=True)))}
+
+
+CLUSTERS = Policy(
+    "clusters without articles",
+    keeps=lambda: in_words(settings.ADE_KEEP_ARTICLES_DAYS),
+    due=_due_clusters,
+    purge=_purge_clusters,
+)
+TOMBSTONES = Policy(
+    "tombstones",
+    keeps=lambda: in_words(settings.ADE_KEEP_TOMBSTONES_DAYS),
+    due=_due_tombstones,
+    purge=_purge_tombstones,
+)

@@ -1,0 +1,88 @@
+"""Which rows may go at all, and what keeps them: by label, as `settings.PURGE_ALLOWED` and `settings.IMMUTABLE` are.
+
+The same rules are looked at by a system check and obeyed by whoever deletes: see `delete` in `work/pruning.py`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core import checks
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+
+
+@dataclass(frozen=True)
+class Rule:
+    # Whatever refers to a row by one of these relations keeps it.
+    kept_by: tuple[str, ...] = ()
+    # What refers to it by one of these goes before it, in the same transaction.
+    goes_with: tuple[str, ...] = ()
+
+
+RULES = {
+    "feeds.RawArticle": Rule(kept_by=("brief_articles",), goes_with=("links",)),
+    "feeds.ClusterArticle": Rule(),
+    "feeds.EventCluster": Rule(kept_by=("brief_items", "links", "merged")),
+    "feeds.PurgedUrl": Rule(),
+    "work.Worker": Rule(),
+    "api.KeptAnswer": Rule(),
+    "api.AuditEntry": Rule(),
+    "axes.AccessAttempt": Rule(goes_with=("expiration",)),
+    "axes.AccessAttemptExpiration": Rule(),
+    "sessions.Session": Rule(),
+    "api.Delivery": Rule(),
+}
+
+
+def needed(model: type[Model]) -> Q:
+    """A row of it that something refers to and thereby keeps."""
+    kept_by = (Exists(rows.filter(**{column: OuterRef("pk")})) for rows, column in _keepers(model))
+    return Q(*kept_by, _connector=Q.OR)
+
+
+def not_needed(model: type[Model], ids: Sequence[int]) -> list[int]:
+    """Those that nothing keeps, as committed until now; for whoever has locked them."""
+    kept: set[int] = set()
+    for rows, column in _keepers(model):
+        kept.update(rows.filter(**{f"{column}__in": ids}).values_list(column, flat=True))
+    return [id for id in ids if id not in kept]
+
+
+def check_rules(app_configs: Any = None, **_: Any) -> list[checks.CheckMessage]:
+    return [checks.Error(problem, id=f"ade.{code}") for code, problem in _problems()]
+
+
+def _problems() -> Iterator[tuple[str, str]]:
+    allowed, immutable = settings.PURGE_ALLOWED, settings.IMMUTABLE
+    known = {model._meta.label for model in apps.get_models()}
+    for label in sorted({*allowed, *immutable} - known):
+        yield "E001", f"expected models in PURGE_ALLOWED and IMMUTABLE, found {label}"
+    for label in sorted({*allowed} & {*immutable}):
+        yield "E002", f"expected {label} in PURGE_ALLOWED or in IMMUTABLE, found it in both"
+    for label in sorted({*allowed} & known):
+        if label not in RULES:
+            yield "E003", f"expected a rule for {label}, which is in PURGE_ALLOWED, in feeds/retention/rules.py"
+        else:
+            yield from _problems_of(label, RULES[label])
+
+
+def _problems_of(label: str, rule: Rule) -> Iterator[tuple[str, str]]:
+    for relation in apps.get_model(label)._meta.related_objects:
+        name, other = str(relation.get_accessor_name()), relation.related_model._meta.label
+        if name not in {*rule.kept_by, *rule.goes_with}:
+            yield (
+                "E004",
+                f"expected the rule for {label} to say what {other} does that refers to it as {name}: keeps it, or"
+                " goes with it",
+            )
+        if name in rule.goes_with and other not in settings.PURGE_ALLOWED:
+            yield "E005", f"expected {other} in PURGE_ALLOWED, which goes with {label}"
+
+
+def _keepers(model: type[Model]) -> Iterable[tuple["QuerySet[Any]", str]]:
+    """Whose rows, and by which column they refer to this one."""
+    for relation in model._meta.related_objects:
+        if relation.get_accessor_name() in RULES[model._meta.label].kept_by:
+            yield relation.related_model._base_manager.all(), relation.field.attname

@@ -1,0 +1,41 @@
+"""How a feed stands, in words for whoever operates it."""
+
+from datetime import timedelta
+
+from feeds.models import FeedSource
+from work import clock
+
+_UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
+
+
+def how(feed: FeedSource) -> str:
+    """failing 3 times in a row, last answered 2 days ago"""
+    if feed.paused_at:
+        return f"paused by {feed.paused_by} {ago(clock.now() - feed.paused_at)}"
+    if feed.failures:
+        times = "once" if feed.failures == 1 else f"{feed.failures} times in a row"
+        last = ago(clock.now() - feed.succeeded_at) if feed.succeeded_at else None
+        return f"failing {times}, {f'last answered {last}' if last else 'has never answered'}"
+    if not feed.checked_at:
+        return "never checked"
+    return "ok, but not all of it" if feed.last_error else "ok"
+
+
+def when(feed: FeedSource) -> str:
+    """in 20 minutes"""
+    if feed.paused_at:
+        return "-"
+    left = feed.next_check_at - clock.now()
+    return f"in {_length(left)}" if left > timedelta() else "due"
+
+
+def ago(age: timedelta) -> str:
+    return f"{_length(age)} ago"
+
+
+def _length(time: timedelta) -> str:
+    seconds = max(0, int(time.total_seconds()))
+    for unit, name in _UNITS:
+        if number := seconds // unit:
+            return f"{number} {name if number == 1 else f'{name}s'}"
+    return "less than a minute"

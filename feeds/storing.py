@@ -1,0 +1,156 @@
+"""Keeps the items of a feed as articles, each URL once: whoever brings it, however often, and also at the same time."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TypeVar
+
+from django.db import DataError, IntegrityError, transaction
+
+from feeds.addresses import BadUrl, canonical, digest, shown
+from feeds.models import FeedSource, PurgedUrl, RawArticle
+from feeds.reading import Item
+from work import clock
+
+# In one statement: what every database takes.
+AT_ONCE = 500
+# What is told of those that could not be taken.
+MOST_REASONS = 3
+_LONGEST_REASON = 300
+# The first days of clocks that were never set are no dates of articles, nor are those of the far future.
+EARLIEST = datetime(1970, 1, 3, tzinfo=UTC)
+LATEST = timedelta(days=366)
+
+T = TypeVar("T")
+
+
+@dataclass
+class Refusals:
+    """How many items cannot be taken, and why the first of them."""
+
+    refused: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def refuse(self, title: str, reason: str) -> None:
+        self.refused += 1
+        if len(self.reasons) < MOST_REASONS:
+            self.reasons.append(f"{shown(title)}: {reason}"[:_LONGEST_REASON])
+
+
+@dataclass
+class Spelled(Refusals):
+    """The items of a feed by their URLs, each once."""
+
+    items: dict[str, Item] = field(default_factory=dict)
+    again: int = 0
+
+
+@dataclass
+class Sorted(Refusals):
+    """The items of a feed: what there is of them already, what is new, and what cannot be taken."""
+
+    new: list[RawArticle] = field(default_factory=list)
+    known: int = 0
+
+
+def spell(items: Iterable[Item]) -> Spelled:
+    """Asks no database. Outside of transactions: how long it takes is up to whoever has made the feed."""
+    found = Spelled()
+    for item in items:
+        try:
+            url = _url(item)
+        except BadUrl as error:
+            found.refuse(item.title, str(error))
+            continue
+        found.again += url in found.items
+        found.items.setdefault(url, item)
+    return found
+
+
+def sort(feed: FeedSource, spelled: Spelled) -> Sorted:
+    """Writes nothing."""
+    # In this order: one that is purged between the two is found by the second.
+    there = _there(spelled.items)
+    there |= _purged(spelled.items.keys() - there)
+    now = clock.now()
+    # Two feeds that bring the same wait for each other in the same order, or both would wait for ever.
+    new = [_article(feed, url, spelled.items[url], now) for url in sorted(spelled.items.keys() - there)]
+    return Sorted(spelled.refused, [*spelled.reasons], new, known=spelled.again + len(there))
+
+
+def store(found: Sorted) -> int:
+    """In a transaction of the caller; answers how many are new. What others have stored meanwhile is known by now."""
+    stored = 0
+    for batch in _batches(found.new):
+        try:
+            with transaction.atomic():
+                stored += len(RawArticle.objects.bulk_create(batch))
+        except (IntegrityError, DataError, ValueError):
+            stored += sum(_stored(article, found) for article in batch)
+    return stored
+
+
+def _url(item: Item) -> str:
+    """Raises BadUrl."""
+    if not item.url:
+        raise BadUrl("expected a link to the article, found none")
+    return canonical(item.url)
+
+
+def _article(feed: FeedSource, url: str, item: Item, now: datetime) -> RawArticle:
+    published_at = _moment(item.published, now)
+    return RawArticle(
+        feed_id=feed.pk,
+        url=url,
+        original_url=item.url,
+        title=item.title or shown(item.url).strip("'\""),
+        summary=item.summary,
+        author=item.author,
+        published_at=published_at,
+        seen_at=now,
+        happened_at=min(published_at or now, now),
+    )
+
+
+def _moment(seconds: int | None, now: datetime) -> datetime | None:
+    if seconds is None or not EARLIEST.timestamp() <= seconds <= (now + LATEST).timestamp():
+        return None
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _stored(article: RawArticle, found: Sorted) -> bool:
+    """By itself, so that none loses the others."""
+    article.pk = None
+    try:
+        with transaction.atomic():
+            RawArticle.objects.bulk_create([article])
+    except (IntegrityError, DataError, ValueError) as error:
+        if RawArticle.objects.filter(url=article.url).exists():
+            found.known += 1
+        else:
+            found.refuse(article.title, f"the database refuses it: {str(error).partition(chr(10))[0]}")
+        return False
+    return True
+
+
+def _there(urls: Iterable[str]) -> set[str]:
+    articles = RawArticle.objects.values_list("url", flat=True)
+    return set(_in_batches(urls, lambda batch: articles.filter(url__in=batch)))
+
+
+def _purged(urls: Iterable[str]) -> set[str]:
+    digests = {digest(url): url for url in urls}
+    purged = PurgedUrl.objects.values_list("digest", flat=True)
+    return {digests[each] for each in _in_batches(digests, lambda batch: purged.filter(digest__in=batch))}
+
+
+def _in_batches(names: Iterable[str], ask: Callable[[list[str]], Iterable[str]]) -> Iterator[str]:
+    for batch in _batches(names):
+        yield from ask(batch)
+
+
+def _batches(all_of_them: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(all_of_them)
+    while batch := list(islice(rest, AT_ONCE)):
+        yield batch

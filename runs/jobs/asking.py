@@ -1,0 +1,133 @@
+"""What people ask of jobs: a slot now, the slot of a moment, the slots of a range. They claim nothing themselves: what
+they ask for is due at once, and a worker claims it by the same constraints as any other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from runs.job_runs import JOB_RUN
+from runs.jobs import Job, cron, history
+from runs.models import DueSlot, JobRun, ScheduledJob
+from work import clock, wakeups
+
+# What one wish may be for: somebody waits for it, and workers do one after the other.
+MOST_AT_ONCE = 1000
+# For the last slot before a moment that is none.
+LOOKED_BACK = timedelta(days=366)
+
+
+class NotASlot(Exception):
+    """Says what was expected and what was found; `nearest` are slots that would do."""
+
+    def __init__(self, message: str, *nearest: datetime) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+
+class SlotTaken(Exception):
+    code = "slot_already_claimed"
+
+    def __init__(self, job: Job, slot: datetime, job_run: JobRun | None) -> None:
+        who = f"job run {job_run.pk}, which is {job_run.get_status_display()}" if job_run else "a worker's turn"
+        where = f"has {who}" if job_run else f"waits for {who}"
+        super().__init__(f"expected a free slot of {job.name}, found that {slot.isoformat()} {where}")
+        self.job_run = job_run
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """The slots of a range: those without a row yet, and those with one."""
+
+    free: Sequence[datetime]
+    taken: Sequence[datetime]
+
+
+def run_now(job: Job, *, actor: str, covers: datetime | None = None) -> DueSlot:
+    """At this very moment, which is no slot of the schedule: that one stays to be run in its turn.
+
+    `covers` is a slot in whose stead it is, whose row stays as it is. Raises NotASlot.
+    """
+    if covers is not None:
+        _must_be_past(job, covers)
+    now = clock.now()
+    # To be told from a slot of the schedule, which has none.
+    slot = now if now.microsecond else now + timedelta(microseconds=1)
+    return _ask(job, slot, actor, covers)
+
+
+def run_slot(job: Job, slot: datetime, *, actor: str) -> DueSlot:
+    """The slot of the schedule itself. Raises NotASlot, SlotTaken."""
+    _must_be_past(job, slot)
+    return _ask(job, slot, actor, None)
+
+
+def rehearse(job: Job, first: datetime, last: datetime) -> Backfill:
+    """Raises NotASlot when the range is too long, or not past."""
+    if last > clock.now() or first > last:
+        raise NotASlot(f"expected a range that is past, found {first.isoformat()} to {last.isoformat()}")
+    slots = []
+    for slot in cron.slots_between(job.cron, job.time_zone, first - timedelta(seconds=1), last):
+        slots.append(slot)
+        if len(slots) > MOST_AT_ONCE:
+            raise NotASlot(f"expected at most {MOST_AT_ONCE} slots at once, found more; choose a shorter range")
+    taken = {*_moments(JobRun.objects.filter(job_name=job.name), first, last)}
+    taken |= {*_moments(DueSlot.objects.filter(job_name=job.name), first, last)}
+    return Backfill([slot for slot in slots if slot not in taken], [slot for slot in slots if slot in taken])
+
+
+def backfill(job: Job, first: datetime, last: datetime, *, actor: str) -> Backfill:
+    """All free slots of the range, one after the other, the oldest first. Raises NotASlot."""
+    with transaction.atomic():
+        row = history.introduce(job, actor=actor)
+        ScheduledJob.objects.select_for_update().get(pk=row.pk)
+        found = rehearse(job, first, last)
+        now = clock.now()
+        DueSlot.objects.bulk_create(
+            [DueSlot(job_name=job.name, scheduled_for=slot, due_at=now, asked_by=actor) for slot in found.free]
+        )
+        data = {"first": first.isoformat(), "last": last.isoformat(), "count": len(found.free)}
+        history.asked(row, f"{len(found.free)} slots of a range", data, actor=actor)
+        wakeups.ring(JOB_RUN.kind)
+    return found
+
+
+def _ask(job: Job, slot: datetime, actor: str, covers: datetime | None) -> DueSlot:
+    row = history.introduce(job, actor=actor)
+    try:
+        with transaction.atomic():
+            # Who decides, claims or asks for slots of this job has its row in turn.
+            ScheduledJob.objects.select_for_update().get(pk=row.pk)
+            if taken := JobRun.objects.filter(job_name=job.name, scheduled_for=slot).first():
+                raise SlotTaken(job, slot, taken)
+            due = DueSlot.objects.create(job_name=job.name, scheduled_for=slot, asked_by=actor, covers=covers)
+            said = "at once" if covers is None else f"in the stead of the slot of {covers.isoformat()}"
+            history.asked(row, said, {"slot": slot.isoformat()}, actor=actor)
+            wakeups.ring(JOB_RUN.kind)
+    except IntegrityError as error:
+        raise SlotTaken(job, slot, None) from error
+    return due
+
+
+def _must_be_past(job: Job, slot: datetime) -> None:
+    following = cron.next_slot(job.cron, job.time_zone, slot - timedelta(seconds=1))
+    if following != slot:
+        before = cron.newest_first(job.cron, job.time_zone, slot - LOOKED_BACK, slot)
+        nearest = [*islice(before, 1), following]
+        last = f", the last one before it {nearest[0].isoformat()}" if len(nearest) > 1 else ""
+        raise NotASlot(
+            f"expected a slot of {job.name} ({job.cron} {job.time_zone}), found {slot.isoformat()};"
+            f" the next one after it is {following.isoformat()}{last}",
+            *nearest,
+        )
+    if slot > clock.now():
+        raise NotASlot(f"expected a slot that has been, found {slot.isoformat()}; it has its turn when it comes")
+
+
+def _moments(rows: "QuerySet[Any]", first: datetime, last: datetime) -> Sequence[datetime]:
+    return list(rows.filter(scheduled_for__range=(first, last)).values_list("scheduled_for", flat=True))

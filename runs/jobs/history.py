@@ -1,0 +1,134 @@
+"""What is remembered of a job that the code declares: its times, its pauses, and what was decided of its slots."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from runs.jobs import Job, cron
+from runs.models import ScheduledJob
+from work import clock, lifecycle
+from work.moves import Moves
+
+SCHEDULED_JOB = Moves(kind="scheduled_job", model=ScheduledJob, initial="", created="JOB_DECLARED", table={})
+
+# What was decided of slots that did not run; the data of its event say of which ones, in their order.
+COALESCED = "SLOTS_COALESCED"
+MISFIRED = "SLOTS_MISFIRED"
+PASSED_OVER = "SLOTS_PASSED_OVER"
+TAKEN = "SLOTS_TAKEN"
+DECISIONS = (COALESCED, MISFIRED, PASSED_OVER, TAKEN)
+REDECLARED = "JOB_REDECLARED"
+RETIRED = "JOB_RETIRED"
+
+Slots = Sequence[datetime]
+
+
+def introduce(job: Job, *, actor: str) -> ScheduledJob:
+    """Its row, made if there is none yet. Other times than the code has here may be those of another version of it."""
+    if row := ScheduledJob.objects.filter(name=job.name).first():
+        return row
+    now = clock.now()
+    values = {"name": job.name, "decided_until": now, **_times(job)}
+    told = _times(job) | {"since": now.isoformat()}
+    # Somebody else may be at the same.
+    with suppress(IntegrityError), transaction.atomic():
+        lifecycle.create(SCHEDULED_JOB, values, actor=actor, message=_said(job), data=told)
+    return ScheduledJob.objects.get(name=job.name)
+
+
+def is_as_declared(row: ScheduledJob, job: Job) -> bool:
+    return row.retired_at is None and (row.cron, row.time_zone) == (job.cron, job.time_zone)
+
+
+def declare(job: Job, *, actor: str) -> None:
+    """As the code has it now, by whoever looks at the schedules. Slots before a declaration are not its own."""
+    row = introduce(job, actor=actor)
+    if not is_as_declared(row, job):
+        now = clock.now()
+        sets = _times(job) | {"decided_until": now, "retired_at": None}
+        told = _times(job) | {"since": now.isoformat()}
+        guards = {"cron": row.cron, "time_zone": row.time_zone, "retired_at__isnull": row.retired_at is None}
+        lifecycle.record(
+            SCHEDULED_JOB, row.pk, REDECLARED, actor=actor, message=_said(job), data=told, guards=guards, **sets
+        )
+
+
+def retire(row: ScheduledJob, *, actor: str) -> bool:
+    now, guards = clock.now(), {"retired_at__isnull": True}
+    told = {"since": now.isoformat()}
+    return lifecycle.record(SCHEDULED_JOB, row.pk, RETIRED, actor=actor, data=told, guards=guards, retired_at=now)
+
+
+def pause(row: ScheduledJob, *, actor: str, reason: str = "") -> bool:
+    """False when it is paused already."""
+    sets: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
+    guards = {"paused_at__isnull": True}
+    return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_PAUSED", actor=actor, message=reason, guards=guards, **sets)
+
+
+def resume(row: ScheduledJob, *, actor: str) -> bool:
+    """False when it is not paused. What has fallen due meanwhile is passed over, also if nobody has looked at it."""
+    with transaction.atomic():
+        row = ScheduledJob.objects.select_for_update().get(pk=row.pk)
+        if row.paused_at is None:
+            return False
+        slots = cron.due_slots(row.cron, row.time_zone, row.decided_until, clock.now())
+        passed_over(row, slots, actor=actor)
+        sets: dict[str, Any] = {"paused_at": None, "paused_by": "", "decided_until": [row.decided_until, *slots][-1]}
+        return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_RESUMED", actor=actor, **sets)
+
+
+def go_back(row: ScheduledJob, *, actor: str) -> bool:
+    """What was decided of days that have not come yet was so by a clock that somebody had set ahead."""
+    now = clock.now()
+    guards = {"decided_until": row.decided_until}
+    message = f"it had been decided until {row.decided_until.isoformat()}, by a clock that was ahead"
+    told: dict[str, Any] = {"actor": actor, "message": message}
+    return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_SET_BACK", guards=guards, decided_until=now, **told)
+
+
+def asked(row: ScheduledJob, message: str, data: dict[str, Any], *, actor: str) -> None:
+    """Somebody wants slots run beside the schedule."""
+    lifecycle.record(SCHEDULED_JOB, row.pk, "SLOTS_ASKED_FOR", actor=actor, message=message, data=data)
+
+
+def decide(row: ScheduledJob, until: datetime) -> bool:
+    """Every slot up to this moment is decided, in the caller's transaction. False: somebody else was quicker."""
+    as_seen = {"decided_until": row.decided_until, "paused_at": row.paused_at, "retired_at__isnull": True}
+    return bool(ScheduledJob.objects.filter(pk=row.pk, **as_seen).update(decided_until=until))
+
+
+def coalesced(row: ScheduledJob, slots: Slots, into: datetime, *, actor: str) -> None:
+    why = f"merged into the slot of {into.isoformat()}"
+    tell(COALESCED, row, slots, why, actor=actor, into=into.isoformat())
+
+
+def misfired(row: ScheduledJob, slots: Slots, why: str, *, actor: str) -> None:
+    tell(MISFIRED, row, slots, why, actor=actor)
+
+
+def passed_over(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
+    tell(PASSED_OVER, row, slots, f"the job is paused by {row.paused_by}", actor=actor)
+
+
+def taken(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
+    tell(TAKEN, row, slots, "claimed already when its turn came", actor=actor)
+
+
+def tell(decision: str, row: ScheduledJob, slots: Slots, why: str, *, actor: str, **more: str) -> None:
+    """One event for slots that follow one another in the schedule, however many they are."""
+    if not slots:
+        return
+    data = {"first": slots[0].isoformat(), "last": slots[-1].isoformat(), "count": len(slots), **more}
+    lifecycle.record(SCHEDULED_JOB, row.pk, decision, actor=actor, message=why, data=data)
+
+
+def _times(job: Job) -> dict[str, Any]:
+    return {"cron": job.cron, "time_zone": job.time_zone}
+
+
+def _said(job: Job) -> str:
+    return f"{job.cron} {job.time_zone}"

@@ -1,0 +1,109 @@
+"""How a worker runs scheduled jobs: the slot that has been due for longest, but two of one job never at once."""
+
+import time
+from typing import Any
+
+import structlog
+from django.db import transaction
+
+from runs import job_runs
+from runs.job_runs import Refusal
+from runs.jobs import JobFailed, Turn, all_jobs, history, job_named
+from runs.models import DueSlot, JobRun, ScheduledJob
+from work import clock
+from work.claims import Claim
+
+# Looked at in one go. Each job has one row that runs, and its others wait behind it.
+PAGE = 50
+# What a job that broke has said of it.
+LONGEST_ERROR = 2000
+
+log = structlog.get_logger(__name__)
+
+EXPECTED = (JobFailed,)
+
+
+def claim(owner: str) -> Claim | None:
+    """The first due slot that nobody else has. Raises Contended when the next tick may have more luck."""
+    for due in _candidates():
+        if found := _claim(due, owner):
+            return found
+    return None
+
+
+def do(claim: Claim) -> int:
+    job, slot = job_named(claim.values["job_name"]), claim.values["scheduled_for"]
+    began = time.monotonic()
+    about = {"job": job.name, "slot": slot.isoformat(), "job_run": claim.id}
+    log.info("job.started", **about)
+    try:
+        rows = job.function(Turn(job, slot, claim))
+    except BaseException as error:
+        log.info("job.ended", **about, seconds=_since(began), error=_said(error))
+        raise
+    log.info("job.ended", **about, seconds=_since(began), rows=rows)
+    return rows
+
+
+def succeed(claim: Claim, rows: int) -> bool:
+    return job_runs.succeed(claim, rows)
+
+
+def fail(claim: Claim, error: BaseException) -> bool:
+    return job_runs.fail(claim, _said(error))
+
+
+def _candidates() -> list[DueSlot]:
+    # A worker of another version may declare other jobs: what we do not know is for it.
+    ours = DueSlot.objects.filter(job_name__in=[job.name for job in all_jobs()])
+    return list(ours.claimable()[:PAGE])
+
+
+def _claim(due: DueSlot, owner: str) -> Claim | None:
+    """Its row, in one transaction with the end of its waiting; None when it is not to be run, or not now."""
+    with transaction.atomic():
+        # First of all, as whoever decides and whoever asks does.
+        row = ScheduledJob.objects.select_for_update().get(name=due.job_name)
+        if not DueSlot.objects.filter(pk=due.pk).delete()[0]:
+            return None
+        if due.expires_at and due.expires_at < clock.now():
+            history.misfired(row, [due.scheduled_for], _why_late(due.job_name), actor=owner)
+            return None
+        if row.paused_at and not due.asked_by:
+            # It was handed over before the pause.
+            history.passed_over(row, [due.scheduled_for], actor=owner)
+            return None
+        made = _insert(due, owner)
+        if made is Refusal.JOB_RUNNING:
+            transaction.set_rollback(True)
+            return None
+        if made is Refusal.SLOT_TAKEN:
+            history.taken(row, [due.scheduled_for], actor=owner)
+            return None
+    assert isinstance(made, Claim)
+    return made
+
+
+def _insert(due: DueSlot, owner: str) -> Claim | Refusal:
+    told: dict[str, Any] = {}
+    if due.asked_by:
+        told = {"message": f"asked for by {due.asked_by}", "data": {"asked_by": due.asked_by}}
+    if due.covers:
+        told["data"]["covers"] = due.covers.isoformat()
+        told["message"] += f", in the stead of the slot of {due.covers.isoformat()}"
+    return job_runs.claim_slot(due.job_name, due.scheduled_for, owner, **told)
+
+
+def _why_late(job_name: str) -> str:
+    why = "no worker had a free slot for it in time"
+    before = JobRun.objects.filter(job_name=job_name, finished_at__isnull=False).order_by("-id").first()
+    return f"{why}; job run {before.pk} before it ended at {before.finished_at:%H:%M:%S}" if before else why
+
+
+def _since(began: float) -> float:
+    return round(time.monotonic() - began, 3)
+
+
+def _said(error: BaseException) -> str:
+    said = str(error) if isinstance(error, JobFailed) else f"{type(error).__name__}: {error}"
+    return said[:LONGEST_ERROR]

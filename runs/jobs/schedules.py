@@ -1,0 +1,210 @@
+"""django-q2 keeps the schedules of jobs and says which are due. Nothing else of it is used: what is due is decided in
+`firing.py`, and claimed by inserting its row. Nobody starts its cluster, and no process but a worker calls it.
+
+It reads the clock of this host, merges missed slots into the oldest, stops at the first schedule that it cannot read,
+and knows no zone of its own for each. So it is believed that there is something to look at, and nothing more; and what
+is due by our clock is decided also when it has not rung.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils.module_loading import import_string
+from django_q.brokers import Broker
+from django_q.models import Schedule
+from django_q.signing import SignedPackage
+
+from runs import job_runs
+from runs.jobs import Job, all_jobs, firing, history, lease
+from runs.models import JobRun, ScheduledJob
+from work import clock
+from work.contention import be_impatient
+
+# Loaded by who calls it: this module belongs to a kind of work, which the web process knows too.
+SCHEDULER = "django_q.scheduler.scheduler"
+# What its schedules say is to be called: it stands for the bell.
+FUNCTION = "runs.jobs.firing.fire"
+# How often a worker looks whether the schedules are still as the code declares them.
+SYNC_SECONDS = 60.0
+# What is decided that far ahead was so by a clock that somebody had set wrong. Whatever is nearer comes soon.
+AHEAD = timedelta(hours=1)
+
+log = structlog.get_logger(__name__)
+
+
+class Doorbell(Broker):  # type: ignore[misc]  # ships no types
+    """Where django-q2 would put a task into a queue, it rings: for whom, and for nothing else."""
+
+    def __init__(self, list_key: str | None = None) -> None:
+        super().__init__(list_key)
+        self.rung: set[str] = set()
+
+    def enqueue(self, task: Any) -> str:
+        told = SignedPackage.loads(task)
+        if told["func"] == FUNCTION and len(told["args"]) == 1:
+            self.rung.add(told["args"][0])
+        else:
+            log.warning("schedules.unknown", function=str(told["func"])[:200])
+        return str(told["id"])
+
+
+class Scheduler:
+    """The part of one worker in looking at the schedules."""
+
+    def __init__(self) -> None:
+        self.synced_at: datetime | None = None
+
+    def tick(self, owner: str) -> int:
+        """Answers how many slots were handed to the workers: 0 also when another worker has the lease."""
+        if not settings.ADE_SCHEDULES or not lease.take(owner):
+            self.synced_at = None
+            return 0
+        if clock.jumped_within(settings.ADE_LEASE_SECONDS):
+            # A clock was set: for a while nobody knows by which one it was set right.
+            return 0
+        now = clock.now()
+        if self.synced_at is None or (now - self.synced_at).total_seconds() >= SYNC_SECONDS:
+            sync(actor=owner)
+            self.synced_at = now
+        skip_stale(owner)
+        return fire_due(owner)
+
+
+def sync(*, actor: str) -> None:
+    """The schedules as the code declares them, and no others of ours."""
+    declared = {job.name: job for job in all_jobs()}
+    for job in declared.values():
+        with _apart(job.name):
+            _sync(job, actor)
+    for row in ScheduledJob.objects.filter(retired_at__isnull=True).exclude(name__in=declared):
+        history.retire(row, actor=actor)
+    Schedule.objects.filter(func=FUNCTION).exclude(name__in=declared).delete()
+
+
+def _sync(job: Job, actor: str) -> None:
+    row = history.introduce(job, actor=actor)
+    if not history.is_as_declared(row, job):
+        # By its times of before: what is due of them is not lost with them.
+        firing.fire(job, actor=actor)
+        history.declare(job, actor=actor)
+        row = ScheduledJob.objects.get(name=job.name)
+    if row.decided_until - clock.now() > AHEAD:
+        history.go_back(row, actor=actor)
+        row.refresh_from_db()
+    _write_schedule(row)
+
+
+@contextmanager
+def _apart(name: str) -> Iterator[None]:
+    """The trouble of one job does not cost the others."""
+    try:
+        yield
+    except Exception:
+        log.exception("schedules.not_looked_at", job=name)
+        # In whatever state it is.
+        if not connection.in_atomic_block:
+            connection.close()
+            be_impatient()
+
+
+def skip_stale(actor: str) -> int:
+    """Give up on slots that have been running for too long, also when their worker lives."""
+    running = JobRun.objects.filter(status=JobRun.CLAIMED, job_name__in=[job.name for job in all_jobs()])
+    names = set(running.values_list("job_name", flat=True))
+    return sum(job_runs.skip_stale(job.name, job.stale_after, actor=actor) for job in all_jobs() if job.name in names)
+
+
+def fire_due(actor: str) -> int:
+    """Decide what is due of each job."""
+    jobs = {job.name: job for job in all_jobs()}
+    rows = list(ScheduledJob.objects.filter(name__in=jobs, retired_at__isnull=True).order_by("id"))
+    due = [row for row in rows if _is_due(row)]
+    if not due:
+        return 0
+    _leave_only(rows)
+    rung = _ring(due)
+    if silent := sorted({row.name for row in due} - rung):
+        # Its clock may be a moment behind that of the database.
+        log.info("schedules.not_rung", jobs=silent)
+    return sum(_fire(jobs[row.name], actor) for row in due)
+
+
+def _is_due(row: ScheduledJob) -> bool:
+    with _apart(row.name):
+        return firing.next_due(row) <= clock.now()
+    return False
+
+
+def _fire(job: Job, actor: str) -> int:
+    with _apart(job.name):
+        return firing.fire(job, actor=actor)
+    return 0
+
+
+def _leave_only(rows: list[ScheduledJob]) -> None:
+    """django-q2 is let see only the schedules of these jobs, as we write them. Of any other one, it might call the
+    function here and at once (`sync`), or go through all the minutes since a year long ago.
+    """
+    ours: list[int] = []
+    for row in rows:
+        with _apart(row.name):
+            ours += _as_we_write(row)
+    Schedule.objects.exclude(repeats=0).exclude(pk__in=ours).update(repeats=0)
+
+
+def _as_we_write(row: ScheduledJob) -> list[int]:
+    # When it rings is no matter: too early, nothing is due.
+    wanted = {column: value for column, value in _wanted(row).items() if column != "next_run"}
+    return list(Schedule.objects.filter(name=row.name, **wanted).order_by("id").values_list("pk", flat=True)[:1])
+
+
+def _ring(due: list[ScheduledJob]) -> set[str]:
+    """Let django-q2 look at its schedules, and put them to the next slots of our own."""
+    bell = Doorbell()
+    # Not in a transaction: it begins by closing the connection.
+    import_string(SCHEDULER)(broker=bell)
+    be_impatient()
+    for row in due:
+        Schedule.objects.filter(name=row.name).update(next_run=firing.next_slot(row))
+    return bell.rung
+
+
+def _write_schedule(row: ScheduledJob) -> None:
+    schedules = Schedule.objects.filter(name=row.name).order_by("id")
+    found = list(schedules)
+    if len(found) == 1 and not _differs(found[0], _wanted(row)):
+        return
+    with transaction.atomic():
+        wanted = _wanted(ScheduledJob.objects.select_for_update().get(pk=row.pk))
+        # Its names are not unique: of several, the first is it.
+        first, *others = [*schedules.all()] or [Schedule(name=row.name)]
+        Schedule.objects.filter(pk__in=[other.pk for other in others]).delete()
+        for column, value in wanted.items():
+            setattr(first, column, value)
+        first.save()
+        # A new one reckons by itself, in UTC.
+        Schedule.objects.filter(pk=first.pk).update(next_run=wanted["next_run"])
+
+
+def _differs(schedule: Schedule, wanted: dict[str, Any]) -> bool:
+    return any(getattr(schedule, column) != value for column, value in wanted.items())
+
+
+def _wanted(row: ScheduledJob) -> dict[str, Any]:
+    return {
+        "func": FUNCTION,
+        "args": repr((row.name,)),
+        "kwargs": None,
+        "hook": None,
+        "cluster": None,
+        "schedule_type": Schedule.CRON,
+        "cron": row.cron,
+        "repeats": -1,
+        "intended_date_kwarg": None,
+        "next_run": firing.next_due(row),
+    }

@@ -1,0 +1,143 @@
+"""Why has the slot of a job not begun? See `work/why.py`. What is asked of a due slot is what its claim asks; of a job
+that has none, whether anybody would make one due.
+"""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import Q
+
+from runs.job_runs import JOB_RUN
+from runs.jobs import all_jobs, standing
+from runs.models import DueSlot, DueSlotQuerySet, JobRun, ScheduledJob, SchedulerLease
+from work import clock, why
+from work.why import Crew, Explanation, Gate
+
+
+def explain(row: ScheduledJob) -> Explanation:
+    """Of its first due slot; of the schedule when there is none."""
+    due = DueSlot.objects.filter(job_name=row.name).in_turn().first()
+    return explain_due(due) if due else _of_schedule(row)
+
+
+def explain_due(due: DueSlot) -> Explanation:
+    """As it was when it was read: it may have begun since."""
+    crew, row = Crew.now(), ScheduledJob.objects.filter(name=due.job_name).first()
+    gates = (
+        _of_code(due.job_name),
+        _of_time(due),
+        _of_pause(row, due),
+        why.of_worker(crew, JOB_RUN),
+        why.of_capacity(crew, JOB_RUN, _ahead(due)),
+        _of_job(due.job_name, due),
+    )
+    name = f"The slot of {due.job_name} for {_at(due.scheduled_for)}"
+    said = f"{name} is due since {_at(due.due_at)}; {_held(gates, 'it will be claimed at once, or within a tick')}"
+    if due.expires_at:
+        said += f" It is dropped if it has not begun by {_at(due.expires_at)}."
+    return Explanation("due_slot", due.pk, "waiting", "waiting", said, gates)
+
+
+def _of_schedule(row: ScheduledJob) -> Explanation:
+    crew = Crew.now()
+    gates = (
+        _of_code(row.name),
+        _of_scheduler(crew),
+        _of_pause(row, None),
+        why.of_worker(crew, JOB_RUN),
+        why.of_capacity(crew, JOB_RUN, 0),
+        _of_job(row.name, None),
+    )
+    following = _at(standing.next_slot(row))
+    held = _held(gates, "it will begin then")
+    said = f"No slot of {row.name} is due; the next one is that of {following}; {held}"
+    # What the code declares no worker may have seen yet.
+    return Explanation("scheduled_job", row.pk or 0, "expected", "expected", said, gates)
+
+
+def _of_code(name: str) -> Gate:
+    """Does this version declare it? Workers claim no slots of jobs that they do not know."""
+    known = any(job.name == name for job in all_jobs())
+    said = "The code declares the job." if known else f"The code declares no job of the name {name} any more."
+    return Gate("code", not known, said)
+
+
+def _of_scheduler(crew: Crew) -> Gate:
+    """Does anybody look which slots are due?"""
+    held = SchedulerLease.objects.filter(expires_at__gt=clock.now()).first()
+    data = {"holder": held.owner if held else None, "ade_schedules": settings.ADE_SCHEDULES}
+    if held:
+        return Gate("schedule", False, f"{held.owner} looks at the schedules.", held.owner, data=data)
+    last = SchedulerLease.objects.first()
+    until = f" since {_at(last.expires_at)}" if last else ""
+    said = f"Nobody looks at the schedules{until}: "
+    said += "no worker is alive." if not crew.workers else "no worker that is alive has ADE_SCHEDULES=true."
+    return Gate("schedule", True, said, since=last.expires_at if last else None, data=data)
+
+
+def _of_time(due: DueSlot) -> Gate:
+    """Is it still in time?"""
+    asked = f"{due.asked_by} has asked for it" if due.asked_by else "It was handed to the workers"
+    said = f"{asked} at {_at(due.due_at)}"
+    if due.expires_at and due.expires_at < clock.now():
+        said += f", and is dropped when its turn comes: it should have begun by {_at(due.expires_at)}"
+        return Gate("schedule", True, f"{said}.", since=due.expires_at)
+    return Gate("schedule", False, f"{said}.", since=due.due_at)
+
+
+def _of_pause(row: ScheduledJob | None, due: DueSlot | None) -> Gate:
+    if row is None or row.paused_at is None:
+        return Gate("pause", False, "The job is not paused.")
+    said = f"The job is paused {why.by(row.paused_by, row.paused_at)}"
+    if due and due.asked_by:
+        return Gate("pause", False, f"{said}; what a person asks for runs all the same.", row.paused_by, row.paused_at)
+    then = "the slot is passed over when its turn comes" if due else "its slots are passed over"
+    return Gate("pause", True, f"{said}: {then}.", row.paused_by, row.paused_at)
+
+
+def _of_job(name: str, due: DueSlot | None) -> Gate:
+    """Two slots of one job never run at once."""
+    running = JobRun.objects.filter(job_name=name, status=JobRun.CLAIMED).first()
+    if running:
+        by = why.by(running.lease_owner, running.started_at)
+        said = f"Its slot for {_at(running.scheduled_for)} is running as job run {running.pk} {by}."
+        data = {"id": running.pk, "slot": running.scheduled_for, "by": running.lease_owner}
+        # What is not due yet does not wait for it.
+        return Gate("job", due is not None, said, f"job_run {running.pk}", running.started_at, data)
+    if due and (first := _earlier(due)):
+        data = {"id": None, "slot": first.scheduled_for, "by": None}
+        return Gate("job", True, f"Its slot for {_at(first.scheduled_for)} goes first.", since=first.due_at, data=data)
+    return Gate("job", False, "No other slot of the job is in its way.")
+
+
+def _earlier(due: DueSlot) -> DueSlot | None:
+    """The one of its job that has its turn before it."""
+    return _to_be_run(DueSlot.objects.filter(_before(due), job_name=due.job_name)).in_turn().first()
+
+
+def _ahead(due: DueSlot) -> int:
+    """Of each other job only one can be claimed before it."""
+    known = [job.name for job in all_jobs() if job.name != due.job_name]
+    jobs = _to_be_run(DueSlot.objects.claimable().filter(_before(due), job_name__in=known))
+    return len(set(jobs.values_list("job_name", flat=True)[: why.MOST_COUNTED]))
+
+
+def _to_be_run(slots: DueSlotQuerySet) -> DueSlotQuerySet:
+    """Without those that are dropped or passed over when their turn comes: they keep nobody waiting."""
+    paused = ScheduledJob.objects.filter(paused_at__isnull=False).values("name")
+    return slots.exclude(expires_at__lt=clock.now()).exclude(asked_by="", job_name__in=paused)
+
+
+def _before(due: DueSlot) -> Q:
+    """See `DueSlotQuerySet.in_turn`."""
+    earlier = Q(due_at__lt=due.due_at) | Q(due_at=due.due_at, pk__lt=due.pk)
+    return Q(asked_by="") | earlier if due.asked_by else Q(asked_by="") & earlier
+
+
+def _held(gates: tuple[Gate, ...], otherwise: str) -> str:
+    holding = [gate.name for gate in gates if gate.holds]
+    return f"held by: {', '.join(holding)}." if holding else f"nothing holds it: {otherwise}."
+
+
+def _at(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}"

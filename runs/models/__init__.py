@@ -1,0 +1,16 @@
+from runs.models.jobs import DueSlot as DueSlot
+from runs.models.jobs import DueSlotQuerySet as DueSlotQuerySet
+from runs.models.jobs import JobRun as JobRun
+from runs.models.jobs import ScheduledJob as ScheduledJob
+from runs.models.jobs import SchedulerLease as SchedulerLease
+from runs.models.queue import Queue as Queue
+from runs.models.runs import BACKWARDS as BACKWARDS
+from runs.models.runs import MUST_HOLD as MUST_HOLD
+from runs.models.runs import OUTCOME as OUTCOME
+from runs.models.runs import Admission as Admission
+from runs.models.runs import Artifact as Artifact
+from runs.models.runs import Run as Run
+from runs.models.runs import RunField as RunField
+from runs.models.runs import RunQuerySet as RunQuerySet
+from runs.models.runs import document_has_a_run as document_has_a_run
+from runs.models.runs import in_the_way as in_the_way

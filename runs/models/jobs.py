@@ -1,0 +1,168 @@
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+
+from work import clock
+from work.models import Subject, SubjectQuerySet, Work, work_constraints
+
+
+class JobRunQuerySet(SubjectQuerySet["JobRun"]):
+    def running_since_before(self, moment: datetime) -> "JobRunQuerySet":
+        return self.filter(status="running", started_at__lt=moment)
+
+
+class JobRun(Work):
+    """One execution of a scheduled job for one slot. Claimed by being inserted."""
+
+    class Status(models.TextChoices):
+        RUNNING = "running"
+        SUCCESS = "success"
+        FAILED = "failed"
+        SKIPPED_TIMEOUT = "skipped_timeout", "abandoned (over time)"
+
+    ACTIVE = CLAIMED = "running"
+    TERMINAL = frozenset({"success", "failed", "skipped_timeout"})
+
+    job_name = models.CharField(max_length=128)
+    scheduled_for = models.DateTimeField()
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.RUNNING, editable=False)
+    worker_instance = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001  # nullable by its contract
+    rows_processed = models.PositiveBigIntegerField(null=True, blank=True)
+    # From then on its history is one event.
+    pruned_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = JobRunQuerySet.as_manager()
+
+    class Meta:
+        db_table = "job_runs"
+        constraints = [
+            *work_constraints(
+                "job_run",
+                ["running", "success", "failed", "skipped_timeout"],
+                claimed="running",
+                terminal=["success", "failed", "skipped_timeout"],
+            ),
+            models.UniqueConstraint(
+                name="job_run_one_per_slot",
+                fields=["job_name", "scheduled_for"],
+                violation_error_message="This slot has been claimed already.",
+            ),
+            models.UniqueConstraint(
+                name="job_run_one_running_per_job",
+                fields=["job_name"],
+                condition=Q(status="running"),
+                violation_error_message="This job is running already.",
+            ),
+            models.CheckConstraint(
+                name="job_run_pruned_has_ended",
+                condition=Q(pruned_at__isnull=True) | Q(status__in=["failed", "skipped_timeout", "success"]),
+                violation_error_message="A job run is pruned when it has ended.",
+            ),
+            models.CheckConstraint(
+                name="job_run_was_started",
+                condition=Q(started_at__isnull=False),
+                violation_error_message="A job run starts when it is claimed.",
+            ),
+        ]
+        indexes = [
+            models.Index(name="job_runs_by_status", fields=["status"]),
+            models.Index(name="job_runs_by_start", fields=["started_at"]),
+            models.Index(name="job_runs_expiring", fields=["lease_expires_at"], condition=Q(status="running")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job_name} for {self.scheduled_for:%Y-%m-%d %H:%M:%S}"
+
+
+class ScheduledJob(Subject):
+    """What is remembered of a job that the code declares, and what its history is about."""
+
+    name = models.CharField(max_length=128, unique=True)
+    # As it was declared when a worker last looked. Slots before it were those of an earlier declaration.
+    cron = models.CharField(max_length=100)
+    time_zone = models.CharField(max_length=64)
+    # Every slot up to this moment has been decided: handed to the workers, merged, dropped or passed over.
+    decided_until = models.DateTimeField()
+    paused_at = models.DateTimeField(null=True, blank=True)
+    paused_by = models.CharField(max_length=200, blank=True, default="")
+    # The code does not declare it any more.
+    retired_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+
+    class Meta:
+        db_table = "scheduled_jobs"
+        constraints = [
+            models.CheckConstraint(
+                name="scheduled_job_paused_by_somebody",
+                condition=Q(paused_at__isnull=True, paused_by="") | (Q(paused_at__isnull=False) & ~Q(paused_by="")),
+                violation_error_message="A job that is paused says who has paused it.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DueSlotQuerySet(models.QuerySet["DueSlot"]):
+    def claimable(self) -> "DueSlotQuerySet":
+        """Those of jobs that are not running, in their turn."""
+        running = JobRun.objects.filter(status=JobRun.CLAIMED).values("job_name")
+        return self.exclude(job_name__in=running).in_turn()
+
+    def in_turn(self) -> "DueSlotQuerySet":
+        """The schedule goes first: a thousand slots of a backfill are not to hold up what is due now, of any job."""
+        by_hand = models.Case(models.When(asked_by="", then=0), default=1)
+        return self.order_by(by_hand, "due_at", "id")
+
+
+class DueSlot(models.Model):
+    """A slot that a worker is to claim next: because it is its time, or because a person has asked for it."""
+
+    job_name = models.CharField(max_length=128)
+    scheduled_for = models.DateTimeField()
+    due_at = models.DateTimeField(default=clock.now)
+    # From then on it is too late. None: whoever has asked for it wants it whenever it may be.
+    expires_at = models.DateTimeField(null=True, blank=True)
+    # Empty: the schedule.
+    asked_by = models.CharField(max_length=200, blank=True, default="")
+    # The slot in whose stead it is.
+    covers = models.DateTimeField(null=True, blank=True)
+
+    objects = DueSlotQuerySet.as_manager()
+
+    class Meta:
+        db_table = "due_slots"
+        constraints = [
+            models.UniqueConstraint(
+                name="due_slot_one_per_job_and_moment",
+                fields=["job_name", "scheduled_for"],
+                violation_error_message="This slot is due already.",
+            ),
+        ]
+        indexes = [models.Index(name="due_slots_in_order", fields=["due_at", "id"])]
+
+    def __str__(self) -> str:
+        return f"{self.job_name} for {self.scheduled_for:%Y-%m-%d %H:%M:%S}"
+
+
+class SchedulerLease(models.Model):
+    """The one row whose holder looks at the schedules; of several workers, one."""
+
+    ONLY = 1
+
+    owner = models.CharField(max_length=200, blank=True, default="")
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "scheduler_lease"
+        constraints = [
+            models.CheckConstraint(
+                name="scheduler_lease_is_one_row",
+                condition=Q(pk=1),
+                violation_error_message="There is one lease of the scheduler, and it is row 1.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.owner or "nobody"

@@ -1,0 +1,35 @@
+from django.db import models
+from django.db.models import Q
+
+from work.models import Subject
+
+
+class Queue(Subject):
+    """The one row that says whether runs are claimed. Made by the first pause; until then they are."""
+
+    ONLY = 1
+
+    paused_at = models.DateTimeField(null=True, blank=True, editable=False)
+    paused_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    pause_reason = models.TextField(blank=True, default="", editable=False)
+
+    class Meta:
+        db_table = "run_queue"
+        verbose_name = "queue of runs"
+        verbose_name_plural = "queue of runs"
+        constraints = [
+            models.CheckConstraint(
+                name="queue_is_one_row",
+                condition=Q(pk=1),
+                violation_error_message="There is one queue of runs, and it is row 1.",
+            ),
+            models.CheckConstraint(
+                name="queue_paused_by_somebody",
+                condition=Q(paused_at__isnull=True, paused_by="", pause_reason="")
+                | (Q(paused_at__isnull=False) & ~Q(paused_by="")),
+                violation_error_message="The queue is paused by somebody, and a reason is that of a pause.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return "queue of runs"

@@ -1,0 +1,92 @@
+"""The queue of runs as a whole: how full it is, and whether it goes on. A pause holds what is queued; what is running
+goes on, and what is submitted is accepted. The claim itself decides: see `OF_THE_QUEUE` in `runs/models/runs.py`.
+"""
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Count
+
+from documents.models import User, Workspace
+from runs.lifecycle import RUN
+from runs.models import Queue, Run
+from work import clock, lifecycle, wakeups
+from work.moves import Moves
+from work.why import Crew
+
+QUEUE = Moves(kind="queue", model=Queue, initial="", created="QUEUE_OPENED", table={})
+
+
+@dataclass(frozen=True)
+class Depth:
+    queued: int
+    running: int
+
+
+@dataclass(frozen=True)
+class State:
+    # Of everybody, and of the workspaces of whoever asks, by their ids.
+    total: Depth
+    own: dict[int, Depth]
+    # None: the queue takes any number.
+    limit: int | None
+    # Of workers that are alive.
+    slots: int
+    # None: it has never been paused.
+    row: Queue | None
+
+    @property
+    def free(self) -> int | None:
+        return None if self.limit is None else max(0, self.limit - self.total.queued - self.total.running)
+
+
+def state(user: User) -> State:
+    queued, running = _by_workspace("queued"), _by_workspace("running")
+    mine = Workspace.objects.for_user(user).filter(pk__in={*queued, *running}).order_by("pk")
+    return State(
+        total=Depth(queued.total(), running.total()),
+        own={id: Depth(queued[id], running[id]) for id in mine.values_list("pk", flat=True)},
+        limit=settings.ADE_QUEUE_SIZE,
+        slots=Crew.now().slots(RUN.kind).total(),
+        row=now(),
+    )
+
+
+def now() -> Queue | None:
+    return Queue.objects.filter(pk=Queue.ONLY).first()
+
+
+def pause(*, actor: str, reason: str = "") -> bool:
+    """No claim that begins after this takes a run. False when it is paused already."""
+    actor = actor[: lifecycle.ACTOR_CHARACTERS]
+    sets: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor, "pause_reason": reason}
+    _introduce(actor)
+    guards = {"paused_at__isnull": True}
+    told: dict[str, Any] = {"actor": actor, "message": reason}
+    return lifecycle.record(QUEUE, Queue.ONLY, "QUEUE_PAUSED", guards=guards, **told, **sets)
+
+
+def resume(*, actor: str) -> bool:
+    """False when it is not paused."""
+    sets: dict[str, Any] = {"paused_at": None, "paused_by": "", "pause_reason": ""}
+    guards = {"paused_at__isnull": False}
+    resumed = lifecycle.record(QUEUE, Queue.ONLY, "QUEUE_RESUMED", actor=actor, guards=guards, **sets)
+    if resumed:
+        wakeups.ring(RUN.kind)
+    return resumed
+
+
+def _introduce(actor: str) -> None:
+    if now() is None:
+        # Somebody else may be at the same.
+        with suppress(IntegrityError), transaction.atomic():
+            lifecycle.create(QUEUE, {"id": Queue.ONLY}, actor=actor)
+
+
+def _by_workspace(status: str) -> "Counter[int]":
+    # One status at a time: so there is an index of just these rows.
+    return Counter(dict(Run.objects.filter(status=status).order_by().values_list("workspace").annotate(n=Count("pk"))))

@@ -1,0 +1,130 @@
+"""What runs and slots have told is kept for as long as the settings say, by how they ended. Their rows stay.
+
+Rows of workers that have long been gone go with their history, and environments when nobody has used them for long.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.db.models import Count, Min, Q, QuerySet
+
+from builds import environments
+from runs import job_runs, lifecycle
+from runs.models import JobRun, Run
+from work import boots, failpoints
+from work.models import Worker
+from work.pruning import Batch, Due, Policy, days_before_now, due_of, in_batches, in_words
+
+# By status.
+Days = Mapping[str, int]
+
+log = structlog.get_logger(__name__)
+
+
+def ended_before(days: Days) -> Q:
+    """Of what has ended in one of these ways, what is older than that way is kept for."""
+    before = (Q(status=status, finished_at__lt=days_before_now(number)) for status, number in days.items())
+    return Q(*before, _connector=Q.OR)
+
+
+def _purge_runs(actor: str) -> Iterator[Batch]:
+    def prune(ids: list[int]) -> Mapping[str, int]:
+        pruned = lifecycle.prune(ids, ended_before(settings.ADE_KEEP_RUNS), actor=actor)
+        failpoints.hit("retention.runs.pruned")
+        _remove(pruned.files)
+        return {"events": pruned.events, "artifacts": len(pruned.files)}
+
+    return in_batches(_told(Run, settings.ADE_KEEP_RUNS), prune, weight="last_sequence")
+
+
+def _purge_job_runs(actor: str) -> Iterator[Batch]:
+    def prune(ids: list[int]) -> Mapping[str, int]:
+        return {"events": job_runs.prune(ids, ended_before(settings.ADE_KEEP_JOB_RUNS), actor=actor)}
+
+    return in_batches(_told(JobRun, settings.ADE_KEEP_JOB_RUNS), prune, weight="last_sequence")
+
+
+def _due(model: type[Run] | type[JobRun], days: Days) -> Due:
+    found = _told(model, days).aggregate(rows=Count("pk"), oldest=Min("finished_at"))
+    return Due(**found)
+
+
+def _told(model: "type[Run] | type[JobRun]", days: Days) -> "QuerySet[Any]":
+    if not days:
+        return model._base_manager.none()
+    return model._base_manager.filter(ended_before(days), pruned_at__isnull=True)
+
+
+def _in_words(days: Days) -> str:
+    return ", ".join(f"{status} {number} days" for status, number in days.items()) or "off"
+
+
+def _remove(files: list[str]) -> None:
+    for file in files:
+        try:
+            default_storage.delete(file)
+        except Exception as error:
+            # A storage that is away: the sweeper comes by when it is back.
+            log.warning("retention.files_left", file=file, error=repr(error))
+
+
+def _purge_workers(_actor: str) -> Iterator[Batch]:
+    def forget(ids: list[int]) -> Mapping[str, int]:
+        return boots.forget(_old_workers().filter(pk__in=ids))
+
+    return in_batches(_old_workers(), forget, moment="heartbeat_at", weight="last_sequence")
+
+
+def _old_workers() -> "QuerySet[Worker]":
+    days = settings.ADE_KEEP_WORKERS_DAYS
+    return Worker.objects.filter(heartbeat_at__lt=days_before_now(days)) if days else Worker.objects.none()
+
+
+def _due_environments() -> Due:
+    """Of this machine."""
+    found = _prune_environments(rehearse=True)
+    used = [datetime.fromtimestamp(each.used_at, UTC) for each in found.removed]
+    return Due(len(used), min(used, default=None), len(found.in_use))
+
+
+def _purge_environments(_actor: str) -> Iterator[Batch]:
+    swept = environments.sweep()
+    yield Batch({"environments": swept + len(_prune_environments().removed)})
+
+
+def _prune_environments(*, rehearse: bool = False) -> environments.Pruned:
+    return environments.prune(
+        unused_seconds=settings.ADE_ENVIRONMENT_UNUSED_SECONDS,
+        most_bytes=settings.ADE_ENVIRONMENTS_BYTES,
+        rehearse=rehearse,
+    )
+
+
+RUNS = Policy(
+    "what runs have told",
+    keeps=lambda: _in_words(settings.ADE_KEEP_RUNS),
+    due=lambda: _due(Run, settings.ADE_KEEP_RUNS),
+    purge=_purge_runs,
+)
+JOB_RUNS = Policy(
+    "what slots have told",
+    keeps=lambda: _in_words(settings.ADE_KEEP_JOB_RUNS),
+    due=lambda: _due(JobRun, settings.ADE_KEEP_JOB_RUNS),
+    purge=_purge_job_runs,
+)
+WORKERS = Policy(
+    "workers",
+    keeps=lambda: in_words(settings.ADE_KEEP_WORKERS_DAYS),
+    due=lambda: due_of(_old_workers(), Worker.objects.none(), "heartbeat_at"),
+    purge=_purge_workers,
+)
+ENVIRONMENTS = Policy(
+    "environments",
+    keeps=lambda: in_words(max(1, settings.ADE_ENVIRONMENT_UNUSED_SECONDS // (24 * 3600))),
+    due=_due_environments,
+    purge=_purge_environments,
+)

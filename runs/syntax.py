@@ -1,0 +1,42 @@
+"""Whether files of Python can be parsed. Also a program of its own, `python -I syntax.py FILES`, for whoever would not
+outlive a parser that does not: it needs nothing but Python, and tells each problem in a line of JSON.
+"""
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+# Of a message, which may quote the line that it is about.
+MOST_CHARACTERS = 500
+
+Found = tuple[str, str, int | None]
+
+
+def problems(files: Mapping[str, str]) -> Iterator[Found]:
+    """Path, message and line of each, and never more than one of a file."""
+    for path, text in sorted(files.items()):
+        if path.endswith(".py") and (found := _problem(path, text)):
+            yield (path, *found)
+
+
+def _problem(path: str, text: str) -> tuple[str, int | None] | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return error.msg[:MOST_CHARACTERS], error.lineno
+    except (ValueError, MemoryError, RecursionError, OverflowError) as error:
+        return f"cannot be compiled: {(str(error) or type(error).__name__)[:MOST_CHARACTERS]}", None
+    return None
+
+
+def main(path: str) -> None:
+    for found in problems(json.loads(Path(path).read_bytes())):
+        sys.stdout.write(f"{json.dumps(found)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,92 @@
+"""What people want done with runs, jobs and their queue, one or many at once: see `work/rehearsals.py`."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+
+from runs import lifecycle, queue
+from runs.jobs import UnknownJob, all_jobs, asking, history, job_named
+from runs.lifecycle import RUN, Purged, QueueFull
+from runs.models import Queue, Run, ScheduledJob
+from work.outcomes import Outcome, of_cancel, of_cancel_ahead, of_pause_ahead, of_resume_ahead
+from work.rehearsals import Did, Wish
+
+
+def cancel() -> Wish:
+    return Wish(_cancel, lambda run: of_cancel_ahead(RUN, run.status), takes_reason=True)
+
+
+def again() -> Wish:
+    return Wish(_again, _again_ahead())
+
+
+def pause_queue() -> Wish:
+    def pause(row: Queue, *, actor: str, reason: str) -> Outcome:
+        return Outcome.PAUSED if queue.pause(actor=actor, reason=reason) else Outcome.WAS_PAUSED
+
+    return Wish(pause, of_pause_ahead, takes_reason=True)
+
+
+def resume_queue() -> Wish:
+    def resume(row: Queue, *, actor: str) -> Outcome:
+        return Outcome.RESUMED if queue.resume(actor=actor) else Outcome.NOT_PAUSED
+
+    return Wish(resume, of_resume_ahead)
+
+
+def run_job_now() -> Wish:
+    def run_now(row: ScheduledJob, *, actor: str) -> Outcome:
+        try:
+            asking.run_now(job_named(row.name), actor=actor)
+        except UnknownJob:
+            return Outcome.NOT_FOUND
+        return Outcome.DUE
+
+    declared = {job.name for job in all_jobs()}
+    return Wish(run_now, lambda row: Outcome.DUE if row.name in declared else Outcome.NOT_FOUND)
+
+
+def pause_job() -> Wish:
+    def pause(row: ScheduledJob, *, actor: str, reason: str) -> Outcome:
+        return Outcome.PAUSED if history.pause(row, actor=actor, reason=reason) else Outcome.WAS_PAUSED
+
+    return Wish(pause, of_pause_ahead, takes_reason=True)
+
+
+def resume_job() -> Wish:
+    def resume(row: ScheduledJob, *, actor: str) -> Outcome:
+        return Outcome.RESUMED if history.resume(row, actor=actor) else Outcome.NOT_PAUSED
+
+    return Wish(resume, of_resume_ahead)
+
+
+def _cancel(run: Run, *, actor: str, reason: str) -> Outcome:
+    return of_cancel(RUN, run.status, lifecycle.cancel(run, actor=actor, reason=reason))
+
+
+def _again(run: Run, *, actor: str) -> Outcome | Did:
+    try:
+        return Did(Outcome.MADE, lifecycle.run_again(run, actor=actor))
+    except QueueFull:
+        return Outcome.NO_PLACE
+    except Purged:
+        return Outcome.PURGED
+
+
+def _again_ahead() -> Callable[[Run], Outcome]:
+    """Each that is asked about takes a place in the queue, as long as it has some."""
+    places = iter(range(_free())) if settings.ADE_QUEUE_SIZE is not None else None
+
+    def ahead(run: Run) -> Outcome:
+        if run.input_document.purged_at:
+            return Outcome.PURGED
+        has_place = places is None or next(places, None) is not None
+        return Outcome.MADE if has_place else Outcome.NO_PLACE
+
+    return ahead
+
+
+def _free() -> int:
+    # One status at a time: so there is an index of just these rows.
+    live = sum(Run.objects.filter(status=status).count() for status in ("queued", "running"))
+    return max(0, (settings.ADE_QUEUE_SIZE or 0) - live)

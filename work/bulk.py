@@ -1,0 +1,177 @@
+"""Acts on many rows that are chosen in a list of the admin, or on all that match its filter: a page that rehearses, the
+same form again with a key that does it once, and a page with what became of each row.
+
+In pieces, the oldest rows first: the next begins behind the last row of this one, and none goes further than what was
+there at the rehearsal. So no row is done twice, and none that the act itself has made.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+
+from work import once, rehearsals
+from work.outcomes import DONE, Outcome, ahead, sentence
+from work.rehearsals import Ended, Wish, carry_out, rehearse
+
+# Of the new rows, so many are named; and of what is rehearsed, row by row.
+MOST_NAMED = 20
+MOST_SHOWN = 100
+
+
+def is_chosen_in_a_list(request: HttpRequest) -> bool:
+    return ACTION_CHECKBOX_NAME in request.POST
+
+
+def urls(site: Any) -> list[URLPattern]:
+    """Of the pages that tell what became of rows, for the admin of one model."""
+    name = f"{site.opts.app_label}_{site.opts.model_name}_outcome"
+    return [
+        path("outcome/<slug:key>/", _of(site, outcome_page), name=name),
+        path("outcome/<slug:key>/csv/", _of(site, outcome_table), name=f"{name}_table"),
+    ]
+
+
+def answer(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> HttpResponse:
+    """To a form of a list: the rehearsal first, and when that is sent, the outcome."""
+    key, until = request.POST.get("once", ""), _number(request, "until")
+    if not re.fullmatch("[A-Za-z0-9_-]{16,64}", key) or until is None:
+        return _rehearsal(site, request, verb, rows, wish)
+    if once.begin(request.user, key):
+        _do(site, request, verb, rows.filter(pk__lte=until), wish)
+    return HttpResponseRedirect(reverse(_name(site, "outcome"), args=[key]))
+
+
+def tell(site: Any, request: HttpRequest, ended: Sequence[Ended]) -> None:
+    outcomes = Counter(each.outcome for each in ended)
+    said = sentence(site.model, outcomes, site.moves.claimed if site.moves else None)
+    site.message_user(request, said, messages.SUCCESS if DONE & outcomes.keys() else messages.WARNING)
+    if made := [each.made for each in ended if each.made]:
+        links = format_html_join(
+            ", ", '<a href="{}">{}</a>', ((_page_of(row), rehearsals.called(row)) for row in made[:MOST_NAMED])
+        )
+        more = f" and {len(made) - MOST_NAMED:,} more" if len(made) > MOST_NAMED else ""
+        site.message_user(request, format_html("New: {}{}.", links, more))
+
+
+def outcome_page(site: Any, request: HttpRequest, key: str) -> HttpResponse:
+    told = _told(site, request, key)
+    outcomes = Counter(Outcome(outcome) for _, _, outcome, *_ in told.get("rows", ()))
+    context = {
+        **told,
+        "title": f"{told['label']}: what became of {len(told['rows']):,}" if told else "What became of it",
+        "outcomes": [(outcome.value, number, outcome in DONE) for outcome, number in outcomes.items()],
+        "table": reverse(_name(site, "outcome_table"), args=[key]),
+        "is_told": bool(told),
+        "change": _name(site, "change"),
+        "MOST_AT_ONCE": rehearsals.MOST_AT_ONCE,
+    }
+    return _page(site, request, "admin/outcome.html", context)
+
+
+def outcome_table(site: Any, request: HttpRequest, key: str) -> HttpResponse:
+    told = _told(site, request, key)
+    name = f"{site.opts.model_name}-{told.get('verb', 'act')}"
+    return rehearsals.table(name, site.opts.verbose_name, told.get("rows", ()))
+
+
+def _rehearsal(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> HttpResponse:
+    rehearsal = rehearse(rows, wish, site.operated(request))
+    newest = rows.order_by("-pk").values_list("pk", flat=True).first() if rehearsal.is_cut else None
+    label = getattr(site, verb).short_description
+    will_do = sum(number for outcome, number in rehearsal.outcomes.items() if outcome in DONE)
+    kind = site.opts.verbose_name if will_do == 1 else site.opts.verbose_name_plural
+    context = {
+        "title": f"{label}: rehearsal",
+        "label": label,
+        "verb": verb,
+        "said": rehearsal.said,
+        "will_do": will_do,
+        "button": label if rehearsal.is_cut else f"{label}: {will_do:,} {kind}",
+        "each": [(each.row, ahead(each.outcome), each.outcome in DONE) for each in rehearsal.each[:MOST_SHOWN]],
+        "hidden": len(rehearsal.each) - MOST_SHOWN,
+        "is_cut": rehearsal.is_cut,
+        "is_in_pieces": len(rehearsal.each) > rehearsals.MOST_AT_ONCE,
+        "most_at_once": rehearsals.MOST_AT_ONCE,
+        "takes_reason": wish.takes_reason,
+        "form": _form(request) | {"until": newest or (rehearsal.each[-1].row.pk if rehearsal.each else 0)},
+        "change": _name(site, "change"),
+    }
+    return _page(site, request, "admin/rehearsal.html", context)
+
+
+def _do(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> None:
+    found = rows.filter(pk__gt=_number(request, "after") or 0).order_by("pk")[: rehearsals.MOST_AT_ONCE + 1]
+    piece, has_more = list(found[: rehearsals.MOST_AT_ONCE]), len(found) > rehearsals.MOST_AT_ONCE
+    reason = " ".join(request.POST.get("reason", "").replace("\0", "").split())[: rehearsals.LONGEST_REASON]
+    ended: list[Ended] = []
+    try:
+        carry_out(piece, wish, site.operated(request), ended, actor=request.user.get_username(), reason=reason)
+    finally:
+        # Also when one row is too much: what was done before it is done.
+        so_far = (_number(request, "so_far") or 0) + len(ended)
+        told = {
+            "model": site.opts.label_lower,
+            "verb": verb,
+            "label": getattr(site, verb).short_description,
+            "reason": reason,
+            "rows": rehearsals.told(ended, _page_of),
+            "so_far": so_far,
+            "has_more": has_more or len(ended) < len(piece),
+            "form": _form(request)
+            | {"after": ended[-1].id if ended else _number(request, "after") or 0, "so_far": so_far},
+        }
+        once.keep(request.user, request.POST["once"], told)
+    tell(site, request, ended)
+
+
+def _form(request: HttpRequest) -> dict[str, Any]:
+    """What the form that goes on from here has to say again."""
+    return {
+        "url": request.get_full_path(),
+        "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
+        "across": request.POST.get("select_across", "0"),
+        "until": _number(request, "until"),
+        "once": once.new_key(),
+    }
+
+
+def _told(site: Any, request: HttpRequest, key: str) -> dict[str, Any]:
+    """Empty as long as it is being done."""
+    if not site.has_view_permission(request):
+        raise PermissionDenied
+    told = once.find(request.user, key)
+    if told is None or told.get("model", site.opts.label_lower) != site.opts.label_lower:
+        raise Http404("There is no such outcome, or not for you; each is kept for a day.")
+    return told
+
+
+def _of(site: Any, view: Any) -> Any:
+    return site.admin_site.admin_view(lambda request, key: view(site, request, key))
+
+
+def _page(site: Any, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    around = site.admin_site.each_context(request) | {"opts": site.opts, "many": site.opts.verbose_name_plural}
+    return TemplateResponse(request, template, around | context)
+
+
+def _name(site: Any, what: str) -> str:
+    return f"admin:{site.opts.app_label}_{site.opts.model_name}_{what}"
+
+
+def _page_of(row: Model) -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.POST.get(name, "")
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None

@@ -1,0 +1,61 @@
+"""A worker is asked to drain: it takes up nothing more, finishes what it has and stops, as at its first SIGTERM. The
+request is in the row of this one boot, where its keeper of leases finds it, whoever dies meanwhile.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from work import clock, lifecycle, wakeups
+from work.boots import WORKER
+from work.models import Worker, heard_from_since
+from work.outcomes import Outcome
+from work.rehearsals import Wish
+
+# Whoever may hold the whole queue may take one worker from it.
+PERMISSION = "runs.change_queue"
+TOPIC = "drain"
+
+
+def drain(worker: Worker, *, actor: str, reason: str = "") -> Outcome:
+    """Answers what has become of it; `worker` is as it is then."""
+    actor = actor[: lifecycle.ACTOR_CHARACTERS]
+    guards: dict[str, Any] = {"stopped_at__isnull": True, "heartbeat_at__gte": heard_from_since()}
+    guards["drain_requested_at__isnull"] = True
+    sets: dict[str, Any] = {"drain_requested_at": clock.now(), "drain_requested_by": actor, "drain_reason": reason}
+    told: dict[str, Any] = {"actor": actor, "message": reason}
+    asked = lifecycle.record(WORKER, worker.pk, "WORKER_DRAIN_REQUESTED", guards=guards, **told, **sets)
+    if asked:
+        wakeups.ring(TOPIC)
+    worker.refresh_from_db()
+    if asked:
+        return Outcome.DRAINING
+    return Outcome.WAS_DRAINING if worker.is_draining else Outcome.NOT_ALIVE
+
+
+def wish() -> Wish:
+    return Wish(drain, _ahead, takes_reason=True)
+
+
+def said(worker: Worker, outcome: Outcome) -> str:
+    """What has become of the request, in a sentence."""
+    if outcome == Outcome.DRAINING:
+        most = settings.ADE_DRAIN_SECONDS
+        return f"{worker.owner} drains: it takes up nothing more, finishes what it has within {most} s, and stops."
+    if outcome == Outcome.WAS_DRAINING and worker.drain_requested_at:
+        since = _at(worker.drain_requested_at)
+        return f"{worker.owner} is draining already, since {since}, as {worker.drain_requested_by} has asked."
+    if worker.stopped_at:
+        return f"{worker.owner} cannot drain: it has stopped at {_at(worker.stopped_at)}."
+    return f"{worker.owner} cannot drain: nothing was heard of it since {_at(worker.heartbeat_at)}."
+
+
+def _ahead(worker: Worker) -> Outcome:
+    if worker.state != "alive":
+        return Outcome.NOT_ALIVE
+    return Outcome.WAS_DRAINING if worker.is_draining else Outcome.DRAINING
+
+
+def _at(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
