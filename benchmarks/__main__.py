@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import databases, engines, goals, reading, report, search
+from benchmarks import api, console, databases, engines, feeds, goals, live, reading, report, search, streams
 from benchmarks.actors import Actor, WorkerProcess, tail
 from benchmarks.databases import World
 from tools.with_postgres import SIGNALS, leave
@@ -163,6 +163,7 @@ class Bench:
             if world.server.name == "postgres":
                 ways.append("bare")
                 world.first.call("rows.fill_raw", number=0)
+                world.first.call("loops.expect_listener")
                 world.actors[1].begin("loops.listen_bare", number=self.sizes.pickups)
                 world.first.call("loops.await_listener")
             # On SQLite a worker looks every 50 ms: gaps of that length would always meet it at the same moment.
@@ -229,7 +230,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller numbers: a first look, not a measurement")
     parser.add_argument("--tiny", action="store_true", help="the smallest numbers: only whether it works")
-    choices = (*PARTS, search.PART, reading.PART, "engines", *engines.PARTS)
+    choices = (
+        *(*PARTS, search.PART, reading.PART, feeds.PART, api.PART, streams.PART, console.PART, live.PART),
+        *("engines", *engines.PARTS),
+    )
     parser.add_argument("--only", action="append", choices=choices, help="may be given more than once")
     parser.add_argument("--database", choices=("postgres", "sqlite"), help="only this one")
     parser.add_argument("--rounds", type=int)
@@ -240,11 +244,20 @@ def main(arguments: list[str] | None = None) -> int:
     of_engines: engines.Sizes = getattr(engines, size)
     of_search: search.Sizes = getattr(search, size)
     of_reading: reading.Sizes = getattr(reading, size)
+    of_feeds: feeds.Sizes = getattr(feeds, size)
+    of_api: api.Sizes = getattr(api, size)
+    of_streams: streams.Sizes = getattr(streams, size)
+    of_console: console.Sizes = getattr(console, size)
+    of_live: live.Sizes = getattr(live, size)
     if options.rounds:
         sizes, of_engines = replace(sizes, rounds=options.rounds), replace(of_engines, rounds=options.rounds)
         of_search, of_reading = replace(of_search, rounds=options.rounds), replace(of_reading, rounds=options.rounds)
+        of_feeds, of_api = replace(of_feeds, rounds=options.rounds), replace(of_api, rounds=options.rounds)
+        of_streams = replace(of_streams, rounds=options.rounds)
+        of_console, of_live = replace(of_console, rounds=options.rounds), replace(of_live, rounds=options.rounds)
     wanted = [options.database] if options.database else ["postgres", "sqlite"]
-    only = set(options.only or [*PARTS, search.PART, reading.PART, "engines"])
+    others = [search.PART, reading.PART, feeds.PART, api.PART, streams.PART, console.PART, live.PART, "engines"]
+    only = set(options.only or [*PARTS, *others])
     bench = Bench(sizes, [part for part in PARTS if part in only], _say)
     engine_parts = [part for part in engines.PARTS if {part, "engines"} & only]
     engine_bench = engines.Bench(of_engines, engine_parts, bench.samples, _say)
@@ -261,6 +274,16 @@ def main(arguments: list[str] | None = None) -> int:
                 search.Bench(of_search, bench.samples, _say).run(servers, Path(scratch))
             if reading.PART in only:
                 reading.Bench(of_reading, bench.samples, _say).run(servers, Path(scratch))
+            if feeds.PART in only:
+                feeds.Bench(of_feeds, bench.samples, _say).run(servers, Path(scratch))
+            if api.PART in only:
+                api.Bench(of_api, bench.samples, _say).run(servers, Path(scratch))
+            if streams.PART in only:
+                streams.Bench(of_streams, bench.samples, _say).run(servers, Path(scratch))
+            if console.PART in only:
+                console.Bench(of_console, bench.samples, _say).run(servers, Path(scratch))
+            if live.PART in only:
+                live.Bench(of_live, bench.samples, _say).run(servers, Path(scratch))
             engine_bench.run(servers, Path(scratch))
     found = report.lines([*goals.GOALS, *goals.ON_SQLITE_ALONE], bench.samples)
     print(report.table(found))

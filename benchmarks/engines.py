@@ -246,6 +246,7 @@ class OnServer:
         if self.server.name == "postgres":
             ways, gap, number = ["ade", "bare"], 0.02, self.sizes.statements
             worker.call("rows.fill_raw", number=0)
+            worker.call("loops.expect_listener")
             listener.begin("loops.listen_bare", number=number, python=self.pythons["statement"])
             worker.call("loops.await_listener")
         taken = worker.call("feeding.pick_up", ways=ways, number=number, gap=gap)

@@ -1,5 +1,6 @@
 """What ADE wants to reach. The letters are those of docs/performance.md; a line without one explains others."""
 
+from benchmarks import console
 from benchmarks.report import Goal
 
 
@@ -128,6 +129,79 @@ def reading_goals_of(on: str) -> list[Goal]:
     ]
 
 
+def feeds_goals_of(on: str) -> list[Goal]:
+    asked = f"{on}.feeds"
+    return [
+        Goal("t", f"{on}: s for feeds never asked / with nothing new", f"{asked}.first", f"{asked}.again", at_least=10),
+        Goal("u", f"{on}: MB of who asks them", f"{asked}.peak", None, at_most=300),
+    ]
+
+
+def api_goals_of(on: str) -> list[Goal]:
+    """One client, two processes of the web, a million runs."""
+    asked = f"{on}.api"
+    return [
+        Goal("v", f"{on}: p95 ms of a list of runs, any page and filter", f"{asked}.list.p95", None, at_most=30),
+        Goal("v", f"{on}: p95 ms of the same, of several workspaces", f"{asked}.list_of_several.p95", None, at_most=30),
+        Goal("w", f"{on}: p95 ms of a submission", f"{asked}.submit.p95", None, at_most=15),
+        *(Goal("", f"{on}: ms of a {what}", f"{asked}.{what}", None) for what in ("list", "list_of_several", "submit")),
+        *(
+            Goal("", f"{on}: processor ms of a {what}", f"{asked}.{what}.processor_ms", None)
+            for what in ("list", "list_of_several", "submit")
+        ),
+        Goal("", f"{on}: ms of how full the queue is", f"{asked}.queue", None),
+    ]
+
+
+def console_goals_of(on: str) -> list[Goal]:
+    return [
+        Goal("ab", f"{on}: p95 ms of the page {name}", f"{on}.console.{name}.p95", None, at_most=100)
+        for name in console.PAGES
+    ]
+
+
+def live_goals_of(on: str, most: float) -> list[Goal]:
+    page = f"{on}.live"
+    return [
+        Goal(
+            "ac",
+            f"{on}: p95 ms commit to the page that shows it, 50 looked at",
+            f"{page}.shown.p95",
+            None,
+            at_most=most,
+        ),
+        *(
+            Goal("", f"{on}: {what}", f"{page}.{name}", None)
+            for what, name in (
+                ("ms commit to the page", "shown"),
+                ("ms commit to the word that there is news", "told"),
+                ("p95 ms of the same", "told.p95"),
+            )
+        ),
+        Goal("ad", f"{on}: % of a core, 50 live pages and nothing new", f"{page}.idle", None, at_most=1),
+    ]
+
+
+def streams_goals_of(on: str) -> list[Goal]:
+    open_ = f"{on}.streams"
+    return [
+        Goal("x", f"{on}: p95 ms commit to stream, 300 open", f"{open_}.delay.p95", None, **of_both(on, at_most=100)),
+        Goal("", f"{on}: ms commit to stream", f"{open_}.delay", None),
+        Goal("", f"{on}: processor us for an event of one stream, with pages", f"{open_}.processor_us", None),
+        *(
+            Goal("y", f"{on}: p95 ms of {path} beside them", f"{open_}.{path}.p95", None, **of_both(on, at_most=50))
+            for path in ("/api/v1/runs", "/admin/login/")
+        ),
+        *(
+            Goal("", f"{on}: ms of {path} beside them", f"{open_}.{path}", None)
+            for path in ("/api/v1/runs", "/admin/login/")
+        ),
+        Goal("z", f"{on}: MB of two web processes, proportional", f"{open_}.pss", None, **of_both(on, at_most=300)),
+        Goal("z", f"{on}: MB of two web processes, resident", f"{open_}.rss", None, **of_both(on, at_most=300)),
+        Goal("aa", f"{on}: % of a core, 50 idle streams", f"{open_}.idle", None, **of_both(on, at_most=1)),
+    ]
+
+
 def search_goals_of(on: str, most: float) -> list[Goal]:
     found = f"{on}.search"
     return [
@@ -175,6 +249,14 @@ GOALS = [
     *search_goals_of("sqlite", 250),
     *reading_goals_of("postgres"),
     *reading_goals_of("sqlite"),
+    *feeds_goals_of("postgres"),
+    *feeds_goals_of("sqlite"),
+    *api_goals_of("postgres"),
+    *streams_goals_of("postgres"),
+    *streams_goals_of("sqlite"),
+    *console_goals_of("postgres"),
+    *live_goals_of("postgres", 300),
+    *live_goals_of("sqlite", 1200),
     *keeping_goals_of("postgres"),
 ]
 # With both databases, these are measured on PostgreSQL only.

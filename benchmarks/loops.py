@@ -166,9 +166,18 @@ def listen_bare(number: int, python: str = "") -> int:
     raise TimeoutError("the bare listener heard nothing")
 
 
+# The pipe on which a listener is about to say that it listens.
+_expected: list[int] = []
+
+
+def expect_listener() -> None:
+    """Before the bare listener begins: who opens the pipe later forgets what was said until then."""
+    _expected.append(_open_pipe())
+
+
 def await_listener() -> None:
     """Until the bare listener has said that it listens."""
-    pipe = _open_pipe()
+    pipe = _expected.pop()
     _read_moment(pipe)
     os.close(pipe)
 

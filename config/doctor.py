@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
@@ -17,13 +16,20 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from builds import uv
+from config import job_checks
+from config.feed_checks import feeds_answer
+from config.findings import Finding as Finding
+from config.findings import Level as Level
+from config.findings import fail, ok, warn
 from config.mounts import NETWORK_FILE_SYSTEMS, file_system_of
+from config.token_checks import tokens_last
 from documents import fulltext, indexing, storage, vectors
 from documents.extraction.local import ocr_engine
 from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Stage
 from documents.models.columns import has_vectors
 from work import clock, supervise
+from work.health import FEW_FREE_BYTES, LEAST_FREE_BYTES
 from work.invariants import Invariant, all_invariants
 from work.kinds import Kind, all_kinds
 from work.models import Work, Worker
@@ -32,36 +38,8 @@ from work.moves import By
 MOST_OFFENDERS = 10
 # Beyond it, what people read in logs and in the database does not fit together any more.
 CLOCK_SECONDS = 5.0
-LEAST_FREE_BYTES = 100 * 2**20
-FEW_FREE_BYTES = 2**30
 COUNTED = 1000
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
-
-
-class Level(StrEnum):
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "FAIL"
-
-
-@dataclass(frozen=True)
-class Finding:
-    level: Level
-    found: str
-    advice: str = ""
-    offenders: tuple[tuple[str, int], ...] = ()
-
-
-def ok(found: str) -> Finding:
-    return Finding(Level.OK, found)
-
-
-def warn(found: str, advice: str) -> Finding:
-    return Finding(Level.WARN, found, advice)
-
-
-def fail(found: str, advice: str, offenders: tuple[tuple[str, int], ...] = ()) -> Finding:
-    return Finding(Level.FAIL, found, advice, offenders)
 
 
 @dataclass(frozen=True)
@@ -100,6 +78,11 @@ def all_checks() -> Iterator[Check]:
     yield Check("workers.alive", workers_are_alive)
     yield Check("workers.slots", workers_have_slots)
     yield Check("workers.version", workers_are_of_this_version)
+    yield Check("schedules.watched", job_checks.schedules_are_watched)
+    yield Check("schedules.slots", job_checks.slots_are_run)
+    yield Check("schedules.table", job_checks.schedules_are_ours)
+    yield Check("tokens.last", tokens_last)
+    yield Check("feeds.answering", feeds_answer)
     for invariant in all_invariants():
         yield Check(f"invariant.{invariant.name}", partial(holds, invariant))
 
@@ -287,6 +270,9 @@ def vectors_are_indexed() -> Finding:
 def workers_are_alive() -> Finding:
     alive = Worker.objects.alive().count()
     waiting = ", ".join(said for _, said in _waiting())
+    if alive and not Worker.objects.available().exists():
+        found = f"{alive} alive, but all of them drain: nothing is taken up; waiting: {waiting or 'nothing'}"
+        return warn(found, "What keeps them running starts others when they have stopped; else `manage.py worker`.")
     if alive:
         return ok(f"{alive} alive; waiting: {waiting or 'nothing'}")
     advice = "Start one: `manage.py worker`, or `make up` for everything on this machine."
@@ -294,7 +280,7 @@ def workers_are_alive() -> Finding:
 
 
 def workers_have_slots() -> Finding:
-    alive = list(Worker.objects.alive())
+    alive = list(Worker.objects.available())
     slots = {kind for worker in alive for kind, number in worker.lanes.items() if number}
     # What has no lane is moved on by the chores of every worker.
     lacking = [said for kind, said in _waiting() if kind.lane is not None and kind.name not in slots]
@@ -302,7 +288,7 @@ def workers_have_slots() -> Finding:
         return warn(
             f"no worker has a slot for: {', '.join(lacking)}", "Start one that has: see `manage.py worker --help`."
         )
-    return ok("every kind that waits has slots" if alive else "no worker to ask")
+    return ok("every kind that waits has slots" if alive else "no worker that takes up work to ask")
 
 
 def workers_are_of_this_version() -> Finding:

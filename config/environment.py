@@ -6,17 +6,29 @@
 import importlib.util
 import re
 import sys
-from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
-from urllib.parse import urlsplit
+from typing import Any, NoReturn
 
-import environ
+from config.values import (
+    AzureConnection,
+    AzureContainer,
+    DatabaseUrl,
+    Days,
+    DaysByStatus,
+    Flag,
+    Key,
+    Kind,
+    Name,
+    Networks,
+    OneOf,
+    Text,
+    Url,
+    Whole,
+    Words,
+    Zone,
+)
 
-DATABASE_SCHEMES = ("sqlite", "postgres", "postgresql", "mssql")
-YES = {"true", "yes", "on", "1"}
-NO = {"false", "no", "off", "0"}
 WEEK_SECONDS = 7 * 24 * 3600
 # gunicorn gives up on a worker that ends with 3 and would start one with any other code again, for ever.
 EXIT_CODE = 3
@@ -26,146 +38,6 @@ class BadEnvironment(Exception):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
-
-
-class Kind(Protocol):
-    @property
-    def allowed(self) -> str: ...
-
-    def parse(self, text: str) -> Any:
-        """Raises ValueError for a text that is not allowed."""
-
-
-@dataclass(frozen=True)
-class Text:
-    allowed: str = "any text"
-
-    def parse(self, text: str) -> str:
-        return text
-
-
-@dataclass(frozen=True)
-class Name:
-    allowed: str = "at most 64 letters, digits, dots, dashes and underscores"
-
-    def parse(self, text: str) -> str:
-        if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text) is None:
-            raise ValueError
-        return text
-
-
-@dataclass(frozen=True)
-class Whole:
-    least: int
-    most: int
-
-    @property
-    def allowed(self) -> str:
-        return f"a whole number from {self.least} to {self.most}"
-
-    def parse(self, text: str) -> int:
-        number: int = environ.Env.parse_value(text, int)
-        if not self.least <= number <= self.most:
-            raise ValueError
-        return number
-
-
-@dataclass(frozen=True)
-class Flag:
-    allowed: str = "true or false"
-
-    # environ reads every unknown word as false; a mistyped DEBUG or ALLOW must not pass as an answer.
-    def parse(self, text: str) -> bool:
-        if text.lower() not in YES | NO:
-            raise ValueError
-        return text.lower() in YES
-
-
-@dataclass(frozen=True)
-class OneOf:
-    words: tuple[str, ...]
-
-    @property
-    def allowed(self) -> str:
-        return ", ".join(self.words)
-
-    def parse(self, text: str) -> str:
-        if text not in self.words:
-            raise ValueError
-        return text
-
-
-@dataclass(frozen=True)
-class Words:
-    allowed: str = "words separated by commas"
-
-    def parse(self, text: str) -> list[str]:
-        words: list[str] = environ.Env.parse_value(text, list)
-        return [word.strip() for word in words if word.strip()]
-
-
-@dataclass(frozen=True)
-class DatabaseUrl:
-    allowed: str = "sqlite:///FILE, postgres://USER:PASSWORD@HOST:PORT/NAME or mssql://USER:PASSWORD@HOST:PORT/NAME"
-
-    def parse(self, text: str) -> dict[str, Any]:
-        parts = urlsplit(text)
-        # sqlite://file has its file where the host belongs, and environ would silently use another one.
-        if parts.scheme not in DATABASE_SCHEMES or (parts.scheme == "sqlite" and parts.netloc):
-            raise ValueError
-        config: dict[str, Any] = environ.Env.db_url_config(text)
-        if config["NAME"] in ("", ":memory:"):
-            raise ValueError
-        return config
-
-
-@dataclass(frozen=True)
-class AzureConnection:
-    allowed: str = "AccountName=NAME;AccountKey=KEY and what else the portal of Azure shows, in one line"
-
-    def parse(self, text: str) -> str:
-        parts = dict(part.split("=", 1) for part in text.rstrip(";").split(";"))
-        # Links are signed with the key. A signature in its place could sign none.
-        if not parts.get("AccountName") or not b64decode(parts.get("AccountKey", ""), validate=True):
-            raise ValueError
-        endpoint = urlsplit(parts.get("BlobEndpoint", "https://default"))
-        if endpoint.scheme not in ("http", "https") or not endpoint.hostname or endpoint.query:
-            raise ValueError
-        return text
-
-
-@dataclass(frozen=True)
-class AzureContainer:
-    allowed: str = "3 to 63 small letters, digits and single dashes between them"
-
-    def parse(self, text: str) -> str:
-        if re.fullmatch(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*", text) is None:
-            raise ValueError
-        return text
-
-
-@dataclass(frozen=True)
-class Url:
-    allowed: str = "https://HOST or http://HOST, with a port and a path if need be, and no password"
-
-    def parse(self, text: str) -> str:
-        parts = urlsplit(text)
-        known = parts.scheme in ("https", "http") and parts.hostname and not re.search(r"[\s@?#]", text)
-        # Asked for, because a port that is none is found only then.
-        if not known or parts.port == 0:
-            raise ValueError
-        return text.rstrip("/")
-
-
-@dataclass(frozen=True)
-class Key:
-    allowed: str = "a key as its service gives it: without spaces"
-
-    # Sent in a header, which takes nothing else.
-    def parse(self, text: str) -> str:
-        if re.fullmatch(r"[!-~]{1,1000}", text) is None:
-            raise ValueError
-        return text
 
 
 @dataclass(frozen=True)
@@ -180,6 +52,7 @@ class Setting:
 
 SECONDS = Whole(1, WEEK_SECONDS)
 SLOTS = Whole(1, 256)
+PER_MINUTE = Whole(0, 10_000_000)
 
 SETTINGS = (
     Setting(
@@ -248,6 +121,21 @@ SETTINGS = (
         "documents",
         "The container for all files, which has to be private. For ADE_STORAGE=azure.",
     ),
+    Setting(
+        "ADE_RATE_READS",
+        PER_MINUTE,
+        "6000",
+        "How often one token or person may read over the API in a minute. 0: as often as they like.",
+    ),
+    Setting("ADE_RATE_WRITES", PER_MINUTE, "1200", "How often they may change something in a minute. 0: as above."),
+    Setting("ADE_RATE_UPLOADS", PER_MINUTE, "120", "How often they may send a file in a minute. 0: as above."),
+    Setting(
+        "ADE_PROXIES",
+        Networks(),
+        "",
+        "Networks of the proxies in front of ADE: whom they name in X-Forwarded-For has asked. Empty: none.",
+    ),
+    Setting("ADE_KEEP_AUDIT_DAYS", Days(), "400", "How long it is kept who has asked for which change."),
     Setting("ADE_RUN_TIMEOUT_SECONDS", SECONDS, "120", "How long a run may take, counted from its start."),
     Setting("ADE_BUILD_TIMEOUT", SECONDS, "600", "How many seconds a build may take."),
     Setting(
@@ -290,6 +178,75 @@ SETTINGS = (
     Setting("ADE_WARM_RUNS", Whole(1, 1_000_000), "1000", "After how many runs such a process is replaced."),
     Setting("ADE_MAX_BUILD_CONCURRENCY", SLOTS, "1", "How many builds one worker makes at the same time."),
     Setting("ADE_STAGE_CONCURRENCY", SLOTS, "2", "How many document stages one worker does at the same time."),
+    Setting(
+        "ADE_KEEP_ARTICLES_DAYS",
+        Days(),
+        "90",
+        "How long articles are kept that no brief names, and clusters without articles.",
+    ),
+    Setting(
+        "ADE_KEEP_TOMBSTONES_DAYS",
+        Days(),
+        "400",
+        "For how long an article that has gone does not come back, if its feed still lists it.",
+    ),
+    Setting(
+        "ADE_KEEP_RUNS",
+        DaysByStatus(("succeeded", "failed", "cancelled")),
+        "off",
+        "How long the events, the log and the artifacts of a run are kept, by how it ended: succeeded=90,failed=365.",
+    ),
+    Setting(
+        "ADE_KEEP_JOB_RUNS",
+        DaysByStatus(("success", "failed", "skipped_timeout")),
+        "success=90,failed=365,skipped_timeout=365",
+        "How long the events of a slot of a scheduled job are kept, by how it ended.",
+    ),
+    Setting("ADE_KEEP_WORKERS_DAYS", Days(), "365", "How long a worker is remembered that has not been heard of."),
+    Setting("ADE_JOB_CONCURRENCY", SLOTS, "2", "How many scheduled jobs one worker does at the same time."),
+    Setting(
+        "ADE_SCHEDULES",
+        Flag(),
+        "true",
+        "Whether workers look at the schedules of jobs. With false they run only what somebody triggers.",
+    ),
+    Setting(
+        "ADE_FEED_NETWORKS",
+        Networks(),
+        "",
+        "Networks that are not public and in which feeds may lie all the same. Empty: none, feeds are on the internet.",
+    ),
+    Setting("ADE_FEED_INTERVAL_SECONDS", SECONDS, "900", "How long a feed that answers is left alone."),
+    Setting(
+        "ADE_WEBHOOK_CONCURRENCY",
+        SLOTS,
+        "2",
+        "How many deliveries of webhooks one worker sends at the same time. Of one webhook it is one at a time.",
+    ),
+    Setting(
+        "ADE_WEBHOOK_NETWORKS",
+        Networks(),
+        "",
+        "Networks that are not public and in which receivers of webhooks may lie all the same, also without TLS.",
+    ),
+    Setting(
+        "ADE_KEEP_DELIVERIES_DAYS",
+        Days(),
+        "30",
+        "How long deliveries of webhooks are kept that have ended, and how long others wait while theirs is paused.",
+    ),
+    Setting(
+        "ADE_BRIEF_TIME_ZONE",
+        Zone(),
+        "UTC",
+        "By whose clocks the daily brief is published at six in the morning, and its times are told.",
+    ),
+    Setting(
+        "ADE_PUBLIC_BRIEFS",
+        Flag(),
+        "false",
+        "Let everybody who can reach ADE read the briefs, not only who is signed in. Readers of RSS need it.",
+    ),
     Setting(
         "ADE_EXTRACTOR",
         OneOf(("local", "azure")),
@@ -397,7 +354,7 @@ def stop(problems: list[str]) -> NoReturn:
 def empty(kind: Kind) -> Any:
     if isinstance(kind, Text):
         return ""
-    return [] if isinstance(kind, Words) else None
+    return [] if isinstance(kind, Words | Networks) else None
 
 
 def refusal(setting: Setting, text: str) -> str:

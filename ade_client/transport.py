@@ -1,0 +1,320 @@
+"""How the client talks to a server: one request at a time, again where that does no harm, and streams that go on."""
+
+import http.client
+import json
+import os
+import random
+import ssl
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, BinaryIO, TypeVar, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+READS = frozenset({"GET", "HEAD"})
+# Nothing was begun: the server was busy, or is on its way back.
+AGAIN = frozenset({429, 502, 503, 504})
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 30.0
+CHUNK_BYTES = 1 << 16
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+
+
+class Problem(Exception):
+    """What the API says when it does not do what was asked."""
+
+    def __init__(self, status: int, code: str, message: str, details: Mapping[str, Any], request_id: str) -> None:
+        super().__init__(f"{code} ({status}): {message}")
+        self.status, self.code, self.message = status, code, message
+        self.details, self.request_id = dict(details), request_id
+
+
+class Unreachable(Exception):
+    """There was no answer, however often it was asked for."""
+
+
+@dataclass(frozen=True)
+class Event:
+    id: str
+    kind: str
+    data: Any
+
+
+@dataclass(frozen=True)
+class File:
+    """What is uploaded: read from the disk while it is sent."""
+
+    path: str | os.PathLike[str]
+    name: str | None = None
+    content_type: str = "application/octet-stream"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operation of the API, with all that was said."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any]
+    body: Any = None
+    files: Mapping[str, File] | None = None
+    headers: Mapping[str, str] | None = None
+    # Whether it takes an Idempotency-Key.
+    creates: bool = False
+    progress: Progress | None = None
+
+    @property
+    def target(self) -> str:
+        said = {name: _text(value) for name, value in self.query.items() if value is not None}
+        return f"{self.path}?{urlencode(said)}" if said else self.path
+
+
+@dataclass(frozen=True)
+class Answer:
+    connection: http.client.HTTPConnection
+    http: http.client.HTTPResponse
+
+    def whole(self) -> bytes:
+        with closing(self):
+            return self.http.read()
+
+    def itself(self) -> "Answer":
+        return self
+
+    def close(self) -> None:
+        self.http.close()
+        self.connection.close()
+
+
+class Transport:
+    def __init__(
+        self,
+        address: str,
+        token: str,
+        *,
+        timeout_seconds: float = 60.0,
+        attempts: int = 6,
+        tls: ssl.SSLContext | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"expected an address such as https://ade.example.com, found {address!r}")
+        self._parts, self._token, self._tls = parts, token, tls
+        self._timeout_seconds, self._attempts, self._sleep = timeout_seconds, attempts, sleep
+
+    def json(self, call: Call) -> Any:
+        """What it answers; raises Problem, or Unreachable."""
+        return json.loads(self._answered(call, Answer.whole))
+
+    def download(self, call: Call, to: BinaryIO) -> int:
+        """Copies what it answers there; how many bytes that were."""
+        with closing(self._answered(call, Answer.itself)) as answer:
+            expected, count = answer.http.headers.get("Content-Length"), 0
+            try:
+                while chunk := answer.http.read(CHUNK_BYTES):
+                    count += to.write(chunk)
+            except (OSError, http.client.HTTPException) as error:
+                raise Unreachable(f"the connection broke off after {count} bytes") from error
+        if expected is not None and count < int(expected):
+            raise Unreachable(f"expected {expected} bytes, and the connection ended after {count}")
+        return count
+
+    def pages(self, call: Call) -> Iterator[Any]:
+        """All rows of a list, page after page."""
+        cursor = call.query.get("cursor")
+        while cursor != "":
+            page = self.json(_with_query(call, cursor=cursor))
+            yield from page["items"]
+            cursor = page["next"] or ""
+
+    def follow(self, call: Call, after: str = "") -> Iterator[Event]:
+        """Events as they come. Where the stream breaks off it goes on after the last one; it ends with the event `end`,
+        whose data has the reason, or when whoever reads has seen enough.
+        """
+        failures = 0
+        while True:
+            try:
+                with closing(self._answered(_with_headers(call, _resume(after)), Answer.itself)) as answer:
+                    for event in events_of(answer.http):
+                        after, failures = event.id or after, 0
+                        if event.kind:
+                            yield event
+                        if event.kind == "end":
+                            return
+                pause = 0.1
+            except (OSError, http.client.HTTPException):
+                failures += 1
+                if failures >= self._attempts:
+                    raise
+                pause = _pause(failures)
+            self._sleep(pause)
+
+    def _answered(self, call: Call, read: Callable[["Answer"], T]) -> T:
+        if call.creates:
+            # The same for all attempts: what was made before an answer was lost is not made again.
+            call = _with_headers(call, {"Idempotency-Key": str(uuid.uuid4())} | dict(call.headers or {}))
+        may_again = call.creates or call.method in READS
+        for attempt in range(1, self._attempts + 1):
+            try:
+                answer = self._ask(call)
+                if answer.http.status < 400:
+                    return read(answer)
+                problem = _problem(answer)
+            except (OSError, http.client.HTTPException) as error:
+                if attempt == self._attempts or not may_again:
+                    raise Unreachable(f"{call.method} {call.path}: {error or type(error).__name__}") from error
+                self._sleep(_pause(attempt))
+                continue
+            # Whoever is told to come later has not been served, whatever was asked.
+            is_busy = problem.status == 429 or (may_again and problem.status in AGAIN)
+            if not is_busy or attempt == self._attempts:
+                raise problem
+            self._sleep(_pause(attempt, answer.http.headers.get("Retry-After")))
+        raise AssertionError("the last attempt has answered or raised")
+
+    def _ask(self, call: Call) -> "Answer":
+        connection = self._connect()
+        try:
+            body, headers = _body(call)
+            headers |= {"Authorization": f"Bearer {self._token}", "Accept": "*/*"} | dict(call.headers or {})
+            connection.request(call.method, self._parts.path.rstrip("/") + call.target, body, headers)
+            return Answer(connection, connection.getresponse())
+        except BaseException:
+            connection.close()
+            raise
+
+    def _connect(self) -> http.client.HTTPConnection:
+        host, port = cast(str, self._parts.hostname), self._parts.port
+        if self._parts.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=self._timeout_seconds)
+        return http.client.HTTPSConnection(host, port, timeout=self._timeout_seconds, context=self._tls)
+
+
+def path_of(template: str, **ids: Any) -> str:
+    return template.format(**{name: quote(_text(id), safe="") for name, id in ids.items()})
+
+
+def events_of(lines: Any) -> Iterator[Event]:
+    """What a stream of server-sent events has told; an event that was broken off has not been told. Where nothing is
+    told but an id, from which to go on, the event is of no kind.
+    """
+    id, kind = "", "message"
+    data: list[str] = []
+    for raw in lines:
+        line = raw.decode().rstrip("\r\n")
+        if not raw.endswith(b"\n"):
+            return
+        if not line:
+            yield Event(id, kind, _data("\n".join(data))) if data else Event(id, "", None)
+            kind, data = "message", []
+            continue
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            data.append(value)
+        elif name == "event":
+            kind = value
+        elif name == "id":
+            id = value
+
+
+def _data(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _resume(after: str) -> dict[str, str]:
+    return {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
+
+
+def _with_headers(call: Call, headers: Mapping[str, str]) -> Call:
+    return Call(**{**vars(call), "headers": {**(call.headers or {}), **headers}})
+
+
+def _with_query(call: Call, **query: Any) -> Call:
+    return Call(**{**vars(call), "query": {**call.query, **query}})
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _pause(attempt: int, retry_after: str | None = None) -> float:
+    """Twice as long each time, and by chance not quite, so that those who failed together do not come together."""
+    chance = random.random() / 2  # noqa: S311 - no secret
+    if retry_after is not None and retry_after.isdecimal():
+        return min(float(retry_after), LONGEST_PAUSE_SECONDS) + chance
+    return float(min(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1), LONGEST_PAUSE_SECONDS)) * (0.5 + chance)
+
+
+def _problem(answer: Answer) -> Problem:
+    status, request_id = answer.http.status, answer.http.headers.get("X-Request-ID", "")
+    try:
+        told = json.loads(answer.whole())
+        return Problem(status, told["code"], told["message"], told["details"], request_id)
+    except (ValueError, KeyError, TypeError):
+        # Somebody in between, who knows nothing of the API.
+        return Problem(status, "", f"{status} {answer.http.reason}", {}, request_id)
+
+
+def _body(call: Call) -> tuple[Any, dict[str, str]]:
+    if call.files:
+        form = Form(call.files, call.body or {}, call.progress)
+        return form, {"Content-Type": form.content_type, "Content-Length": str(form.size)}
+    if call.body is None:
+        return None, {}
+    return json.dumps(call.body, default=_text).encode(), {"Content-Type": "application/json"}
+
+
+class Form:
+    """A form with files, read piece by piece: a file is as long as the disk can hold, and memory is not."""
+
+    def __init__(self, files: Mapping[str, File], fields: Mapping[str, Any], progress: Progress | None) -> None:
+        self._boundary = f"ade-{uuid.uuid4().hex}"
+        self._progress = progress
+        self.content_type = f"multipart/form-data; boundary={self._boundary}"
+        self._parts: list[bytes | File] = []
+        for name, value in fields.items():
+            for each in value if isinstance(value, list) else [value]:
+                self._parts.append(self._head(name) + b"\r\n" + _text(each).encode() + b"\r\n")
+        for name, file in files.items():
+            shown = file.name or os.path.basename(file.path)
+            head = self._head(name, f'; filename="{_quoted(shown)}"')
+            self._parts += [head + f"Content-Type: {file.content_type}\r\n\r\n".encode(), file, b"\r\n"]
+        self._parts.append(f"--{self._boundary}--\r\n".encode())
+        self.size = sum(os.stat(part.path).st_size if isinstance(part, File) else len(part) for part in self._parts)
+
+    def __iter__(self) -> Iterator[bytes]:
+        sent = 0
+        for chunk in self._chunks():
+            yield chunk
+            sent += len(chunk)
+            if self._progress:
+                self._progress(sent, self.size)
+
+    def _chunks(self) -> Iterator[bytes]:
+        for part in self._parts:
+            if isinstance(part, bytes):
+                yield part
+                continue
+            with open(part.path, "rb") as file:
+                while chunk := file.read(CHUNK_BYTES):
+                    yield chunk
+
+    def _head(self, name: str, more: str = "") -> bytes:
+        head = f'--{self._boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"{more}\r\n'
+        return head.encode()
+
+
+def _quoted(text: str) -> str:
+    # As browsers do it.
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,0 +1,122 @@
+"""Bodies as they are taken: what Python's json lets through and a database or a reader would choke on is refused."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NoReturn, cast
+
+from django.http import HttpRequest
+from django.utils.datastructures import MultiValueDict
+from ninja.parser import Parser
+
+from api.errors import Problem
+
+MOST_BYTES = 1 << 20
+MOST_DEPTH = 32
+MOST_DIGITS = 19
+JSON = "application/json"
+# One that does not end goes on to the end: trying again from each quote in it would take the square of its length.
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+# Halves of surrogate pairs are no characters, and no database has NUL.
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+
+
+class StrictParser(Parser):
+    def parse_body(self, request: HttpRequest) -> dict[str, Any]:
+        if request.content_type != JSON:
+            raise Problem(
+                "unsupported_media_type", f"expected a body of {JSON}, found {request.content_type or 'none'}"
+            )
+        body = request.body
+        if len(body) > MOST_BYTES:
+            raise Problem("too_large", f"expected at most {MOST_BYTES:,} bytes of JSON, found {len(body):,}")
+        return cast(dict[str, Any], loads(body))
+
+    def parse_querydict(
+        self, data: "MultiValueDict[str, Any]", list_fields: list[str], request: HttpRequest
+    ) -> dict[str, Any]:
+        for name, values in data.lists():
+            if len(values) > 1 and name not in list_fields:
+                raise Problem("invalid_request", f"expected {name} once, found it {len(values)} times", {"name": name})
+            for value in values:
+                if isinstance(value, str):
+                    _must_be_text(value, f"parameter {name}", "invalid_request")
+        return super().parse_querydict(data, list_fields, request)
+
+
+def loads(body: bytes) -> Any:
+    """Raises Problem, which says what was found."""
+    try:
+        # A byte order mark is no JSON, and other encodings than UTF-8 are not guessed.
+        text = body.decode()
+        _must_not_be_deep(body)
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_int=_integer, parse_float=_number, parse_constant=_refuse
+        )
+    except UnicodeDecodeError as error:
+        raise Problem("invalid_json", "expected JSON in UTF-8, found bytes that are not") from error
+    except json.JSONDecodeError as error:
+        raise Problem("invalid_json", f"expected JSON, found {error.msg} at character {error.pos}") from error
+    # There is no other way in for what is no text.
+    if b"\\u" in body:
+        _look_at(value, "the body")
+    return value
+
+
+def _must_not_be_deep(body: bytes) -> None:
+    """Before it is parsed: a hundred thousand brackets are more than Python's stack."""
+    brackets = _STRING.sub(b"", body).translate(_AS_BRACKETS, _NO_BRACKETS)
+    # One level less each time. What is left of a body that is no JSON is not deep enough to do harm.
+    for _ in range(MOST_DEPTH):
+        if b"[]" not in brackets:
+            break
+        brackets = brackets.replace(b"[]", b"")
+    if b"[]" in brackets or brackets.count(b"[") > MOST_DEPTH:
+        raise Problem("invalid_json", f"expected at most {MOST_DEPTH} levels, found more")
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counted = Counter(name for name, _ in pairs)
+        twice = counted.most_common(1)[0][0]
+        raise Problem("invalid_json", f"expected each key once, found {twice!r} again")
+    return found
+
+
+def _look_at(value: Any, where: str) -> None:
+    if isinstance(value, str):
+        _must_be_text(value, where)
+    elif isinstance(value, list):
+        for each in value:
+            _look_at(each, where)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            _must_be_text(name, "a key")
+            _look_at(each, f"the value of {name!r}")
+
+
+def _must_be_text(text: str, what: str, code: str = "invalid_json") -> None:
+    if _NO_TEXT.search(text):
+        raise Problem(code, f"expected text in {what}, found NUL or half of a surrogate pair")
+
+
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > MOST_DIGITS:
+        raise Problem("invalid_json", f"expected numbers of at most {MOST_DIGITS} digits, found more")
+    return int(digits)
+
+
+def _number(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise Problem("invalid_json", "expected numbers that are finite, found a larger one")
+    # To JSON Schema, 5.0 is an integer.
+    return int(number) if number.is_integer() and abs(number) < 10**MOST_DIGITS else number
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise Problem("invalid_json", f"expected a number that JSON knows, found {constant}")

@@ -1,0 +1,187 @@
+"""Who asks: somebody who is signed in, or a program with a token. What they may is asked here and of querysets."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import AbstractUser
+from django.http import HttpRequest
+from ninja.security import APIKeyCookie, HttpBearer
+from ninja.utils import check_csrf
+
+from api import audit, limits, tokens
+from api.addresses import address_of, origin_of
+from api.audit import Record
+from api.errors import Problem, not_found
+from api.limits import RateLimited
+from api.models import ApiToken, Scope
+from documents.models import Membership, Narrowed, User, Workspace, visible_to
+
+ROLES = {
+    Scope.READ: Membership.Role.VIEWER,
+    Scope.OPERATE: Membership.Role.OPERATOR,
+    Scope.ADMIN: Membership.Role.ADMIN,
+}
+
+
+@dataclass(frozen=True)
+class Caller:
+    person: AbstractUser
+    token: ApiToken | None = None
+    # What the audit log is told of the request.
+    record: Record | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def user(self) -> User:
+        """On whose behalf querysets are asked."""
+        return self._narrowed(self.token) if self.token else self.person
+
+    @property
+    def key(self) -> str:
+        """For what is kept about whoever asks."""
+        return f"token {self.token.pk}" if self.token else f"user {self.person.pk}"
+
+    @property
+    def actor(self) -> str:
+        """As histories name them."""
+        return _actor(self.person, self.token)
+
+    def see(self, rows: Any, id: int, what: str) -> Any:
+        """The one row of a queryset with `for_user` and `listed`; not there, or of others: 404."""
+        row = rows.for_user(self.user).listed().filter(pk=id).first()
+        if row is None:
+            raise not_found(what, id)
+        if self.record:
+            self.record.saw(what, id, _workspace_of(row))
+        return row
+
+    def operate(self, workspace: Workspace) -> None:
+        self._must_be(workspace, Membership.Role.OPERATOR, Membership.Role.ADMIN)
+
+    def administer(self, workspace: Workspace) -> None:
+        self._must_be(workspace, Membership.Role.ADMIN)
+
+    def share(self) -> None:
+        """What all workspaces share is told to those who are in one."""
+        # A token is of a member.
+        if self.token or self.person.is_superuser or Workspace.objects.for_user(self.person).exists():
+            return
+        raise Problem("forbidden", f"expected a member of a workspace, found {self.person.username}, who is in none")
+
+    def may(self, permission: str) -> None:
+        """About what all workspaces share."""
+        if self.token:
+            _must_allow(self.token, Scope.INSTALLATION)
+        if not self.person.has_perm(permission):
+            message = f"expected somebody with the permission {permission}, found {self.person.username}"
+            raise Problem("forbidden", message, {"permission": permission})
+
+    def _narrowed(self, token: ApiToken) -> Narrowed:
+        roles = frozenset(role.value for scope, role in ROLES.items() if token.allows(scope))
+        return Narrowed(self.person, token.workspace_id, roles)
+
+    def _must_be(self, workspace: Workspace, *roles: str) -> None:
+        if self.record:
+            self.record.workspace_id = workspace.pk
+        if not self._is(workspace, *roles):
+            message = f"expected an {roles[0]} of workspace {workspace.name}, found {self.actor}"
+            raise Problem("forbidden", message, {"role": roles[0], "workspace": workspace.pk})
+
+    def _is(self, workspace: Workspace, *roles: str) -> bool:
+        if self.token is None:
+            return visible_to(Workspace.objects.filter(pk=workspace.pk), self.person, "pk", *roles).exists()
+        # What its person is there was asked together with the token.
+        is_there = workspace.pk == self.token.workspace_id and self.token.role_now in roles
+        return is_there and bool(self._narrowed(self.token).roles.intersection(roles))
+
+
+class ByToken(HttpBearer):
+    openapi_description = "A token of one workspace: `Authorization: Bearer ade_…`"
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        super().__init__()
+
+    def __call__(self, request: HttpRequest) -> Caller | None:
+        """As that of ninja, which writes the header to the log where it does not understand it."""
+        scheme, _, token = request.headers.get(self.header, "").partition(" ")
+        return self.authenticate(request, token.strip()) if scheme.lower() == self.openapi_scheme else None
+
+    def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
+        found = tokens.find(token)
+        if found is None or found.state != "usable" or found.role_now is None:
+            limits.check_stranger(origin_of(request))
+            raise Problem(
+                "not_authenticated",
+                "expected a token that is known and usable, found another one",
+                headers={"WWW-Authenticate": 'Bearer realm="ADE", error="invalid_token"'},
+            )
+        record = audit.know(request, found.user, _actor(found.user, found), found)
+        caller = _counted(request, Caller(found.user, found, record), record)
+        _must_allow(found, self.scope)
+        tokens.was_used(found, address_of(request))
+        return caller
+
+
+class BySession(APIKeyCookie):
+    param_name = "sessionid"
+    openapi_description = "Somebody who is signed in; what changes something needs X-CSRFToken too."
+
+    def __init__(self) -> None:
+        super().__init__(csrf=False)
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
+        person = request.user
+        if not isinstance(person, AbstractUser) or not person.is_active:
+            return None
+        record = audit.know(request, person, person.username)
+        caller = _counted(request, Caller(person, record=record), record)
+        if check_csrf(request):
+            raise Problem(
+                "csrf_failed", "expected the header X-CSRFToken as the cookie csrftoken has it, found another"
+            )
+        return caller
+
+
+def by(scope: Scope) -> list[Any]:
+    """Who may come this way: whoever has a token with this scope, and whoever is signed in."""
+    return [ByToken(scope), BySession()]
+
+
+READ, OPERATE, ADMIN, INSTALLATION = (by(scope) for scope in Scope)
+
+
+def _counted(request: HttpRequest, caller: Caller, record: Record) -> Caller:
+    """Before anything else may refuse them: a refusal costs an entry of the audit log."""
+    try:
+        limits.check(request, caller.key)
+    except RateLimited as refused:
+        record.is_passed_over = not refused.is_first
+        raise
+    return caller
+
+
+def _actor(person: AbstractUser, token: ApiToken | None) -> str:
+    return f"{person.username} (token {token.name})" if token else person.username
+
+
+def _must_allow(token: ApiToken, scope: Scope) -> None:
+    if not token.allows(scope):
+        details = {"scope": scope.value, "found": token.scopes}
+        raise Problem("forbidden", f"expected a token with the scope {scope.value}", details)
+
+
+def _workspace_of(row: Any) -> int | None:
+    return row.pk if isinstance(row, Workspace) else getattr(row, "workspace_id", None)
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    caller = getattr(request, "auth", None)
+    assert isinstance(caller, Caller)
+    return caller
+
+
+def insider_of(request: HttpRequest) -> Caller:
+    """For paths of what belongs to the installation."""
+    caller = caller_of(request)
+    caller.share()
+    return caller

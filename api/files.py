@@ -1,0 +1,113 @@
+"""Stored files for programs: `answer(request, stored_as, name, content_type, size_bytes=…, sha256=…)` sends one, or the
+part that was asked for, or says that nothing has changed; `tagged(request, made)` answers with JSON in such a way. What
+is sent is never shown or run by a browser: see `documents/downloads.py`.
+"""
+
+import hashlib
+import re
+from typing import Any
+
+import structlog
+from django.core.files.storage import default_storage
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response
+
+from api.errors import Problem
+from api.frame import Answer
+from api.rendering import text_of
+from documents import downloads
+
+# No file has more, and no number that Python would take its time for is read.
+_SPAN = re.compile(r"bytes=[ \t]*([0-9]{0,19})-([0-9]{0,19})[ \t]*", re.ASCII)
+
+log = structlog.get_logger(__name__)
+
+
+def answer(
+    request: HttpRequest, stored_as: str, name: str, content_type: str, *, size_bytes: int, sha256: str
+) -> Answer:
+    """Raises Problem. The checksum is the tag: who has the same bytes has the file."""
+    tag = f'"{sha256}"'
+    if unchanged := as_known(request, tag):
+        return unchanged
+    try:
+        if redirect := downloads.elsewhere(stored_as, name, content_type):
+            return redirect
+        file = default_storage.open(stored_as)
+    except (OSError, ValueError) as error:
+        raise _not_readable(stored_as, error) from error
+    try:
+        if file.size != size_bytes:
+            raise _not_readable(stored_as, f"{file.size} bytes in the place of {size_bytes}")
+        wanted = _wanted(request, tag, size_bytes)
+        span = range(size_bytes) if wanted is None else wanted
+        response = downloads.sent(request, _Part(file, span), name, content_type)
+    except BaseException:
+        file.close()
+        raise
+    response["ETag"], response["Accept-Ranges"], response["Content-Length"] = tag, "bytes", str(len(span))
+    if wanted is not None:
+        response.status_code = 206
+        response["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{size_bytes}"
+    return response
+
+
+def tagged(request: HttpRequest, made: dict[str, Any]) -> Answer:
+    """200 with a tag that changes when anything of the answer does, or 304 for whoever has it."""
+    body = text_of(made).encode()
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return as_known(request, tag) or HttpResponse(body, "application/json", headers={"ETag": tag})
+
+
+class _Part:
+    """As much of a file as is asked for, as one that can only be read."""
+
+    def __init__(self, file: Any, span: range) -> None:
+        self._file, self._left_bytes = file, len(span)
+        if span.start:
+            file.seek(span.start)
+
+    def read(self, size: int, /) -> bytes:
+        data: bytes = self._file.read(min(size, self._left_bytes))
+        self._left_bytes -= len(data)
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def as_known(request: HttpRequest, tag: str) -> Answer | None:
+    response = get_conditional_response(request, etag=tag)
+    if response is None:
+        return None
+    if response.status_code == 412:
+        raise Problem("precondition_failed", f"expected the tag {tag} in If-Match, found another", {"etag": tag})
+    response["ETag"] = tag
+    return response
+
+
+def _wanted(request: HttpRequest, tag: str, size_bytes: int) -> range | None:
+    """None for all of it: also when several pieces are asked for at once, or one of what it is no longer."""
+    asked = request.headers.get("Range", "")
+    is_of_another = request.headers.get("If-Range", tag) != tag
+    if is_of_another or "," in asked or not asked.startswith("bytes="):
+        return None
+    whole = range(size_bytes)
+    found = _SPAN.fullmatch(asked)
+    first, last = found.groups() if found else ("", "")
+    if first:
+        span = whole[int(first) : int(last) + 1] if last else whole[int(first) :]
+        is_backwards = bool(last) and int(last) < int(first)
+    else:
+        span, is_backwards = whole[max(0, size_bytes - int(last or 0)) :], False
+    if not span or is_backwards:
+        message = f"expected a range of {size_bytes:,} bytes, like bytes=0-99, found another one"
+        headers = {"Content-Range": f"bytes */{size_bytes}"}
+        raise Problem("range_not_satisfiable", message, {"size_bytes": size_bytes}, headers=headers)
+    return span
+
+
+def _not_readable(stored_as: str, found: object) -> Problem:
+    log.error("files.not_readable", file=stored_as, error=str(found))
+    message = "expected the file in the storage, found none that can be read; try again later, or tell an operator"
+    return Problem("unavailable", message, headers={"Retry-After": "30"})

@@ -1,0 +1,18 @@
+"""Yes or no in a form, which knows text only: the words of JSON, and no other of the many that Python understands."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+_WORDS: dict[Any, bool] = {"true": True, "false": False}
+
+
+def _read(given: Any) -> bool:
+    if isinstance(given, bool):
+        return given
+    if given not in _WORDS:
+        raise ValueError("expected true or false")
+    return _WORDS[given]
+
+
+Flag = Annotated[bool, BeforeValidator(_read)]

@@ -1,0 +1,90 @@
+"""Who may have which token made: for themselves, in workspaces of theirs, and with no more than they may do there."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import AbstractUser
+from django.db import IntegrityError, transaction
+
+from api import tokens
+from api.models import ApiToken, Scope
+from documents.models import Workspace
+from work import clock
+
+LONGEST_NAME = 100
+
+
+class Refused(Exception):
+    """Why no token is made; `field` says which part of the wish it is about."""
+
+    def __init__(self, message: str, field: str, **details: Any) -> None:
+        super().__init__(message)
+        self.field, self.details = field, details
+
+
+def scopes_of(person: AbstractUser, workspace: Workspace) -> frozenset[Scope]:
+    """Those that a token of this person could have there; none for who is no member."""
+    there = Workspace.objects.filter(pk=workspace.pk)
+    found = {
+        Scope.READ: there.for_user(person),
+        Scope.OPERATE: there.operated_by(person),
+        Scope.ADMIN: there.administered_by(person),
+    }
+    scopes = {scope for scope, mine in found.items() if mine.exists()}
+    # What the installation shares is asked by its permissions, each where it is needed.
+    return frozenset(scopes | ({Scope.INSTALLATION} if scopes and person.get_all_permissions() else set()))
+
+
+def make(
+    workspace: Workspace,
+    person: AbstractUser,
+    name: str,
+    scopes: Iterable[str],
+    *,
+    actor: str,
+    expires_at: datetime | None = None,
+    made_with: ApiToken | None = None,
+) -> tuple[ApiToken, str]:
+    """The token, and what to show once. Raises Refused."""
+    wanted = {Scope.READ, *map(Scope, scopes)}
+    _check_name(name)
+    _check_time(expires_at, made_with)
+    _check_scopes(wanted, workspace, person, made_with)
+    name = name.strip()
+    try:
+        with transaction.atomic():
+            return tokens.issue(
+                workspace, person, name, wanted, actor=actor, expires_at=expires_at, made_with=made_with
+            )
+    except IntegrityError as error:
+        if not ApiToken.objects.not_revoked().filter(workspace=workspace, user_id=person.pk, name=name).exists():
+            raise
+        message = f"expected a new name, found {name!r}, which another token of {person.username} has there"
+        raise Refused(message, "name", name=name) from error
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
+        raise Refused(f"expected a name of 1 to {LONGEST_NAME} printable characters, found {name[:200]!r}", "name")
+
+
+def _check_time(expires_at: datetime | None, made_with: ApiToken | None) -> None:
+    if expires_at is not None and expires_at <= clock.now():
+        raise Refused(f"expected a time to come, found {expires_at.isoformat()}", "expires_at")
+    latest = made_with.expires_at if made_with else None
+    if latest and (expires_at is None or expires_at > latest):
+        message = f"expected a time until {latest.isoformat()}, when the token expires that makes this one, found"
+        found = expires_at.isoformat() if expires_at else "none"
+        raise Refused(f"{message} {found}", "expires_at", latest=latest.isoformat())
+
+
+def _check_scopes(wanted: set[Scope], workspace: Workspace, person: AbstractUser, made_with: ApiToken | None) -> None:
+    may = scopes_of(person, workspace)
+    if made_with:
+        may = frozenset(scope for scope in may if made_with.allows(scope))
+    if beyond := sorted(wanted - may):
+        whom = f"{person.username} in {workspace.name}" + (f" with the token {made_with.name}" if made_with else "")
+        allowed = ", ".join(sorted(may)) or "none"
+        message = f"expected scopes that {whom} may give: {allowed}; found {', '.join(beyond)}"
+        raise Refused(message, "scopes", allowed=sorted(may), found=beyond)

@@ -1,0 +1,46 @@
+"""The events of one row, page by page, in the order in which they were told."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from api.frame import Out
+from api.ids import MOST
+from api.pages import Listing, page
+from work.models import Event
+
+
+class SubjectEventOut(Out):
+    sequence: int
+    at: datetime
+    kind: str
+    from_status: str | None
+    to_status: str | None
+    actor: str | None
+    level: int
+    message: str
+    data: dict[str, Any] | None
+
+
+class History(Listing):
+    order: Annotated[Literal["-id", "id"], Field(description="the newest first, or the oldest")] = "id"
+    after: Annotated[int | None, Field(ge=0, le=MOST, description="only what has a higher sequence")] = None
+
+    def more(self) -> dict[str, Any]:
+        """What a list with filters of its own asks for beside."""
+        return {}
+
+
+def history_of(kind: str, id: int, listing: History) -> dict[str, Any]:
+    """Whether whoever asks may see that row was asked before."""
+    rows = Event.objects.about(kind, id).filter(**listing.more())
+    rows = rows.filter(sequence__gt=listing.after) if listing.after is not None else rows
+    # Whoever writes an event of a row holds the row: ids have the order of its sequence.
+    return page(rows, listing, _row)
+
+
+def _row(event: Event) -> dict[str, Any]:
+    optional = {"from_status", "to_status", "actor", "data"}
+    values = {name: getattr(event, name) for name in SubjectEventOut.model_fields}
+    return {name: (value or None) if name in optional else value for name, value in values.items()}

@@ -1,0 +1,49 @@
+"""Lists of feeds as files: how OPML comes in, in the body or in a form, and how it is handed out."""
+
+import hashlib
+
+from django.http import HttpRequest, HttpResponse
+
+from api.errors import Problem
+from feeds.opml import MOST_BYTES
+
+XML = ("text/xml", "application/xml", "text/x-opml", "application/x-opml+xml")
+FORM = "multipart/form-data"
+FIELD = "file"
+
+_TEXT = {"schema": {"type": "string"}, "example": '<opml version="2.0"><body/></opml>'}
+_IN_A_FORM = {"type": "object", "required": [FIELD], "properties": {FIELD: {"type": "string", "format": "binary"}}}
+TAKEN = {"requestBody": {"required": True, "content": dict.fromkeys(XML, _TEXT) | {FORM: {"schema": _IN_A_FORM}}}}
+GIVEN = {"responses": {200: {"description": "A file", "content": {"application/xml": {"schema": {"type": "string"}}}}}}
+
+
+def body_of(request: HttpRequest) -> bytes:
+    """Of no more than a list may have."""
+    if request.content_type == FORM:
+        data = _in_a_form(request)
+    elif request.content_type in XML:
+        # Not `request.body`: it may be longer than other bodies.
+        data = request.read(MOST_BYTES + 1)
+    else:
+        expected = f"expected OPML as {', '.join(XML)} or {FORM}"
+        raise Problem("unsupported_media_type", f"{expected}, found {request.content_type or 'none'}")
+    if len(data) > MOST_BYTES:
+        raise Problem("too_large", f"expected a list of at most {MOST_BYTES:,} bytes, found a longer one")
+    return data
+
+
+def sha256_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def answer(data: bytes) -> HttpResponse:
+    headers = {"Content-Disposition": 'attachment; filename="feeds.opml"'}
+    return HttpResponse(data, "application/xml; charset=utf-8", headers=headers)
+
+
+def _in_a_form(request: HttpRequest) -> bytes:
+    files = [(name, file) for name, found in request.FILES.lists() for file in found]
+    if [name for name, _ in files] != [FIELD] or request.POST:
+        found = ", ".join([*request.POST, *(name for name, _ in files)]) or "none"
+        raise Problem("invalid_request", f"expected one file in the field {FIELD!r}, and no other, found {found[:200]}")
+    return bytes(files[0][1].read(MOST_BYTES + 1))

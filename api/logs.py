@@ -1,0 +1,87 @@
+"""What a run or a build has told: its events by kind and level, and its log as lines."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpResponse
+from ninja import Schema
+from pydantic import ConfigDict, Field
+
+from api.frame import Answer
+from api.histories import History
+from api.ids import MOST
+from api.rendering import text_of
+from work.journal import LOG
+from work.models import Event
+
+LINES, MOST_LINES = 1000, 5000
+# Of an answer: many lines may be long.
+MOST_BYTES = 1 << 20
+TYPES = {"text": "text/plain; charset=utf-8", "json": "application/jsonl"}
+LAST, MORE = "X-Last-Sequence", "X-More"
+LINES_OF_TEXT: dict[str, Any] = {
+    "responses": {
+        200: {
+            "description": f"The lines. {LAST} is the sequence of the last one, {MORE} says whether there are more.",
+            "content": {name.partition(";")[0]: {"schema": {"type": "string"}} for name in TYPES.values()},
+            "headers": {LAST: {"schema": {"type": "integer"}}, MORE: {"schema": {"enum": ["true", "false"]}}},
+        }
+    }
+}
+
+
+class Told(History):
+    kind: Annotated[str | None, Field(max_length=40, pattern="^[A-Z_]+$", description="only this kind")] = None
+    level: Annotated[int | None, Field(ge=0, le=100, description="only of this level or above")] = None
+
+    def more(self) -> dict[str, Any]:
+        asked = {"kind": self.kind, "level__gte": self.level}
+        return {name: value for name, value in asked.items() if value is not None}
+
+
+class Lines(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    after: Annotated[int, Field(ge=0, le=MOST, description="only what has a higher sequence")] = 0
+    limit: Annotated[int, Field(ge=1, le=MOST_LINES, description="events of an answer")] = LINES
+    stream: Literal["stdout", "stderr", "log"] | None = None
+    format: Annotated[Literal["text", "json"], Field(description="lines as they are, or each in JSON")] = "text"
+
+
+def log_of(kind: str, id: int, asked: Lines) -> Answer:
+    """Whether whoever asks may see that row was asked before."""
+    events = Event.objects.about(kind, id).filter(kind=LOG, sequence__gt=asked.after)
+    found = list(events.order_by("sequence")[: asked.limit + 1])
+    shown = _bounded(found[: asked.limit])
+    lines = [_line(event, asked) for event in shown if asked.stream in (None, _stream(event))]
+    answer = HttpResponse("".join(f"{line}\n" for line in lines), TYPES[asked.format])
+    answer[LAST] = str(shown[-1].sequence if shown else asked.after)
+    answer[MORE] = "true" if len(found) > len(shown) else "false"
+    return answer
+
+
+def _bounded(events: Sequence[Event]) -> Sequence[Event]:
+    """At least one, or nobody would ever come to the next."""
+    room = MOST_BYTES
+    for number, event in enumerate(events):
+        room -= len(event.message.encode())
+        if room < 0:
+            return events[: max(1, number)]
+    return events
+
+
+def _line(event: Event, asked: Lines) -> str:
+    if asked.format == "text":
+        return event.message
+    told: dict[str, str | int | datetime | None] = {
+        "sequence": event.sequence,
+        "at": event.at,
+        "stream": _stream(event),
+    }
+    told |= {"step": (event.data or {}).get("step") or None, "message": event.message}
+    return text_of(told)
+
+
+def _stream(event: Event) -> str:
+    return str((event.data or {}).get("stream", "log"))

@@ -1,0 +1,75 @@
+import argparse
+import re
+from datetime import datetime
+from typing import Any
+
+from api.models import AuditEntry
+from documents.commands import find_workspace
+from work.commands import AddVerb, Answer, NounCommand, add_limit, moment, table
+
+COLUMNS = ("id", "at", "actor", "address", "operation", "subject", "workspace", "answered")
+
+
+class Command(NounCommand):
+    help = "Who has asked for which change, and how that was answered."
+
+    def add_verbs(self, add: AddVerb) -> None:
+        listing = add("list", self.list_entries, "List entries, the newest first.")
+        listing.add_argument("--actor", metavar="NAME", help="as entries name it")
+        listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
+        listing.add_argument("--operation", metavar="NAME", help="as runs.submit, sign_in_failed")
+        listing.add_argument("--about", metavar="KIND/ID", type=subject, help="as run/17")
+        listing.add_argument("--request", metavar="ID", help="the id of one request, as answers and logs have it")
+        listing.add_argument("--address", metavar="ADDRESS", help="from where it was asked")
+        listing.add_argument("--refused", action="store_true", help="what was not done: answers from 400 on")
+        listing.add_argument("--since", metavar="TIME", type=moment, help="from then on")
+        listing.add_argument("--until", metavar="TIME", type=moment, help="before")
+        add_limit(listing)
+
+    def list_entries(
+        self,
+        *,
+        actor: str | None,
+        workspace: str | None,
+        operation: str | None,
+        about: tuple[str, int] | None,
+        request: str | None,
+        address: str | None,
+        refused: bool,
+        since: datetime | None,
+        until: datetime | None,
+        limit: int,
+        before: int | None,
+        **_: Any,
+    ) -> Answer:
+        wanted = {
+            "actor": actor,
+            "workspace": find_workspace(workspace).pk if workspace else None,
+            "operation": operation,
+            "subject_kind": about and about[0],
+            "subject_id": about and about[1],
+            "request_id": request,
+            "address": address,
+            "answered__gte": 400 if refused else None,
+            "at__gte": since,
+            "at__lt": until,
+            "pk__lt": before,
+        }
+        found = AuditEntry.objects.filter(**{name: value for name, value in wanted.items() if value is not None})
+        entries = [_row(entry) for entry in found.listed().order_by("-id")[:limit]]
+        shown = [row | {"subject": f"{row['subject_kind']} {row['subject_id'] or ''}".strip()} for row in entries]
+        return Answer({"entries": entries}, table(shown, *COLUMNS))
+
+
+def subject(text: str) -> tuple[str, int]:
+    found = re.fullmatch(r"([a-z_]{1,40})/([0-9]{1,18})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected a kind and an id as run/17, found {text!r}")
+    return found[1], int(found[2])
+
+
+def _row(entry: AuditEntry) -> dict[str, Any]:
+    who = ("id", "at", "actor", "token_id", "address", "request_id")
+    what = ("method", "path", "operation", "subject_kind", "subject_id", "answered")
+    told = {name: getattr(entry, name) for name in (*who, *what)}
+    return told | {"workspace": entry.workspace.name if entry.workspace else None}

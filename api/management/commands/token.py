@@ -1,0 +1,102 @@
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from api import grants, tokens
+from api.grants import Refused
+from api.models import ApiToken, Scope
+from documents.commands import find_workspace
+from work.commands import (
+    AddVerb,
+    Answer,
+    Exit,
+    Failure,
+    NounCommand,
+    Row,
+    actor_of,
+    add_actor,
+    add_ids,
+    add_limit,
+    moment,
+    not_found,
+    of_each,
+    table,
+)
+from work.outcomes import Outcome
+
+COLUMNS = ("id", "name", "prefix", "state", "scopes", "user", "workspace", "expires_at", "last_used_at")
+
+
+class Command(NounCommand):
+    help = "Tokens, with which programs use the API."
+
+    def add_verbs(self, add: AddVerb) -> None:
+        create = add("create", self.create, "Make a token and print it, once: it is kept nowhere.")
+        create.add_argument("workspace", metavar="WORKSPACE", help="name or id: the only one that it opens")
+        create.add_argument("user", metavar="USER", help="whose it is: it may do no more than they")
+        create.add_argument("name", metavar="NAME", help="what it is for")
+        others = [scope.value for scope in Scope if scope != Scope.READ]
+        create.add_argument(
+            "--scope", dest="scopes", choices=others, action="append", default=[], help="beside reading"
+        )
+        create.add_argument("--expires", metavar="TIME", type=moment, help="as 2027-01-31; in UTC")
+        add_actor(create)
+        listing = add("list", self.list_tokens, "List tokens, the newest first.")
+        listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
+        listing.add_argument("--user", metavar="USER", help="user name")
+        listing.add_argument("--usable", action="store_true", help="neither revoked nor expired")
+        add_limit(listing)
+        revoke = add("revoke", self.revoke, "Revoke tokens, and what was made with them, from the next request on.")
+        add_ids(revoke, many=True)
+        add_actor(revoke)
+
+    def create(
+        self,
+        *,
+        workspace: str,
+        user: str,
+        name: str,
+        scopes: list[str],
+        expires: datetime | None,
+        actor: str | None,
+        **_: Any,
+    ) -> Answer:
+        found, person = find_workspace(workspace), _find_user(user)
+        try:
+            token, shown = grants.make(found, person, name, scopes, actor=actor_of(actor), expires_at=expires)
+        except Refused as refused:
+            raise Failure(str(refused), Exit.REFUSED, "token_refused", field=refused.field) from refused
+        return Answer(_row(token) | {"token": shown}, shown)
+
+    def list_tokens(
+        self, *, workspace: str | None, user: str | None, usable: bool, limit: int, before: int | None, **_: Any
+    ) -> Answer:
+        found = ApiToken.objects.usable() if usable else ApiToken.objects.all()
+        found = found.filter(workspace=find_workspace(workspace)) if workspace else found
+        found = found.filter(user=_find_user(user)) if user else found
+        found = found.filter(pk__lt=before) if before else found
+        rows = [_row(token) for token in found.listed().order_by("-id")[:limit]]
+        return Answer({"tokens": rows}, table(rows, *COLUMNS))
+
+    def revoke(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
+        who = actor_of(actor)
+
+        def do(token: ApiToken) -> tuple[Outcome, Row]:
+            return (Outcome.REVOKED if tokens.revoke(token, actor=who) else Outcome.WAS_REVOKED), {}
+
+        return of_each("token", ids, ApiToken.objects.in_bulk(ids), do)
+
+
+def _find_user(name: str) -> User:
+    person = User.objects.filter(username=name).first()
+    if person is None:
+        raise not_found("user", name, "`manage.py createsuperuser` or the admin makes one")
+    return person
+
+
+def _row(token: ApiToken) -> dict[str, Any]:
+    names = ("id", "name", "prefix", "state", "scopes", "created_at", "created_by", "expires_at")
+    used = ("revoked_at", "revoked_by", "last_used_at", "last_used_from")
+    told = {name: getattr(token, name) for name in (*names, *used)}
+    return told | {"user": token.user.username, "workspace": token.workspace.name}

@@ -1,0 +1,167 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from api.models import Delivery, Topic, Webhook
+from api.webhooks import hooks
+from api.webhooks.hooks import Refused
+from api.webhooks.lifecycle import EARLIER, NEWEST
+from documents.commands import find_workspace
+from work.commands import (
+    AddVerb,
+    Answer,
+    Exit,
+    Failure,
+    NounCommand,
+    Row,
+    actor_of,
+    add_actor,
+    add_ids,
+    add_limit,
+    clean,
+    events_about,
+    fields,
+    history,
+    not_found,
+    of_each,
+    table,
+)
+from work.outcomes import Outcome
+
+COLUMNS = (
+    *("id", "workspace_id", "name", "url", "topics", "state", "paused_at", "paused_by", "paused_for"),
+    *("earlier_expires_at", "created_at", "created_by"),
+)
+DELIVERY_COLUMNS = (
+    *("id", "webhook_id", "topic", "event_id", "resend_of", "status", "attempts", "answered", "error_message"),
+    *("created_at", "next_attempt_at", "finished_at"),
+)
+EVENTS = 100
+
+
+class Command(NounCommand):
+    help = "Webhooks: who is told how work has ended."
+
+    def add_verbs(self, add: AddVerb) -> None:
+        adding = add("add", self.add, "Add a webhook, and show its secret this once.")
+        adding.add_argument("url", metavar="URL")
+        adding.add_argument("--workspace", metavar="WORKSPACE", required=True, help="name or id")
+        adding.add_argument("--name", required=True, help="what to call it")
+        adding.add_argument("--topic", dest="topics", action="append", choices=Topic.values, help="else all of them")
+        add_actor(adding)
+        listing = add("list", self.list_webhooks, "List webhooks, the newest first.")
+        listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
+        add_limit(listing)
+        add_ids(add("show", self.show, "Show a webhook and its events."))
+        pausing = _of_several(add("pause", self.pause, "Send nothing to webhooks until they are resumed."))
+        pausing.add_argument("--reason", default="", help="for the history, and for whoever looks at it")
+        _of_several(add("resume", self.resume, "Let webhooks that are paused go on; what has waited is sent now."))
+        _of_several(add("remove", self.remove, "Remove webhooks; what waits for them is not sent."))
+        rotating = add("rotate", self.rotate, "Make a new secret, shown this once; the old one is good for a day.")
+        add_ids(rotating)
+        rotating.add_argument("--drop", choices=[NEWEST, EARLIER], help="of two that are good, which ends at once")
+        add_actor(rotating)
+        pinging = add("ping", self.ping, "Send a webhook a delivery to see whether the way is free.")
+        add_ids(pinging)
+        add_actor(pinging)
+        delivered = add("deliveries", self.deliveries, "List what was delivered to a webhook, the newest first.")
+        add_ids(delivered)
+        delivered.add_argument("--status", choices=Delivery.Status.values, help="only those")
+        add_limit(delivered)
+        _of_several(add("resend", self.resend, "Send deliveries again, each as a new one of the same event."))
+
+    def add(
+        self, *, url: str, workspace: str, name: str, topics: list[str] | None, actor: str | None, **_: Any
+    ) -> Answer:
+        into = find_workspace(workspace)
+        try:
+            webhook, secret = hooks.add(into, name, url, topics or Topic.values, actor=actor_of(actor))
+        except Refused as refused:
+            raise Failure(str(refused), Exit.REFUSED, refused.code) from refused
+        return _with_secret(webhook, secret, f"Added webhook {webhook.pk}, {webhook.name}.")
+
+    def list_webhooks(self, *, workspace: str | None, limit: int, before: int | None, **_: Any) -> Answer:
+        found = Webhook.objects.there()
+        found = found.filter(workspace=find_workspace(workspace)) if workspace else found
+        found = found.filter(pk__lt=before) if before else found
+        rows = [_row(webhook) for webhook in found.order_by("-id")[:limit]]
+        return Answer({"webhooks": rows}, table(rows, "id", "state", "workspace_id", "name", "url", "topics"))
+
+    def show(self, *, id: int, **_: Any) -> Answer:
+        row, events = _row(_webhook(id)), events_about("webhook", id, EVENTS)
+        return Answer(row | {"events": events}, f"{fields(row)}\n\n{history(events)}")
+
+    def pause(self, *, ids: list[int], reason: str, actor: str | None, **_: Any) -> Answer:
+        return _each(ids, lambda webhook: hooks.pause(webhook, actor=actor_of(actor), reason=reason))
+
+    def resume(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
+        return _each(ids, lambda webhook: hooks.resume(webhook, actor=actor_of(actor)))
+
+    def remove(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
+        return _each(ids, lambda webhook: hooks.remove(webhook, actor=actor_of(actor)))
+
+    def rotate(self, *, id: int, drop: str | None, actor: str | None, **_: Any) -> Answer:
+        try:
+            secret = hooks.rotate(_webhook(id), drop=drop, actor=actor_of(actor))
+        except Refused as refused:
+            raise Failure(str(refused), Exit.REFUSED, refused.code, id=id) from refused
+        if secret is None:
+            raise Failure("expected nobody else to rotate it now, found somebody", Exit.REFUSED, "refused", id=id)
+        webhook = _webhook(id)
+        until = f"{webhook.earlier_expires_at:%Y-%m-%d %H:%M}"
+        return _with_secret(webhook, secret, f"Webhook {id} has a new secret. Until {until} the old one is good too.")
+
+    def ping(self, *, id: int, actor: str | None, **_: Any) -> Answer:
+        delivery = hooks.ping(_webhook(id), actor=actor_of(actor))
+        return Answer(_delivery_row(delivery), f"Queued delivery {delivery.pk}.")
+
+    def deliveries(self, *, id: int, status: str | None, limit: int, before: int | None, **_: Any) -> Answer:
+        found = Delivery.objects.filter(webhook=_webhook(id))
+        found = found.filter(status=status) if status else found
+        found = found.filter(pk__lt=before) if before else found
+        rows = [_delivery_row(delivery) for delivery in found.order_by("-id")[:limit]]
+        shown = ("id", "status", "topic", "event_id", "attempts", "answered", "created_at", "error_message")
+        return Answer({"deliveries": rows}, table(rows, *shown))
+
+    def resend(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
+        def again(delivery: Delivery) -> tuple[Outcome, Row]:
+            try:
+                made = hooks.resend(delivery, actor=actor_of(actor))
+            except Refused:
+                return Outcome.NOT_FOUND, {}
+            return Outcome.MADE, {"new_delivery": made.pk}
+
+        answer = of_each("delivery", ids, Delivery.objects.in_bulk(ids), again, "new_delivery")
+        return Answer({"deliveries": answer.data["deliverys"]}, answer.text, answer.exit)
+
+
+def _of_several(parser: ArgumentParser) -> ArgumentParser:
+    add_ids(parser, many=True)
+    add_actor(parser)
+    return parser
+
+
+def _each(ids: list[int], do: Any) -> Answer:
+    def done(webhook: Webhook) -> tuple[Outcome, Row]:
+        return do(webhook), {}
+
+    return of_each("webhook", ids, Webhook.objects.there().in_bulk(ids), done)
+
+
+def _webhook(id: int) -> Webhook:
+    webhook = Webhook.objects.there().filter(pk=id).first()
+    if webhook is None:
+        raise not_found("webhook", id, "`manage.py webhook list` shows them")
+    return webhook
+
+
+def _row(webhook: Webhook) -> dict[str, Any]:
+    return {name: getattr(webhook, name) for name in COLUMNS}
+
+
+def _delivery_row(delivery: Delivery) -> dict[str, Any]:
+    return {name: getattr(delivery, name) for name in DELIVERY_COLUMNS}
+
+
+def _with_secret(webhook: Webhook, secret: str, said: str) -> Answer:
+    text = f"{clean(said)}\nIts secret, which is not shown again: {secret}"
+    return Answer(_row(webhook) | {"secret": secret}, text)

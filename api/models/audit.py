@@ -1,0 +1,63 @@
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from api.models.tokens import ApiToken
+from documents.models import Membership, User, Workspace, visible_to
+from work import clock
+
+
+class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):
+    def for_user(self, user: User) -> "AuditEntryQuerySet":
+        """Of the workspaces of which they are admins; for superusers, all."""
+        return visible_to(self, user, "workspace", Membership.Role.ADMIN)
+
+    def listed(self) -> "AuditEntryQuerySet":
+        return self.select_related("workspace")
+
+
+class AuditEntry(models.Model):
+    """One request that was to change something: who asked, from where, what for, and how it was answered.
+
+    Written before the change and completed after it; never changed again.
+    """
+
+    at = models.DateTimeField(default=clock.now, db_index=True)
+    # As histories name them; what is linked may be deleted later.
+    actor = models.CharField(max_length=200, blank=True)
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="+")
+    workspace = models.ForeignKey(Workspace, on_delete=models.SET_NULL, null=True, related_name="+")
+    address = models.CharField(max_length=64, blank=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    method = models.CharField(max_length=16)
+    # The route: `submit`, `admin:runs_run_changelist`; of signing in and out `sign_in`, `sign_in_failed`, `sign_out`.
+    operation = models.CharField(max_length=200, blank=True)
+    # Without what follows the question mark: it may hold keys.
+    path = models.CharField(max_length=500)
+    subject_kind = models.CharField(max_length=40, blank=True)
+    subject_id = models.BigIntegerField(null=True)
+    # None: it was begun, and no answer was given; the process died.
+    answered = models.PositiveSmallIntegerField(null=True)
+
+    objects = AuditEntryQuerySet.as_manager()
+
+    class Meta:
+        db_table = "audit_entries"
+        verbose_name_plural = "audit entries"
+        indexes = [models.Index(fields=["workspace", "id"], name="audit_entry_of_a_workspace")]
+        constraints = [
+            models.CheckConstraint(
+                name="audit_entry_answer_is_a_status_of_http",
+                condition=Q(answered__isnull=True) | Q(answered__gte=100, answered__lte=599),
+                violation_error_message="An answer has a status from 100 to 599.",
+            ),
+            models.CheckConstraint(
+                name="audit_entry_subject_has_a_kind",
+                condition=Q(subject_id__isnull=True) | ~Q(subject_kind=""),
+                violation_error_message="The id of a subject needs its kind.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation or self.path} by {self.actor or 'somebody'}"

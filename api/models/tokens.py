@@ -1,0 +1,101 @@
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import OuterRef, Q, Subquery
+
+from documents.models import Membership, Narrowed, User, Workspace, visible_to
+from work import clock
+
+
+class Scope(models.TextChoices):
+    """What a token may be used for. Never for more than the person may whose it is."""
+
+    READ = "read", "read"
+    OPERATE = "operate", "operate: upload, submit, cancel, run again, correct"
+    ADMIN = "admin", "administer: what admins of the workspace do"
+    INSTALLATION = "installation", "installation: jobs, feeds and the queue, which all workspaces share"
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def for_user(self, user: User) -> "ApiTokenQuerySet":
+        """Their own, and all of workspaces of which they are admins."""
+        person = user.person if isinstance(user, Narrowed) else user
+        own = visible_to(self, user, "workspace").filter(user_id__in=[person.pk])
+        return own | visible_to(self, user, "workspace", Membership.Role.ADMIN)
+
+    def listed(self) -> "ApiTokenQuerySet":
+        return self.select_related("workspace", "user")
+
+    def with_roles(self) -> "ApiTokenQuerySet":
+        """Each with the `role` that its person has in its workspace now, as `role_now` tells it."""
+        theirs = Membership.objects.filter(workspace_id=OuterRef("workspace_id"), user_id=OuterRef("user_id"))
+        return self.annotate(role=Subquery(theirs.values("role")[:1]))
+
+    def not_revoked(self) -> "ApiTokenQuerySet":
+        return self.filter(revoked_at__isnull=True)
+
+    def usable(self) -> "ApiTokenQuerySet":
+        return self.not_revoked().filter(Q(expires_at__isnull=True) | Q(expires_at__gt=clock.now()))
+
+
+class ApiToken(models.Model):
+    """What a program shows instead of a person's password: of one person, for one workspace. Only its hash is kept."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100)
+    # How it begins: shown, so that people can tell which one it is, and what it is looked up by.
+    prefix = models.CharField(max_length=16, unique=True, editable=False)
+    sha256 = models.CharField(max_length=64, editable=False)
+    # Of Scope; reading is always among them.
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+    created_by = models.CharField(max_length=200, editable=False)
+    # The token with which a program made this one, and with which this one is revoked.
+    made_with = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, editable=False, related_name="made")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    # To the minute.
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_used_from = models.CharField(max_length=64, blank=True, default="", editable=False)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        db_table = "api_tokens"
+        verbose_name = "token"
+        constraints = [
+            models.UniqueConstraint(
+                name="api_token_name_is_unique_among_those_of_a_person",
+                fields=["workspace", "user", "name"],
+                condition=Q(revoked_at__isnull=True),
+                violation_error_message="This person has a token of that name for this workspace.",
+            ),
+            models.CheckConstraint(
+                name="api_token_revoked_by_somebody",
+                condition=Q(revoked_at__isnull=True, revoked_by="") | (Q(revoked_at__isnull=False) & ~Q(revoked_by="")),
+                violation_error_message="A token is revoked by somebody.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def state(self) -> str:
+        if self.revoked_at:
+            return "revoked"
+        return "expired" if self.expires_at and self.expires_at <= clock.now() else "usable"
+
+    @property
+    def role_now(self) -> str | None:
+        """That of its person, of one that was found `with_roles`; None where they have left."""
+        if not self.user.is_active:
+            return None
+        role: str | None = Membership.Role.ADMIN if self.user.is_superuser else getattr(self, "role")  # noqa: B009
+        return role
+
+    def allows(self, scope: Any) -> bool:
+        return scope == Scope.READ or scope in self.scopes

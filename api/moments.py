@@ -1,0 +1,26 @@
+"""Moments as they are taken: RFC 3339 with an offset, and of times in which databases and schedules can count."""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+# What is within it is so in every time zone.
+_SHAPE = (
+    r"^(19[7-9][0-9]|20[0-9]{2}|21[0-9]{2})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})$"
+)
+
+
+def _read(given: Any) -> datetime:
+    if not isinstance(given, str) or not re.fullmatch(_SHAPE, given):
+        raise ValueError("expected a time with its offset, such as 2026-03-01T06:00:00Z or 2026-03-01T06:00:00+01:00")
+    return datetime.fromisoformat(given).astimezone(UTC)
+
+
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_read),
+    WithJsonSchema({"type": "string", "format": "date-time", "pattern": _SHAPE, "examples": ["2026-03-01T06:00:00Z"]}),
+]

@@ -1,0 +1,58 @@
+"""What the operations of the API are called: by their function, their tag and what they do, so that nobody has to."""
+
+import re
+from typing import NamedTuple
+
+# What a function that only reads may begin with; another one is named after what it shows.
+READS = {
+    "list",
+    "show",
+    "search",
+    "download",
+    "follow",
+    "stream",
+    "find",
+    "preview",
+    "check",
+    "explain",
+    "rehearse",
+    "link",
+}
+SPECIAL = {"again": "{noun} again", "why": "show why {noun} waits"}
+
+
+class Operation(NamedTuple):
+    function: str
+    tag: str
+    reads: bool
+    lists: bool
+
+
+def id_of(operation: Operation) -> str:
+    """`cancel` of the tag runs is cancelRun; `log`, which reads, is showRunLog."""
+    return camel("_".join(words_of(operation).split()))
+
+
+def camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def words_of(operation: Operation) -> str:
+    noun, words = _singular(operation.tag), operation.function.strip("_").split("_")
+    if operation.function in SPECIAL:
+        return SPECIAL[operation.function].format(noun=noun)
+    if operation.reads and words[0] not in READS:
+        words.insert(0, "list" if operation.lists else "show")
+    if not {noun, operation.tag} & set(words):
+        words.insert(1, operation.tag if operation.lists and len(words) == 1 else noun)
+    return " ".join(words)
+
+
+def _singular(tag: str) -> str:
+    return re.sub("s$", "", re.sub("ies$", "y", tag))
+
+
+def plain(path: str) -> str:
+    """As a description has it: without what converts parameters."""
+    return re.sub(r"{[^}:]+:", "{", path)

@@ -1,0 +1,108 @@
+"""Creating once, however often it is asked: with the header Idempotency-Key, what was answered is kept in the very
+transaction that created, and whoever asks again with the same key gets it again.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+
+from api.callers import caller_of
+from api.errors import Problem
+from api.models import KeptAnswer
+from api.rendering import text_of
+from work.contention import patiently
+
+HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
+# Printable, at most 200 characters, and none that is cut off on the way.
+KEY = "^[!-~]([ -~]{0,198}[!-~])?$"
+KEPT_HOURS = 24
+
+Made = dict[str, Any]
+Keep = Callable[[Made], None]
+
+
+class _AlreadyKept(Exception):
+    """Somebody was quicker with the same key; nothing of this attempt stays."""
+
+
+def creating(
+    request: HttpRequest,
+    status: int,
+    make: Callable[[], Made],
+    body_sha256: str | None = None,
+    unkept: Sequence[str] = (),
+) -> HttpResponse:
+    """Answers with what `make` has made, in one transaction with its keeping.
+
+    `body_sha256` is of a body that was not read as one piece. What is `unkept` of the answer is said once: who asks
+    again is told null.
+    """
+
+    def attempt(keep: Keep) -> Made:
+        def write() -> Made:
+            with transaction.atomic():
+                made = make()
+                keep(made | dict.fromkeys(unkept))
+            return made
+
+        return patiently(write)
+
+    if HEADER not in request.headers:
+        return _answer(make(), status)
+    return committing(request, status, attempt, body_sha256)
+
+
+def committing(
+    request: HttpRequest, status: int, attempt: Callable[[Keep], Made], body_sha256: str | None = None
+) -> HttpResponse:
+    """The same for what has a transaction of its own: `attempt` calls what it is given in it, before it commits."""
+    key = request.headers.get(HEADER)
+    if key is None:
+        return _answer(attempt(lambda made: None), status)
+    if not re.fullmatch(KEY, key):
+        expected = f"expected an {HEADER} of 1 to 200 printable ASCII characters, found another"
+        raise Problem("invalid_request", expected, {"header": HEADER})
+    caller, fingerprint = caller_of(request).key, _fingerprint(request, body_sha256)
+
+    def keep(made: Made) -> None:
+        try:
+            with transaction.atomic():
+                KeptAnswer.objects.create(
+                    caller=caller, key=key, fingerprint=fingerprint, answered=status, body=text_of(made)
+                )
+        except IntegrityError as error:
+            raise _AlreadyKept from error
+
+    if kept := _find(caller, key):
+        return _again(kept, fingerprint)
+    try:
+        return _answer(attempt(keep), status)
+    except Exception:
+        # Also when it was refused: the same request may have taken the last place a moment ago.
+        if kept := _find(caller, key):
+            return _again(kept, fingerprint)
+        raise
+
+
+def _find(caller: str, key: str) -> KeptAnswer | None:
+    return KeptAnswer.objects.filter(caller=caller, key=key).first()
+
+
+def _again(kept: KeptAnswer, fingerprint: str) -> HttpResponse:
+    if kept.fingerprint != fingerprint:
+        message = f"expected the request for which this {HEADER} was first used, found another one"
+        raise Problem("idempotency_key_reused", message, {"first_used_at": kept.created_at.isoformat()})
+    return HttpResponse(kept.body, "application/json", kept.answered, headers={REPLAYED: "true"})
+
+
+def _answer(made: Made, status: int) -> HttpResponse:
+    return HttpResponse(text_of(made), "application/json", status)
+
+
+def _fingerprint(request: HttpRequest, body_sha256: str | None) -> str:
+    body = body_sha256 or hashlib.sha256(request.body).hexdigest()
+    return hashlib.sha256(f"{request.method} {request.get_full_path()} {body}".encode()).hexdigest()

@@ -1,0 +1,77 @@
+"""Lists, page by page: from the last row of one to the next, so that any page costs what the first does."""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from ninja import Schema
+from pydantic import ConfigDict, Field
+
+from api.errors import Problem
+from api.frame import Out
+from api.ids import MOST
+
+LIMIT, MOST_ROWS = 50, 200
+
+T = TypeVar("T")
+
+
+class Listing(Schema):
+    """What every list takes. Filters of a list are fields of its own, in a subclass."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="rows of a page")] = LIMIT
+    cursor: Annotated[
+        str, Field(max_length=200, description="`next` of the page before", json_schema_extra={"format": "cursor"})
+    ] = ""
+    order: Annotated[Literal["-id", "id"], Field(description="the newest first, or the oldest")] = "-id"
+
+    def filters(self) -> dict[str, Any]:
+        """Those that were given."""
+        return self.model_dump(exclude={"limit", "cursor", "order"}, exclude_none=True)
+
+
+class Page(Out, Generic[T]):
+    items: list[T]
+    next: Annotated[str | None, Field(description="`cursor` of the next page; null on the last one")]
+
+
+def page(rows: Any, listing: Listing, row: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
+    """Of a queryset that is filtered and not ordered."""
+    after = after_of(listing)
+    if after is not None:
+        rows = rows.filter(**{"pk__lt" if listing.order == "-id" else "pk__gt": after})
+    found = list(rows.order_by("-pk" if listing.order == "-id" else "pk")[: listing.limit + 1])
+    shown = found[: listing.limit]
+    more = len(found) > listing.limit
+    return {"items": [row(each) for each in shown], "next": _cursor(listing, shown[-1].pk) if more else None}
+
+
+def _cursor(listing: Listing, pk: int) -> str:
+    return base64.urlsafe_b64encode(f"{pk}.{_of_filters(listing)}".encode()).decode().rstrip("=")
+
+
+def after_of(listing: Listing) -> int | None:
+    """The id behind which the page begins. Raises Problem."""
+    if not listing.cursor:
+        return None
+    try:
+        padded = listing.cursor + "=" * (-len(listing.cursor) % 4)
+        pk, _, filters = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode("ascii").partition(".")
+        if filters == _of_filters(listing) and pk.isdecimal() and int(pk) <= MOST:
+            return int(pk)
+    except (ValueError, binascii.Error):
+        pass
+    raise Problem(
+        "invalid_cursor", "expected the cursor of a page of this list with the same filters and order, found another"
+    )
+
+
+def _of_filters(listing: Listing) -> str:
+    """A cursor is for its list: with other filters it would pass rows over."""
+    asked = json.dumps([type(listing).__name__, listing.order, listing.filters()], default=str, sort_keys=True)
+    return hashlib.sha256(asked.encode()).hexdigest()[:12]

@@ -1,0 +1,78 @@
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query
+
+from api import files, frame
+from api.callers import caller_of
+from api.frame import Answer, Out, answers
+from api.pages import Listing, Page, page
+from documents import downloads
+from runs import views
+from runs.models import Artifact, Run
+from work import clock
+
+routes = frame.routes("artifacts")
+
+BYTES: dict[str, Any] = {
+    "responses": {
+        status: {"description": said, "content": {"application/octet-stream": {"schema": {}}}}
+        for status, said in ((200, "All of it."), (206, "The part that was asked for."))
+    }
+}
+
+
+class ArtifactOut(Out):
+    id: int
+    run_id: int
+    name: str
+    size_bytes: int
+    sha256: str
+    content_type: str
+    created_at: datetime
+
+
+class ArtifactLinkOut(Out):
+    url: str
+    expires_at: datetime
+
+
+@routes.get("/runs/{id:id}/artifacts", response=answers({200: Page[ArtifactOut]}))
+def list_artifacts(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
+    """The files that a run made."""
+    run = caller_of(request).see(Run.objects, id, "run")
+    return page(run.artifacts.all(), listing, artifact_of)
+
+
+@routes.get("/artifacts/{id:id}", response=answers({200: ArtifactOut}, 412))
+def show_artifact(request: HttpRequest, id: int) -> Answer:
+    return files.tagged(request, artifact_of(_seen(request, id)))
+
+
+@routes.get("/artifacts/{id:id}/content", response=answers({200: None}, 412, 416), openapi_extra=BYTES)
+def download_artifact(request: HttpRequest, id: int) -> Answer:
+    """The file, or one part of it (Range); 302 to where it lies, if the storage sends files itself."""
+    found = _seen(request, id)
+    return files.answer(
+        request, found.file, found.name, found.content_type, size_bytes=found.size_bytes, sha256=found.sha256
+    )
+
+
+@routes.get("/artifacts/{id:id}/link", response=answers({200: ArtifactLinkOut}))
+def link_artifact(request: HttpRequest, id: int) -> dict[str, Any]:
+    """An address for whoever has it, without a token: it is good for some minutes."""
+    link = views.link(_seen(request, id), caller_of(request).person)
+    return {
+        "url": request.build_absolute_uri(link),
+        "expires_at": clock.now() + timedelta(seconds=downloads.LINK_SECONDS),
+    }
+
+
+def artifact_of(artifact: Artifact) -> dict[str, Any]:
+    return {name: getattr(artifact, name) for name in ArtifactOut.model_fields}
+
+
+def _seen(request: HttpRequest, id: int) -> Artifact:
+    artifact: Artifact = caller_of(request).see(Artifact.objects, id, "artifact")
+    return artifact

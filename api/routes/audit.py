@@ -1,0 +1,72 @@
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from api import frame
+from api.callers import ADMIN, caller_of
+from api.errors import Problem
+from api.frame import Out, answers
+from api.ids import Id
+from api.models import ApiToken, AuditEntry
+from api.moments import Moment
+from api.pages import Listing, Page, page
+from documents.models import Workspace
+
+routes = frame.routes("audit")
+
+
+# No database takes the first character of all.
+Word = Annotated[str, Field(max_length=200, pattern=r"^[^\x00]*$")]
+
+
+class AuditEntryOut(Out):
+    id: int
+    at: datetime
+    actor: str
+    token_id: int | None
+    workspace_id: int | None
+    address: str
+    request_id: str
+    method: str
+    path: str
+    operation: str
+    subject_kind: str | None
+    subject_id: int | None
+    answered: Annotated[int | None, Field(description="the status of the answer; null where the process died before")]
+
+
+class Audit(Listing):
+    workspace_id: Id | None = None
+    token_id: Id | None = None
+    actor: Word | None = None
+    operation: Word | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+
+    def filters(self) -> dict[str, Any]:
+        columns = {"since": "at__gte", "until": "at__lt"}
+        return {columns.get(name, name): value for name, value in super().filters().items()}
+
+
+@routes.get("/audit", response=answers({200: Page[AuditEntryOut]}), auth=ADMIN)
+def list_audit(request: HttpRequest, listing: Query[Audit]) -> dict[str, Any]:
+    """Who has asked for which change in the workspaces of which one is an admin, and how that was answered."""
+    caller = caller_of(request)
+    if not Workspace.objects.administered_by(caller.user).exists():
+        message = f"expected an admin of a workspace, found {caller.actor}"
+        raise Problem("forbidden", message, {"role": "admin"})
+    if listing.workspace_id is not None:
+        caller.administer(caller.see(Workspace.objects, listing.workspace_id, "workspace"))
+    if listing.token_id is not None:
+        caller.see(ApiToken.objects, listing.token_id, "token")
+    rows: QuerySet[AuditEntry] = AuditEntry.objects.for_user(caller.user)
+    return page(rows.filter(**listing.filters()), listing, row_of)
+
+
+def row_of(entry: AuditEntry) -> dict[str, Any]:
+    told = {name: getattr(entry, name) for name in AuditEntryOut.model_fields}
+    return told | {"subject_kind": entry.subject_kind or None}

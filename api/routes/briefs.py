@@ -1,0 +1,119 @@
+"""What was published. It belongs to the installation, and is told as its readers get it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Query
+from pydantic import Field
+
+from api import frame
+from api.callers import insider_of
+from api.errors import not_found
+from api.frame import Out, answers
+from api.pages import Listing, Page, page
+from feeds.briefs.reading import Story, page_of, title_of, with_items
+from feeds.models import Brief
+
+routes = frame.routes("briefs")
+
+
+class BriefLinksOut(Out):
+    html: str
+    text: str
+    rss: Annotated[str, Field(description="of the latest briefs")]
+
+
+class BriefOut(Out):
+    id: int
+    name: Annotated[str, Field(description="its address: the day of its slot, and a number if the day has several")]
+    title: str
+    scheduled_for: datetime
+    time_zone: str
+    published_at: datetime
+    window_from: datetime
+    window_until: datetime
+    articles_seen: int
+    feeds_seen: int
+    feeds_silent: int
+    clusters_seen: int
+    links: BriefLinksOut
+
+
+class BriefArticleOut(Out):
+    title: str
+    link: Annotated[str, Field(description="empty where it is not to be followed")]
+    url: str
+    source: str
+    at: datetime
+
+
+class BriefReasonOut(Out):
+    words: str
+    percent: float
+
+
+class BriefStoryOut(Out):
+    number: int
+    cluster_id: int
+    headline: str
+    summary: str
+    article_count: int
+    percent: Annotated[float, Field(description="of the highest score there can be")]
+    reasons: list[BriefReasonOut]
+    articles: list[BriefArticleOut]
+
+
+class BriefDetailOut(BriefOut):
+    notes: list[str]
+    stories: list[BriefStoryOut]
+
+
+class Briefs(Listing):
+    pass
+
+
+@routes.get("/briefs", response=answers({200: Page[BriefOut]}))
+def list_briefs(request: HttpRequest, listing: Query[Briefs]) -> dict[str, Any]:
+    insider_of(request)
+    return page(Brief.objects.all(), listing, lambda brief: _row_of(request, brief))
+
+
+@routes.get("/briefs/{name:name}", response=answers({200: BriefDetailOut}))
+def show(request: HttpRequest, name: str) -> dict[str, Any]:
+    """With its stories, the most important first, and why each is where it is."""
+    insider_of(request)
+    brief = with_items(Brief.objects.filter(name=name)).first()
+    if brief is None:
+        raise not_found("brief", name)
+    shown = page_of(brief)
+    return _row_of(request, brief) | {"notes": list(shown.notes), "stories": _stories(brief, shown.stories)}
+
+
+def _row_of(request: HttpRequest, brief: Brief) -> dict[str, Any]:
+    told = {"title": title_of(brief), "links": _links(request, brief.name)}
+    return told | {name: getattr(brief, name) for name in BriefOut.model_fields if name not in told}
+
+
+def _links(request: HttpRequest, name: str) -> dict[str, str]:
+    found = {
+        "html": reverse("feeds:brief", args=[name]),
+        "text": reverse("feeds:brief_as_text", args=[name]),
+        "rss": reverse("feeds:rss"),
+    }
+    return {kind: request.build_absolute_uri(path) for kind, path in found.items()}
+
+
+def _stories(brief: Brief, stories: Sequence[Story]) -> list[dict[str, Any]]:
+    items = {item.position + 1: item for item in brief.items.all()}
+    return [_story(items[story.number], story) for story in stories]
+
+
+def _story(item: Any, story: Story) -> dict[str, Any]:
+    said = {name: getattr(story, name) for name in ("number", "headline", "summary", "percent")}
+    reasons = [{"words": reason.words, "percent": reason.percent} for reason in story.reasons]
+    articles = [{name: getattr(each, name) for name in BriefArticleOut.model_fields} for each in story.tellings]
+    told = {"cluster_id": item.cluster_id, "article_count": item.article_count}
+    return said | told | {"reasons": reasons, "articles": articles}

@@ -1,0 +1,147 @@
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from api import frame
+from api.callers import OPERATE, caller_of
+from api.cancels import Reason, cancelled
+from api.errors import Problem
+from api.explanations import ExplanationOut
+from api.frame import Answer, Out, answers
+from api.histories import SubjectEventOut, history_of
+from api.ids import Id
+from api.logs import LINES_OF_TEXT, Lines, Told, log_of
+from api.once import creating
+from api.pages import Listing, Page, page
+from builds import lifecycle, why
+from builds.lifecycle import BUILD
+from builds.models import Build, Configuration
+from documents.models import Workspace
+from runs.models import Run
+from work.why import MOST_COUNTED
+
+routes = frame.routes("builds")
+
+MOST_NAMED = 20
+
+Status = Literal["queued", "building", "ready", "failed", "cancelled"]
+
+
+class BuildOut(Out):
+    id: int
+    workspace_id: int
+    configuration_id: int
+    fingerprint: str
+    status: Status
+    failure_type: str | None
+    error_message: str | None
+    size_bytes: int | None
+    losses: Annotated[int, Field(description="workers that were lost over it")]
+    created_at: datetime
+    queued_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    cancel_requested_at: datetime | None
+    cancel_requested_by: str | None
+
+
+class WaitingOut(Out):
+    count: Annotated[int, Field(description=f"at most {MOST_COUNTED + 1:,}, which means more than {MOST_COUNTED:,}")]
+    run_ids: Annotated[list[int], Field(description=f"the oldest {MOST_NAMED}")]
+
+
+class BuildDetailOut(BuildOut):
+    lock: Annotated[str | None, Field(description="the exact versions that its environment has")]
+    waiting: Annotated[WaitingOut, Field(description="the queued runs that wait for it")]
+
+
+class BuildCancelOut(Out):
+    result: Annotated[
+        Literal["cancelled", "asked"], Field(description="at once, or its worker was asked and will obey")
+    ]
+    build: BuildOut
+
+
+class Builds(Listing):
+    workspace_id: Id | None = None
+    configuration_id: Id | None = None
+    status: Status | None = None
+
+    def lookups(self) -> dict[str, Any]:
+        names = {"workspace_id": "configuration__workspace_id"}
+        return {names.get(name, name): value for name, value in self.filters().items()}
+
+
+@routes.get("/builds", response=answers({200: Page[BuildOut]}))
+def list_builds(request: HttpRequest, listing: Query[Builds]) -> dict[str, Any]:
+    caller = caller_of(request)
+    if listing.workspace_id is not None:
+        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+    if listing.configuration_id is not None:
+        caller.see(Configuration.objects, listing.configuration_id, "configuration")
+    return page(Build.objects.for_user(caller.user).listed().filter(**listing.lookups()), listing, row_of)
+
+
+@routes.get("/builds/{id:id}", response=answers({200: BuildDetailOut}))
+def show_build(request: HttpRequest, id: int) -> dict[str, Any]:
+    """A build with what its environment has, and the runs that wait for it."""
+    build = _seen(request, id)
+    waiting = Run.objects.for_user(caller_of(request).user).filter(build=build, status="queued", gate="build")
+    ids = list(waiting.order_by("created_at", "id").values_list("pk", flat=True)[: MOST_COUNTED + 1])
+    return row_of(build) | {"lock": build.lock or None, "waiting": {"count": len(ids), "run_ids": ids[:MOST_NAMED]}}
+
+
+@routes.get("/builds/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
+def list_build_events(request: HttpRequest, id: int, listing: Query[Told]) -> dict[str, Any]:
+    return history_of(BUILD.kind, _seen(request, id).pk, listing)
+
+
+@routes.get("/builds/{id:id}/log", response=answers({200: None}), openapi_extra=LINES_OF_TEXT)
+def show_build_log(request: HttpRequest, id: int, asked: Query[Lines]) -> Answer:
+    """What was printed while the environment was made, line by line."""
+    return log_of(BUILD.kind, _seen(request, id).pk, asked)
+
+
+@routes.get("/builds/{id:id}/why", response=answers({200: ExplanationOut}))
+def explain_build(request: HttpRequest, id: int) -> dict[str, Any]:
+    """What a queued build waits for, and who holds that since when."""
+    return why.explain(_seen(request, id), user=caller_of(request).user).to_json()
+
+
+@routes.post("/builds/{id:id}/cancel", response=answers({200: BuildCancelOut}, 409), auth=OPERATE)
+def cancel_build(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
+    """At once what is queued; what is being made is asked to stop."""
+    build, caller = _seen(request, id), caller_of(request)
+    caller.operate(build.configuration.workspace)
+    status = lifecycle.cancel(build, actor=caller.actor, reason=body.reason if body else "")
+    return {"result": cancelled(BUILD, id, build.status, status), "build": row_of(_seen(request, id))}
+
+
+@routes.post("/builds/{id:id}/again", response=answers({200: BuildOut}, 409, 422), auth=OPERATE)
+def build_again(request: HttpRequest, id: int) -> Answer:
+    """Build again what has failed or was cancelled: the same build is queued again."""
+    build, caller = _seen(request, id), caller_of(request)
+    caller.operate(build.configuration.workspace)
+
+    def make() -> dict[str, Any]:
+        if not lifecycle.again(id, actor=caller.actor):
+            status = _seen(request, id).status
+            message = f"expected a build that has failed or was cancelled, found that build {id} is {status}"
+            raise Problem("conflict", message, {"id": id, "status": status})
+        return row_of(_seen(request, id))
+
+    return creating(request, 200, make)
+
+
+def row_of(build: Build) -> dict[str, Any]:
+    of_itself = BuildOut.model_fields.keys() - {"workspace_id"}
+    values = {name: getattr(build, name) for name in of_itself} | {"workspace_id": build.configuration.workspace_id}
+    return {name: None if value == "" else value for name, value in values.items()}
+
+
+def _seen(request: HttpRequest, id: int) -> Build:
+    build: Build = caller_of(request).see(Build.objects, id, "build")
+    return build

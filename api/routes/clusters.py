@@ -1,0 +1,80 @@
+"""Events: articles of several feeds that tell of the same. They belong to the installation."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from api import frame
+from api.callers import insider_of
+from api.errors import not_found
+from api.frame import Out, answers
+from api.moments import Moment
+from api.pages import Listing, Page, page
+from api.routes.feeds import ArticleOut, row_of_article
+from feeds.models import EventCluster, RawArticle
+
+routes = frame.routes("clusters")
+
+# Of the articles of one cluster, in its detail.
+MOST_TOLD = 50
+
+
+class ClusterOut(Out):
+    id: int
+    title: str
+    article_count: int
+    first_at: datetime
+    last_at: datetime
+    merged_into_id: Annotated[int | None, Field(description="where its articles have gone")]
+    created_at: datetime
+
+
+class ClusterDetailOut(ClusterOut):
+    articles: Annotated[list[ArticleOut], Field(description=f"at most {MOST_TOLD}, those nearest to its centre first")]
+
+
+class Clusters(Listing):
+    since: Annotated[Moment | None, Field(description="whose last article is not older")] = None
+
+
+class ClusterArticles(Listing):
+    pass
+
+
+@routes.get("/clusters", response=answers({200: Page[ClusterOut]}))
+def list_clusters(request: HttpRequest, listing: Query[Clusters]) -> dict[str, Any]:
+    insider_of(request)
+    rows = EventCluster.objects.defer("centroid")
+    return page(rows.filter(last_at__gte=listing.since) if listing.since else rows, listing, _row_of)
+
+
+@routes.get("/clusters/{id:id}", response=answers({200: ClusterDetailOut}))
+def show(request: HttpRequest, id: int) -> dict[str, Any]:
+    insider_of(request)
+    cluster = _cluster(id)
+    nearest = _articles(cluster).order_by("-links__similarity", "id")[:MOST_TOLD]
+    return _row_of(cluster) | {"articles": [row_of_article(article) for article in nearest]}
+
+
+@routes.get("/clusters/{id:id}/articles", response=answers({200: Page[ArticleOut]}))
+def list_articles(request: HttpRequest, id: int, listing: Query[ClusterArticles]) -> dict[str, Any]:
+    insider_of(request)
+    return page(_articles(_cluster(id)), listing, row_of_article)
+
+
+def _cluster(id: int) -> EventCluster:
+    cluster = EventCluster.objects.defer("centroid").filter(pk=id).first()
+    if cluster is None:
+        raise not_found("cluster", id)
+    return cluster
+
+
+def _articles(cluster: EventCluster) -> Any:
+    return RawArticle.objects.filter(links__cluster=cluster).defer("embedding", "original_url")
+
+
+def _row_of(cluster: EventCluster) -> dict[str, Any]:
+    return {name: getattr(cluster, name) for name in ClusterOut.model_fields}

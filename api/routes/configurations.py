@@ -1,0 +1,221 @@
+import hashlib
+import io
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils.http import content_disposition_header
+from ninja import File, Form, Query, Schema, UploadedFile
+from pydantic import ConfigDict, Field
+
+from api import files, frame, uploads
+from api.callers import OPERATE, caller_of
+from api.errors import Problem
+from api.frame import Answer, Out, answers
+from api.ids import Id
+from api.once import HEADER, creating
+from api.pages import Listing, Page, page
+from api.routes.documents import one_operated
+from builds import archives, configurations, contents, packages
+from builds.configurations import NameTaken
+from builds.models import Configuration
+from builds.packages import BadPackage, Package
+from documents.models import Workspace
+from runs import checking
+from work.supervise import CannotStart
+
+routes = frame.routes("configurations")
+
+ZIP = "application/zip"
+BYTES: dict[str, Any] = {"schema": {"type": "string", "contentMediaType": ZIP}}
+IN: dict[str, Any] = {"requestBody": {"required": True, "content": {ZIP: BYTES}}}
+SAME: dict[int, Any] = {304: {"description": "Whoever asks has the same already."}}
+OUT: dict[str, Any] = {"responses": {200: {"description": "A zip file.", "content": {ZIP: BYTES}}} | SAME}
+
+
+class ConfigurationOut(Out):
+    id: int
+    workspace_id: int
+    name: str
+    entry_point: str
+    python_version: Annotated[str, Field(description="empty: the one that ADE itself runs on")]
+    contents_sha256: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class PackageFileOut(Out):
+    path: str
+    size_bytes: int
+
+
+class ConfigurationDetail(ConfigurationOut):
+    requirements: str
+    files: list[PackageFileOut]
+
+
+class ConfigurationStoredOut(ConfigurationDetail):
+    result: Annotated[str, Field(description="updated or unchanged")]
+
+
+class ProblemOfPackage(Schema):
+    stage: Annotated[str, Field(description="package or syntax")]
+    message: str
+    path: str | None
+    line: int | None
+
+
+class ConfigurationCheckOut(Out):
+    ok: bool
+    problems: list[ProblemOfPackage]
+    fingerprint: str
+    environment: Annotated[str | None, Field(description="ready, if there is a build of exactly this; else null")]
+
+
+class Configurations(Listing):
+    workspace_id: Id | None = None
+    name: Annotated[str | None, Field(max_length=contents.LONGEST_NAME)] = None
+
+
+class Creation(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    workspace: Annotated[Id | None, Field(description="needed by whoever operates several")] = None
+    name: Annotated[
+        str | None, Field(min_length=1, max_length=contents.LONGEST_NAME, description="another than the package says")
+    ] = None
+
+
+@routes.get("/configurations", response=answers({200: Page[ConfigurationOut]}))
+def list_configurations(request: HttpRequest, listing: Query[Configurations]) -> dict[str, Any]:
+    caller = caller_of(request)
+    if listing.workspace_id is not None:
+        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+    rows = Configuration.objects.for_user(caller.user).filter(**listing.filters()).defer("files", "requirements")
+    return page(rows, listing, row_of)
+
+
+@routes.post("/configurations", response=answers({201: ConfigurationDetail}, 409, 422), auth=OPERATE)
+def create_configuration(request: HttpRequest, form: Form[Creation], file: File[UploadedFile]) -> Answer:
+    """Store a package, which is a zip file, as a new configuration."""
+    uploads.check(request, *Creation.model_fields)
+    workspace = one_operated(caller_of(request), form.workspace)
+    package = _read(file.read(archives.MOST_BYTES + 1))
+
+    def make() -> dict[str, Any]:
+        try:
+            return _detail(configurations.create(workspace, package, name=form.name))
+        except BadPackage as bad:
+            raise _bad(bad) from bad
+        except NameTaken as taken:
+            raise Problem("conflict", str(taken), {"configuration_id": taken.configuration.pk}) from taken
+
+    sent = uploads.sha256_of(file, workspace.pk, form.name) if HEADER in request.headers else None
+    return creating(request, 201, make, sent)
+
+
+@routes.get(
+    "/configurations/{id:id}",
+    response=answers({200: ConfigurationDetail}, 412),
+    openapi_extra={"responses": SAME},
+)
+def show_configuration(request: HttpRequest, id: int) -> Answer:
+    """A configuration with the names of its files, which its package has."""
+    return files.tagged(request, _detail(_seen(request, id)))
+
+
+@routes.get("/configurations/{id:id}/package", response=answers({200: None}, 409, 412), openapi_extra=OUT)
+def download_package(request: HttpRequest, id: int) -> Answer:
+    """The configuration as a zip file: the same bytes for the same contents."""
+    configuration = _seen(request, id)
+    if unchanged := files.as_known(request, _tag(configuration)):
+        return unchanged
+    whole = io.BytesIO()
+    try:
+        packages.write_zip(configurations.packed(configuration), whole)
+    except BadPackage as bad:
+        raise Problem("conflict", f"expected contents that are a package. {bad}", {"problems": bad.problems}) from bad
+    named = content_disposition_header(as_attachment=True, filename=f"{configuration.name}.zip") or "attachment"
+    headers = {
+        "ETag": _tag(configuration),
+        "Content-Disposition": named,
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+    return HttpResponse(whole.getvalue(), ZIP, headers=headers)
+
+
+@routes.put(
+    "/configurations/{id:id}/package",
+    response=answers({200: ConfigurationStoredOut}, 412),
+    auth=OPERATE,
+    openapi_extra=IN,
+)
+def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
+    """Store a package, which is a zip file, as the new contents of a configuration, whatever name it says.
+
+    With If-Match and the tag of a package that was downloaded, only if it is that still.
+    """
+    caller, configuration = caller_of(request), _seen(request, id)
+    caller.operate(configuration.workspace)
+    if request.content_type != ZIP:
+        raise Problem("unsupported_media_type", f"expected a body of {ZIP}, found {request.content_type or 'none'}")
+    package = _read(request.read(archives.MOST_BYTES + 1))
+    with transaction.atomic():
+        configuration = Configuration.objects.select_for_update().get(pk=id)
+        # It says no when somebody has been faster.
+        files.as_known(request, _tag(configuration))
+        result = configurations.replace(configuration, package)
+    return _detail(configuration) | {"result": result}
+
+
+@routes.post("/configurations/{id:id}/check", response=answers({200: ConfigurationCheckOut}), auth=OPERATE)
+def check(request: HttpRequest, id: int) -> dict[str, Any]:
+    """Look a configuration over. Nothing of it is run, and no environment is made: a build does that."""
+    caller, configuration = caller_of(request), _seen(request, id)
+    caller.operate(configuration.workspace)
+    try:
+        report = checking.glance(configuration.snapshot())
+    except CannotStart as error:
+        raise Problem("unavailable", str(error), headers={"Retry-After": "30"}) from error
+    wrong = [checking.Problem("package", said) for said in packages.problems_of(configurations.packed(configuration))]
+    problems = [asdict(problem) for problem in [*wrong, *report.problems]]
+    told = {"fingerprint": report.fingerprint, "environment": report.environment}
+    return {"ok": not problems, "problems": problems, **told}
+
+
+def row_of(configuration: Configuration) -> dict[str, Any]:
+    return {name: getattr(configuration, name) for name in ConfigurationOut.model_fields}
+
+
+def _detail(configuration: Configuration) -> dict[str, Any]:
+    sizes = {path: len(text.encode(errors="replace")) for path, text in sorted(configuration.files.items())}
+    return row_of(configuration) | {
+        "requirements": configuration.requirements,
+        "files": [{"path": path, "size_bytes": size} for path, size in sizes.items()],
+    }
+
+
+def _seen(request: HttpRequest, id: int) -> Configuration:
+    configuration: Configuration = caller_of(request).see(Configuration.objects, id, "configuration")
+    return configuration
+
+
+def _tag(configuration: Configuration) -> str:
+    named = f"{configuration.name} {configuration.contents_sha256}"
+    return f'"{hashlib.sha256(named.encode()).hexdigest()[:32]}"'
+
+
+def _read(data: bytes) -> Package:
+    if len(data) > archives.MOST_BYTES:
+        raise Problem("too_large", f"expected a zip file of at most {archives.MOST_BYTES:,} bytes, found a larger one")
+    try:
+        return packages.read_zip(io.BytesIO(data))
+    except BadPackage as bad:
+        raise _bad(bad) from bad
+
+
+def _bad(bad: BadPackage) -> Problem:
+    return Problem("bad_package", f"expected a package. {bad}", {"problems": bad.problems[: contents.MOST_TOLD]})

@@ -1,0 +1,248 @@
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from django.db.models.functions import Length, Substr
+from django.http import HttpRequest
+from ninja import File, Form, Query, Schema, UploadedFile
+from pydantic import ConfigDict, Field
+
+from api import files, frame, uploads
+from api.callers import OPERATE, Caller, caller_of
+from api.errors import Problem, not_found
+from api.flags import Flag
+from api.frame import Answer, Out, answers
+from api.ids import Id
+from api.moments import Moment
+from api.once import HEADER, Keep, committing, creating
+from api.pages import Listing, Page, page
+from documents import downloads, intake, reprocessing, retention, views
+from documents.intake import AlreadyThere, NotStored, Refused
+from documents.models import Document, Workspace
+from work import clock
+from work.outcomes import Outcome
+
+at_root = frame.routes("documents")
+routes = frame.routes("documents")
+
+Status = Literal["processing", "processed", "failed"]
+_BYTES: dict[str, Any] = {"application/octet-stream": {"schema": {}}}
+BYTES: dict[str, Any] = {
+    "responses": {
+        200: {"description": "All of it.", "content": _BYTES},
+        206: {"description": "The part that was asked for.", "content": _BYTES},
+        302: {"description": "It lies elsewhere, for some minutes: where the storage sends files itself."},
+        304: {"description": "Whoever asks has it already."},
+    }
+}
+TAGGED: dict[str, Any] = {"responses": {304: {"description": "Whoever asks has the same already."}}}
+# Of a text, in one answer.
+CHARACTERS, MOST_CHARACTERS = 100_000, 1_000_000
+# Longer no database has one, and PostgreSQL counts no further.
+LAST_CHARACTER = 1 << 30
+
+
+class DocumentOut(Out):
+    id: int
+    workspace_id: int
+    name: str
+    status: Status
+    content_type: str
+    size_bytes: int
+    sha256: str
+    pages: int | None
+    created_at: datetime
+    purged_at: datetime | None
+
+
+class Upload(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    workspace: Annotated[Id | None, Field(description="needed by whoever operates several")] = None
+    again: Annotated[Flag, Field(description="also when the workspace has the same bytes")] = False
+
+
+class Documents(Listing):
+    status: Status | None = None
+    workspace_id: Id | None = None
+    content_type: Annotated[str | None, Field(max_length=100)] = None
+    sha256: Annotated[str | None, Field(pattern="^[0-9a-f]{64}$")] = None
+    created_after: Annotated[Moment | None, Field(description="from then on")] = None
+    created_before: Moment | None = None
+
+    def lookups(self) -> dict[str, Any]:
+        names = {"created_after": "created_at__gte", "created_before": "created_at__lt"}
+        return {names.get(name, name): value for name, value in self.filters().items()}
+
+
+class DocumentTextOut(Out):
+    document_id: int
+    status: Status
+    characters: int
+    offset: int
+    text: str
+    next_offset: int | None
+
+
+class Part(Schema):
+    offset: Annotated[int, Field(ge=0, le=LAST_CHARACTER, description="characters to pass over")] = 0
+    limit: Annotated[int, Field(ge=1, le=MOST_CHARACTERS, description="characters of an answer")] = CHARACTERS
+
+
+class DocumentLinkOut(Out):
+    url: str
+    expires_at: datetime
+
+
+@at_root.post("/documents", response=answers({200: DocumentOut}, 409, 422), auth=OPERATE, operation_id="upload_at_root")
+@routes.post("/documents", response=answers({200: DocumentOut}, 409, 422), auth=OPERATE)
+def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -> Answer:
+    """Store one file as a document, which is then processed."""
+    uploads.check(request, *Upload.model_fields)
+    caller = caller_of(request)
+    workspace = one_operated(caller, form.workspace)
+
+    def attempt(keep: Keep) -> dict[str, Any]:
+        def also(document: Document) -> None:
+            keep(row_of(document))
+
+        name, declared = file.name or "", file.content_type or ""
+        try:
+            return row_of(intake.receive(workspace, file, name, declared, caller.actor, again=form.again, also=also))
+        except Refused as refused:
+            raise _problem_of(refused) from refused
+
+    sent = uploads.sha256_of(file, workspace.pk, form.again) if HEADER in request.headers else None
+    return committing(request, 200, attempt, sent)
+
+
+@routes.get("/documents", response=answers({200: Page[DocumentOut]}))
+def list_documents(request: HttpRequest, listing: Query[Documents]) -> dict[str, Any]:
+    caller = caller_of(request)
+    if listing.workspace_id is not None:
+        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+    rows = Document.objects.for_user(caller.user).filter(**listing.lookups()).defer("text", "embedding")
+    return page(rows, listing, row_of)
+
+
+@routes.get("/documents/{id:id}", response=answers({200: DocumentOut}, 412), openapi_extra=TAGGED)
+def show_document(request: HttpRequest, id: int) -> Answer:
+    """The metadata of a document. The answer has a tag, and is 304 for whoever has the same already."""
+    return files.tagged(request, row_of(seen(request, id)))
+
+
+@routes.get("/documents/{id:id}/text", response=answers({200: DocumentTextOut}, 410))
+def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any]:
+    """The text of a document as it was last extracted, by so many characters at a time."""
+    document = _kept(request, id)
+    text, characters = (
+        # All of it would be read otherwise, for each part.
+        Document.objects.filter(pk=id)
+        .annotate(part=Substr("text", part.offset + 1, part.limit), characters=Length("text"))
+        .values_list("part", "characters")
+        .get()
+    )
+    end = part.offset + len(text)
+    return {
+        "document_id": id,
+        "status": document.status,
+        "characters": characters,
+        "offset": part.offset,
+        "text": text,
+        "next_offset": end if text and end < characters else None,
+    }
+
+
+@routes.get("/documents/{id:id}/link", response=answers({200: DocumentLinkOut}, 410))
+def link_document(request: HttpRequest, id: int) -> dict[str, Any]:
+    """An address for whoever has it, without a token: it is good for some minutes."""
+    link = views.link(_with_file(request, id), caller_of(request).person)
+    return {
+        "url": request.build_absolute_uri(link),
+        "expires_at": clock.now() + timedelta(seconds=downloads.LINK_SECONDS),
+    }
+
+
+@routes.get("/documents/{id:id}/content", response=answers({200: None}, 410, 412, 416), openapi_extra=BYTES)
+def download_document(request: HttpRequest, id: int) -> Answer:
+    """The file as it came in, or one part of it (Range); 302 to where it lies, if the storage sends files itself."""
+    found = _with_file(request, id)
+    return files.answer(
+        request,
+        found.file.name or "",
+        found.name,
+        found.content_type,
+        size_bytes=found.size_bytes,
+        sha256=found.sha256,
+    )
+
+
+@routes.post("/documents/{id:id}/reprocess", response=answers({200: DocumentOut}, 409, 410, 422), auth=OPERATE)
+def reprocess(request: HttpRequest, id: int) -> Answer:
+    """Process a document again: its text, its fields and its chunks are made anew."""
+    caller, document = caller_of(request), seen(request, id)
+    caller.operate(document.workspace)
+
+    def make() -> dict[str, Any]:
+        outcome = reprocessing.again(document, actor=caller.actor, in_bulk=False)
+        if outcome is Outcome.PURGED:
+            raise _purged(Document.objects.listed().get(pk=id))
+        if outcome is not Outcome.MADE:
+            message = f"expected a document that is not being processed, found that document {id} {outcome}"
+            raise Problem("conflict", message, {"document_id": id, "status": "processing"})
+        return row_of(Document.objects.listed().get(pk=id))
+
+    return creating(request, 200, make)
+
+
+def seen(request: HttpRequest, id: int) -> Document:
+    document: Document = caller_of(request).see(Document.objects, id, "document")
+    return document
+
+
+def row_of(document: Document) -> dict[str, Any]:
+    return {name: getattr(document, name) for name in DocumentOut.model_fields}
+
+
+def _kept(request: HttpRequest, id: int) -> Document:
+    document = seen(request, id)
+    if document.purged_at:
+        raise _purged(document)
+    return document
+
+
+def _with_file(request: HttpRequest, id: int) -> Document:
+    document = _kept(request, id)
+    if not document.file:
+        raise not_found("document with a file", id)
+    return document
+
+
+def _purged(document: Document) -> Problem:
+    message = f"expected a document that is kept, found that it was {retention.purged_on(document)}"
+    return Problem("gone", message, {"document_id": document.pk})
+
+
+def one_operated(caller: Caller, id: int | None) -> Workspace:
+    if id is not None:
+        workspace: Workspace = caller.see(Workspace.objects, id, "workspace")
+        caller.operate(workspace)
+        return workspace
+    mine = list(Workspace.objects.operated_by(caller.user)[:2])
+    if not mine:
+        raise Problem("forbidden", f"expected an operator of a workspace, found {caller.actor}", {"role": "operator"})
+    if len(mine) > 1:
+        raise Problem("invalid_request", "expected the id of a workspace, for you operate several, found none")
+    return mine[0]
+
+
+# Whatever else is refused is not of a type that is taken.
+_CODES = {"too_large": "too_large", "empty": "invalid_request", "already_there": "conflict"}
+
+
+def _problem_of(refused: Refused) -> Problem:
+    if isinstance(refused, NotStored):
+        return Problem("unavailable", str(refused), {"reason": refused.code}, headers={"Retry-After": "30"})
+    details: dict[str, Any] = {"reason": refused.code}
+    if isinstance(refused, AlreadyThere):
+        details["document_id"] = refused.document.pk
+    return Problem(_CODES.get(refused.code, "unsupported_media_type"), str(refused), details)

@@ -1,0 +1,258 @@
+"""Feeds: where articles come from. They belong to the installation."""
+
+from collections import Counter
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query
+from pydantic import Field
+
+from api import frame, lists
+from api.callers import INSTALLATION, Caller, insider_of
+from api.errors import Problem, not_found
+from api.frame import Answer, In, Out, answers
+from api.histories import History, SubjectEventOut, history_of
+from api.once import Keep, committing, creating
+from api.pages import Listing, Page, page
+from feeds import opml, sources, standing
+from feeds.addresses import LONGEST_FOUND
+from feeds.lifecycle import FEED
+from feeds.models import FeedSource, RawArticle
+from feeds.opml import BadOpml
+from feeds.sources import LONGEST_TITLE, AlreadyThere, Imported, NotAdded
+from work.outcomes import DONE, Outcome
+
+routes = frame.routes("feeds")
+
+# As the admin asks them.
+ADD, CHANGE, DELETE = "feeds.add_feedsource", "feeds.change_feedsource", "feeds.delete_feedsource"
+# Of one list: somebody waits for the answer, and a web process is busy with it. The command takes longer ones.
+MOST_AT_ONCE = 1000
+# Of the articles of one feed.
+MOST_COUNTED = 10_000
+
+
+class FeedOut(Out):
+    id: int
+    url: str
+    title: str
+    site_url: str
+    state: Literal["new", "ok", "failing", "paused"]
+    standing: Annotated[str, Field(description="how it stands, in words")]
+    next_check_at: Annotated[datetime, Field(description="later and later while it fails")]
+    checked_at: datetime | None
+    succeeded_at: datetime | None
+    failures: Annotated[int, Field(description="in a row")]
+    last_error: Annotated[str, Field(description="how it last failed, or what of it could not be taken")]
+    paused_at: datetime | None
+    paused_by: str
+    created_at: datetime
+
+
+class FeedDetailOut(FeedOut):
+    articles: Annotated[int, Field(description=f"counted up to {MOST_COUNTED:,}")]
+
+
+class ArticleOut(Out):
+    id: int
+    feed_id: int
+    url: str
+    title: str
+    summary: str
+    author: str
+    published_at: datetime | None
+    happened_at: datetime
+    seen_at: datetime
+
+
+class ImportedOut(Out):
+    line: int | None
+    url: str
+    title: str
+    result: Annotated[str, Field(description="added, already_there, twice, or the code of what it was refused for")]
+    id: int | None
+    message: str
+
+
+class ImportOut(Out):
+    rehearsed: bool
+    counts: dict[str, int]
+    feeds: list[ImportedOut]
+
+
+class Feeds(Listing):
+    state: Literal["failing", "paused", "due"] | None = None
+
+
+class Articles(Listing):
+    pass
+
+
+class FeedAddition(In):
+    url: Annotated[str, Field(max_length=LONGEST_FOUND, description="of the feed itself, not of the page that has it")]
+    title: Annotated[str, Field(max_length=LONGEST_TITLE, description="empty: as it calls itself")] = ""
+
+
+class FeedRenaming(In):
+    title: Annotated[str, Field(max_length=LONGEST_TITLE, description="empty: as it calls itself")]
+
+
+class FeedPause(In):
+    reason: Annotated[str, Field(max_length=500, description="for the history")] = ""
+
+
+@routes.get("/feeds", response=answers({200: Page[FeedOut]}))
+def list_feeds(request: HttpRequest, listing: Query[Feeds]) -> dict[str, Any]:
+    insider_of(request)
+    chosen = FeedSource.objects.all()
+    return page(getattr(chosen, listing.state)() if listing.state else chosen, listing, row_of)
+
+
+@routes.post("/feeds", response=answers({201: FeedOut}, 409, 422), auth=INSTALLATION)
+def add(request: HttpRequest, body: FeedAddition) -> Answer:
+    """It is asked when the job runs next."""
+    caller = _operator_of(request, ADD)
+
+    def make() -> dict[str, Any]:
+        try:
+            return row_of(sources.add(body.url, title=body.title, actor=caller.actor))
+        except AlreadyThere as there:
+            raise Problem("already_there", str(there), {"feed_id": there.feed.pk}) from there
+        except NotAdded as refused:
+            raise Problem("bad_url", str(refused), {"reason": refused.code}) from refused
+
+    return creating(request, 201, make)
+
+
+@routes.post(
+    "/feeds/import",
+    response=answers({200: ImportOut}, 409, 422),
+    auth=INSTALLATION,
+    openapi_extra=lists.TAKEN,
+)
+def take_in(request: HttpRequest, rehearse: bool = False) -> Answer:
+    """Add all feeds of a list that another reader has exported as OPML. Each is told of by itself."""
+    caller, data = _operator_of(request, ADD), lists.body_of(request)
+    try:
+        entries = opml.read(data)
+    except BadOpml as bad:
+        raise Problem("bad_list", str(bad)) from bad
+    if len(entries) > MOST_AT_ONCE:
+        message = f"expected at most {MOST_AT_ONCE} feeds at once, found {len(entries)}; split the list"
+        raise Problem("too_large", message, {"most": MOST_AT_ONCE, "found": len(entries)})
+
+    def attempt(keep: Keep) -> dict[str, Any]:
+        # Not one transaction: sent once more, it finds what is there already.
+        made = _taken(list(sources.take_in(entries, actor=caller.actor, rehearse=rehearse)), rehearse=rehearse)
+        keep(made)
+        return made
+
+    return committing(request, 200, attempt, lists.sha256_of(data))
+
+
+@routes.get("/feeds/export", response=answers({200: None}), openapi_extra=lists.GIVEN)
+def export(request: HttpRequest) -> HttpResponse:
+    """All feeds as OPML, which other readers import."""
+    insider_of(request)
+    return lists.answer(opml.write(sources.entries()))
+
+
+@routes.get("/feeds/{id:id}", response=answers({200: FeedDetailOut}))
+def show(request: HttpRequest, id: int) -> dict[str, Any]:
+    insider_of(request)
+    feed = _feed(id)
+    return row_of(feed) | {"articles": feed.articles.order_by()[:MOST_COUNTED].count()}
+
+
+@routes.patch("/feeds/{id:id}", response=answers({200: FeedOut}), auth=INSTALLATION)
+def rename(request: HttpRequest, id: int, body: FeedRenaming) -> dict[str, Any]:
+    """Call a feed otherwise."""
+    caller = _operator_of(request, CHANGE)
+    sources.rename(_feed(id), body.title, actor=caller.actor)
+    return row_of(_feed(id))
+
+
+@routes.delete("/feeds/{id:id}", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+def remove(request: HttpRequest, id: int) -> dict[str, Any]:
+    """Only one without articles: others are paused instead. Answers what it was."""
+    caller, feed = _operator_of(request, DELETE), _feed(id)
+    _expect_done(feed, sources.remove(feed, actor=caller.actor))
+    return row_of(feed)
+
+
+@routes.post("/feeds/{id:id}/check", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+def check(request: HttpRequest, id: int) -> dict[str, Any]:
+    """It has its turn at once, when the job runs next."""
+    caller, feed = _operator_of(request, CHANGE), _feed(id)
+    _expect_done(feed, sources.make_due(feed, actor=caller.actor))
+    return row_of(_feed(id))
+
+
+@routes.post("/feeds/{id:id}/pause", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+def pause(request: HttpRequest, id: int, body: FeedPause | None = None) -> dict[str, Any]:
+    """It is left alone until it is resumed."""
+    caller, feed = _operator_of(request, CHANGE), _feed(id)
+    _expect_done(feed, sources.pause(feed, actor=caller.actor, reason=body.reason if body else ""))
+    return row_of(_feed(id))
+
+
+@routes.post("/feeds/{id:id}/resume", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+def resume(request: HttpRequest, id: int) -> dict[str, Any]:
+    """It goes on, and has its turn at once."""
+    caller, feed = _operator_of(request, CHANGE), _feed(id)
+    _expect_done(feed, sources.resume(feed, actor=caller.actor))
+    return row_of(_feed(id))
+
+
+@routes.get("/feeds/{id:id}/articles", response=answers({200: Page[ArticleOut]}))
+def list_articles(request: HttpRequest, id: int, listing: Query[Articles]) -> dict[str, Any]:
+    insider_of(request)
+    return page(RawArticle.objects.filter(feed=_feed(id)).defer("embedding", "original_url"), listing, row_of_article)
+
+
+@routes.get("/feeds/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
+def list_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
+    """What has happened to a feed, and what people have asked of it."""
+    insider_of(request)
+    return history_of(FEED.kind, _feed(id).pk, listing)
+
+
+def row_of(feed: FeedSource) -> dict[str, Any]:
+    told = {"standing": standing.how(feed)}
+    return told | {name: getattr(feed, name) for name in FeedOut.model_fields if name not in told}
+
+
+def row_of_article(article: RawArticle) -> dict[str, Any]:
+    return {name: getattr(article, name) for name in ArticleOut.model_fields}
+
+
+def _operator_of(request: HttpRequest, permission: str) -> Caller:
+    caller = insider_of(request)
+    caller.may(permission)
+    return caller
+
+
+def _feed(id: int) -> FeedSource:
+    feed = FeedSource.objects.filter(pk=id).first()
+    if feed is None:
+        raise not_found("feed", id)
+    return feed
+
+
+def _expect_done(feed: FeedSource, outcome: Outcome) -> None:
+    if outcome == Outcome.NOT_FOUND:
+        raise not_found("feed", feed.pk)
+    if outcome not in DONE:
+        message = f"expected a feed of which that can be asked, found that feed {feed.pk} {outcome}"
+        raise Problem("conflict", message, {"state": feed.state})
+
+
+def _taken(done: list[Imported], *, rehearse: bool) -> dict[str, Any]:
+    counts = Counter(each.result for each in done)
+    rows = [
+        {"line": each.entry.line, "url": each.entry.url, "title": each.entry.title}
+        | {"result": each.result, "id": each.feed_id, "message": each.message}
+        for each in done
+    ]
+    return {"rehearsed": rehearse, "counts": dict(counts), "feeds": rows}

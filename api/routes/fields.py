@@ -1,0 +1,139 @@
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from api import frame
+from api.callers import OPERATE, caller_of
+from api.errors import Problem, not_found
+from api.frame import In, Out, answers
+from api.ids import Id
+from api.pages import Listing, Page, page
+from api.routes.documents import seen
+from documents import corrections, fields
+from documents.corrections import NotTaken
+from documents.fields import LONGEST_NAME, LONGEST_VALUE, FieldRow
+from documents.models import Document, DocumentField, Workspace
+
+routes = frame.routes("fields")
+
+
+class CorrectionOut(Out):
+    value: str
+    by: str
+    at: datetime
+
+
+class DocumentFieldOut(Out):
+    name: str
+    value: Annotated[str, Field(description="the one that holds: what a person says, if anybody does")]
+    machine_value: str | None
+    kind: str | None
+    confidence: float | None
+    page: int | None
+    box: Annotated[list[float] | None, Field(description="left, top, right, bottom, as shares of the page")]
+    source: str | None
+    correction: CorrectionOut | None
+    agrees: bool | None
+
+
+class DocumentFieldsOut(Out):
+    document_id: int
+    items: list[DocumentFieldOut]
+
+
+class FieldFoundOut(Out):
+    id: int
+    document_id: int
+    name: str
+    machine_value: str
+    kind: str
+    confidence: float | None
+    page: int | None
+    box: list[float] | None
+    source: str
+    correction: str | None
+    corrected_by: str | None
+
+
+class Found(Listing):
+    state: Annotated[
+        Literal["to_look_at", "corrected"] | None, Field(description="what is unsure and nobody has looked at, or has")
+    ] = None
+    workspace_id: Id | None = None
+    document_id: Id | None = None
+    name: Annotated[str | None, Field(max_length=LONGEST_NAME)] = None
+
+
+class Correction(In):
+    value: Annotated[str, Field(max_length=LONGEST_VALUE, description="what the field is; empty: nothing")]
+
+
+@routes.get("/fields", response=answers({200: Page[FieldFoundOut]}))
+def list_fields(request: HttpRequest, listing: Query[Found]) -> dict[str, Any]:
+    """What machines have read, in all documents that one sees."""
+    caller = caller_of(request)
+    rows = DocumentField.objects.for_user(caller.user).with_corrections()
+    if listing.workspace_id is not None:
+        rows = rows.filter(document__workspace=caller.see(Workspace.objects, listing.workspace_id, "workspace"))
+    if listing.document_id is not None:
+        rows = rows.filter(document=caller.see(Document.objects, listing.document_id, "document"))
+    rows = rows.filter(name=listing.name) if listing.name is not None else rows
+    rows = rows.to_look_at() if listing.state == "to_look_at" else rows
+    rows = rows.corrected() if listing.state == "corrected" else rows
+    return page(rows, listing, _found)
+
+
+@routes.get("/documents/{id:id}/fields", response=answers({200: DocumentFieldsOut}))
+def show_fields(request: HttpRequest, id: int) -> dict[str, Any]:
+    """In the order of the document; behind them what only people have found."""
+    document = seen(request, id)
+    return {"document_id": id, "items": [_told(row) for row in fields.of_document(document.pk)]}
+
+
+@routes.put("/documents/{id:id}/fields/{path:name}", response=answers({200: DocumentFieldOut}, 410), auth=OPERATE)
+def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[str, Any]:
+    """Say what a field is, whether a machine has found it or not; to say what was read confirms it."""
+    caller, document = caller_of(request), seen(request, id)
+    caller.operate(document.workspace)
+    try:
+        made = corrections.correct(id, name, body.value, actor=caller.actor)
+    except NotTaken as refused:
+        code = "gone" if refused.code == "purged" else "invalid_request"
+        raise Problem(code, str(refused), {"reason": refused.code}) from refused
+    if made is None:
+        raise not_found("document", id)
+    return _field(id, made.name)
+
+
+@routes.delete("/documents/{id:id}/fields/{path:name}", response=answers({200: DocumentFieldOut}), auth=OPERATE)
+def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
+    """Take a correction back: what was read holds again."""
+    caller, document = caller_of(request), seen(request, id)
+    caller.operate(document.workspace)
+    if not corrections.withdraw(id, name, actor=caller.actor):
+        raise not_found("correction", name[:LONGEST_NAME])
+    return _field(id, fields.clean_name(name))
+
+
+def _field(id: int, name: str) -> dict[str, Any]:
+    """As it is now; of one that only a person had found, nothing is left."""
+    return _told(next((row for row in fields.of_document(id) if row.name == name), FieldRow(name)))
+
+
+def _told(row: FieldRow) -> dict[str, Any]:
+    said = row.correction
+    return {
+        **{name: getattr(row, name) for name in ("name", "value", "machine_value", "confidence", "page", "box")},
+        "kind": row.kind or None,
+        "source": row.source or None,
+        "correction": {"value": said.value, "by": said.by, "at": said.at} if said else None,
+        "agrees": row.agrees,
+    }
+
+
+def _found(field: Any) -> dict[str, Any]:
+    values = {name: getattr(field, name) for name in FieldFoundOut.model_fields if name != "machine_value"}
+    return values | {"machine_value": field.value}

@@ -1,0 +1,72 @@
+"""Whether it works, for whoever watches from outside; how it stands, for whoever operates it; and who asks."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.conf import settings
+from django.db.models import Min
+from django.http import HttpRequest
+from pydantic import Field
+
+from api import frame
+from api.callers import INSTALLATION, insider_of
+from api.errors import Problem
+from api.frame import Out, answers
+from runs.job_runs import JOB_RUN
+from runs.models import DueSlot
+from work import health
+from work.health import Queue
+
+routes = frame.routes("health")
+
+# Whoever asks has a time limit of his own, and most are of some seconds.
+ANSWER_SECONDS = 2.0
+
+
+class HealthOut(Out):
+    status: Literal["ok"]
+
+
+class QueueNumbersOut(Out):
+    kind: str
+    waiting: int
+    at_work: int
+    oldest_waiting_since: datetime | None
+
+
+class HealthDetailsOut(Out):
+    version: str
+    workers_alive: int
+    slots: Annotated[dict[str, int], Field(description="of the workers that are alive, for each kind of work")]
+    queues: list[QueueNumbersOut]
+    oldest_waiting_since: datetime | None
+
+
+@routes.get("/health", response=answers({200: HealthOut}), auth=None)
+def show(request: HttpRequest) -> dict[str, Any]:
+    """Whether the database answers in time. Needs no token, and tells nothing else."""
+    if not health.database_answers(ANSWER_SECONDS):
+        message = "expected the database to answer in time, found that it does not"
+        raise Problem("unavailable", message, {"status": "failing"}, headers={"Retry-After": "5"})
+    return {"status": "ok"}
+
+
+@routes.get("/health/details", response=answers({200: HealthDetailsOut}), auth=INSTALLATION)
+def show_details(request: HttpRequest) -> dict[str, Any]:
+    """How much waits, and who is there to do it; of all workspaces together."""
+    insider_of(request)
+    queues = [*health.queues(), _due_slots()]
+    slots = health.slots()
+    return {
+        "version": settings.ADE_VERSION,
+        "workers_alive": slots.workers,
+        "slots": slots.of_kinds,
+        "queues": [queue.__dict__ for queue in queues],
+        "oldest_waiting_since": min((q.oldest_waiting_since for q in queues if q.oldest_waiting_since), default=None),
+    }
+
+
+def _due_slots() -> Queue:
+    """Job runs are made when they are claimed: what waits for it are slots."""
+    since = DueSlot.objects.aggregate(since=Min("due_at"))["since"]
+    return Queue(JOB_RUN.kind, DueSlot.objects.count(), health.at_work(JOB_RUN), since)

@@ -1,0 +1,141 @@
+"""The scheduled jobs of the installation, their slots, and what is asked of them."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from api import frame
+from api.callers import INSTALLATION, Caller, insider_of
+from api.errors import Problem, not_found
+from api.explanations import ExplanationOut
+from api.frame import In, Out, answers
+from api.histories import History, SubjectEventOut, history_of
+from api.pages import Page
+from runs.jobs import Job, UnknownJob, all_jobs, job_named, standing, why
+from runs.jobs.history import SCHEDULED_JOB, introduce
+from runs.jobs.history import pause as pause_job
+from runs.jobs.history import resume as resume_job
+from runs.models import ScheduledJob
+
+routes = frame.routes("jobs")
+
+# As the admin asks it.
+CHANGE = "runs.change_scheduledjob"
+
+
+class JobOut(Out):
+    name: str
+    about: str
+    schedule: str
+    cron: str
+    time_zone: str
+    state: Literal["new", "scheduled", "waiting", "running", "paused", "retired"]
+    paused_by: str
+    paused_at: datetime | None
+    running: Annotated[int | None, Field(description="the id of its job run")]
+    running_since: datetime | None
+    waiting: Annotated[int, Field(description="slots that are due")]
+    next_slot: datetime | None
+    last_outcome: str
+    last_slot: datetime | None
+    last_ended_at: datetime | None
+    last_error: str
+    last_success: datetime | None
+
+
+class JobDetailOut(JobOut):
+    # None where the code does not declare it any more.
+    max_runtime_seconds: float | None
+    misfire_grace_seconds: float | None
+    coalesce: bool | None
+
+
+class JobPause(In):
+    reason: Annotated[str, Field(max_length=500, description="for the history")] = ""
+
+
+@routes.get("/jobs", response=answers({200: Page[JobOut]}))
+def list_jobs(request: HttpRequest) -> dict[str, Any]:
+    """All jobs that the code declares, and those that it declared once. They are few: there is one page."""
+    insider_of(request)
+    return {"items": [asdict(each) for each in standing.of_all()], "next": None}
+
+
+@routes.get("/jobs/{name:name}", response=answers({200: JobDetailOut}))
+def show(request: HttpRequest, name: str) -> dict[str, Any]:
+    insider_of(request)
+    return _detail(name)
+
+
+@routes.get("/jobs/{name:name}/events", response=answers({200: Page[SubjectEventOut]}))
+def list_events(request: HttpRequest, name: str, listing: Query[History]) -> dict[str, Any]:
+    """What was declared, asked for and decided of a job."""
+    insider_of(request)
+    # One that no worker has seen yet has none.
+    return history_of(SCHEDULED_JOB.kind, row_of(name).pk or 0, listing)
+
+
+@routes.get("/jobs/{name:name}/why", response=answers({200: ExplanationOut}))
+def show_why(request: HttpRequest, name: str) -> dict[str, Any]:
+    """Why the slot of a job has not begun, and who holds it since when."""
+    insider_of(request)
+    return why.explain(row_of(name)).to_json()
+
+
+@routes.post("/jobs/{name:name}/pause", response=answers({200: JobDetailOut}, 409), auth=INSTALLATION)
+def pause(request: HttpRequest, name: str, body: JobPause | None = None) -> dict[str, Any]:
+    """Its slots are passed over until it is resumed."""
+    caller = operator_of(request)
+    row = introduce(declared(name), actor=caller.actor)
+    if not pause_job(row, actor=caller.actor, reason=body.reason if body else ""):
+        raise Problem("conflict", f"expected a job that is not paused, found that {name} is", {"state": "paused"})
+    return _detail(name)
+
+
+@routes.post("/jobs/{name:name}/resume", response=answers({200: JobDetailOut}, 409), auth=INSTALLATION)
+def resume(request: HttpRequest, name: str) -> dict[str, Any]:
+    """It goes on with its next slot."""
+    caller = operator_of(request)
+    row = introduce(declared(name), actor=caller.actor)
+    if not resume_job(row, actor=caller.actor):
+        raise Problem("conflict", f"expected a job that is paused, found that {name} is not", {"state": "not paused"})
+    return _detail(name)
+
+
+def operator_of(request: HttpRequest) -> Caller:
+    caller = insider_of(request)
+    caller.may(CHANGE)
+    return caller
+
+
+def declared(name: str) -> Job:
+    try:
+        return job_named(name)
+    except UnknownJob as error:
+        if ScheduledJob.objects.filter(name=name).exists():
+            message = f"expected a job that the code declares, found that it does not declare {name} any more"
+            raise Problem("conflict", message, {"state": "retired"}) from error
+        raise not_found("job", name) from error
+
+
+def row_of(name: str) -> ScheduledJob:
+    """Also of one that no worker has seen yet: that one is not stored."""
+    if row := ScheduledJob.objects.filter(name=name).first():
+        return row
+    job = declared(name)
+    return ScheduledJob(name=name, cron=job.cron, time_zone=job.time_zone)
+
+
+def _detail(name: str) -> dict[str, Any]:
+    row_of(name)
+    job = next((job for job in all_jobs() if job.name == name), None)
+    times = {
+        "max_runtime_seconds": job.max_runtime.total_seconds() if job else None,
+        "misfire_grace_seconds": job.misfire_grace.total_seconds() if job else None,
+        "coalesce": job.coalesce if job else None,
+    }
+    return asdict(standing.of(name)) | times

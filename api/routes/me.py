@@ -1,0 +1,66 @@
+"""Who asks."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from pydantic import Field
+
+from api import frame
+from api.callers import Caller, caller_of
+from api.frame import Out, answers
+from api.models import ApiToken
+from documents.models import Membership, Workspace
+
+routes = frame.routes("me")
+
+# Of those of a superuser, who is in all of them.
+MOST_NAMED = 200
+
+
+class MyTokenOut(Out):
+    name: str
+    prefix: str
+    scopes: list[str]
+    expires_at: datetime | None
+
+
+class MyWorkspaceOut(Out):
+    id: int
+    name: str
+    role: Literal["viewer", "operator", "admin"]
+
+
+class MeOut(Out):
+    user: str
+    is_superuser: bool
+    token: Annotated[MyTokenOut | None, Field(description="null for a session")]
+    workspaces: Annotated[
+        list[MyWorkspaceOut], Field(description=f"the first {MOST_NAMED}, by id; /workspaces lists all")
+    ]
+
+
+@routes.get("/me", response=answers({200: MeOut}))
+def show(request: HttpRequest) -> dict[str, Any]:
+    """Who asks, and what they may where."""
+    caller = caller_of(request)
+    person = caller.person
+    told = {"user": person.get_username(), "is_superuser": person.is_superuser}
+    return told | {"token": _token(caller.token), "workspaces": _workspaces(caller)}
+
+
+def _token(token: ApiToken | None) -> dict[str, Any] | None:
+    return {name: getattr(token, name) for name in MyTokenOut.model_fields} if token else None
+
+
+def _workspaces(caller: Caller) -> list[dict[str, Any]]:
+    """Each with the role that this caller has there: with a token, no more than its scopes allow."""
+    mine = list(Workspace.objects.for_user(caller.user).order_by("pk")[:MOST_NAMED])
+    ids = [workspace.pk for workspace in mine]
+    operated, administered = (
+        set(rows.filter(pk__in=ids).values_list("pk", flat=True))
+        for rows in (Workspace.objects.operated_by(caller.user), Workspace.objects.administered_by(caller.user))
+    )
+    roles = dict.fromkeys(ids, Membership.Role.VIEWER)
+    roles |= dict.fromkeys(operated, Membership.Role.OPERATOR) | dict.fromkeys(administered, Membership.Role.ADMIN)
+    return [{"id": workspace.pk, "name": workspace.name, "role": roles[workspace.pk].value} for workspace in mine]

@@ -1,0 +1,104 @@
+"""What becomes of a document: its processing, its pieces, its history."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from api import frame
+from api.explanations import ExplanationOut
+from api.frame import Out, answers
+from api.histories import History, SubjectEventOut, history_of
+from api.pages import Listing, Page, page
+from api.routes.documents import seen
+from documents import why
+from documents.lifecycle import DOCUMENT
+from documents.models import DocumentChunk, DocumentProcessingJob, Stage
+
+routes = frame.routes("documents")
+
+
+class InOrder(Listing):
+    order: Annotated[Literal["-id", "id"], Field(description="the last first, or the first")] = "id"
+
+
+class ChunkOut(Out):
+    id: int
+    position: int
+    page: int | None
+    text: str
+
+
+class StageOut(Out):
+    id: int
+    name: str
+    segment: int
+    status: str
+    losses: int
+    failure_type: str | None
+    error_message: str | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class ProcessingJobOut(Out):
+    id: int
+    status: str
+    attempts: int
+    max_attempts: int
+    next_attempt_at: datetime
+    failure_type: str | None
+    error_message: str | None
+    error_log: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    stages: list[StageOut]
+
+
+@routes.get("/documents/{id:id}/chunks", response=answers({200: Page[ChunkOut]}))
+def list_chunks(request: HttpRequest, id: int, listing: Query[InOrder]) -> dict[str, Any]:
+    document = seen(request, id)
+    rows = DocumentChunk.objects.filter(document=document).defer("embedding", "words")
+    return page(rows, listing, _chunk_of)
+
+
+@routes.get("/documents/{id:id}/jobs", response=answers({200: Page[ProcessingJobOut]}))
+def list_processing_jobs(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
+    """How the processing of a document goes and went, with its stages."""
+    document = seen(request, id)
+    rows = DocumentProcessingJob.objects.filter(document=document).prefetch_related("stages")
+    return page(rows, listing, _job_of)
+
+
+@routes.get("/documents/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
+def list_document_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
+    return history_of(DOCUMENT.kind, seen(request, id).pk, listing)
+
+
+@routes.get("/documents/{id:id}/why", response=answers({200: ExplanationOut}))
+def explain_document(request: HttpRequest, id: int) -> dict[str, Any]:
+    """Why a document is not processed yet."""
+    return why.explain(seen(request, id)).to_json()
+
+
+def _job_of(job: DocumentProcessingJob) -> dict[str, Any]:
+    values = {name: getattr(job, name) for name in ProcessingJobOut.model_fields if name != "stages"}
+    stages = sorted(job.stages.all(), key=lambda stage: stage.pk)
+    return _told(values) | {"error_log": job.error_log, "stages": [_stage_of(stage) for stage in stages]}
+
+
+def _stage_of(stage: Stage) -> dict[str, Any]:
+    return _told({name: getattr(stage, name) for name in StageOut.model_fields})
+
+
+def _chunk_of(chunk: DocumentChunk) -> dict[str, Any]:
+    return {name: getattr(chunk, name) for name in ChunkOut.model_fields}
+
+
+def _told(values: dict[str, Any]) -> dict[str, Any]:
+    """Of what has not failed, there is nothing to tell."""
+    return {name: None if value == "" else value for name, value in values.items()}

@@ -1,0 +1,86 @@
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from pydantic import Field
+
+from api import frame
+from api.callers import INSTALLATION, Caller, caller_of
+from api.cancels import Reason
+from api.errors import Problem
+from api.frame import Out, answers
+from runs import queue
+
+routes = frame.routes("queue")
+
+PERMISSION = "runs.change_queue"
+
+
+class DepthOut(Out):
+    queued: int
+    running: int
+
+
+class OwnDepthOut(DepthOut):
+    workspace_id: int
+
+
+class QueueOut(Out):
+    total: Annotated[DepthOut, Field(description="of all workspaces")]
+    own: Annotated[list[OwnDepthOut], Field(description="of your workspaces, those that have any")]
+    limit: Annotated[int | None, Field(description="ADE_QUEUE_SIZE; null: the queue takes any number")]
+    free: Annotated[int | None, Field(description="places; null without a limit")]
+    slots: Annotated[int, Field(description="for runs, of workers that are alive")]
+    paused: bool
+    paused_at: datetime | None
+    paused_by: str | None
+    pause_reason: str | None
+
+
+@routes.get("/queue", response=answers({200: QueueOut}))
+def show_queue(request: HttpRequest) -> dict[str, Any]:
+    """How full the queue of runs is, and whether it goes on."""
+    return _told(caller_of(request))
+
+
+@routes.post("/queue/pause", response=answers({200: QueueOut}, 409), auth=INSTALLATION)
+def pause_queue(request: HttpRequest, body: Reason | None = None) -> dict[str, Any]:
+    """No queued run is claimed any more. What is running goes on, and what is submitted is accepted."""
+    caller = _operator(request)
+    if not queue.pause(actor=caller.actor, reason=body.reason if body else ""):
+        raise _as_it_was("a queue that goes on", "paused")
+    return _told(caller)
+
+
+@routes.post("/queue/resume", response=answers({200: QueueOut}, 409), auth=INSTALLATION)
+def resume_queue(request: HttpRequest) -> dict[str, Any]:
+    caller = _operator(request)
+    if not queue.resume(actor=caller.actor):
+        raise _as_it_was("a queue that is paused", "not paused")
+    return _told(caller)
+
+
+def _operator(request: HttpRequest) -> Caller:
+    caller = caller_of(request)
+    caller.may(PERMISSION)
+    return caller
+
+
+def _as_it_was(expected: str, found: str) -> Problem:
+    return Problem("conflict", f"expected {expected}, found that it is {found}", {"paused": found == "paused"})
+
+
+def _told(caller: Caller) -> dict[str, Any]:
+    state = queue.state(caller.user)
+    row = state.row
+    return {
+        "total": vars(state.total),
+        "own": [{"workspace_id": id, **vars(depth)} for id, depth in state.own.items()],
+        "limit": state.limit,
+        "free": state.free,
+        "slots": state.slots,
+        "paused": bool(row and row.paused_at),
+        "paused_at": row.paused_at if row else None,
+        "paused_by": (row.paused_by or None) if row else None,
+        "pause_reason": (row.pause_reason or None) if row else None,
+    }

@@ -1,0 +1,88 @@
+"""What becomes of a run: its events and its log, why it waits and for how long, its end, and another one like it."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from api import frame
+from api.callers import OPERATE, caller_of
+from api.cancels import Reason, cancelled
+from api.explanations import ExplanationOut
+from api.frame import Answer, Out, answers
+from api.histories import SubjectEventOut, history_of
+from api.logs import LINES_OF_TEXT, Lines, Told, log_of
+from api.once import creating
+from api.pages import Page
+from api.routes.runs import RunOut, accepted, row_of
+from runs import forecast, lifecycle, why
+from runs.lifecycle import RUN
+from runs.models import Run
+
+routes = frame.routes("runs")
+
+
+class RunCancelOut(Out):
+    result: Annotated[
+        Literal["cancelled", "asked"], Field(description="at once, or its worker was asked and will obey")
+    ]
+    run: RunOut
+
+
+class ForecastOut(Out):
+    status: str
+    position: Annotated[int | None, Field(description="1 is the next; null when more are ahead than are counted")]
+    position_in_words: str
+    estimated_start: Annotated[datetime | None, Field(description="null when nobody can say; `based_on` says why")]
+    based_on: str
+
+
+@routes.get("/runs/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
+def list_run_events(request: HttpRequest, id: int, listing: Query[Told]) -> dict[str, Any]:
+    return history_of(RUN.kind, _seen(request, id).pk, listing)
+
+
+@routes.get("/runs/{id:id}/log", response=answers({200: None}), openapi_extra=LINES_OF_TEXT)
+def show_run_log(request: HttpRequest, id: int, asked: Query[Lines]) -> Answer:
+    """What the engine has printed and told, line by line."""
+    return log_of(RUN.kind, _seen(request, id).pk, asked)
+
+
+@routes.get("/runs/{id:id}/why", response=answers({200: ExplanationOut}))
+def explain_run(request: HttpRequest, id: int) -> dict[str, Any]:
+    """What a queued run waits for, and who holds that since when."""
+    return why.explain(_seen(request, id), user=caller_of(request).user).to_json()
+
+
+@routes.get("/runs/{id:id}/forecast", response=answers({200: ForecastOut}))
+def forecast_run(request: HttpRequest, id: int) -> dict[str, Any]:
+    """When a queued run will probably begin."""
+    return vars(forecast.of(_seen(request, id)))
+
+
+@routes.post("/runs/{id:id}/cancel", response=answers({200: RunCancelOut}, 409), auth=OPERATE)
+def cancel_run(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
+    """At once what is queued; what is running is asked to stop."""
+    run, caller = _seen(request, id), caller_of(request)
+    caller.operate(run.workspace)
+    status = lifecycle.cancel(run, actor=caller.actor, reason=body.reason if body else "")
+    return {"result": cancelled(RUN, id, run.status, status), "run": row_of(Run.objects.get(pk=id))}
+
+
+@routes.post("/runs/{id:id}/again", response=answers({201: RunOut}, 409, 410, 422), auth=OPERATE)
+def run_again(request: HttpRequest, id: int) -> Answer:
+    """A new run of the same configuration, as it is now, over the same document."""
+    run, caller = _seen(request, id), caller_of(request)
+    caller.operate(run.workspace)
+
+    def make() -> dict[str, Any]:
+        return row_of(accepted(lambda: lifecycle.run_again(run, actor=caller.actor), run.input_document_id))
+
+    return creating(request, 201, make)
+
+
+def _seen(request: HttpRequest, id: int) -> Run:
+    run: Run = caller_of(request).see(Run.objects, id, "run")
+    return run

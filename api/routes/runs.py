@@ -1,0 +1,222 @@
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeVar
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import ConfigDict, Field, model_validator
+
+from api import frame
+from api.callers import OPERATE, Caller, caller_of
+from api.errors import Problem, not_found
+from api.frame import Answer, In, Out, answers
+from api.ids import Id
+from api.moments import Moment
+from api.once import creating
+from api.pages import Listing, Page, after_of, page
+from api.routes.artifacts import ArtifactOut, artifact_of
+from builds.models import Build, Configuration
+from documents.models import Document, Workspace
+from runs import lifecycle, listing
+from runs.lifecycle import OtherWorkspace, Purged, QueueFull
+from runs.models import Run, RunField
+
+at_root = frame.routes("runs")
+routes = frame.routes("runs")
+
+MOST_DOCUMENTS = 1000
+# Of what a run has found and made, so much is told with it.
+MOST_TOLD = 1000
+
+Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+Outcome = Literal["queued", "running", "succeeded", "failed", "cancelled", "timed_out"]
+T = TypeVar("T")
+
+
+class RunOut(Out):
+    id: int
+    workspace_id: int
+    configuration_id: int
+    input_document_id: int
+    build_id: int
+    status: Status
+    outcome: Annotated[Outcome, Field(description="the status, but for a run that timed out")]
+    failure_type: str | None
+    error_message: str | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    cancel_requested_at: datetime | None
+    cancel_requested_by: str | None
+    pruned_at: Annotated[datetime | None, Field(description="from then on its log and its artifacts are gone")]
+
+
+class RunFieldOut(Out):
+    position: int
+    name: str
+    value: Any
+    confidence: float | None
+    page: int | None
+    box: list[float] | None
+    step: str | None
+
+
+class RunDetailOut(RunOut):
+    fields: Annotated[list[RunFieldOut], Field(description=f"what it found; the first {MOST_TOLD:,}")]
+    artifacts: Annotated[list[ArtifactOut], Field(description=f"the files that it made; the first {MOST_TOLD:,}")]
+
+
+class RunsOut(Out):
+    items: list[RunOut]
+
+
+def _one(named: str) -> dict[str, Any]:
+    """For the description: this name has an id, and the other one has none."""
+    names = ("document_id", "input_document_id")
+    kinds = {name: {"type": "integer" if name == named else "null"} for name in names}
+    return {"required": [named], "properties": kinds}
+
+
+class Submission(In):
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_one("document_id"), _one("input_document_id")]})
+
+    document_id: Id | None = None
+    input_document_id: Annotated[Id | None, Field(description="the same by its other name")] = None
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "Submission":
+        if (self.document_id is None) == (self.input_document_id is None):
+            raise ValueError("expected document_id or input_document_id, found both or neither")
+        return self
+
+    @property
+    def document(self) -> int:
+        return self.document_id or self.input_document_id or 0
+
+
+class Submissions(In):
+    configuration_id: Id
+    document_ids: Annotated[list[Id], Field(min_length=1, max_length=MOST_DOCUMENTS)]
+
+
+class Runs(Listing):
+    workspace_id: Id | None = None
+    status: Status | None = None
+    outcome: Outcome | None = None
+    configuration_id: Id | None = None
+    document_id: Id | None = None
+    build_id: Id | None = None
+    created_after: Annotated[Moment | None, Field(description="from then on")] = None
+    created_before: Moment | None = None
+
+
+@at_root.post(
+    "/configurations/{id:id}/runs",
+    response=answers({201: RunOut}, 409, 410, 422),
+    auth=OPERATE,
+    operation_id="submit_run_at_root",
+)
+@routes.post("/configurations/{id:id}/runs", response=answers({201: RunOut}, 409, 410, 422), auth=OPERATE)
+def submit_run(request: HttpRequest, id: int, body: Submission) -> Answer:
+    """Queue a run of this configuration over a document of the same workspace."""
+    caller = caller_of(request)
+    configuration = _operated(caller, id)
+    document = caller.see(Document.objects, body.document, "document")
+
+    def make() -> dict[str, Any]:
+        made = accepted(lambda: lifecycle.submit(configuration, document, actor=caller.actor), document.pk)
+        return row_of(made)
+
+    return creating(request, 201, make)
+
+
+@routes.post("/runs", response=answers({201: RunsOut}, 409, 410, 422), auth=OPERATE)
+def submit_runs(request: HttpRequest, body: Submissions) -> Answer:
+    """Queue a run of one configuration over each of these documents: all of them or none."""
+    caller = caller_of(request)
+    configuration = _operated(caller, body.configuration_id)
+    seen = Document.objects.for_user(caller.user).listed().in_bulk(body.document_ids)
+    for id in body.document_ids:
+        if id not in seen or seen[id].workspace_id != configuration.workspace_id:
+            raise not_found("document", id)
+
+    def make() -> dict[str, Any]:
+        documents = [seen[id] for id in body.document_ids]
+        ids = accepted(lambda: lifecycle.submit_many(configuration, documents, actor=caller.actor))
+        return {"items": [row_of(run) for run in Run.objects.filter(pk__in=ids).order_by("pk")]}
+
+    return creating(request, 201, make)
+
+
+@routes.get("/runs", response=answers({200: Page[RunOut]}))
+def list_runs(request: HttpRequest, asked: Query[Runs]) -> dict[str, Any]:
+    caller = caller_of(request)
+    for id, objects, what in (
+        (asked.workspace_id, Workspace.objects, "workspace"),
+        (asked.configuration_id, Configuration.objects, "configuration"),
+        (asked.build_id, Build.objects, "build"),
+        (asked.document_id, Document.objects, "document"),
+    ):
+        if id is not None:
+            caller.see(objects, id, what)
+    piece = listing.Piece(asked.limit + 1, after_of(asked), is_newest_first=asked.order == "-id")
+    return page(listing.runs(caller.user, _wanted(asked), piece), asked, row_of)
+
+
+@routes.get("/runs/{id:id}", response=answers({200: RunDetailOut}))
+def show_run(request: HttpRequest, id: int) -> dict[str, Any]:
+    """A run with what it found and made."""
+    run = caller_of(request).see(Run.objects, id, "run")
+    found, made = run.fields.order_by("position")[:MOST_TOLD], run.artifacts.order_by("pk")[:MOST_TOLD]
+    return row_of(run) | {
+        "fields": [_field_of(field) for field in found],
+        "artifacts": [artifact_of(artifact) for artifact in made],
+    }
+
+
+def row_of(run: Run) -> dict[str, Any]:
+    return {name: getattr(run, name) or None for name in RunOut.model_fields}
+
+
+def accepted(submit: Callable[[], T], document_id: int | None = None) -> T:
+    """What the queue has taken. Raises Problem when it has not."""
+    try:
+        return submit()
+    except QueueFull as full:
+        details = {"limit": full.limit, "live": full.live, "asked": full.asked}
+        raise Problem("run_queue_full", str(full), details, headers={"Retry-After": "5"}) from full
+    except OtherWorkspace as error:
+        # One that this person sees, but not of this configuration.
+        raise not_found("document", document_id) from error
+    except Purged as purged:
+        raise Problem("gone", str(purged), {"document_id": purged.document.pk}) from purged
+
+
+def _operated(caller: Caller, id: int) -> Configuration:
+    configuration: Configuration = caller.see(Configuration.objects, id, "configuration")
+    caller.operate(configuration.workspace)
+    return configuration
+
+
+def _wanted(asked: Runs) -> listing.Wanted:
+    return listing.Wanted(
+        workspace_id=asked.workspace_id,
+        configuration_id=asked.configuration_id,
+        build_id=asked.build_id,
+        input_document_id=asked.document_id,
+        outcomes=_outcomes(asked),
+        created_after=asked.created_after,
+        created_before=asked.created_before,
+    )
+
+
+def _outcomes(asked: Runs) -> tuple[str, ...] | None:
+    if asked.status is None and asked.outcome is None:
+        return None
+    of_status = {"failed": ("failed", "timed_out"), None: Run.OUTCOMES}.get(asked.status, (asked.status,))
+    return tuple(str(each) for each in of_status if asked.outcome in (None, each))
+
+
+def _field_of(field: RunField) -> dict[str, Any]:
+    values = {name: getattr(field, name) for name in RunFieldOut.model_fields}
+    return values | {"step": field.step or None}

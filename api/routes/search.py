@@ -1,0 +1,89 @@
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Schema
+from pydantic import ConfigDict, Field
+
+from api import frame
+from api.callers import caller_of
+from api.frame import Out, answers
+from api.ids import Id
+from api.moments import Moment
+from documents import search
+from documents.models import Workspace
+from documents.search import MOST_AT_ONCE, MOST_IN_ALL
+from documents.search.wanted import MOST_CHARACTERS
+
+routes = frame.routes("search")
+
+
+class SnippetPartOut(Out):
+    text: str
+    is_match: bool
+
+
+class HitOut(Out):
+    document_id: int
+    chunk_id: int
+    name: str
+    workspace: str
+    content_type: str
+    position: int
+    page: int | None
+    snippet: list[SnippetPartOut]
+    why: Annotated[str, Field(description="words, meaning or both")]
+    score: float
+    words_place: int | None
+    meaning_place: int | None
+    nearness: float | None
+
+
+class SearchOut(Out):
+    hits: list[HitOut]
+    how: Annotated[list[str], Field(description="the ways that were gone: words, meaning")]
+    notes: Annotated[list[str], Field(description="what somebody should know who misses something")]
+    has_more: bool
+
+
+class Wanted(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    q: Annotated[
+        str, Field(min_length=1, max_length=MOST_CHARACTERS, description='words, "a phrase", -without, begin*')
+    ]
+    by: Literal["both", "words", "meaning"] = "both"
+    workspace_id: Id | None = None
+    content_type: Annotated[str | None, Field(max_length=100)] = None
+    status: Literal["processing", "processed", "failed"] | None = None
+    created_after: Annotated[Moment | None, Field(description="came in from then on")] = None
+    created_before: Moment | None = None
+    limit: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 20
+    after: Annotated[int, Field(ge=0, le=MOST_IN_ALL, description="hits to pass over")] = 0
+
+
+@routes.get("/search", response=answers({200: SearchOut}))
+def find(request: HttpRequest, wanted: Query[Wanted]) -> dict[str, Any]:
+    """Find pieces of documents by words and meaning, the best first."""
+    caller = caller_of(request)
+    visible = Workspace.objects.for_user(caller.user)
+    if wanted.workspace_id is not None:
+        visible = visible.filter(pk=caller.see(Workspace.objects, wanted.workspace_id, "workspace").pk)
+    found = search.search(
+        visible,
+        wanted.q,
+        by=wanted.by,
+        content_type=wanted.content_type,
+        status=wanted.status,
+        since=wanted.created_after,
+        until=wanted.created_before,
+        limit=wanted.limit,
+        after=wanted.after,
+    )
+    return {name: getattr(found, name) for name in ("how", "notes", "has_more")} | {
+        "hits": [_hit(hit) for hit in found.hits]
+    }
+
+
+def _hit(hit: search.Hit) -> dict[str, Any]:
+    snippet = [{"text": part.text, "is_match": part.is_match} for part in hit.snippet]
+    return {name: getattr(hit, name) for name in HitOut.model_fields} | {"snippet": snippet}

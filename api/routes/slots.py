@@ -1,0 +1,207 @@
+"""The slots of jobs: what has become of them, and which of them people want run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Schema
+from pydantic import ConfigDict, Field, model_validator
+
+from api import frame
+from api.callers import INSTALLATION, insider_of
+from api.errors import Problem, not_found
+from api.frame import Answer, In, Out, answers
+from api.moments import Moment
+from api.once import creating
+from api.pages import LIMIT, MOST_ROWS, Listing, Page, page
+from api.routes.jobs import declared, operator_of, row_of
+from runs.jobs import Job, asking, ledger, standing
+from runs.jobs.asking import NotASlot, SlotTaken
+from runs.jobs.ledger import State
+from runs.models import DueSlot, JobRun, ScheduledJob
+from work import clock
+
+routes = frame.routes("jobs")
+
+# Of a ledger of which no range is asked: what is to come.
+COMING = 3
+
+
+class SlotOut(Out):
+    slot: datetime
+    state: State
+    is_scheduled: bool
+    job_run: int | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    rows_processed: int | None
+    by: str
+    asked_by: str
+    covers: datetime | None
+    into: datetime | None
+    reason: str
+
+
+class LedgerOut(Out):
+    job: str
+    last_success: datetime | None
+    next_slot: datetime | None
+    counts: dict[str, int]
+    slots: list[SlotOut]
+
+
+class JobRunOut(Out):
+    id: int
+    job_name: str
+    scheduled_for: datetime
+    status: str
+    started_at: datetime
+    finished_at: datetime | None
+    worker_instance: str | None
+    rows_processed: int | None
+    failure_type: str
+    error_message: str
+
+
+class DueSlotOut(Out):
+    id: int
+    job: str
+    slot: datetime
+    due_at: datetime
+    asked_by: str
+    in_stead_of: datetime | None
+
+
+class BackfillOut(Out):
+    job: str
+    rehearsed: bool
+    free: Annotated[list[datetime], Field(description="the slots that are run, or would be")]
+    taken: Annotated[list[datetime], Field(description="those that have been run, or wait, already")]
+
+
+class LedgerOf(Schema):
+    """Without a range: the last slots, and the next ones."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    since: Annotated[Moment | None, Field(alias="from")] = None
+    until: Annotated[Moment | None, Field(alias="to", description="up to and with it")] = None
+    limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="at most so many slots, the newest first")] = LIMIT
+
+
+class JobRuns(Listing):
+    status: Literal["running", "success", "failed", "skipped_timeout"] | None = None
+
+
+class Trigger(In):
+    """With neither: now, beside the schedule."""
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["slot", "in_stead_of"]}})
+
+    slot: Annotated[Moment | None, Field(description="this slot of the schedule, which has no run yet")] = None
+    in_stead_of: Annotated[Moment | None, Field(description="now, in the stead of this slot, which has one")] = None
+
+    @model_validator(mode="after")
+    def one_of_them(self) -> "Trigger":
+        # Also when both are null: what is sent is what the schema says.
+        if {"slot", "in_stead_of"} <= self.model_fields_set:
+            raise ValueError("expected slot or in_stead_of, found both")
+        return self
+
+
+class BackfillRange(In):
+    since: Annotated[Moment, Field(alias="from")]
+    until: Annotated[Moment, Field(alias="to", description="up to and with it")]
+    rehearse: Annotated[bool, Field(description="only say which slots would be run")] = False
+
+
+@routes.get("/jobs/{name:name}/ledger", response=answers({200: LedgerOut}))
+def show_ledger(request: HttpRequest, name: str, asked: Query[LedgerOf]) -> dict[str, Any]:
+    """What has become of each slot of a job, the newest first."""
+    insider_of(request)
+    entries, now = _entries(row_of(name), asked), standing.of(name)
+    told = {"job": name, "last_success": now.last_success, "next_slot": now.next_slot}
+    return told | {"counts": ledger.counts(entries), "slots": [asdict(entry) for entry in entries]}
+
+
+@routes.get("/jobs/{name:name}/runs", response=answers({200: Page[JobRunOut]}))
+def list_runs(request: HttpRequest, name: str, listing: Query[JobRuns]) -> dict[str, Any]:
+    """The slots of a job that workers have claimed."""
+    insider_of(request)
+    row_of(name)
+    rows = JobRun.objects.filter(job_name=name, **listing.filters())
+    return page(rows, listing, _row_of_run)
+
+
+@routes.get("/jobs/{name:name}/runs/{id:id}", response=answers({200: JobRunOut}))
+def show_run(request: HttpRequest, name: str, id: int) -> dict[str, Any]:
+    insider_of(request)
+    row = JobRun.objects.filter(job_name=name, pk=id).first()
+    if row is None:
+        raise not_found("job_run", id)
+    return _row_of_run(row)
+
+
+@routes.post("/jobs/{name:name}/runs", response=answers({201: DueSlotOut}, 409, 422), auth=INSTALLATION)
+def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> Answer:
+    """Have a job run now, or one of its slots. The ledger tells what becomes of it."""
+    caller, job, wish = operator_of(request), declared(name), body or Trigger()
+
+    def make() -> dict[str, Any]:
+        with _refusals(job):
+            if wish.slot is not None:
+                return _row_of_due(asking.run_slot(job, wish.slot, actor=caller.actor))
+            return _row_of_due(asking.run_now(job, actor=caller.actor, covers=wish.in_stead_of))
+
+    return creating(request, 201, make)
+
+
+@routes.post(
+    "/jobs/{name}/backfill", response=answers({200: BackfillOut, 201: BackfillOut}, 409, 422), auth=INSTALLATION
+)
+def backfill(request: HttpRequest, name: str, body: BackfillRange) -> Answer:
+    """Run all slots of a range that have no run yet, the oldest first: 201. A rehearsal changes nothing: 200."""
+    caller, job = operator_of(request), declared(name)
+
+    def make() -> dict[str, Any]:
+        with _refusals(job):
+            if body.rehearse:
+                found = asking.rehearse(job, body.since, body.until)
+            else:
+                found = asking.backfill(job, body.since, body.until, actor=caller.actor)
+        return {"job": name, "rehearsed": body.rehearse, "free": found.free, "taken": found.taken}
+
+    return creating(request, 200 if body.rehearse else 201, make)
+
+
+def _entries(row: ScheduledJob, asked: LedgerOf) -> Any:
+    if row.pk is None:
+        return []
+    if asked.since is None and asked.until is None:
+        return ledger.latest(row, past=asked.limit, coming=COMING)
+    return ledger.of(row, since=asked.since, until=asked.until or clock.now(), most=asked.limit)
+
+
+def _row_of_run(row: JobRun) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in JobRunOut.model_fields}
+
+
+def _row_of_due(due: DueSlot) -> dict[str, Any]:
+    told = {"id": due.pk, "job": due.job_name, "slot": due.scheduled_for, "due_at": due.due_at}
+    return told | {"asked_by": due.asked_by, "in_stead_of": due.covers}
+
+
+@contextmanager
+def _refusals(job: Job) -> Iterator[None]:
+    try:
+        yield
+    except SlotTaken as taken:
+        run = taken.job_run
+        told = {"job": job.name, "job_run": run.pk if run else None, "status": run.status if run else None}
+        raise Problem(taken.code, str(taken), told) from taken
+    except NotASlot as error:
+        nearest = [slot.isoformat() for slot in error.nearest]
+        raise Problem("not_a_slot", str(error), {"job": job.name, "nearest": nearest}) from error

@@ -1,0 +1,94 @@
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Query
+
+from api import frame
+from api.callers import caller_of
+from api.frame import Answer, answers
+from api.streams import sources
+from api.streams.access import Access
+from api.streams.following import Stream
+from api.streams.places import PLACES
+from builds.lifecycle import BUILD
+from builds.models import Build
+from documents.lifecycle import DOCUMENT
+from documents.models import Document, Workspace
+from runs.lifecycle import RUN
+from runs.models import Run
+
+routes = frame.routes("streams")
+
+Last = Annotated[
+    str, Query(max_length=2100, description="where to go on, for clients that cannot set the header Last-Event-ID")
+]
+Logs = Annotated[bool, Query(description="also what engines and builds print")]
+EXAMPLE = """retry: 2000
+
+id: 1
+data: {"id":1042,"subject_kind":"run","subject_id":7,"sequence":1,"kind":"RUN_QUEUED","to_status":"queued"}
+
+event: end
+data: {"reason":"finished"}
+
+"""
+STREAM: dict[str, Any] = {
+    "parameters": [
+        {
+            "in": "header",
+            "name": "Last-Event-ID",
+            "required": False,
+            "schema": {"type": "string", "maxLength": 2100},
+            "description": "the last `id` that was read; what came after it follows",
+        }
+    ],
+    "responses": {
+        200: {
+            "description": "Server-sent events; docs/streams.md says which.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}},
+        }
+    },
+}
+
+
+@routes.get("/runs/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM)
+def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
+    """All events of a run and what it prints, as they come, to its end."""
+    caller_of(request).see(Run.objects, id, "run")
+    source = sources.OfSubject(RUN, id, Run.TERMINAL, _last(request, last_event_id))
+    return _followed(request, source, Run.objects, id)
+
+
+@routes.get("/builds/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM)
+def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
+    """All events of a build and what it prints, as they come, to its end."""
+    caller_of(request).see(Build.objects, id, "build")
+    source = sources.OfSubject(BUILD, id, Build.TERMINAL, _last(request, last_event_id))
+    return _followed(request, source, Build.objects, id)
+
+
+@routes.get("/documents/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM)
+def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
+    """All events of a document, as they come. It has no end: a document may be processed again."""
+    caller_of(request).see(Document.objects, id, "document")
+    source = sources.OfSubject(DOCUMENT, id, frozenset(), _last(request, last_event_id))
+    return _followed(request, source, Document.objects, id)
+
+
+@routes.get("/workspaces/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM)
+def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", logs: Logs = False) -> Answer:
+    """Whatever happens in a workspace from now on: to its runs, builds, documents, processing jobs and stages."""
+    caller_of(request).see(Workspace.objects, id, "workspace")
+    source = sources.OfWorkspace(id, _last(request, last_event_id), with_log=logs)
+    return _followed(request, source, Workspace.objects, id)
+
+
+def _last(request: HttpRequest, asked: str) -> str:
+    # The header first: a browser that comes again sets it, and asks by the same address.
+    return request.headers.get("Last-Event-ID", "") or asked
+
+
+def _followed(request: HttpRequest, source: sources.Source, rows: Any, id: int) -> Answer:
+    caller = caller_of(request)
+    access = Access.of(request, caller, lambda user: rows.for_user(user).filter(pk=id))
+    return Stream(source, access, PLACES.take(caller.key))

@@ -1,0 +1,128 @@
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from api import frame, grants, tokens
+from api.callers import OPERATE, caller_of
+from api.errors import Problem
+from api.frame import Answer, In, Out, answers
+from api.grants import Refused
+from api.ids import Id
+from api.models import ApiToken, Scope
+from api.moments import Moment
+from api.once import REPLAYED, creating
+from api.pages import Listing, Page, page
+from documents.models import Workspace
+
+routes = frame.routes("tokens")
+
+State = Literal["usable", "expired", "revoked"]
+ScopeName = Literal["read", "operate", "admin", "installation"]
+
+
+class TokenOut(Out):
+    id: int
+    name: str
+    prefix: Annotated[str, Field(description="how it begins; the rest is known to whoever has it")]
+    state: State
+    scopes: list[ScopeName]
+    workspace_id: int
+    user: str
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    revoked_by: str | None
+    last_used_at: datetime | None
+    last_used_from: str | None
+
+
+class NewTokenOut(TokenOut):
+    token: Annotated[
+        str | None,
+        Field(description="what programs send; shown in this answer only, and null when it is asked for again"),
+    ]
+
+
+class NewToken(In):
+    workspace_id: Id
+    name: Annotated[str, Field(min_length=1, max_length=grants.LONGEST_NAME)]
+    scopes: Annotated[list[ScopeName], Field(max_length=len(Scope), description="reading is always among them")] = []
+    expires_at: Annotated[Moment | None, Field(strict=False)] = None
+
+
+class Tokens(Listing):
+    workspace_id: Id | None = None
+
+
+@routes.get("/tokens", response=answers({200: Page[TokenOut]}))
+def list_tokens(request: HttpRequest, listing: Query[Tokens]) -> dict[str, Any]:
+    """One's own and, for admins of a workspace, all of it."""
+    caller = caller_of(request)
+    if listing.workspace_id is not None:
+        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+    rows: QuerySet[ApiToken] = ApiToken.objects.for_user(caller.user).listed()
+    return page(rows.filter(**listing.filters()), listing, row_of)
+
+
+@routes.get("/tokens/{id:id}", response=answers({200: TokenOut}))
+def show_token(request: HttpRequest, id: int) -> dict[str, Any]:
+    return row_of(caller_of(request).see(ApiToken.objects, id, "token"))
+
+
+@routes.post("/tokens", response=answers({201: NewTokenOut}, 409, 422), auth=OPERATE)
+def create_token(request: HttpRequest, body: NewToken) -> Answer:
+    """Make a token of one's own that may do no more than whoever asks. What is made with a token is revoked with it."""
+    caller = caller_of(request)
+    workspace = caller.see(Workspace.objects, body.workspace_id, "workspace")
+
+    secret = ""
+
+    def make() -> dict[str, Any]:
+        nonlocal secret
+        try:
+            token, secret = grants.make(
+                workspace,
+                caller.person,
+                body.name,
+                body.scopes,
+                actor=caller.actor,
+                expires_at=body.expires_at,
+                made_with=caller.token,
+            )
+        except Refused as refused:
+            raise _problem(refused) from refused
+        return row_of(token) | {"token": None}
+
+    answer = creating(request, 201, make)
+    if REPLAYED not in answer:
+        # Behind the keeping: no secret is kept, not even for whoever asks with the same key.
+        answer.content = answer.content.replace(b'"token": null', f'"token": "{secret}"'.encode(), 1)
+    return answer
+
+
+@routes.post("/tokens/{id:id}/revoke", response=answers({200: TokenOut}, 409), auth=OPERATE)
+def revoke_token(request: HttpRequest, id: int) -> dict[str, Any]:
+    """From the next request on it is refused."""
+    caller = caller_of(request)
+    token = caller.see(ApiToken.objects, id, "token")
+    if not tokens.revoke(token, actor=caller.actor):
+        raise Problem("conflict", f"expected a token that is not revoked, found {token.name}", {"state": "revoked"})
+    token.refresh_from_db()
+    return row_of(token)
+
+
+def row_of(token: ApiToken) -> dict[str, Any]:
+    told = {name: getattr(token, name, None) or None for name in TokenOut.model_fields}
+    return told | {"user": token.user.username, "scopes": token.scopes}
+
+
+def _problem(refused: Refused) -> Problem:
+    code = {"scopes": "forbidden", "name": "conflict" if refused.details else "invalid_request"}
+    return Problem(
+        code.get(refused.field, "invalid_request"), str(refused), {"field": refused.field, **refused.details}
+    )

@@ -1,0 +1,249 @@
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Schema
+from pydantic import Field
+
+from api import frame
+from api.callers import ADMIN, caller_of
+from api.errors import Problem
+from api.frame import Answer, In, Out, answers
+from api.models import Delivery, Topic, Webhook
+from api.once import creating
+from api.pages import Listing, Page, page
+from api.webhooks import hooks
+from api.webhooks.hooks import Refused
+from api.webhooks.standing import attempts_of
+from documents.models import Workspace
+from work.outcomes import Outcome
+
+routes = frame.routes("webhooks")
+
+Topics = Annotated[list[str], Field(min_length=1, max_length=50, description=f"of {', '.join(Topic.values)}")]
+Url = Annotated[str, Field(min_length=1, max_length=2000)]
+Name = Annotated[str, Field(min_length=1, max_length=hooks.LONGEST_NAME)]
+
+
+class WebhookOut(Out):
+    id: int
+    workspace_id: int
+    name: str
+    url: str
+    topics: list[str]
+    state: Literal["active", "paused", "removed"]
+    paused_at: datetime | None
+    paused_by: str | None
+    paused_for: str | None
+    earlier_expires_at: Annotated[datetime | None, Field(description="until then the secret before is good too")]
+    created_at: datetime
+    created_by: str
+
+
+class WithSecret(WebhookOut):
+    secret: Annotated[str | None, Field(description="shown this once; null when an earlier answer is given again")]
+
+
+class DeliveryOut(Out):
+    id: int
+    webhook_id: int
+    topic: str
+    event_id: int | None
+    resend_of: int | None
+    status: Literal["queued", "sending", "delivered", "failed"]
+    attempts: int
+    answered: Annotated[int | None, Field(description="status of the last answer")]
+    failure_type: str | None
+    error_message: str | None
+    created_at: datetime
+    next_attempt_at: Annotated[datetime | None, Field(description="null unless it is queued")]
+    finished_at: datetime | None
+
+
+class Attempt(Schema):
+    at: datetime
+    event: str
+    message: str
+    status: int | None
+    seconds: float | None
+    answer: Annotated[str | None, Field(description="how the answer begins")]
+
+
+class DeliveryDetail(DeliveryOut):
+    payload: dict[str, Any]
+    history: list[Attempt]
+
+
+class NewWebhook(In):
+    name: Name
+    url: Url
+    topics: Topics
+
+
+class Changes(In):
+    name: Name | None = None
+    url: Url | None = None
+    topics: Topics | None = None
+
+
+class Rotation(In):
+    drop: Annotated[
+        Literal["newest", "earlier"] | None, Field(description="of two secrets that are good, which ends at once")
+    ] = None
+
+
+class Deliveries(Listing):
+    status: Literal["queued", "sending", "delivered", "failed"] | None = None
+    topic: Literal[
+        "run.succeeded", "run.failed", "run.cancelled", "build.ready", "build.failed", "build.cancelled",
+        "document.processed", "document.failed", "ping",
+    ] | None = None  # fmt: skip
+
+
+@routes.get("/workspaces/{id:id}/webhooks", response=answers({200: Page[WebhookOut]}), auth=ADMIN)
+def list_webhooks(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
+    workspace = _administered(request, id)
+    return page(Webhook.objects.there().filter(workspace=workspace), listing, row_of)
+
+
+@routes.post("/workspaces/{id:id}/webhooks", response=answers({201: WithSecret}, 409, 422), auth=ADMIN)
+def add_webhook(request: HttpRequest, id: int, body: NewWebhook) -> Answer:
+    """Tell this URL how work of the workspace has ended. The secret with which it is signed is shown this once."""
+    workspace, actor = _administered(request, id), caller_of(request).actor
+
+    def make() -> dict[str, Any]:
+        try:
+            webhook, secret = hooks.add(workspace, **body.dict(), actor=actor)
+        except Refused as refused:
+            raise _problem(refused) from refused
+        return row_of(webhook) | {"secret": secret}
+
+    return creating(request, 201, make, unkept=("secret",))
+
+
+@routes.get("/webhooks/{id:id}", response=answers({200: WebhookOut}), auth=ADMIN)
+def show_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
+    return row_of(_webhook(request, id))
+
+
+@routes.patch("/webhooks/{id:id}", response=answers({200: WebhookOut}, 409), auth=ADMIN)
+def change_webhook(request: HttpRequest, id: int, body: Changes) -> dict[str, Any]:
+    """Change its name, its URL or its topics. What waits goes to the new URL."""
+    webhook = _webhook(request, id)
+    try:
+        hooks.change(webhook, body.dict(exclude_none=True), actor=caller_of(request).actor)
+    except Refused as refused:
+        raise _problem(refused) from refused
+    return row_of(_webhook(request, id))
+
+
+@routes.delete("/webhooks/{id:id}", response=answers({200: WebhookOut}), auth=ADMIN)
+def remove_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
+    """Tell it nothing more; what waits for it is not sent."""
+    webhook = _webhook(request, id)
+    hooks.remove(webhook, actor=caller_of(request).actor)
+    webhook.refresh_from_db()
+    return row_of(webhook)
+
+
+@routes.post("/webhooks/{id:id}/pause", response=answers({200: WebhookOut}, 409), auth=ADMIN)
+def pause_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
+    """Send nothing until it is resumed; what happens meanwhile waits."""
+    webhook = _webhook(request, id)
+    _expect(Outcome.PAUSED, hooks.pause(webhook, actor=caller_of(request).actor), webhook)
+    return row_of(_webhook(request, id))
+
+
+@routes.post("/webhooks/{id:id}/resume", response=answers({200: WebhookOut}, 409), auth=ADMIN)
+def resume_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
+    webhook = _webhook(request, id)
+    _expect(Outcome.RESUMED, hooks.resume(webhook, actor=caller_of(request).actor), webhook)
+    return row_of(_webhook(request, id))
+
+
+@routes.post("/webhooks/{id:id}/rotate", response=answers({200: WithSecret}, 409), auth=ADMIN)
+def rotate_secret(request: HttpRequest, id: int, body: Rotation | None = None) -> dict[str, Any]:
+    """Make a new secret, shown this once. For 24 hours what is sent is signed with both; to rotate again in that time,
+    say which of the two to drop.
+    """
+    webhook, drop = _webhook(request, id), body.drop if body else None
+    try:
+        secret = hooks.rotate(webhook, drop=drop, actor=caller_of(request).actor)
+    except Refused as refused:
+        raise _problem(refused) from refused
+    if secret is None:
+        raise Problem("conflict", "expected the only one to rotate this secret, found another", {"webhook": id})
+    return row_of(_webhook(request, id)) | {"secret": secret}
+
+
+@routes.post("/webhooks/{id:id}/ping", response=answers({201: DeliveryOut}, 422), auth=ADMIN)
+def ping_webhook(request: HttpRequest, id: int) -> Answer:
+    """Send it a delivery with the topic `ping`, to see whether the way is free."""
+    webhook, actor = _webhook(request, id), caller_of(request).actor
+    return creating(request, 201, lambda: delivery_row(hooks.ping(webhook, actor=actor)))
+
+
+@routes.get("/webhooks/{id:id}/deliveries", response=answers({200: Page[DeliveryOut]}), auth=ADMIN)
+def list_deliveries(request: HttpRequest, id: int, listing: Query[Deliveries]) -> dict[str, Any]:
+    webhook = _webhook(request, id)
+    return page(Delivery.objects.filter(webhook=webhook, **listing.filters()), listing, delivery_row)
+
+
+@routes.get("/deliveries/{id:id}", response=answers({200: DeliveryDetail}), auth=ADMIN)
+def show_delivery(request: HttpRequest, id: int) -> dict[str, Any]:
+    delivery = _delivery(request, id)
+    return delivery_row(delivery) | {"payload": delivery.payload, "history": attempts_of(delivery)}
+
+
+@routes.post("/deliveries/{id:id}/resend", response=answers({201: DeliveryOut}, 409, 422), auth=ADMIN)
+def resend_delivery(request: HttpRequest, id: int) -> Answer:
+    """Send it again, as a new delivery of the same event."""
+    delivery, actor = _delivery(request, id), caller_of(request).actor
+
+    def make() -> dict[str, Any]:
+        try:
+            return delivery_row(hooks.resend(delivery, actor=actor))
+        except Refused as refused:
+            raise _problem(refused) from refused
+
+    return creating(request, 201, make)
+
+
+def row_of(webhook: Webhook) -> dict[str, Any]:
+    return {name: getattr(webhook, name) or None for name in WebhookOut.model_fields}
+
+
+def delivery_row(delivery: Delivery) -> dict[str, Any]:
+    row = {name: getattr(delivery, name) or None for name in DeliveryOut.model_fields}
+    row["attempts"] = delivery.attempts
+    return row if delivery.status == "queued" else row | {"next_attempt_at": None}
+
+
+def _administered(request: HttpRequest, id: int) -> Workspace:
+    caller = caller_of(request)
+    workspace: Workspace = caller.see(Workspace.objects, id, "workspace")
+    caller.administer(workspace)
+    return workspace
+
+
+def _webhook(request: HttpRequest, id: int) -> Webhook:
+    caller = caller_of(request)
+    webhook: Webhook = caller.see(Webhook.objects, id, "webhook")
+    caller.administer(webhook.workspace)
+    return webhook
+
+
+def _delivery(request: HttpRequest, id: int) -> Delivery:
+    caller = caller_of(request)
+    delivery: Delivery = caller.see(Delivery.objects, id, "delivery")
+    caller.administer(delivery.webhook.workspace)
+    return delivery
+
+
+def _expect(wanted: Outcome, outcome: Outcome, webhook: Webhook) -> None:
+    if outcome != wanted:
+        raise Problem("conflict", f"expected a webhook for it, found that it {outcome}", {"state": webhook.state})
+
+
+def _problem(refused: Refused) -> Problem:
+    return Problem(refused.code, str(refused))

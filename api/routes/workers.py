@@ -1,0 +1,104 @@
+"""The processes that do the work."""
+
+from collections.abc import Set
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from api import frame
+from api.callers import INSTALLATION, Caller, insider_of
+from api.cancels import Reason
+from api.errors import Problem, not_found
+from api.frame import Out, answers
+from api.pages import Listing, Page, page
+from api.sight import doing, visible
+from api.subjects import Subject
+from work import clock, drains
+from work.boots import WORKER
+from work.models import Worker
+from work.outcomes import DONE
+
+routes = frame.routes("workers")
+
+_DRAIN = ("drain_requested_at", "drain_requested_by", "drain_reason")
+
+
+class DoingOut(Out):
+    kind: str
+    id: Annotated[int | None, Field(description="null for what is of a workspace of others")]
+
+
+class WorkerOut(Out):
+    id: int
+    name: str
+    owner: Annotated[str, Field(description="as leases and histories name it")]
+    state: Literal["alive", "stopped", "silent"]
+    host: str
+    pid: int
+    version: str
+    lanes: Annotated[dict[str, int], Field(description="how many slots it has for each kind of work")]
+    started_at: datetime
+    heartbeat_at: datetime
+    stopped_at: datetime | None
+    doing: list[DoingOut]
+    drain_requested_at: Annotated[datetime | None, Field(description="since then it takes up nothing, and will stop")]
+    drain_requested_by: str | None
+    drain_reason: str | None
+
+
+class Workers(Listing):
+    state: Annotated[
+        Literal["alive", "stopped", "silent"] | None, Field(description="silent: not heard from for a lease")
+    ] = None
+
+
+@routes.get("/workers", response=answers({200: Page[WorkerOut]}))
+def list_workers(request: HttpRequest, listing: Query[Workers]) -> dict[str, Any]:
+    caller = insider_of(request)
+    clock.keep_measured()
+    chosen = Worker.objects.all()
+    found = page(getattr(chosen, listing.state)() if listing.state else chosen, listing, lambda worker: {"row": worker})
+    workers = [each["row"] for each in found["items"]]
+    known = visible(caller.user, [subject for worker in workers for subject in doing(worker)])
+    return found | {"items": [_row_of(worker, known) for worker in workers]}
+
+
+@routes.get("/workers/{id:id}", response=answers({200: WorkerOut}))
+def show(request: HttpRequest, id: int) -> dict[str, Any]:
+    return _told(insider_of(request), _worker(id))
+
+
+@routes.post("/workers/{id:id}/drain", response=answers({200: WorkerOut}, 409), auth=INSTALLATION)
+def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
+    """It takes up nothing more, finishes what it has within ADE_DRAIN_SECONDS, and stops; its next boot works again."""
+    caller = insider_of(request)
+    caller.may(drains.PERMISSION)
+    worker = _worker(id)
+    if caller.record:
+        caller.record.saw(WORKER.kind, id, None)
+    outcome = drains.drain(worker, actor=caller.actor, reason=body.reason if body else "")
+    if outcome not in DONE:
+        details = {"id": id, "state": worker.state, "drain_requested_at": worker.drain_requested_at}
+        raise Problem("conflict", drains.said(worker, outcome), details)
+    return _told(caller, worker)
+
+
+def _worker(id: int) -> Worker:
+    if worker := Worker.objects.filter(pk=id).first():
+        return worker
+    raise not_found("worker", id)
+
+
+def _told(caller: Caller, worker: Worker) -> dict[str, Any]:
+    clock.keep_measured()
+    return _row_of(worker, visible(caller.user, doing(worker)))
+
+
+def _row_of(worker: Worker, known: Set[Subject]) -> dict[str, Any]:
+    does = [{"kind": kind, "id": id if (kind, id) in known else None} for kind, id in doing(worker)]
+    names = WorkerOut.model_fields.keys() - {"doing", *_DRAIN}
+    asked = {name: getattr(worker, name) or None for name in _DRAIN}
+    return {name: getattr(worker, name) for name in names} | {"doing": does} | asked

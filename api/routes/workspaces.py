@@ -1,0 +1,138 @@
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Schema
+from pydantic import Field
+
+from api import frame
+from api.callers import ADMIN, Caller, caller_of
+from api.errors import Problem
+from api.frame import In, Out, answers
+from api.pages import Listing, Page, page
+from builds.models import Configuration
+from documents import retention
+from documents.models import MOST_DAYS, Document, Membership, Workspace
+
+routes = frame.routes("workspaces")
+
+Role = Literal["viewer", "operator", "admin"]
+Days = Annotated[int, Field(ge=1, le=MOST_DAYS)]
+
+
+class WorkspaceOut(Out):
+    id: int
+    name: str
+    created_at: datetime
+    document_retention_days: Annotated[int | None, Field(description="how long documents are kept; null: for ever")]
+    role: Annotated[Role, Field(description="what whoever asks may do there")]
+
+
+class WorkspaceDetail(WorkspaceOut):
+    documents: int
+    configurations: int
+
+
+class MemberOut(Out):
+    user: str
+    role: Role
+
+
+class Policy(In):
+    document_retention_days: Annotated[Days | None, Field(description="null: for ever")]
+    purge: Annotated[bool, Field(description="also when documents are due at once by a shorter time")] = False
+
+
+class Rehearsed(Schema):
+    days: Annotated[Days | None, Field(description="the policy to try; without it, the one that holds")] = None
+
+
+class SampleOut(Out):
+    id: int
+    name: str
+    size_bytes: int
+    created_at: datetime
+
+
+class RehearsalOut(Out):
+    days: int | None
+    documents: Annotated[int, Field(description="of which nothing would be left")]
+    size_bytes: int
+    oldest: datetime | None
+    kept: Annotated[int, Field(description="that are as old, and kept because work needs them")]
+    sample: list[SampleOut]
+
+
+@routes.get("/workspaces", response=answers({200: Page[WorkspaceOut]}))
+def list_workspaces(request: HttpRequest, listing: Query[Listing]) -> dict[str, Any]:
+    caller = caller_of(request)
+    return page(Workspace.objects.for_user(caller.user), listing, _rows_of(caller))
+
+
+@routes.get("/workspaces/{id:id}", response=answers({200: WorkspaceDetail}))
+def show_workspace(request: HttpRequest, id: int) -> dict[str, Any]:
+    caller = caller_of(request)
+    return _detail(caller, caller.see(Workspace.objects, id, "workspace"))
+
+
+@routes.patch("/workspaces/{id:id}", response=answers({200: WorkspaceDetail}, 409), auth=ADMIN)
+def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
+    """Say for how many days a workspace keeps what its documents hold."""
+    caller, workspace = _administered(request, id)
+    days = body.document_retention_days
+    if not body.purge and retention.is_shorter(days, workspace.document_retention_days):
+        _refuse_when_due(workspace, days)
+    retention.set_policy(workspace, days, actor=caller.actor)
+    return _detail(caller, workspace)
+
+
+@routes.get("/workspaces/{id:id}/retention", response=answers({200: RehearsalOut}), auth=ADMIN)
+def rehearse(request: HttpRequest, id: int, wanted: Query[Rehearsed]) -> dict[str, Any]:
+    """What a policy would purge now; nothing is done."""
+    _, workspace = _administered(request, id)
+    days = wanted.days if wanted.days is not None else workspace.document_retention_days
+    found = retention.rehearse(workspace, days)
+    return {"days": days} | {name: getattr(found, name) for name in RehearsalOut.model_fields if name != "days"}
+
+
+@routes.get("/workspaces/{id:id}/members", response=answers({200: Page[MemberOut]}), auth=ADMIN)
+def list_members(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
+    """Who belongs to a workspace, for those who administer it."""
+    _, workspace = _administered(request, id)
+    rows = Membership.objects.filter(workspace=workspace).select_related("user")
+    return page(rows, listing, lambda member: {"user": member.user.get_username(), "role": member.role})
+
+
+def _administered(request: HttpRequest, id: int) -> tuple[Caller, Workspace]:
+    caller = caller_of(request)
+    workspace: Workspace = caller.see(Workspace.objects, id, "workspace")
+    caller.administer(workspace)
+    return caller, workspace
+
+
+def _refuse_when_due(workspace: Workspace, days: int | None) -> None:
+    due = retention.rehearse(workspace, days)
+    if due.documents:
+        message = f"expected purge, for {due.documents} documents are older than {days} days and would go at once"
+        raise Problem("conflict", message, {"documents": due.documents, "size_bytes": due.size_bytes})
+
+
+def _rows_of(caller: Caller) -> Any:
+    operated = set(Workspace.objects.operated_by(caller.user).values_list("pk", flat=True))
+    administered = set(Workspace.objects.administered_by(caller.user).values_list("pk", flat=True))
+
+    def row_of(workspace: Workspace) -> dict[str, Any]:
+        id = workspace.pk
+        role = "admin" if id in administered else "operator" if id in operated else "viewer"
+        return {name: getattr(workspace, name) for name in WorkspaceOut.model_fields if name != "role"} | {"role": role}
+
+    return row_of
+
+
+def _detail(caller: Caller, workspace: Workspace) -> dict[str, Any]:
+    counts = {
+        "documents": Document.objects.filter(workspace=workspace).count(),
+        "configurations": Configuration.objects.filter(workspace=workspace).count(),
+    }
+    row: dict[str, Any] = _rows_of(caller)(workspace)
+    return row | counts

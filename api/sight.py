@@ -1,0 +1,35 @@
+"""What somebody may know of that they come upon by its kind and id alone: workers and events name rows so."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Set
+from typing import Any
+
+from api.subjects import Subject
+from documents.models import User
+from runs.job_runs import JOB_RUN
+from work.kinds import all_kinds
+from work.models import Worker
+
+# Work that belongs to no workspace: its rows may be named to everybody.
+SHARED = frozenset({JOB_RUN.kind})
+
+
+def visible(user: User, subjects: Iterable[Subject], shared: Set[str] = SHARED) -> set[Subject]:
+    """Of these rows, those whose ids this person may know. One statement for each kind."""
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for kind, id in subjects:
+        wanted[kind].add(id)
+    found = {(kind, id) for kind in shared for id in wanted.pop(kind, ())}
+    # Untyped: what has no workspace has no `for_user`, and is not told of.
+    models: dict[str, Any] = {kind.name: kind.moves.model for kind in all_kinds()}
+    for kind, ids in wanted.items():
+        if kind in models and hasattr(models[kind].objects, "for_user"):
+            mine = models[kind].objects.for_user(user).filter(pk__in=ids)
+            found |= {(kind, id) for id in mine.values_list("pk", flat=True)}
+    return found
+
+
+def doing(worker: Worker) -> list[Subject]:
+    """What it is at, as its keeper writes it: "run 12"."""
+    parts = [said.rpartition(" ") for said in worker.doing]
+    return [(kind, int(id)) for kind, _, id in parts]

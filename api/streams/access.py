@@ -1,0 +1,45 @@
+"""Whether whoever has opened a stream may still see what it tells: asked again while it is open."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.auth.models import AbstractUser
+from django.http import HttpRequest
+
+from api.callers import Caller
+from api.models import ApiToken
+
+# Of a manager with `for_user`, those rows that the stream is about.
+Rows = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Access:
+    caller: Caller
+    session_key: str | None
+    rows: Rows
+
+    @classmethod
+    def of(cls, request: HttpRequest, caller: Caller, rows: Rows) -> "Access":
+        return cls(caller, None if caller.token else request.session.session_key, rows)
+
+    def is_still_there(self) -> bool:
+        caller = _by_token(self.caller.token.pk) if self.caller.token else _by_session(self.session_key)
+        return caller is not None and self.rows(caller.user).exists()
+
+
+def _by_token(pk: int) -> Caller | None:
+    token = ApiToken.objects.usable().with_roles().filter(pk=pk).select_related("user").first()
+    return Caller(token.user, token) if token and token.role_now else None
+
+
+def _by_session(key: str | None) -> Caller | None:
+    """Signed out, or with another password since, nobody is there any more."""
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    person = get_user(request)
+    return Caller(person) if isinstance(person, AbstractUser) and person.is_active else None

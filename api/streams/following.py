@@ -1,0 +1,105 @@
+"""A stream, from when it is opened to its end."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator
+
+from django.db import Error
+from django.http import StreamingHttpResponse
+
+from api.streams import sse, threads
+from api.streams.access import Access
+from api.streams.hub import HUB, UNAVAILABLE, Subscriber
+from api.streams.places import Place
+from api.streams.sources import Source
+
+# Servers that end or start anew do not have to wait for streams for longer, and what holds one by mistake lets go.
+LONGEST_SECONDS = 300.0
+HEARTBEAT_SECONDS = 15.0
+# A token that was revoked, or a membership that has ended.
+CHECK_SECONDS = 60.0
+# Not all at the same moment: neither ends, nor clients that come again.
+JITTER = 0.1
+RETRY_MILLISECONDS = (1000, 4000)
+# One that does not take what it is sent cannot be told anything any more.
+CUT_AFTER_SECONDS = 30.0
+
+
+class Stream(StreamingHttpResponse):
+    def __init__(self, source: Source, access: Access, place: Place) -> None:
+        self._following = Following(source, access, place)
+        super().__init__(self._following.told(), sse.CONTENT_TYPE, headers=sse.HEADERS)
+
+    def close(self) -> None:
+        # When a client has gone, Django closes its answer, but not what that is made of.
+        self._following.close()
+        super().close()
+
+
+class Following:
+    def __init__(self, source: Source, access: Access, place: Place) -> None:
+        self._source, self._access, self._place = source, access, place
+        now = time.monotonic()
+        self._until = now + _about(LONGEST_SECONDS)
+        self._check_at = now + _about(CHECK_SECONDS)
+        self._silent_since = now
+        self._subscriber: Subscriber | None = None
+
+    def close(self) -> None:
+        """From any thread, and as often as one likes."""
+        if self._subscriber is not None:
+            HUB.leave(self._subscriber)
+        self._place.free()
+
+    async def told(self) -> AsyncGenerator[str, None]:
+        yield sse.retry(random.randint(*RETRY_MILLISECONDS))  # noqa: S311  # jitter
+        task = asyncio.current_task()
+        assert task is not None
+        cut = task.get_loop().call_at(task.get_loop().time() + self._left() + CUT_AFTER_SECONDS, task.cancel)
+        try:
+            self._subscriber = subscriber = await HUB.join(self._source.topic, with_log=self._source.with_log)
+            if not subscriber.ended:
+                yield await threads.ask(lambda: self._source.begin(subscriber.position))
+            while not (end := await self._end(subscriber)):
+                if text := await self._next(subscriber):
+                    self._silent_since = time.monotonic()
+                    yield text
+            yield end
+        except Error:
+            yield sse.message("again", reason=UNAVAILABLE)
+        finally:
+            cut.cancel()
+            self.close()
+
+    async def _end(self, subscriber: Subscriber) -> str:
+        """What to say last; nothing as long as it goes on."""
+        if self._source.over:
+            return sse.message("end", reason=self._source.over)
+        if subscriber.is_over:
+            return sse.message("again", reason=subscriber.ended)
+        if self._left() <= 0:
+            return sse.message("again", reason="time")
+        if time.monotonic() >= self._check_at:
+            self._check_at = time.monotonic() + _about(CHECK_SECONDS)
+            if not await threads.ask(self._access.is_still_there):
+                return sse.message("end", reason="forbidden")
+        return ""
+
+    async def _next(self, subscriber: Subscriber) -> str:
+        if self._source.is_behind:
+            return await threads.ask(self._source.read)
+        now = time.monotonic()
+        patience = self._silent_since + HEARTBEAT_SECONDS - now
+        items = await subscriber.wait(min(patience, self._left(), self._check_at - now))
+        told = self._source.take(items)
+        if not told and time.monotonic() >= self._silent_since + HEARTBEAT_SECONDS:
+            return sse.HEARTBEAT + (self._source.mark(subscriber.passed) or "\n")
+        return told
+
+    def _left(self) -> float:
+        return self._until - time.monotonic()
+
+
+def _about(seconds: float) -> float:
+    return seconds * random.uniform(1 - JITTER, 1)  # noqa: S311  # jitter

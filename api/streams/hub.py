@@ -1,0 +1,269 @@
+"""One thread of each web process that looks for new events, for all streams that are open there. While none is, it
+waits, and has no connection.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Event as Flag
+from threading import Lock, Thread
+from typing import NamedTuple
+
+import structlog
+from django.db import Error, connection
+
+from api.streams.sse import Item
+from api.streams.stopping import is_stopping
+from api.subjects import Workspaces
+from work.tail import BATCH, Position, Seen, Tail
+
+LOOK_SECONDS = 0.05
+# When nothing has happened for a while: what streams cost that have nothing to tell is this look, and it is still soon.
+QUIET_LOOK_SECONDS, QUIET_AFTER_SECONDS = 0.075, 5.0
+# Of what waits for one client. Whoever does not take it goes on by its last id when it comes again.
+MOST_WAITING = 1000
+
+LOG = "LOG"
+STOPPING, UNAVAILABLE, SLOW = "stopping", "unavailable", "slow"
+
+log = structlog.get_logger(__name__)
+
+
+class Topic(NamedTuple):
+    """A subject, or a workspace with all its subjects."""
+
+    kind: str
+    id: int
+
+
+# Whatever happens, to whomever it belongs. Who joins it says to nobody what is not theirs.
+EVERYTHING = Topic("everything", 0)
+
+
+class Subscriber:
+    """One open stream. Its queue belongs to its event loop, and the hub's thread only asks the loop to fill it."""
+
+    def __init__(self, topic: Topic, *, with_log: bool) -> None:
+        self.topic, self.with_log = topic, with_log
+        self.loop = asyncio.get_running_loop()
+        self.began: asyncio.Future[None] = self.loop.create_future()
+        # Where the hub was then.
+        self.position = Position()
+        # Everything up to here has been put into the queue.
+        self.passed = ""
+        self.ended = ""
+        self._waiting: list[Item] = []
+        self._woken = asyncio.Event()
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.ended) and not self._waiting
+
+    async def wait(self, seconds: float) -> Sequence[Item]:
+        """What has come, after so many seconds at the latest. Nothing more comes once `ended` says why."""
+        if not self._waiting and not self.ended:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._woken.wait()
+            except TimeoutError:
+                return []
+        self._woken.clear()
+        found, self._waiting = self._waiting, []
+        return found
+
+    def take(self, items: Sequence[Item]) -> None:
+        if not self.ended:
+            self._waiting.extend(items)
+            if len(self._waiting) > MOST_WAITING:
+                self._waiting.clear()
+                self.end(SLOW)
+            self._woken.set()
+
+    def end(self, why: str) -> None:
+        self.ended = self.ended or why
+        if not self.began.done():
+            self.began.set_result(None)
+        self._woken.set()
+
+    def begin(self, position: Position) -> None:
+        self.position, self.passed = position, position.to_text()
+        if not self.began.done():
+            self.began.set_result(None)
+
+
+class Hub:
+    def __init__(self) -> None:
+        self.workspaces = Workspaces()
+        self._comers: SimpleQueue[tuple[Subscriber, bool]] = SimpleQueue()
+        self._woken = Flag()
+        self._starting = Lock()
+        self._thread: Thread | None = None
+        # Of its thread alone.
+        self._new: set[Subscriber] = set()
+        self._subscribers: dict[Topic, set[Subscriber]] = defaultdict(set)
+        self._tail: Tail | None = None
+        self._failed = False
+        self._read_at = 0.0
+
+    async def join(self, topic: Topic, *, with_log: bool = True) -> Subscriber:
+        """What commits after its answer comes."""
+        subscriber = Subscriber(topic, with_log=with_log)
+        try:
+            self._tell(subscriber, comes=True)
+            await subscriber.began
+        except BaseException:
+            self.leave(subscriber)
+            raise
+        return subscriber
+
+    def leave(self, subscriber: Subscriber) -> None:
+        self._tell(subscriber, comes=False)
+
+    def _tell(self, subscriber: Subscriber, *, comes: bool) -> None:
+        self._comers.put((subscriber, comes))
+        with self._starting:
+            # Here and not at the beginning: a process may have been forked since.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = Thread(target=self._run, name="streams-hub", daemon=True)
+                self._thread.start()
+        self._woken.set()
+
+    def _run(self) -> None:
+        while True:
+            self._woken.clear()
+            try:
+                is_behind = self._round()
+                self._failed = False
+            except Exception as error:
+                self._fail(error)
+                continue
+            if not self._subscribers:
+                self._tail = None
+                connection.close()
+                self._woken.wait()
+            elif not is_behind:
+                # Whoever comes meanwhile waits that long too; to be woken would cost as much as the look.
+                is_quiet = time.monotonic() - self._read_at > QUIET_AFTER_SECONDS
+                time.sleep(QUIET_LOOK_SECONDS if is_quiet else LOOK_SECONDS)
+
+    def _round(self) -> bool:
+        """Whether there is more already."""
+        self._admit()
+        if is_stopping():
+            self._end_all(STOPPING)
+        if not self._subscribers and not self._new:
+            return False
+        self._tail = self._tail or Tail(Position.now())
+        before = self._tail.position
+        try:
+            is_behind = bool(self._subscribers) and self._deliver(self._tail) >= BATCH
+        except BaseException:
+            # What was read and not told is to be read again.
+            self._tail = Tail(before)
+            raise
+        for subscriber in self._new:
+            self._subscribers[subscriber.topic].add(subscriber)
+        position = self._tail.position
+        self._call((subscriber.loop, partial(subscriber.begin, position)) for subscriber in self._new)
+        self._new.clear()
+        return is_behind
+
+    def _admit(self) -> None:
+        with suppress(Empty):
+            while True:
+                subscriber, comes = self._comers.get_nowait()
+                if comes:
+                    self._new.add(subscriber)
+                else:
+                    self._new.discard(subscriber)
+                    self._forget(subscriber)
+
+    def _deliver(self, tail: Tail) -> int:
+        position = tail.position
+        events = tail.read()
+        if not events:
+            return 0
+        self._read_at = time.monotonic()
+        by_workspace = any(topic.kind == "workspace" or topic == EVERYTHING for topic in self._subscribers)
+        workspaces = self.workspaces.of(events) if by_workspace else {}
+        for_each: dict[Subscriber, list[Item]] = defaultdict(list)
+        for event in events:
+            position = position.after(event.id)
+            workspace = workspaces.get((event.subject_kind, event.subject_id))
+            receivers = self._receivers(event, workspace)
+            if receivers:
+                item = Item(event, position.to_text(), workspace)
+                for subscriber in receivers:
+                    for_each[subscriber].append(item)
+        self._hand_out(for_each, tail.position.to_text())
+        return len(events)
+
+    def _receivers(self, event: Seen, workspace: int | None) -> list[Subscriber]:
+        found = list(self._subscribers.get(Topic(event.subject_kind, event.subject_id), ()))
+        others = list(self._subscribers.get(EVERYTHING, ()))
+        if workspace is not None:
+            others += self._subscribers.get(Topic("workspace", workspace), ())
+        return found + [each for each in others if each.with_log or event.kind != LOG]
+
+    def _hand_out(self, for_each: dict[Subscriber, list[Item]], passed: str) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[Subscriber]] = defaultdict(list)
+        for subscriber in self._all():
+            by_loop[subscriber.loop].append(subscriber)
+
+        def fill(subscribers: list[Subscriber]) -> None:
+            for subscriber in subscribers:
+                if items := for_each.get(subscriber):
+                    subscriber.take(items)
+                subscriber.passed = passed
+
+        self._call((loop, partial(fill, subscribers)) for loop, subscribers in by_loop.items())
+
+    def _call(self, calls: Iterable[tuple[asyncio.AbstractEventLoop, Callable[[], None]]]) -> None:
+        for loop, function in list(calls):
+            try:
+                loop.call_soon_threadsafe(function)
+            except RuntimeError:
+                # A loop that has ended with streams open; nobody else will take them back.
+                self._forget_loop(loop)
+
+    def _fail(self, error: Exception) -> None:
+        """The first time another connection is tried. Then the streams end: clients come again, and are told to wait
+        as long as nobody can be let in.
+        """
+        connection.close()
+        if isinstance(error, Error):
+            log.warning("streams.database_away", error=str(error).strip())
+        else:
+            log.exception("streams.hub_failed", exc_info=error)
+        if self._failed or not isinstance(error, Error):
+            self._end_all(UNAVAILABLE)
+            self._tail = None
+        self._failed = not self._failed
+
+    def _end_all(self, why: str) -> None:
+        self._admit()
+        ending = [*self._new, *self._all()]
+        self._new.clear()
+        self._subscribers.clear()
+        self._call((subscriber.loop, partial(subscriber.end, why)) for subscriber in ending)
+
+    def _all(self) -> list[Subscriber]:
+        return [subscriber for subscribers in self._subscribers.values() for subscriber in subscribers]
+
+    def _forget(self, subscriber: Subscriber) -> None:
+        if others := self._subscribers.get(subscriber.topic):
+            others.discard(subscriber)
+            if not others:
+                del self._subscribers[subscriber.topic]
+
+    def _forget_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        for subscriber in self._all():
+            if subscriber.loop is loop:
+                self._forget(subscriber)
+
+
+HUB = Hub()

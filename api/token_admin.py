@@ -1,0 +1,89 @@
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from api import tokens
+from api.models import ApiToken
+from api.token_form import TokenForm
+from documents.scoped import ScopedAdmin, WorkspaceFilter, standing
+from work import clock
+from work.admin import VerbAdmin, choice_filter
+from work.outcomes import Outcome
+from work.rehearsals import Wish
+
+STATES: dict[str, Callable[[Any], Any]] = {
+    "usable": lambda rows: rows.usable(),
+    "expired": lambda rows: rows.not_revoked().filter(expires_at__lte=clock.now()),
+    "revoked": lambda rows: rows.filter(revoked_at__isnull=False),
+}
+
+
+def revoke(token: ApiToken, *, actor: str) -> Outcome:
+    return Outcome.REVOKED if tokens.revoke(token, actor=actor) else Outcome.WAS_REVOKED
+
+
+def revoke_ahead(token: ApiToken) -> Outcome:
+    return Outcome.WAS_REVOKED if token.revoked_at else Outcome.REVOKED
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
+    list_display = [
+        *("id", "name", "prefix", "how", "may", "user", "workspace", "expires_at", "last_used_at", "last_used_from"),
+    ]
+    list_display_links = ["id", "name"]
+    list_filter = [
+        choice_filter("state", lambda: [(state, state) for state in STATES], lambda rows, word: STATES[word](rows)),
+        WorkspaceFilter,
+    ]
+    search_fields = ["name", "prefix"]
+    fields = [
+        *("name", "prefix", "how", "may", "user", "workspace", "created_at", "created_by", "made_with", "expires_at"),
+        *("revoked_at", "revoked_by", "last_used_at", "last_used_from"),
+    ]
+    readonly_fields = ["how", "may"]
+    actions = ["revoke"]
+    offered = ("revoke",)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return request.user.is_superuser or standing(request).is_member
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        # The queryset has those only that they may revoke.
+        return self.has_view_permission(request)
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        return row.revoked_at is None
+
+    @admin.action(description="Revoke", permissions=["operate"])
+    def revoke(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self.do_each(request, "revoke", rows, Wish(revoke, revoke_ahead))
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """The answer to the form is the only one that has the token: it is kept nowhere, so nothing leads to it."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = TokenForm(request)
+        made = form.made() if request.method == "POST" else None
+        context = self.admin_site.each_context(request) | {"opts": self.opts, "form": form}
+        if made:
+            token, shown = made
+            context |= {"title": f"Token {token.name}", "token": token, "shown": shown}
+            answer = TemplateResponse(request, "admin/token_shown.html", context, status=201)
+        else:
+            answer = TemplateResponse(request, "admin/add_token.html", context | {"title": "Add token"})
+        answer["Cache-Control"] = "private, no-store"
+        return answer
+
+    @admin.display(description="state")
+    def how(self, token: ApiToken) -> str:
+        return token.state
+
+    @admin.display(description="may")
+    def may(self, token: ApiToken) -> str:
+        return ", ".join(token.scopes)

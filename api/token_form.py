@@ -1,0 +1,58 @@
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from api import grants
+from api.grants import Refused
+from api.models import ApiToken, Scope
+from documents.models import Workspace
+from documents.workspace_admin import UsernameField
+
+
+class TokenForm(forms.Form):
+    workspace = forms.ModelChoiceField(queryset=Workspace.objects.none(), help_text="The only one that it opens.")
+    name = forms.CharField(
+        max_length=grants.LONGEST_NAME,
+        help_text="What it is for: histories name it.",
+        widget=forms.TextInput(attrs={"class": "vTextField", "autofocus": True}),
+    )
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope.value, scope.label) for scope in Scope if scope != Scope.READ],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Every token may read. None may do more than the person whose it is, now or later.",
+    )
+    expires_at = forms.DateTimeField(
+        label="expires (UTC)",
+        required=False,
+        help_text="As 2027-01-31 or 2027-01-31 18:00. Empty: it does not expire.",
+        widget=forms.TextInput(attrs={"class": "vTextField"}),
+    )
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request.POST if request.method == "POST" else None)
+        assert isinstance(request.user, AbstractUser)
+        self.asking = request.user
+        mine = self.fields["workspace"]
+        assert isinstance(mine, forms.ModelChoiceField)
+        mine.queryset = Workspace.objects.for_user(request.user).order_by("name")
+        if request.user.is_superuser:
+            self.fields["person"] = UsernameField(
+                required=False, help_text="User name of whose it is to be. Empty: yours."
+            )
+
+    def made(self) -> tuple[ApiToken, str] | None:
+        """None when there is none; why not stands at the field."""
+        if not self.is_valid():
+            return None
+        wish: dict[str, Any] = self.cleaned_data
+        person = wish.get("person") or self.asking
+        options = {"actor": self.asking.username, "expires_at": wish["expires_at"]}
+        try:
+            return grants.make(wish["workspace"], person, wish["name"], wish["scopes"], **options)
+        except Refused as refused:
+            self.add_error(refused.field, ValidationError(str(refused)))
+        return None

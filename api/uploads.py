@@ -1,0 +1,50 @@
+"""Files that come in with forms: how many, of what names, how large, and whether it was a form at all."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest
+
+from api.errors import Problem
+from documents import intake, uploads
+
+FORM = "multipart/form-data"
+# What pages add to every form.
+_OF_PAGES = {"csrfmiddlewaretoken"}
+
+
+def problem_of(request: HttpRequest, places: Iterable[Sequence[Any]]) -> Problem | None:
+    """Why a file is missing that was expected in one of these places of the request, if it is not just missing."""
+    if not any(place and place[0] == "file" for place in places):
+        return None
+    if request.content_type != FORM:
+        message = f"expected a body of {FORM}, found {request.content_type or 'none'}"
+        return Problem("unsupported_media_type", message)
+    return too_large() if uploads.was_too_large(request) else None
+
+
+def check(request: HttpRequest, *names: str) -> None:
+    """Raises Problem unless it is one file, called `file`, and no other values than those of these names."""
+    if uploads.was_too_large(request):
+        raise too_large()
+    sent = [name for name, files in request.FILES.lists() for _ in files]
+    if sent != ["file"]:
+        message = f"expected one file, called file, found {len(sent)}"
+        raise Problem("invalid_request", message, {"files": sent[:20]})
+    if unknown := sorted(set(request.POST) - {*names, *_OF_PAGES}):
+        message = f"expected values {', '.join(names)}, found {unknown[0]!r}"
+        raise Problem("invalid_request", message, {"unknown": unknown[:20]})
+
+
+def sha256_of(file: "UploadedFile[bytes]", *values: object) -> str:
+    """Of the file with what was sent beside it."""
+    hashed = hashlib.sha256(repr((file.name, file.content_type, *values)).encode())
+    for data in file.chunks():
+        hashed.update(data)
+    return hashed.hexdigest()
+
+
+def too_large() -> Problem:
+    return Problem("too_large", str(intake.too_large()))

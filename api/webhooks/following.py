@@ -1,0 +1,101 @@
+"""From what happens to what is delivered: one worker follows the table of events, and inserts the deliveries of what
+has ended in the transaction in which it keeps how far it has read. Whoever dies on the way has done neither.
+"""
+
+from collections.abc import Iterable
+
+import structlog
+from django.db import transaction
+
+from api.models import Delivery, Webhook, WebhookTail
+from api.webhooks import lifecycle, payloads
+from api.webhooks.payloads import TOPICS, Ended
+from runs.jobs import lease
+from work import failpoints
+from work.tail import Position, Seen, Tail
+
+# In one call; the next tick goes on.
+MOST_READS = 20
+
+log = structlog.get_logger(__name__)
+
+
+class Follower:
+    """Remembers what it has read last: which gaps will not be filled any more takes two looks to see."""
+
+    def __init__(self) -> None:
+        self._tail: Tail | None = None
+        self._written = ""
+
+    def follow(self, owner: str) -> int:
+        """Answers how many deliveries were made."""
+        if not Webhook.objects.there().exists() or not lease.take(owner, WebhookTail):
+            self._tail = None
+            return 0
+        made = 0
+        for _ in range(MOST_READS):
+            self._tail = self._tail or self._begun()
+            seen = self._tail.read()
+            try:
+                made += self._write(seen, owner)
+            except BaseException:
+                # What was read is to be read again.
+                self._tail = None
+                raise
+            if not seen:
+                break
+        return made
+
+    def _begun(self) -> Tail:
+        self._written = WebhookTail.objects.get(pk=WebhookTail.ONLY).position
+        return Tail(Position.from_text(self._written) if self._written else Position.now())
+
+    def _write(self, seen: list[Seen], owner: str) -> int:
+        assert self._tail is not None
+        reached = self._tail.position.to_text()
+        # Behind more gaps than a text has room for it stays the same, whatever was read.
+        if reached == self._written and not seen:
+            return 0
+        with transaction.atomic():
+            # As it was when we looked: somebody else may follow by now, or have begun anew.
+            mine = WebhookTail.objects.filter(pk=WebhookTail.ONLY, owner=owner, position=self._written)
+            if not mine.update(position=reached):
+                log.info("webhooks.follower_replaced", owner=owner)
+                self._tail = None
+                return 0
+            made = _deliver(_ended(seen))
+            failpoints.hit("delivery.written")
+        self._written = reached
+        return made
+
+
+def _ended(seen: Iterable[Seen]) -> list[Ended]:
+    return [
+        Ended(event.id, event.at, event.subject_kind, event.subject_id, event.to_status, topic.value)
+        for event in seen
+        if (topic := TOPICS.get((event.subject_kind, event.kind)))
+    ]
+
+
+def _deliver(ended: list[Ended]) -> int:
+    if not ended:
+        return 0
+    webhooks = list(Webhook.objects.there().only("workspace_id", "topics", "created_at"))
+    # A position may be one from which some is read again.
+    there = set(
+        Delivery.objects.filter(event_id__in=[each.id for each in ended], resend_of=None).values_list(
+            "event_id", "webhook_id"
+        )
+    )
+    made = 0
+    for each, (workspace_id, payload) in payloads.workspaces_of(ended).items():
+        wanted = [
+            webhook.pk
+            for webhook in webhooks
+            if webhook.workspace_id == workspace_id
+            and each.topic in webhook.topics
+            and each.at >= webhook.created_at
+            and (each.id, webhook.pk) not in there
+        ]
+        made += len(lifecycle.deliver(each.id, each.topic, payload, wanted))
+    return made

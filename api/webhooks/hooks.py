@@ -1,0 +1,121 @@
+"""What people do with webhooks, by whichever way they come. Whoever does it stands in the history of each."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from api.models import Delivery, Topic, Webhook
+from api.webhooks import addresses, lifecycle, payloads
+from api.webhooks.lifecycle import EARLIER, NEWEST
+from documents.models import Workspace
+from feeds.fetching import FetchFailed
+from feeds.sources import one_line
+from work import clock
+from work.outcomes import Outcome
+
+LONGEST_NAME = 100
+
+
+class Refused(Exception):
+    """The code is for programs and stays, the message is for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def add(workspace: Workspace, name: str, url: str, topics: Iterable[str], *, actor: str) -> tuple[Webhook, str]:
+    """With its secret, to show once. Raises Refused."""
+    values = checked({"name": name, "url": url, "topics": topics})
+    try:
+        with transaction.atomic():
+            return lifecycle.add(workspace, **values, actor=actor)
+    except IntegrityError as error:
+        raise _named_so(workspace.pk, values["name"]) from error
+
+
+def change(webhook: Webhook, values: Mapping[str, Any], *, actor: str) -> bool:
+    """False when it is gone. Raises Refused."""
+    wanted = checked(values)
+    changed = {name: value for name, value in wanted.items() if getattr(webhook, name) != value}
+    try:
+        with transaction.atomic():
+            return not changed or lifecycle.change(webhook, changed, actor=actor)
+    except IntegrityError as error:
+        raise _named_so(webhook.workspace_id, wanted["name"]) from error
+
+
+def pause(webhook: Webhook, *, actor: str, reason: str = "") -> Outcome:
+    is_done = lifecycle.pause(webhook.pk, actor=actor, reason=reason)
+    return Outcome.PAUSED if is_done else _not_done(webhook, Outcome.WAS_PAUSED)
+
+
+def resume(webhook: Webhook, *, actor: str) -> Outcome:
+    return Outcome.RESUMED if lifecycle.resume(webhook.pk, actor=actor) else _not_done(webhook, Outcome.NOT_PAUSED)
+
+
+def remove(webhook: Webhook, *, actor: str) -> Outcome:
+    return Outcome.REMOVED if lifecycle.remove(webhook.pk, actor=actor) else Outcome.NOT_FOUND
+
+
+def rotate(webhook: Webhook, *, drop: str | None = None, actor: str) -> str | None:
+    """A new secret, to show once. None: somebody else has just made another, or it is gone. Raises Refused where two
+    are good and nobody says which of them to drop: receivers may know either.
+    """
+    if drop is None and webhook.is_earlier_good(clock.now()):
+        raise Refused(
+            "conflict",
+            f"expected one good secret, found two until {webhook.earlier_expires_at:%Y-%m-%d %H:%M} UTC; say which of"
+            f" them to drop: {NEWEST}, which receivers may not know yet, or {EARLIER}, which they may still use",
+        )
+    return lifecycle.rotate(webhook, drop=drop or EARLIER, actor=actor)
+
+
+def ping(webhook: Webhook, *, actor: str) -> Delivery:
+    return lifecycle.ping(webhook, payloads.of_ping(webhook, clock.now()), actor=actor)
+
+
+def resend(delivery: Delivery, *, actor: str) -> Delivery:
+    """Raises Refused when there is nowhere to send it."""
+    if not Webhook.objects.there().filter(pk=delivery.webhook_id).exists():
+        raise Refused("conflict", f"expected a webhook that is there, found that {delivery.webhook_id} was removed")
+    return lifecycle.resend(delivery, actor=actor)
+
+
+def checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """As they are kept. Raises Refused."""
+    return {name: _CHECKS[name](value) for name, value in values.items()}
+
+
+def _name(text: str) -> str:
+    name = one_line(text)
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise Refused("invalid_request", f"expected a name of 1 to {LONGEST_NAME} characters, found {len(name)}")
+    return name
+
+
+def _url(text: str) -> str:
+    try:
+        return addresses.spelled(text)
+    except FetchFailed as error:
+        raise Refused("invalid_request", str(error)) from error
+
+
+def _topics(wanted: Iterable[str]) -> list[str]:
+    asked = set(wanted)
+    if not asked or asked - set(Topic.values):
+        found = ", ".join(sorted(asked - set(Topic.values))) or "none"
+        raise Refused("invalid_request", f"expected topics of {', '.join(Topic.values)}, found {found}")
+    return [topic for topic in Topic.values if topic in asked]
+
+
+_CHECKS = {"name": _name, "url": _url, "topics": _topics}
+
+
+def _named_so(workspace_id: int, name: str) -> Refused:
+    return Refused("conflict", f"expected a new name, found a webhook named {name} in workspace {workspace_id}")
+
+
+def _not_done(webhook: Webhook, why: Outcome) -> Outcome:
+    return why if Webhook.objects.there().filter(pk=webhook.pk).exists() else Outcome.NOT_FOUND

@@ -1,0 +1,50 @@
+"""What must hold for webhooks and what is delivered to them: see `work/invariants.py`."""
+
+from work.invariants import DEFECT, RESCUE_SECONDS, Dialect, Invariant
+
+# For whoever is due while others are slow.
+TURN_SECONDS = 900
+
+
+def _once(dialect: Dialect) -> str:
+    return """
+        SELECT 'delivery', MAX(id) FROM webhook_deliveries
+        WHERE resend_of IS NULL AND event_id IS NOT NULL GROUP BY webhook_id, event_id HAVING COUNT(*) > 1"""
+
+
+def _turn(dialect: Dialect) -> str:
+    return f"""
+        SELECT 'delivery', d.id FROM webhook_deliveries d JOIN webhooks h ON h.id = d.webhook_id
+        WHERE d.status = 'queued' AND d.next_attempt_at < {dialect.ago(TURN_SECONDS)} AND h.paused_at IS NULL
+            AND h.tried_at < {dialect.ago(TURN_SECONDS)} AND {dialect.a_worker_was_there(TURN_SECONDS)}
+            AND NOT EXISTS (SELECT 1 FROM webhook_deliveries s WHERE s.webhook_id = h.id AND s.status = 'sending')"""
+
+
+def _followed(dialect: Dialect) -> str:
+    return f"""
+        SELECT 'webhook', h.id FROM webhooks h
+        WHERE h.removed_at IS NULL AND h.created_at < {dialect.ago(RESCUE_SECONDS)}
+            AND {dialect.a_worker_was_there(RESCUE_SECONDS)}
+            AND NOT EXISTS (SELECT 1 FROM webhook_tail t WHERE t.expires_at > {dialect.ago(RESCUE_SECONDS)})"""
+
+
+INVARIANTS = (
+    Invariant(
+        "an_event_is_delivered_once",
+        "Of one event, a webhook has one delivery, beside those that somebody had sent again.",
+        _once,
+        "The constraints of webhook_deliveries are missing: compare the schema with the migrations.",
+    ),
+    Invariant(
+        "a_delivery_that_is_due_has_its_turn",
+        f"While a worker is alive, no webhook that is not paused waits for more than {TURN_SECONDS} s for its turn.",
+        _turn,
+        "Look for `slot.failed` in the logs of the workers. ADE_WEBHOOK_CONCURRENCY says how many are sent at once.",
+    ),
+    Invariant(
+        "events_are_followed_for_webhooks",
+        f"While a worker is alive, no more than {RESCUE_SECONDS} s pass without one that follows events for webhooks.",
+        _followed,
+        f"Look for `caretaker.chore_failed` in the logs of the workers. {DEFECT}",
+    ),
+)

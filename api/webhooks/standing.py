@@ -1,0 +1,21 @@
+"""How deliveries have gone, in words for whoever looks after them."""
+
+from typing import Any
+
+from api.models import Delivery
+from work.models import Event
+
+# Of one delivery, the latest.
+MOST_EVENTS = 100
+
+
+def attempts_of(delivery: Delivery) -> list[dict[str, Any]]:
+    """Its history, the oldest first."""
+    events = Event.objects.about("delivery", delivery.pk).order_by("-sequence")[:MOST_EVENTS]
+    return [_attempt(event) for event in reversed(events)]
+
+
+def _attempt(event: Event) -> dict[str, Any]:
+    told = event.data or {}
+    said = {name: told.get(name) for name in ("status", "seconds", "answer")}
+    return {"at": event.at, "event": event.kind, "message": event.message, **said}

@@ -1,0 +1,62 @@
+"""The job that looks after deliveries: what is old goes, what nobody waits for any more is not sent."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from api.models import Delivery
+from api.webhooks import lifecycle
+from runs.jobs import Job, Turn
+from work import clock, pruning, wakeups
+from work.models import Event
+from work.pruning import Batch, days_before_now, in_batches
+
+
+def keep_up(turn: Turn) -> int:
+    """Answers how many rows went or were moved. Whatever ends it: the next slot goes on."""
+    done = lifecycle.drop(Q(webhook__removed_at__isnull=False), "its webhook was removed", actor=turn.owner)
+    days = settings.ADE_KEEP_DELIVERIES_DAYS
+    if days is not None:
+        why = f"it has waited for {days} days"
+        done += lifecycle.drop(Q(created_at__lt=days_before_now(days)), why, actor=turn.owner)
+        for batch in purge(days):
+            done += sum(batch.gone.values())
+            turn.go_on()
+    # Should a bell have been lost; workers look at every tick as well.
+    if Delivery.objects.claimable(clock.now()).exists():
+        wakeups.ring(lifecycle.DELIVERY.kind)
+    return done
+
+
+def purge(days: int) -> Iterator[Batch]:
+    """Those that ended so long ago, with their history."""
+    old = Delivery.objects.filter(finished_at__lt=days_before_now(days))
+
+    def forget(ids: list[int]) -> Mapping[str, int]:
+        return _forget(old.filter(pk__in=ids))
+
+    return in_batches(old, forget, moment="finished_at", weight="last_sequence")
+
+
+def _forget(old: "QuerySet[Delivery]") -> Mapping[str, int]:
+    with transaction.atomic():
+        ids = list(pruning.lock(old).values_list("pk", flat=True))
+        about = Event.objects.filter(subject_kind=lifecycle.DELIVERY.kind, subject_id__in=ids)
+        events, _ = about.delete()
+        return {"deliveries": pruning.delete(Delivery, ids), "events": events}
+
+
+WEBHOOK_UPKEEP = Job(
+    name="webhook_upkeep",
+    about="Lets go of deliveries of webhooks that are kept for no longer, and of those that wait for nobody.",
+    cron="17 * * * *",
+    time_zone="UTC",
+    function=keep_up,
+    max_runtime=timedelta(minutes=20),
+    # What is old is old, however many slots were missed.
+    coalesce=True,
+    misfire_grace=timedelta(hours=2),
+)

@@ -1,0 +1,54 @@
+"""What the part of feeds has an actor do: ask all feeds, as a slot of the job does."""
+
+import re
+import time
+from pathlib import Path
+
+from django.core.management import call_command
+from django.db import connection
+
+from feeds import lifecycle, reading
+from feeds.ingestion import INGESTION, ingest
+from feeds.models import FeedSource, RawArticle
+from runs import job_runs
+from runs.jobs import Turn
+from work import clock
+from work.claims import Claim
+
+OWNER = "benchmark@here:1:boot"
+EMPTY = b'<rss version="2.0"><channel><title>Empty</title></channel></rss>'
+
+
+def prepare(urls: list[str]) -> None:
+    call_command("migrate", verbosity=0)
+    for url in urls:
+        lifecycle.add(url, actor=OWNER)
+    # Its reader is warm from then on.
+    reading.read(EMPTY, "https://benchmark.example/", "")
+
+
+def forget() -> None:
+    """As if no feed had ever been asked."""
+    # Not in the memory that is measured.
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {RawArticle._meta.db_table}")  # noqa: S608  # its own name
+    FeedSource.objects.update(etag="", last_modified="")
+
+
+def ask() -> dict[str, float]:
+    slot = clock.now()
+    FeedSource.objects.update(next_check_at=slot)
+    claim = job_runs.claim_slot(INGESTION.name, slot, OWNER)
+    assert isinstance(claim, Claim), claim
+    # Nobody renews it here.
+    claim.trust(time.monotonic() + 3600)
+    began = time.perf_counter()
+    new = ingest(Turn(INGESTION, slot, claim))
+    seconds = time.perf_counter() - began
+    assert job_runs.succeed(claim, new)
+    return {"seconds": seconds, "new": new, "megabytes": _peak_megabytes()}
+
+
+def _peak_megabytes() -> float:
+    (kilobytes,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(kilobytes) / 1024

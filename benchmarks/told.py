@@ -1,0 +1,76 @@
+"""What the parts of streams and of live pages have an actor do: somebody who follows, and something to tell."""
+
+import time
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+
+from api import tokens
+from benchmarks import listed
+from builds import lifecycle as builds
+from builds.models import Configuration
+from documents.lifecycle import add_member, create_workspace
+from documents.models import Document, Membership
+from runs.lifecycle import RUN, claim_next_run, submit_many, succeed
+from work import lifecycle
+
+# A caller may have so many streams in each web process.
+STREAMS_OF_A_TOKEN = 50
+RUNS = 200
+ACTOR = "benchmark"
+
+
+def prepare(streams: int) -> dict[str, object]:
+    """Answers where to go, and with which tokens."""
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", verbosity=0, interactive=False)
+    workspace = create_workspace("streams")
+    person = get_user_model().objects.create_user("streams")
+    add_member(workspace, person.pk, Membership.Role.OPERATOR)
+    values = {"name": "a.txt", "content_type": "text/plain", "size_bytes": 1, "sha256": "0" * 64}
+    document = Document.objects.create(workspace=workspace, **values)
+    configuration = Configuration.objects.create(workspace=workspace, name="streams", files={"main.py": "#"})
+    submit_many(configuration, [document] * RUNS, actor="benchmark")
+    shown = [
+        tokens.issue(workspace, person, str(n), [], actor="benchmark")[1]
+        for n in range(-(-streams // STREAMS_OF_A_TOKEN))
+    ]
+    return {"path": f"/api/v1/workspaces/{workspace.pk}/stream", "tokens": shown}
+
+
+def tell(number: int, gap: float) -> list[float]:
+    """When each of them had been committed, by the clock that all processes of a machine share."""
+    ids = list(RUN.rows.values_list("pk", flat=True)[:RUNS])
+    committed = []
+    for n in range(number):
+        lifecycle.record(RUN, ids[n % len(ids)], "BENCHMARK", message=f"event {n}.")
+        committed.append(time.monotonic())
+        time.sleep(gap)
+    return committed
+
+
+def prepare_looks(number: int) -> dict[str, object]:
+    """So many runs that wait, each of its own document; answers them, and the session of somebody who sees them."""
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", verbosity=0, interactive=False)
+    workspace = create_workspace("looks")
+    person = get_user_model().objects.create_user("looks")
+    add_member(workspace, person.pk, Membership.Role.OPERATOR)
+    values = {"content_type": "text/plain", "size_bytes": 1, "sha256": "0" * 64}
+    documents = [Document.objects.create(workspace=workspace, name=f"{n}.txt", **values) for n in range(number)]
+    configuration = Configuration.objects.create(workspace=workspace, name="looks", files={"main.py": "#"})
+    builds.get_or_create_build(configuration, actor=ACTOR)
+    claim = builds.claim_next_build(ACTOR)
+    assert claim is not None
+    assert builds.succeed(claim)
+    return {"runs": submit_many(configuration, documents, actor=ACTOR), "session": listed.session_of(person)}
+
+
+def run_next(gap: float) -> list[float]:
+    """The run that waits for longest starts and, so much later, succeeds; when each of that had been committed."""
+    claim = claim_next_run(ACTOR)
+    assert claim is not None
+    started = time.monotonic()
+    time.sleep(gap)
+    assert succeed(claim)
+    return [started, time.monotonic()]

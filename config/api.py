@@ -1,0 +1,67 @@
+"""The API: paths of all parts, assembled. Two of them stand at the root, as the source documents have them."""
+
+from api.frame import Api
+from api.routes import (
+    artifacts,
+    audit,
+    briefs,
+    builds,
+    clusters,
+    configurations,
+    documents,
+    feeds,
+    fields,
+    health,
+    jobs,
+    me,
+    processing,
+    queue,
+    run_lives,
+    runs,
+    search,
+    slots,
+    streams,
+    tokens,
+    webhooks,
+    workers,
+    workspaces,
+)
+from config import VERSION
+
+api = Api(
+    title="ADE",
+    version=VERSION,
+    description="The automated document engine: everything that operators do, for programs.",
+    urls_namespace="api",
+    openapi_url="/api/v1/openapi.json",
+    # A page of ours: config/api_docs.py.
+    docs_url=None,
+)
+api.add_router("", runs.at_root)
+api.add_router("", documents.at_root)
+for part in (
+    artifacts,
+    audit,
+    briefs,
+    builds,
+    clusters,
+    configurations,
+    documents,
+    feeds,
+    fields,
+    health,
+    jobs,
+    me,
+    processing,
+    queue,
+    run_lives,
+    runs,
+    search,
+    slots,
+    streams,
+    tokens,
+    webhooks,
+    workers,
+    workspaces,
+):
+    api.add_router("/api/v1", part.routes)

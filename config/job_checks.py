@@ -1,0 +1,101 @@
+"""What `manage.py doctor` looks at in scheduled jobs: who looks at their schedules, what of them has not run, and what
+stands in the tables of django-q2.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django.apps import apps
+from django.conf import settings
+
+from config.findings import Finding, Level, ok, warn
+from runs.jobs import all_jobs, firing, ledger
+from runs.jobs.ledger import State
+from runs.jobs.schedules import FUNCTION
+from runs.models import ScheduledJob, SchedulerLease
+from work import clock
+from work.models import Worker
+
+# What did not run longer ago is for the ledger.
+LATELY = timedelta(days=1)
+# Of each job: one of every minute has as many in a day.
+MOST_SLOTS = 1440
+# A schedule is put to its next slot a tick after the last one.
+LATE = timedelta(seconds=60)
+NOT_RUN = (State.MISSED, State.MISFIRED)
+
+
+def schedules_are_watched() -> Finding:
+    held = SchedulerLease.objects.filter(expires_at__gt=clock.now()).first()
+    number = len(list(all_jobs()))
+    if held:
+        return ok(f"{held.owner} looks at the schedules of {number} jobs")
+    if not Worker.objects.alive().exists():
+        return warn("no worker is alive to look at the schedules", "Start one: `manage.py worker`.")
+    here = "" if settings.ADE_SCHEDULES else "; ADE_SCHEDULES is false here"
+    return warn(
+        f"workers are alive, but none looks at the schedules{here}: no job runs by itself",
+        "Start at least one with ADE_SCHEDULES=true, unless that is wanted. If one should look, its log may have"
+        " `caretaker.chore_failed`.",
+    )
+
+
+def slots_are_run() -> Finding:
+    jobs = ScheduledJob.objects.filter(name__in=[job.name for job in all_jobs()], retired_at__isnull=True)
+    missing = {row: number for row in jobs.order_by("name") if (number := _not_run(row))}
+    if not missing:
+        return ok("no slot of the last day was missed")
+    said = ", ".join(f"{number} of {row.name}" for row, number in missing.items())
+    return Finding(
+        Level.WARN,
+        f"slots of the last day that have not run: {said}",
+        "`manage.py job ledger NAME` says why. If they are wanted all the same:"
+        " `manage.py job backfill NAME --from TIME --to TIME`.",
+        tuple(("scheduled_job", row.pk) for row in missing),
+    )
+
+
+def schedules_are_ours() -> Finding:
+    found = [*_strange_schedules(), *_strange_messages()]
+    if not found:
+        return ok("the schedules of django-q2 are those of the jobs, and its queue is empty")
+    return warn(
+        "; ".join(found),
+        "Nothing but the schedules of our jobs belongs there, and a worker that looks mends those within a minute. Find"
+        " out who has written the others, and delete them: they are never run.",
+    )
+
+
+def _not_run(row: ScheduledJob) -> int:
+    now = clock.now()
+    counts = ledger.counts(ledger.of(row, since=now - LATELY, until=now, most=MOST_SLOTS))
+    return sum(counts.get(state, 0) for state in NOT_RUN)
+
+
+def _strange_schedules() -> Iterator[str]:
+    schedules = apps.get_model("django_q", "Schedule").objects.order_by("name", "id")
+    jobs = {row.name: row for row in ScheduledJob.objects.filter(retired_at__isnull=True)}
+    seen = set()
+    for schedule in schedules[:MOST_SLOTS]:
+        name = f"schedule {schedule.pk} ({schedule.name})"
+        row = jobs.get(schedule.name)
+        if schedule.func != FUNCTION or schedule.args != repr((schedule.name,)):
+            yield f"{name} calls something else than our jobs"
+        elif row is None or schedule.name in seen:
+            yield f"{name} is of no job, or there twice"
+        elif schedule.cron != row.cron or schedule.next_run is None or _is_off(schedule.next_run, row):
+            yield f"{name} has other times than its job"
+        seen.add(schedule.name)
+    for name in sorted(jobs.keys() - seen):
+        yield f"{name} has no schedule"
+
+
+def _is_off(next_run: object, row: ScheduledJob) -> bool:
+    """Whether it would ring too late; what rings too early finds nothing due."""
+    following = firing.next_due(row)
+    return bool(next_run != following and max(following, clock.now() - LATE) < next_run)  # type: ignore[operator]
+
+
+def _strange_messages() -> Iterator[str]:
+    if number := apps.get_model("django_q", "OrmQ").objects.count():
+        yield f"{number} messages are in the queue of django-q2, which nobody reads"

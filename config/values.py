@@ -1,0 +1,210 @@
+"""What the value of a setting may be, and how it is read."""
+
+import ipaddress
+import re
+import zoneinfo
+from base64 import b64decode
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import environ
+
+DATABASE_SCHEMES = ("sqlite", "postgres", "postgresql", "mssql")
+YES = {"true", "yes", "on", "1"}
+NO = {"false", "no", "off", "0"}
+OFF = "off"
+
+
+class Kind(Protocol):
+    @property
+    def allowed(self) -> str: ...
+
+    def parse(self, text: str) -> Any:
+        """Raises ValueError for a text that is not allowed."""
+
+
+@dataclass(frozen=True)
+class Text:
+    allowed: str = "any text"
+
+    def parse(self, text: str) -> str:
+        return text
+
+
+@dataclass(frozen=True)
+class Name:
+    allowed: str = "at most 64 letters, digits, dots, dashes and underscores"
+
+    def parse(self, text: str) -> str:
+        if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text) is None:
+            raise ValueError
+        return text
+
+
+@dataclass(frozen=True)
+class Whole:
+    least: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from {self.least} to {self.most}"
+
+    def parse(self, text: str) -> int:
+        number: int = environ.Env.parse_value(text, int)
+        if not self.least <= number <= self.most:
+            raise ValueError
+        return number
+
+
+@dataclass(frozen=True)
+class Days:
+    """None: for ever."""
+
+    most: int = 36_500
+
+    @property
+    def allowed(self) -> str:
+        return f"a number of days from 1 to {self.most:_}, or off".replace("_", "")
+
+    def parse(self, text: str) -> int | None:
+        return None if text.lower() == OFF else Whole(1, self.most).parse(text)
+
+
+@dataclass(frozen=True)
+class DaysByStatus:
+    """A status that is not named is kept for ever."""
+
+    statuses: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return f"STATUS=DAYS with commas between them, where STATUS is {', '.join(self.statuses)}; or off"
+
+    def parse(self, text: str) -> dict[str, int]:
+        if text.lower() == OFF:
+            return {}
+        pairs = [word.partition("=") for word in Words().parse(text)]
+        days = {status.strip(): Whole(1, Days.most).parse(number) for status, _, number in pairs}
+        if len(days) < len(pairs) or not set(days) <= set(self.statuses):
+            raise ValueError
+        return days
+
+
+@dataclass(frozen=True)
+class Flag:
+    allowed: str = "true or false"
+
+    # environ reads every unknown word as false; a mistyped DEBUG or ALLOW must not pass as an answer.
+    def parse(self, text: str) -> bool:
+        if text.lower() not in YES | NO:
+            raise ValueError
+        return text.lower() in YES
+
+
+@dataclass(frozen=True)
+class OneOf:
+    words: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return ", ".join(self.words)
+
+    def parse(self, text: str) -> str:
+        if text not in self.words:
+            raise ValueError
+        return text
+
+
+@dataclass(frozen=True)
+class Words:
+    allowed: str = "words separated by commas"
+
+    def parse(self, text: str) -> list[str]:
+        words: list[str] = environ.Env.parse_value(text, list)
+        return [word.strip() for word in words if word.strip()]
+
+
+@dataclass(frozen=True)
+class Networks:
+    allowed: str = "networks as 10.1.0.0/16 or fd00::/8, separated by commas"
+
+    def parse(self, text: str) -> list[str]:
+        return [str(ipaddress.ip_network(word)) for word in Words().parse(text)]
+
+
+@dataclass(frozen=True)
+class Zone:
+    allowed: str = "a time zone as UTC or Europe/Berlin"
+
+    def parse(self, text: str) -> str:
+        try:
+            return zoneinfo.ZoneInfo(text).key
+        # A folder of zones, as Europe, is one or the other, by what the machine has them from.
+        except (zoneinfo.ZoneInfoNotFoundError, OSError) as error:
+            raise ValueError from error
+
+
+@dataclass(frozen=True)
+class DatabaseUrl:
+    allowed: str = "sqlite:///FILE, postgres://USER:PASSWORD@HOST:PORT/NAME or mssql://USER:PASSWORD@HOST:PORT/NAME"
+
+    def parse(self, text: str) -> dict[str, Any]:
+        parts = urlsplit(text)
+        # sqlite://file has its file where the host belongs, and environ would silently use another one.
+        if parts.scheme not in DATABASE_SCHEMES or (parts.scheme == "sqlite" and parts.netloc):
+            raise ValueError
+        config: dict[str, Any] = environ.Env.db_url_config(text)
+        if config["NAME"] in ("", ":memory:"):
+            raise ValueError
+        return config
+
+
+@dataclass(frozen=True)
+class AzureConnection:
+    allowed: str = "AccountName=NAME;AccountKey=KEY and what else the portal of Azure shows, in one line"
+
+    def parse(self, text: str) -> str:
+        parts = dict(part.split("=", 1) for part in text.rstrip(";").split(";"))
+        # Links are signed with the key. A signature in its place could sign none.
+        if not parts.get("AccountName") or not b64decode(parts.get("AccountKey", ""), validate=True):
+            raise ValueError
+        endpoint = urlsplit(parts.get("BlobEndpoint", "https://default"))
+        if endpoint.scheme not in ("http", "https") or not endpoint.hostname or endpoint.query:
+            raise ValueError
+        return text
+
+
+@dataclass(frozen=True)
+class AzureContainer:
+    allowed: str = "3 to 63 small letters, digits and single dashes between them"
+
+    def parse(self, text: str) -> str:
+        if re.fullmatch(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*", text) is None:
+            raise ValueError
+        return text
+
+
+@dataclass(frozen=True)
+class Url:
+    allowed: str = "https://HOST or http://HOST, with a port and a path if need be, and no password"
+
+    def parse(self, text: str) -> str:
+        parts = urlsplit(text)
+        known = parts.scheme in ("https", "http") and parts.hostname and not re.search(r"[\s@?#]", text)
+        # Asked for, because a port that is none is found only then.
+        if not known or parts.port == 0:
+            raise ValueError
+        return text.rstrip("/")
+
+
+@dataclass(frozen=True)
+class Key:
+    allowed: str = "a key as its service gives it: without spaces"
+
+    # Sent in a header, which takes nothing else.
+    def parse(self, text: str) -> str:
+        if re.fullmatch(r"[!-~]{1,1000}", text) is None:
+            raise ValueError
+        return text

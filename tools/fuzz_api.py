@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Let schemathesis call the whole API of a server of its own, as an admin, an operator and a viewer; code 0: it found
+nothing.
+
+Usage: fuzz_api.py [--minutes N] [--postgres] [--role admin|operator|viewer] [--examples N] [--seed N]
+
+The minutes are those of each role. When all examples were tried before, they are made again from another seed.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+BASE = Path(__file__).resolve().parent.parent
+ROLES = ["admin", "operator", "viewer"]
+START_SECONDS = 60
+# In less, schemathesis does not even come to its first example.
+LEAST_SECONDS = 5
+# What the API answers to a request that is as described, beside doing it: the description cannot know which ids there
+# are, what state they are in, which keys were used, and what a token may.
+MAY_REFUSE = ["2xx", "3xx", "401", "403", "404", "409", "410", "412", "416", "422", "429"]
+# What no schema can say is refused with these too: what a file holds, from which addresses ADE fetches, what is past,
+# and that something is left of a name without what cannot be seen.
+JUDGED = [
+    "/documents",
+    "/api/v1/documents",
+    "/api/v1/documents/{id}/fields/{name}",
+    "/api/v1/configurations",
+    "/api/v1/configurations/{id}/package",
+    "/api/v1/feeds",
+    "/api/v1/feeds/import",
+    "/api/v1/tokens",
+    "/api/v1/workspaces/{id}/webhooks",
+]
+CONFIG = f"""
+[generation]
+allow-x00 = false
+codec = "utf-8"
+
+[checks.positive_data_acceptance]
+expected-statuses = {json.dumps(MAY_REFUSE)}
+
+[checks.negative_data_rejection]
+expected-statuses = ["400", "401", "403", "404", "405", "406", "409", "410", "412", "413", "415", "416", "422", "429"]
+""" + "".join(
+    f"""
+[[operations]]
+include-path = "{path}"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = {json.dumps([*MAY_REFUSE, "400", "413", "415"])}
+"""
+    for path in JUDGED
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--role", choices=ROLES)
+    parser.add_argument("--examples", type=int, default=50)
+    parser.add_argument("--seed", type=int)
+    asked = parser.parse_args()
+    if asked.postgres and "ADE_FUZZ_INSIDE" not in os.environ:
+        command = [sys.executable, str(BASE / "tools/with_postgres.py"), sys.executable, *sys.argv]
+        return subprocess.run(command, env=os.environ | {"ADE_FUZZ_INSIDE": "1"}).returncode
+    roles = [asked.role] if asked.role else ROLES
+    with tempfile.TemporaryDirectory(prefix="ade-fuzz-") as folder:
+        environment = environment_of(folder, postgres=asked.postgres)
+        run(["manage.py", "migrate", "-v0"], environment)
+        made = run(["manage.py", "shell", "-v0", "-c", "from tools import fuzz_rows; fuzz_rows.make()"], environment)
+        rows = json.loads(made.splitlines()[-1])
+        with served(environment, Path(folder)) as address:
+            fuzzer = Fuzzer(address, asked, Path(folder), rows["ids"])
+            codes = [fuzzer.fuzz(rows["tokens"][role]) for role in roles]
+    return max(codes)
+
+
+def environment_of(folder: str, *, postgres: bool) -> dict[str, str]:
+    """Of a server of its own, which limits nobody."""
+    values = {"ADE_VAR_DIR": folder, "ADE_ENV_FILE": os.devnull, "DEBUG": "true", "WEB_CONCURRENCY": "2"}
+    # It asks more often than anybody may.
+    values |= {"ADE_RATE_READS": "0", "ADE_RATE_WRITES": "0", "ADE_RATE_UPLOADS": "0", "ADE_PROXIES": "127.0.0.0/8"}
+    if not postgres:
+        values["DATABASE_URL"] = ""
+    return os.environ | values
+
+
+def run(arguments: list[str], environment: dict[str, str]) -> str:
+    return subprocess.run(
+        [sys.executable, *arguments], env=environment, cwd=BASE, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+@contextlib.contextmanager
+def served(environment: dict[str, str], folder: Path) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:config.server", "--bind", f"127.0.0.1:{port}"]
+    with open(folder / "server.log", "wb") as log:
+        server = subprocess.Popen(command, env=environment, cwd=BASE, stderr=log)
+    try:
+        until_it_answers(address)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+        for line in (folder / "server.log").read_text(errors="replace").splitlines():
+            if "api.broken" in line:
+                print(line.replace("\\n", "\n"))
+
+
+def until_it_answers(address: str) -> None:
+    give_up_at = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(f"{address}/api/v1/openapi.json"):  # noqa: S310 - our own server
+                return
+        except OSError:
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.2)
+
+
+@dataclass(frozen=True)
+class Fuzzer:
+    address: str
+    asked: argparse.Namespace
+    folder: Path
+    # Of its tokens, which it must not revoke.
+    own: list[int]
+
+    def fuzz(self, token: str) -> int:
+        """Round after round until its minutes are over, or something is found."""
+        until, number = time.monotonic() + self.asked.minutes * 60, 0
+        while (seconds := int(until - time.monotonic())) >= LEAST_SECONDS or number == 0:
+            if code := self._round(token, max(seconds, 1), number):
+                return code
+            number += 1
+        return 0
+
+    def _round(self, token: str, seconds: int, number: int) -> int:
+        config = self.folder / "schemathesis.toml"
+        config.write_text(CONFIG)
+        seed = random.randrange(2**32) if self.asked.seed is None else self.asked.seed + number  # noqa: S311 - no secret
+        command = [
+            str(Path(sys.executable).with_name("schemathesis")),
+            *("--config-file", str(config), "run", f"{self.address}/api/v1/openapi.json"),
+            *("--header", f"Authorization: Bearer {token}", "--checks", "all"),
+            *("--max-examples", str(self.asked.examples), "--seed", str(seed)),
+            # They last for minutes, and schemathesis reads answers to their end. tests/api has them.
+            *("--exclude-path-regex", "/stream$"),
+            *("--max-time", str(seconds), "--continue-on-failure", "--generation-database", "none", "--no-color"),
+        ]
+        hooks = {
+            "SCHEMATHESIS_HOOKS": "tools.fuzz_formats",
+            "PYTHONPATH": str(BASE),
+            "ADE_FUZZ_OWN": json.dumps(self.own),
+        }
+        return subprocess.run(command, cwd=self.folder, env=os.environ | hooks).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""What there is for schemathesis to ask for: work that a worker would have done, were there one, and who asks."""
+
+import hashlib
+import json
+import sys
+from datetime import timedelta
+
+from django.contrib.auth.models import Permission, User
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+
+from api import tokens
+from api.models import Topic
+from api.webhooks import hooks
+from api.webhooks import lifecycle as deliveries
+from builds import lifecycle as builds
+from config import demo
+from documents.models import Membership, Workspace
+from feeds.models import Brief
+from runs import lifecycle as runs
+from work import clock
+
+ACTOR = "fuzz"
+# By name, which is that of their role too. Also what Django calls permissions, which jobs and feeds ask.
+SCOPES = {
+    "admin": ["read", "operate", "admin", "installation"],
+    "operator": ["read", "operate", "installation"],
+    "viewer": ["read"],
+}
+
+
+def make() -> None:
+    """Prints the token of each role, and the ids of these tokens."""
+    demo.demo_workspace(demo.demo_user())
+    workspace = Workspace.objects.get()
+    _finish_a_run()
+    _deliver(workspace)
+    _publish_a_brief()
+    made = {role: _token(workspace, role, scopes) for role, scopes in SCOPES.items()}
+    ids = [id for id, _ in made.values()]
+    sys.stdout.write(json.dumps({"tokens": {role: shown for role, (_, shown) in made.items()}, "ids": ids}))
+
+
+def _finish_a_run() -> None:
+    build = builds.claim_next_build(ACTOR)
+    assert build
+    assert builds.succeed(build)
+    runs.heed_builds(ACTOR)
+    run = runs.claim_next_run(ACTOR)
+    assert run
+    body = b'{"total": 42}'
+    artifact = {
+        "name": "result.json",
+        "file": default_storage.save("artifacts/fuzz/result.json", ContentFile(body)),
+        "size_bytes": len(body),
+        "sha256": hashlib.sha256(body).hexdigest(),
+        "content_type": "application/json",
+    }
+    assert runs.succeed(run, artifacts=[artifact])
+
+
+def _deliver(workspace: Workspace) -> None:
+    """One delivery that was taken, and one that waits. Nobody sends anything."""
+    webhook, _ = hooks.add(workspace, "fuzz", "https://hooks.example.com/ade", Topic.values, actor=ACTOR)
+    hooks.ping(webhook, actor=ACTOR)
+    claim = deliveries.claim_next_delivery(ACTOR)
+    assert claim
+    assert deliveries.succeed(claim, 204, {"status": 204, "seconds": 0.1})
+    hooks.ping(webhook, actor=ACTOR)
+
+
+def _publish_a_brief() -> None:
+    until = clock.now().replace(microsecond=0)
+    window = {"window_from": until - timedelta(days=1), "window_until": until}
+    seen = {"articles_seen": 0, "feeds_seen": 0, "clusters_seen": 0}
+    Brief.objects.create(scheduled_for=until, name=f"{until:%Y-%m-%d}", **window, **seen)
+
+
+def _token(workspace: Workspace, role: str, scopes: list[str]) -> tuple[int, str]:
+    person = User.objects.create(username=role)
+    Membership.objects.create(workspace=workspace, user=person, role=role)
+    person.user_permissions.set(Permission.objects.all() if "installation" in scopes else [])
+    token, shown = tokens.issue(workspace, person, ACTOR, scopes, actor=ACTOR)
+    return token.pk, shown

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Write ade_client/operations.py from the description of the API; --check only says whether it is what it should be."""
+
+import keyword
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import django
+
+BASE = Path(__file__).resolve().parent.parent
+TARGET = BASE / "ade_client" / "operations.py"
+HEAD = '''"""The operations of the API. Written by tools/make_client.py (`make client`): change the API instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Literal, NotRequired, TypedDict, cast
+
+from ade_client.transport import Call, Event, File, Progress, Transport, path_of
+'''
+TYPES = {
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "string": "str",
+    "null": "None",
+    "object": "dict[str, Any]",
+}
+JSON, STREAM, FORM = "application/json", "text/event-stream", "multipart/form-data"
+
+Told = dict[str, Any]
+
+
+def main(arguments: list[str]) -> int:
+    sys.path.insert(0, str(BASE))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    from config.api import api  # noqa: PLC0415 - needs Django to be set up
+
+    text = formatted(written(api.get_openapi_schema()))
+    is_same = TARGET.exists() and TARGET.read_text() == text
+    if arguments == ["--check"]:
+        print("The client is as the API is." if is_same else "The API has changed since: make client")
+        return 0 if is_same else 1
+    TARGET.write_text(text)
+    return 0
+
+
+def formatted(text: str) -> str:
+    ruff = Path(sys.executable).with_name("ruff")
+    command = [str(ruff), "format", "--stdin-filename", str(TARGET), "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=BASE).stdout
+
+
+def written(description: Told) -> str:
+    operations = [
+        method_of(path, method, told, description)
+        for path, methods in description["paths"].items()
+        for method, told in methods.items()
+    ]
+    body = "\n".join(sorted(operations, key=lambda text: text.split("(")[0]))
+    return f"{HEAD}\n{''.join(types_of(description, body))}\n\nclass Operations:\n{INIT}{body}"
+
+
+INIT = """    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+
+"""
+
+
+def types_of(description: Told, body: str) -> Iterator[str]:
+    """Those that are used; a page is an iterator of its rows here."""
+    schemas = {class_of(name): schema for name, schema in description["components"]["schemas"].items()}
+    found = {name: type_of_schema(name, schema) for name, schema in schemas.items()}
+    wanted: list[str] = []
+    texts = [body]
+    while texts:
+        text = texts.pop()
+        for name in found:
+            if name not in wanted and re.search(rf"\b{name}\b", text):
+                wanted.append(name)
+                texts.append(found[name].partition("\n")[2])
+    return (found[name] for name in sorted(wanted))
+
+
+def class_of(name: str) -> str:
+    return re.sub(r"\W|_", "", name)
+
+
+def type_of_schema(name: str, schema: Told) -> str:
+    if "properties" not in schema:
+        return f"{name} = {type_of(schema)}\n" if schema.get("enum") else f"{name} = dict[str, Any]\n"
+    required = schema.get("required", [])
+    fields = {
+        key: type_of(each) if key in required else f"NotRequired[{type_of(each)}]"
+        for key, each in schema["properties"].items()
+    }
+    if all(key.isidentifier() and not keyword.iskeyword(key) for key in fields):
+        lines = "".join(f"    {key}: {type}\n" for key, type in fields.items())
+        return f"class {name}(TypedDict):\n{lines or '    pass'}\n\n"
+    # Evaluated when it is imported: what is declared further down stands in quotes.
+    pairs = "".join(f'    "{key}": "{type}",\n' for key, type in fields.items())
+    return f'{name} = TypedDict("{name}", {{\n{pairs}}})\n\n'
+
+
+def type_of(schema: Told) -> str:
+    if "$ref" in schema:
+        return class_of(schema["$ref"].rsplit("/", 1)[1])
+    if "const" in schema:
+        return f"Literal[{schema['const']!r}]"
+    if "enum" in schema:
+        return f"Literal[{', '.join(map(repr, schema['enum']))}]"
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return " | ".join(dict.fromkeys(type_of(each) for each in schema[several]))
+    if schema.get("type") == "array":
+        return f"list[{type_of(schema.get('items', {}))}]"
+    if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"dict[str, {type_of(schema['additionalProperties'])}]"
+    return TYPES.get(schema.get("type", ""), "Any")
+
+
+def method_of(path: str, method: str, told: Told, description: Told) -> str:
+    parameters = [each for each in told["parameters"] if "$ref" not in each]
+    creates = len(parameters) < len(told["parameters"])
+    ids = [each for each in parameters if each["in"] == "path"]
+    queries = [each for each in parameters if each["in"] == "query"]
+    way, returns = how_it_answers(told, description)
+    takes, gives = what_it_takes(told)
+    arguments = ["self", *(argument(each) for each in ids), *(["to: BinaryIO"] if way == "download" else []), *takes]
+    named = [argument(each) for each in sorted(queries, key=lambda each: not each["required"])]
+    named += ["after: str = ''"] if way == "follow" else []
+    named += ["idempotency_key: str | None = None"] if creates else []
+    query = ", ".join(f"{each['name']!r}: {python_name(each['name'])}" for each in queries)
+    address = ", ".join([repr(path), *(f"{each['name']}={python_name(each['name'])}" for each in ids)])
+    parts = [f"{method.upper()!r}", f"path_of({address})", f"{{{query}}}", *gives]
+    parts += ["creates=True"] if creates else []
+    headers = ", headers={'Idempotency-Key': idempotency_key} if idempotency_key else None" if creates else ""
+    call = f"Call({', '.join(parts)}{headers})"
+    signature = ", ".join([*arguments, *(["*", *named] if named else [])])
+    return (
+        f"    def {snake(told['operationId'])}({signature}) -> {returns}:\n"
+        f"{docstring(told)}{ending(way, returns, call)}\n"
+    )
+
+
+def how_it_answers(told: Told, description: Told) -> tuple[str, str]:
+    answers = [answer for status, answer in told["responses"].items() if status < "300" and "content" in answer]
+    content = answers[0]["content"] if answers else {}
+    if STREAM in content:
+        return "follow", "Iterator[Event]"
+    if JSON not in content:
+        return "download", "int"
+    schema = content[JSON]["schema"]
+    page = description["components"]["schemas"].get(schema.get("$ref", "").rsplit("/", 1)[-1], {}).get("properties", {})
+    if {"items", "next"} <= set(page):
+        return "pages", f"Iterator[{type_of(page['items']['items'])}]"
+    return "json", type_of(schema)
+
+
+def what_it_takes(told: Told) -> tuple[list[str], list[str]]:
+    content = told.get("requestBody", {}).get("content", {})
+    if JSON in content:
+        return [f"body: {type_of(content[JSON]['schema'])}"], ["body=body"]
+    if FORM not in content:
+        return [], []
+    schema = content[FORM]["schema"]
+    files = [
+        name for name, each in schema["properties"].items() if "binary" in str(each) or "octet-stream" in str(each)
+    ]
+    fields = {name: each for name, each in schema["properties"].items() if name not in files}
+    takes = [f"{name}: File" for name in files]
+    takes += [f"{name}: {type_of(each)} | None = None" for name, each in fields.items()]
+    takes += ["progress: Progress | None = None"]
+    said = ", ".join(f"{name!r}: {name}" for name in fields)
+    body = f"body={{name: value for name, value in {{{said}}}.items() if value is not None}}" if fields else "body={}"
+    return takes, [body, f"files={{{', '.join(f'{name!r}: {name}' for name in files)}}}", "progress=progress"]
+
+
+def is_file(schema: Told) -> bool:
+    return "binary" in str(schema) or "octet-stream" in str(schema)
+
+
+def argument(parameter: Told) -> str:
+    name, kind = python_name(parameter["name"]), type_of(parameter["schema"])
+    return f"{name}: {kind}" if parameter["required"] else f"{name}: {kind} | None = None"
+
+
+def python_name(name: str) -> str:
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def snake(name: str) -> str:
+    return re.sub("([A-Z])", r"_\1", name).lower()
+
+
+def docstring(told: Told) -> str:
+    text = str(told.get("description", "")).strip() or f"{told['summary']}."
+    return f'        """{text.splitlines()[0]}"""\n'
+
+
+def ending(way: str, returns: str, call: str) -> str:
+    if way == "json":
+        return f"        return cast({returns!r}, self.transport.json({call}))\n"
+    more = {"download": ", to", "follow": ", after", "pages": ""}[way]
+    return f"        return self.transport.{way}({call}{more})\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

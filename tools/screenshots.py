@@ -1,0 +1,57 @@
+"""Take the pictures of README and docs: `make screenshots`, while `make up` runs beside it.
+
+Each is of the demo workspace, small, and named after its page. They are taken with the chromium of the system.
+"""
+
+import argparse
+import shutil
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Page, sync_playwright
+
+WHERE = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+# Name, path, width, height, scheme.
+PICTURES: tuple[tuple[str, str, int, int, Literal["light", "dark"]], ...] = (
+    ("now", "/", 1200, 800, "light"),
+    ("now-phone", "/", 375, 720, "dark"),
+    ("run", "/runs/1/", 1200, 900, "light"),
+    ("document", "/documents/1/", 1200, 900, "light"),
+    ("job", "/jobs/rss_ingestion/", 1200, 800, "dark"),
+)
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--address", default="http://127.0.0.1:8000")
+    asked.add_argument("--user", default="demo")
+    asked.add_argument("--password", required=True, help="as `make up` has printed it")
+    given = asked.parse_args()
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("expected chromium on the PATH, found none: install it, and come again")
+    WHERE.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        for name, path, width, height, scheme in PICTURES:
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            _sign_in(page, given.address, given.user, given.password)
+            page.goto(given.address + path)
+            page.wait_for_timeout(500)
+            page.screenshot(path=WHERE / f"{name}.png")
+            print(WHERE / f"{name}.png")
+            page.close()
+        browser.close()
+
+
+def _sign_in(page: Page, address: str, user: str, password: str) -> None:
+    page.goto(f"{address}/sign-in/")
+    page.get_by_label("User name").fill(user)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(f"{address}/")
+
+
+if __name__ == "__main__":
+    main()
