@@ -8,7 +8,7 @@ PYTEST_LONG = $(BIN)/python -m pytest -n 2
 ON_POSTGRES = $(BIN)/python tools/with_postgres.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-sqlite test-postgres long check format lint types size requirements bench
+.PHONY: help setup up test test-sqlite test-postgres long check format lint types size requirements client fuzz screenshots bench
 
 help:
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -25,24 +25,28 @@ test-sqlite: setup ## run the test suite on SQLite
 	DATABASE_URL= $(PYTEST) $(ARGS)
 
 # What asks no database is tested once, with SQLite.
-NO_DATABASE = --ignore=tests/tools --ignore=tests/mssql --ignore=tests/extractor --ignore=tests/examples \
+NO_DATABASE = --ignore=tests/tools --ignore=tests/benchmarks --ignore=tests/client/test_transport.py --ignore=tests/mssql --ignore=tests/extractor --ignore=tests/examples \
 	--ignore-glob='tests/work/test_supervise*' \
+	--ignore=tests/feedreader --ignore-glob='tests/feeds/test_fetching*' --ignore-glob='tests/feeds/test_addresses*' \
+	$(foreach topic,brief_ranking brief_words opml partition,--ignore=tests/feeds/test_$(topic).py) \
+	--ignore=tests/runs/jobs/test_cron.py --ignore=tests/config/test_environment.py --ignore=tests/config/test_service_settings.py \
 	$(foreach topic,azure blobs extraction names openai service_faults sniffing storage wanted,--ignore=tests/documents/test_$(topic).py)
 
 test-postgres: setup ## run the test suite on a throw-away PostgreSQL
-	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) --ignore=$(ENGINES) $(ARGS)
+	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) $(foreach path,$(SELDOM),--ignore=$(path)) $(ARGS)
 
-# How engines end has little to do with the database: on PostgreSQL that is a long test.
-ENGINES = tests/runs/engine
+# How engines end, and who may call which route, has little to do with the database: on PostgreSQL that is a long test.
+SELDOM = tests/runs/engine tests/api/test_every_route.py
 
 long: setup ## run the long tests on both databases
 	DATABASE_URL= $(PYTEST_LONG) -m long $(ARGS)
-	$(ON_POSTGRES) $(PYTEST_LONG) -m long $(NO_DATABASE) $(ARGS)
-	$(ON_POSTGRES) $(PYTEST_LONG) $(ENGINES) $(ARGS)
+	$(ON_POSTGRES) $(PYTEST_LONG) -m long $(NO_DATABASE) --ignore=tests/runs/engine $(ARGS)
+	$(ON_POSTGRES) $(PYTEST_LONG) $(SELDOM) $(ARGS)
 
 check: lint types ## run what CI runs: lint, types, imports, migrations, all tests
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python tools/make_client.py --check
 	$(MAKE) test
 	$(MAKE) long
 
@@ -65,6 +69,15 @@ requirements: $(BIN)/uv ## compile requirements/*.in to pinned, hashed .txt (ARG
 	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) $(ARGS) requirements/mssql.in -o requirements/mssql.txt
 	$(COMPILE) $(ARGS) requirements/ocr.in -o requirements/ocr.txt
+
+client: setup ## write ade_client/operations.py again, from the description of the API
+	@$(BIN)/python tools/make_client.py
+
+fuzz: setup ## let schemathesis try the whole API (ARGS="--minutes 10 --postgres")
+	@$(BIN)/python tools/fuzz_api.py $(ARGS)
+
+screenshots: setup ## take the pictures of the docs, of a demo that runs (ARGS="--password …")
+	@$(BIN)/python tools/screenshots.py $(ARGS)
 
 bench: setup ## measure; prints a table
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -1,7 +1,8 @@
 """Reads documents: text, words with their places, tables. In a limited child process of its own, without Django.
 
 `extract INPUT --type TYPE --first N --last M --output DIRECTORY` writes pages.json; `digest PAGES...` makes of some of
-these what is searched. `serve DESCRIPTOR` waits with all readers imported; a process that it forks reads such arguments
+these what is searched; `draw INPUT --type TYPE --page N` writes preview.png, and `peek` as much of a page as a screen
+shows, as peek.json. `serve DESCRIPTOR` waits with all readers imported; a process that it forks reads such arguments
 from its standard input, a list in each line, until there are no more. What goes wrong is told as an event, in words for
 people, and ends it. Nobody but that child imports the modules of this package.
 """
@@ -13,6 +14,12 @@ from importlib.util import find_spec
 VERSION = 2
 OUTPUT = "pages.json"
 DIGEST = "digest.json"
+# One page as people see it, of what has pages that look like something.
+PREVIEW = "preview.png"
+# The beginning of one page: of its first table, so many rows and columns at most.
+PEEK = "peek.json"
+PEEKED_ROWS, PEEKED_COLUMNS = 100, 40
+DRAWN = frozenset({"application/pdf", "image/png", "image/jpeg", "image/tiff"})
 # The number of the last page that has been read, for whoever wonders where it ended.
 PROGRESS = "progress"
 # The event that says of one piece of work that it is done: a fork of `serve` waits for the next one then.

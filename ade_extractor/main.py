@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ade_engine.channel import VARIABLE, Channel, own_channel
-from ade_extractor import DONE, PROGRESS, READERS, digest, limits, ocr
+from ade_extractor import DONE, PROGRESS, READERS, digest, limits, ocr, peek
 from ade_extractor.pages import Reading, write
 from ade_extractor.trouble import Trouble, malformed
 from ade_keeper import zygote
@@ -24,7 +24,7 @@ CPU_SECONDS_PER_SEGMENT = 5
 
 
 def main() -> NoReturn:
-    """`extract` and `digest` do one piece of work; `serve DESCRIPTOR` forks a process for each."""
+    """`extract`, `digest`, `draw` and `peek` do one piece of work; `serve DESCRIPTOR` forks a process for each."""
     asked = _arguments(sys.argv[1:])
     if asked.do is _serve:
         sys.exit(_serve(asked.descriptor))
@@ -48,6 +48,16 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     command.add_argument("--type", required=True)
     command.add_argument("segments", type=Path, nargs="+")
     command.set_defaults(do=_digest)
+    command = commands.add_parser("draw")
+    command.add_argument("input", type=Path)
+    command.add_argument("--type", required=True)
+    command.add_argument("--page", type=int, required=True)
+    command.set_defaults(do=_draw)
+    command = commands.add_parser("peek")
+    command.add_argument("input", type=Path)
+    command.add_argument("--type", required=True)
+    command.add_argument("--page", type=int, required=True)
+    command.set_defaults(do=_peek)
     command = commands.add_parser("serve")
     command.add_argument("descriptor", type=int)
     command.set_defaults(do=_serve)
@@ -117,7 +127,7 @@ def _told(code: str, message: str, *, permanent: bool = True) -> dict[str, Any]:
 def _extract(channel: Channel, asked: argparse.Namespace) -> None:
     started = time.monotonic()
     ocr.off = asked.without_ocr
-    reading = _read(asked)
+    reading = _read(asked, asked.first, asked.last)
 
     # Not an event: for each of these the worker would wake up.
     with (asked.output / PROGRESS).open("wb", buffering=0) as progress:
@@ -144,6 +154,19 @@ def _digest(channel: Channel, asked: argparse.Namespace) -> None:
     channel.tell("digested", soon=True, pages=digested.pages, chunks=digested.chunks)
 
 
+def _draw(channel: Channel, asked: argparse.Namespace) -> None:
+    # Most pieces of work draw nothing.
+    preview = importlib.import_module("ade_extractor.preview")
+    width, height = preview.write(asked.input, asked.type, asked.page, Path.cwd())
+    channel.tell("drawn", soon=True, width=width, height=height)
+
+
+def _peek(channel: Channel, asked: argparse.Namespace) -> None:
+    ocr.off = True
+    peek.write(_read(asked, asked.page, asked.page), asked.type, Path.cwd())
+    channel.tell("peeked", soon=True)
+
+
 def _words(asked: argparse.Namespace, number: int) -> str:
     """Of one page, with their places."""
     reader = importlib.import_module(READERS[asked.type])
@@ -154,17 +177,17 @@ def _words(asked: argparse.Namespace, number: int) -> str:
     return "[]"
 
 
-def _read(asked: argparse.Namespace) -> Reading:
+def _read(asked: argparse.Namespace, first: int, last: int) -> Reading:
     if asked.type not in READERS:
         known = ", ".join(sorted(READERS))
         raise Trouble("unsupported", f"expected one of {known}, found {asked.type}: save the document in one of these")
     if os.path.getsize(asked.input) == 0:
         raise malformed("a document", "an empty file", "upload it again")
     reader = importlib.import_module(READERS[asked.type])
-    reading: Reading = reader.read(asked.input, asked.type, asked.first, asked.last)
-    if not 1 <= asked.first <= min(asked.last, reading.pages_total):
+    reading: Reading = reader.read(asked.input, asked.type, first, last)
+    if not 1 <= first <= min(last, reading.pages_total):
         raise Trouble(
             "no_such_page",
-            f"expected pages within 1 to {reading.pages_total}, found {asked.first} to {asked.last} asked for",
+            f"expected pages within 1 to {reading.pages_total}, found {first} to {last} asked for",
         )
     return reading

@@ -74,6 +74,17 @@ class Page:
         return {"confidence": confidence, "engine": engine, "whole": is_whole}
 
 
+class Drawn(NamedTuple):
+    """A picture in rows from the top: one byte for each pixel, or three of red, green and blue, or a fourth unused."""
+
+    width: int
+    height: int
+    # From one row to the next.
+    stride: int
+    channels: int
+    data: bytes
+
+
 class Reading(NamedTuple):
     pages_total: int
     # Of the range that was asked for, each read when its turn comes.

@@ -3,7 +3,7 @@
 import ctypes
 import mmap
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import repeat
 from json.encoder import encode_basestring
@@ -15,7 +15,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from ade_extractor import limits, ocr
-from ade_extractor.pages import Page, Reading
+from ade_extractor.pages import Drawn, Page, Reading
 from ade_extractor.text import clean
 from ade_extractor.trouble import Trouble, malformed, reading, too_large
 
@@ -53,6 +53,21 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     document = _whole(path)
     total = len(document)
     return Reading(total, _pages(document, first, min(last, total)))
+
+
+def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Drawn:
+    """One page with what is filled in and noted on it, so large as `fit` says of its size in points."""
+    document = _whole(path)
+    if not 1 <= number <= len(document):
+        raise Trouble("no_such_page", f"expected a page within 1 to {len(document)}, found {number} asked for")
+    with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"a page that can be drawn, as page {number}"):
+        page = document[number - 1]
+        width, height = page.get_size()
+        if not (isfinite(width) and isfinite(height) and width > 0 and height > 0):
+            raise malformed("a page of some size", f"page {number} of {width} by {height} points")
+        # Forms are not begun, and so no script is: what they look like is drawn as it lies in the file.
+        bitmap = page.render(scale=fit(width, height), rev_byteorder=True, may_draw_forms=False)
+        return Drawn(bitmap.width, bitmap.height, bitmap.stride, bitmap.n_channels, bytes(bitmap.buffer))
 
 
 @cache

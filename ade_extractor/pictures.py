@@ -1,5 +1,6 @@
-"""Unpacks images with Pillow, which comes with rapidocr: in grey, no larger than is of use, as people see them."""
+"""Unpacks images with Pillow, which comes with rapidocr: no larger than is of use, as people see them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ from PIL import Image, ImageOps
 from PIL.Image import Resampling
 
 from ade_extractor.ocr import Picture, scale_for
-from ade_extractor.trouble import reading, too_large
+from ade_extractor.pages import Drawn
+from ade_extractor.trouble import Trouble, reading, too_large
 
 FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/tiff": "TIFF"}
 # While one is unpacked: A3 in colour at 600 dpi, or A4 in grey at 1200.
@@ -37,6 +39,21 @@ def decode(path: Path, content_type: str, index: int) -> tuple[Picture, bool]:
         return Picture(seen.width, seen.height, seen.width, seen.tobytes()), is_on_its_side
 
 
+def in_colour(path: Path, content_type: str, index: int, fit: Callable[[float, float], float]) -> Drawn:
+    """The image of this index as people see it, so much smaller as `fit` says of its size. Raises Trouble."""
+    name = FORMATS[content_type]
+    with reading(f"a {name} image in one of the usual encodings"), Image.open(path, formats=[name]) as image:
+        if not 0 <= index < getattr(image, "n_frames", 1):
+            raise Trouble("no_such_page", f"expected an image of the file, found number {index + 1} asked for")
+        image.seek(index)
+        scale = fit(*image.size)
+        size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+        image.draft("RGB", size)
+        _look_at(image)
+        seen = ImageOps.exif_transpose(_coloured(image, size))
+        return Drawn(seen.width, seen.height, seen.width * 3, 3, seen.tobytes())
+
+
 def _look_at(image: Image.Image) -> None:
     pixels, each = image.width * image.height, _BYTES_PER_PIXEL.get(image.mode, 4)
     if pixels * (4 if image.has_transparency_data else each) > MOST_BYTES:
@@ -54,6 +71,15 @@ def _grey(image: Image.Image, size: Size) -> Image.Image:
         small = image.convert("RGBA").resize(size, Resampling.BOX)
         return Image.alpha_composite(Image.new("RGBA", size, "white"), small).convert("L")
     return image.convert("L").resize(size, Resampling.BOX)
+
+
+def _coloured(image: Image.Image, size: Size) -> Image.Image:
+    if image.mode.startswith(("I", "F")):
+        return _stretched(image, size).convert("RGB")
+    if image.has_transparency_data:
+        small = image.convert("RGBA").resize(size, Resampling.BOX)
+        return Image.alpha_composite(Image.new("RGBA", size, "white"), small).convert("RGB")
+    return image.convert("RGB").resize(size, Resampling.BOX)
 
 
 def _stretched(image: Image.Image, size: Size) -> Image.Image:

@@ -7,15 +7,16 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import JSONField, Model
 from django.forms.fields import InvalidJSONInput
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from builds import contents, lifecycle
 from builds.lifecycle import BUILD
 from builds.models import Build, Configuration
 from documents.models import Workspace
-from documents.scoped import MOST_CHOICES, OperatedAdmin, ScopedAdmin, WorkspaceFilter
+from documents.scoped import MOST_CHOICES, OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
 from work.admin import choice_filter, is_referred_to, short
-from work.outcomes import Outcome, of_cancel
+from work.outcomes import Outcome, of_cancel, of_cancel_ahead
+from work.rehearsals import Wish
 
 
 class ConfigurationFilter(admin.SimpleListFilter):
@@ -106,11 +107,12 @@ class ConfigurationAdmin(ScopedAdmin):
     readonly_fields = ["contents_sha256", "created_at", "updated_at"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return Workspace.objects.operated_by(request.user).exists()
+        return standing(request).is_operator
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        mine = Workspace.objects.operated_by(request.user)
-        return (mine.filter(pk=obj.workspace_id) if isinstance(obj, Configuration) else mine).exists()
+        if not isinstance(obj, Configuration):
+            return standing(request).is_operator
+        return Workspace.objects.operated_by(request.user).filter(pk=obj.workspace_id).exists()
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return obj is not None and self.has_change_permission(request, obj) and not is_referred_to(obj)
@@ -145,18 +147,22 @@ class BuildAdmin(OperatedAdmin):
     }
 
     @admin.action(description="Build again", permissions=["operate"])
-    def again(self, request: HttpRequest, builds: Any) -> None:
-        def again(build: Build, actor: str) -> Outcome:
+    def again(self, request: HttpRequest, builds: Any) -> HttpResponse | None:
+        def again(build: Build, *, actor: str) -> Outcome:
             return Outcome.MADE if lifecycle.again(build.pk, actor=actor) else Outcome.NOT_ENDED
 
-        self.do_each(request, builds, again)
+        def ahead(build: Build) -> Outcome:
+            return Outcome.MADE if build.status in BUILD["again"].origins else Outcome.NOT_ENDED
+
+        return self.do_each(request, "again", builds, Wish(again, ahead))
 
     @admin.action(description="Cancel", permissions=["operate"])
-    def cancel(self, request: HttpRequest, builds: Any) -> None:
-        def cancel(build: Build, actor: str) -> Outcome:
-            return of_cancel(BUILD, build.status, lifecycle.cancel(build, actor=actor))
+    def cancel(self, request: HttpRequest, builds: Any) -> HttpResponse | None:
+        def cancel(build: Build, *, actor: str, reason: str) -> Outcome:
+            return of_cancel(BUILD, build.status, lifecycle.cancel(build, actor=actor, reason=reason))
 
-        self.do_each(request, builds, cancel)
+        wish = Wish(cancel, lambda build: of_cancel_ahead(BUILD, build.status), takes_reason=True)
+        return self.do_each(request, "cancel", builds, wish)
 
     @admin.display(description="workspace")
     def workspace(self, build: Build) -> Workspace:

@@ -1,6 +1,6 @@
 """What is done with configurations: they have no status, so there is no lifecycle of theirs."""
 
-from dataclasses import replace
+import dataclasses
 from enum import StrEnum
 
 from builds import packages
@@ -15,21 +15,37 @@ class Stored(StrEnum):
     UNCHANGED = "unchanged"
 
 
+class NameTaken(Exception):
+    def __init__(self, configuration: Configuration) -> None:
+        super().__init__(
+            f"expected the name of a new configuration, found {configuration.name!r}, which is configuration"
+            f" {configuration.pk} of the workspace; choose another name, or replace its package"
+        )
+        self.configuration = configuration
+
+
 def store(workspace: Workspace, package: Package, *, name: str | None = None) -> tuple[Configuration, Stored]:
     """Under its own name, or under another one. What is there already is not written again."""
-    package = package if name is None else replace(package, name=name)
-    if problems := list(packages.problems_of(package)):
-        raise BadPackage(problems)
-    wanted = package.snapshot()
-    found, is_new = Configuration.objects.get_or_create(workspace=workspace, name=package.name, defaults=wanted)
-    if is_new:
-        return found, Stored.CREATED
-    if found.contents_sha256 == package.contents_sha256:
-        return found, Stored.UNCHANGED
-    for field, value in wanted.items():
-        setattr(found, field, value)
-    found.save(update_fields=[*CONTENTS, "updated_at"])
-    return found, Stored.UPDATED
+    found, is_new = _found(workspace, package, name)
+    return found, Stored.CREATED if is_new else replace(found, package)
+
+
+def create(workspace: Workspace, package: Package, *, name: str | None = None) -> Configuration:
+    """Under its own name, or under another one. Raises NameTaken and BadPackage."""
+    made, is_new = _found(workspace, package, name)
+    if not is_new:
+        raise NameTaken(made)
+    return made
+
+
+def replace(configuration: Configuration, package: Package) -> Stored:
+    """Whatever the package is called. What is there already is not written again."""
+    if configuration.contents_sha256 == package.contents_sha256:
+        return Stored.UNCHANGED
+    for field, value in package.snapshot().items():
+        setattr(configuration, field, value)
+    configuration.save(update_fields=[*CONTENTS, "updated_at"])
+    return Stored.UPDATED
 
 
 def packed(configuration: Configuration) -> Package:
@@ -40,3 +56,10 @@ def packed(configuration: Configuration) -> Package:
         python_version=configuration.python_version,
         files=configuration.files,
     )
+
+
+def _found(workspace: Workspace, package: Package, name: str | None) -> tuple[Configuration, bool]:
+    named = package if name is None else dataclasses.replace(package, name=name)
+    if problems := list(packages.problems_of(named)):
+        raise BadPackage(problems)
+    return Configuration.objects.get_or_create(workspace=workspace, name=named.name, defaults=named.snapshot())

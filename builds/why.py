@@ -6,19 +6,30 @@ from django.db.models import Q, QuerySet
 
 from builds.lifecycle import BUILD
 from builds.models import Build
+from documents.models import User
 from work import clock, why
-from work.why import Crew, Explanation
+from work.why import Crew, Explanation, Names
 
 
-def explain(build: Build, crew: Crew | None = None) -> Explanation:
-    """As the database has it now. Raises Build.DoesNotExist when it has not."""
+def explain(build: Build, crew: Crew | None = None, *, user: User | None = None) -> Explanation:
+    """As the database has it now, to somebody who may see this one; without a user, with the names of all others.
+
+    Raises Build.DoesNotExist when it is not there.
+    """
     waits = Build.objects.claimable(clock.now()).filter(pk=build.pk).exists()
     now = Build.objects.defer("snapshot", "lock").get(pk=build.pk)
     if not waits:
         return why.of_others(BUILD, now, now.status, now.status)
     crew = crew or Crew.now()
     ahead = why.count(_ahead, now.queued_at, now.pk)
-    return why.of_queued(BUILD, now.pk, [why.of_worker(crew, BUILD), why.of_capacity(crew, BUILD, ahead)])
+    return why.of_queued(BUILD, now.pk, [why.of_worker(crew, BUILD), why.of_capacity(crew, BUILD, ahead, _names(user))])
+
+
+def _names(user: User | None) -> Names | None:
+    if user is None:
+        return None
+    seen = Build.objects.for_user(user)
+    return lambda ids: set(seen.filter(pk__in=ids).values_list("pk", flat=True))
 
 
 def _ahead(queued_at: datetime, id: int) -> "QuerySet[Build, tuple[int]]":

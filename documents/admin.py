@@ -1,3 +1,4 @@
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -12,10 +13,12 @@ from documents import field_admin, reprocessing
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT, JOB, STAGE
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage, Workspace
+from documents.people_admin import PeopleAdmin as PeopleAdmin
 from documents.retention import purged_on
-from documents.scoped import OperatedAdmin, ScopedAdmin, WorkspaceFilter
+from documents.scoped import OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
 from documents.workspace_admin import WorkspaceAdmin as WorkspaceAdmin
 from work.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
+from work.rehearsals import Wish
 
 EXCERPT = 2000
 
@@ -42,12 +45,12 @@ class DocumentAdmin(OperatedAdmin):
         return super().is_offered(verb, row) and row.purged_at is None
 
     @admin.action(description="Process again", permissions=["operate"])
-    def reprocess(self, request: HttpRequest, documents: Any) -> None:
-        in_bulk = len(documents[:2]) > 1
-        self.do_each(request, documents, lambda row, actor: reprocessing.again(row, actor=actor, in_bulk=in_bulk))
+    def reprocess(self, request: HttpRequest, documents: Any) -> HttpResponse | None:
+        again = partial(reprocessing.again, in_bulk=len(documents[:2]) > 1)
+        return self.do_each(request, "reprocess", documents, Wish(again, reprocessing.foreseen))
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return Workspace.objects.operated_by(request.user).exists()
+        return standing(request).is_operator
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         document = kwargs.get("obj")

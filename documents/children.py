@@ -1,5 +1,6 @@
 """The programs that read documents and embed texts, in limited processes: each worker keeps one of each warm for each
-of its slots, which forks a fresh process for each piece of work. Where that cannot be, they start cold.
+of its slots, which forks a fresh process for each piece of work. Where that cannot be, they start cold. Apps above this
+one have programs of their own run in the same way.
 """
 
 import atexit
@@ -10,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import ModuleType
 from typing import IO, NamedTuple, NotRequired, Protocol, TypedDict, Unpack
 from uuid import uuid4
 
@@ -25,7 +27,8 @@ from work.workplaces import remove, workplace
 from work.zygote import Zygote
 
 EXTRACTOR, EMBEDDER = "extractor", "embedder"
-_PACKAGES = {EXTRACTOR: ade_extractor, EMBEDDER: ade_embedder}
+# Each says in its PROGRAM how it is started.
+_PACKAGES: dict[str, ModuleType] = {EXTRACTOR: ade_extractor, EMBEDDER: ade_embedder}
 # Two slots of a worker are busy with as many documents: libraries that start a thread per core would fight over them.
 VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
@@ -58,6 +61,12 @@ class Place(NamedTuple):
 
     directory: Path
     run: Run
+
+
+def register(program: str, package: ModuleType) -> str:
+    """The name of one more program, to ask `place_for` for: that of a package like those here."""
+    _PACKAGES[program] = package
+    return program
 
 
 def root() -> Path:

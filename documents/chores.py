@@ -12,7 +12,7 @@ import structlog
 from django.conf import settings
 from django.core.files.storage import default_storage
 
-from documents import children, outputs
+from documents import children, outputs, previews
 from documents.copies import COPIES
 from documents.intake import FOLDER, KEY
 from documents.models import Document, DocumentProcessingJob
@@ -80,8 +80,9 @@ def rest(_owner: str = "") -> int:
 
 
 def tidy(_owner: str = "") -> int:
-    """Remove the directories of children whose worker has died."""
+    """Remove the directories of children whose worker has died, and pictures of pages that are old."""
     workplaces.sweep(children.root())
+    previews.tidy()
     return 0
 
 

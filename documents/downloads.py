@@ -6,11 +6,11 @@ it names its file and the person on whose behalf it was made, and that person mu
 """
 
 from collections.abc import AsyncIterator
+from typing import Protocol
 
 import structlog
 from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
-from django.core.files import File
 from django.core.files.storage import default_storage
 from django.core.handlers.asgi import ASGIRequest
 from django.core.signing import BadSignature, TimestampSigner
@@ -20,7 +20,7 @@ from django.utils.http import content_disposition_header
 
 from documents import sniffing
 from documents.intake import BINARY
-from documents.models import User
+from documents.models import Person
 from documents.names import clean_name
 from documents.storage import files
 
@@ -42,12 +42,17 @@ _BLOCK_BYTES = 1 << 16
 log = structlog.get_logger(__name__)
 
 
-def key_of(kind: str, id: int, user: User) -> str:
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+    def close(self) -> None: ...
+
+
+def key_of(kind: str, id: int, user: Person) -> str:
     """What lets whoever has it download this one for LINK_SECONDS, while this person may."""
     return _signer(kind).sign(f"{id}-{user.pk}")
 
 
-def may_see(request: HttpRequest, kind: str, id: int) -> User:
+def may_see(request: HttpRequest, kind: str, id: int) -> Person:
     """On whose behalf this is asked: whoever has signed the link, else whoever is signed in."""
     key = request.GET.get("key")
     if key is None:
@@ -64,12 +69,9 @@ def may_see(request: HttpRequest, kind: str, id: int) -> User:
 
 def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -> HttpResponseBase:
     """The bytes as they were stored, or where they are; for HEAD only what is said of them."""
-    name = clean_name(name)
-    content_type = content_type if content_type in SERVED else BINARY
-    disposition = content_disposition_header(as_attachment=True, filename=name) or "attachment"
     try:
-        if link := files.link(stored_as, disposition, content_type, seconds=LINK_SECONDS):
-            return HttpResponseRedirect(link, headers=_HEADERS)
+        if redirect := elsewhere(stored_as, name, content_type):
+            return redirect
         file = default_storage.open(stored_as)
     except (OSError, ValueError) as error:
         log.error("downloads.not_readable", file=stored_as, error=str(error))
@@ -77,16 +79,29 @@ def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -
             "expected the file in the storage, found none that can be read; try again later, or tell an operator\n"
         )
         return HttpResponse(message, "text/plain", 503)
-    response = FileResponse(
-        file,
-        as_attachment=True,
-        filename=name,
-        content_type=content_type,
-        headers=_HEADERS,
-    )
+    response = sent(request, file, name, content_type)
     if request.method == "HEAD":
         response.close()
         return HttpResponse(headers=dict(response.items()))
+    return response
+
+
+def elsewhere(stored_as: str, name: str, content_type: str) -> HttpResponseRedirect | None:
+    """To where the storage sends this file itself. Raises OSError and ValueError."""
+    disposition = content_disposition_header(as_attachment=True, filename=clean_name(name)) or "attachment"
+    link = files.link(stored_as, disposition, _served_as(content_type), seconds=LINK_SECONDS)
+    return HttpResponseRedirect(link, headers=_HEADERS) if link else None
+
+
+def sent(request: HttpRequest, file: Readable, name: str, content_type: str) -> FileResponse:
+    """All that this file has from where it stands, which closes it."""
+    response = FileResponse(
+        file,
+        as_attachment=True,
+        filename=clean_name(name),
+        content_type=_served_as(content_type),
+        headers=_HEADERS,
+    )
     response.block_size = _BLOCK_BYTES
     if isinstance(request, ASGIRequest):
         # Django would read all of it first.
@@ -94,7 +109,11 @@ def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -
     return response
 
 
-async def _parts(file: File) -> AsyncIterator[bytes]:  # type: ignore[type-arg]  # takes none at run time
+def _served_as(content_type: str) -> str:
+    return content_type if content_type in SERVED else BINARY
+
+
+async def _parts(file: Readable) -> AsyncIterator[bytes]:
     read = sync_to_async(file.read)
     while data := await read(_BLOCK_BYTES):
         yield data

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,13 +74,20 @@ class Hashed(File):  # type: ignore[type-arg]  # takes none at run time
 
 
 def receive(
-    workspace: Workspace, file: IO[bytes], name: str, declared_type: str, actor: str, *, again: bool = False
+    workspace: Workspace,
+    file: IO[bytes],
+    name: str,
+    declared_type: str,
+    actor: str,
+    *,
+    again: bool = False,
+    also: Callable[[Document], None] | None = None,
 ) -> Document:
     """The document of a file that can be read and sought, with its job. Raises Refused, and then nothing is left of it.
 
     Its bytes count and not its words: how long it is, and what it is, is looked at here. Bytes that the workspace has
     already are refused with AlreadyThere, unless wanted `again`. Of two who send the same at the same moment, both may
-    get a document.
+    get a document. What is `also` done is done with it or not at all.
     """
     name = clean_name(name)
     content_type = _type_of(file, name, declared_type)
@@ -99,6 +106,8 @@ def receive(
             _refuse_twice(workspace, values)
         with transaction.atomic():
             document = lifecycle.add_document(workspace, values, actor=actor)
+            if also is not None:
+                also(document)
             failpoints.hit("upload.before_commit")
             blob.may_be_named = True
     return document

@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 from documents import lifecycle, outputs
 from documents.models import DocumentProcessingJob, Stage
 from documents.stages import segments_of
+from work import clock
 
 # In one look; the chore comes again at once as long as there is something to do.
 MOST_JOBS = 100
@@ -18,10 +19,20 @@ def orchestrate(owner: str) -> int:
     return _begin(owner) + sum(_bring_on(job, owner) for job in _waiting())
 
 
+def most_ready() -> int:
+    """When so many stages wait for a slot, no other job is begun."""
+    return 2 * settings.ADE_STAGE_CONCURRENCY
+
+
+def waiting_for_a_slot() -> int:
+    """Those that a slot may claim: what a job that was given back or has failed left READY keeps nobody busy."""
+    return Stage.objects.claimable(clock.now()).count()
+
+
 def _begin(owner: str) -> int:
     """As many as keep the slots busy: a job that is under way and waits for hours would look abandoned."""
     begun = 0
-    while Stage.objects.filter(status="READY").count() < 2 * settings.ADE_STAGE_CONCURRENCY:
+    while waiting_for_a_slot() < most_ready():
         claim = lifecycle.begin_next_job(owner)
         if claim is None:
             break

@@ -16,7 +16,7 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.models import Count, Min, OuterRef, Q, Subquery, Sum
 
-from documents import lifecycle, outputs
+from documents import lifecycle, outputs, previews
 from documents.models import Document, DocumentProcessingJob, Workspace
 from work import compiled, failpoints, statements
 from work.contention import is_contention
@@ -151,6 +151,7 @@ def _purge_one(id: int, days: int, actor: str) -> dict[str, Any] | None:
 
 def _remove_files(document_id: int, key: str) -> None:
     try:
+        previews.forget(Document.objects.values_list("sha256", flat=True).get(pk=document_id))
         if key:
             default_storage.delete(key)
         for job_id in DocumentProcessingJob.objects.filter(document=document_id).values_list("pk", flat=True):

@@ -1,25 +1,45 @@
 """Bases of the admin of what belongs to workspaces: who sees which rows, and who may do something with them."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib import admin
 from django.db.models import Model
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
-from django.views.decorators.http import require_POST
+from django.http import HttpRequest
+from django.utils.functional import cached_property
 
 from documents.models import Workspace
-from work.admin import LongListAdmin, SubjectAdmin
-from work.outcomes import DONE, Outcome, sentence
+from work.admin import LongListAdmin, VerbAdmin
 
-# What one click may do: somebody waits for it, and so does the web process.
-MOST_AT_ONCE = 1000
 # A filter beside a list; whoever has more searches.
 MOST_CHOICES = 100
+
+
+class Standing:
+    """Of whoever asks for a page: its menu wants to know the same of every list."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._user = request.user
+
+    @cached_property
+    def is_member(self) -> bool:
+        return Workspace.objects.for_user(self._user).exists()
+
+    @cached_property
+    def is_operator(self) -> bool:
+        return Workspace.objects.operated_by(self._user).exists()
+
+    @cached_property
+    def is_admin(self) -> bool:
+        return Workspace.objects.administered_by(self._user).exists()
+
+
+def standing(request: HttpRequest) -> Standing:
+    """In some workspace; asked once for each page."""
+    if not hasattr(request, "_standing"):
+        request._standing = Standing(request)  # type: ignore[attr-defined]  # a request is a place to keep things
+    found: Standing = request._standing  # type: ignore[attr-defined]
+    return found
 
 
 class WorkspaceFilter(admin.SimpleListFilter):
@@ -53,61 +73,24 @@ class ScopedAdmin(LongListAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # The queryset says which ones.
-        return request.user.is_superuser or Workspace.objects.for_user(request.user).exists()
+        return request.user.is_superuser or standing(request).is_member
 
 
-class OperatedAdmin(ScopedAdmin, SubjectAdmin):
-    """Each action of the list is also a button on the page of a row."""
+class OperatedAdmin(ScopedAdmin, VerbAdmin):
+    """What operators of a workspace do with its rows."""
 
     # In which statuses the page offers it.
     offered: Mapping[str, frozenset[str]]
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        return Workspace.objects.operated_by(request.user).exists()
-
-    def get_urls(self) -> list[URLPattern]:
-        views = {
-            verb: self.admin_site.admin_view(require_POST(partial(self.operate, verb=verb))) for verb in self.offered
-        }
-        return [*(path(f"<int:id>/{verb}/", view) for verb, view in views.items()), *super().get_urls()]
-
-    def operate(self, request: HttpRequest, id: int, verb: str) -> HttpResponse:
-        rows = self.get_queryset(request).filter(pk=id)
-        row = rows.first()
-        if row is None:
-            raise Http404
-        if not self._is_operated(request, row):
-            raise PermissionDenied
-        getattr(self, verb)(request, rows)
-        return HttpResponseRedirect(reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[id]))
-
-    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        row = kwargs.get("obj")
-        if row and self._is_operated(request, row):
-            verbs = [verb for verb in self.offered if self.is_offered(verb, row)]
-            context["buttons"] = [(verb, getattr(self, verb).short_description) for verb in verbs]
-        return super().render_change_form(request, context, *args, **kwargs)
+        return standing(request).is_operator
 
     def is_offered(self, verb: str, row: Any) -> bool:
         return row.status in self.offered[verb]
 
-    def do_each(self, request: HttpRequest, rows: Any, do: Callable[[Any, str], Outcome]) -> None:
-        """Do it to each row that is theirs, the oldest first, and tell what became of them."""
-        chosen = list(rows[: MOST_AT_ONCE + 1])
-        if len(chosen) > MOST_AT_ONCE:
-            self.message_user(request, f"Choose at most {MOST_AT_ONCE} at a time. Nothing was done.", messages.ERROR)
-            return
+    def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
         mine = set(Workspace.objects.operated_by(request.user).values_list("pk", flat=True))
-        actor = request.user.get_username()
-        outcomes = Counter(
-            do(row, actor) if self._workspace_id(row) in mine else Outcome.NOT_YOURS for row in reversed(chosen)
-        )
-        self.message_user(
-            request, sentence(self.moves, outcomes), messages.SUCCESS if DONE & outcomes.keys() else messages.WARNING
-        )
-
-    def _is_operated(self, request: HttpRequest, row: Any) -> bool:
-        return Workspace.objects.operated_by(request.user).filter(pk=self._workspace_id(row)).exists()
+        return lambda row: self._workspace_id(row) in mine
 
     def _workspace_id(self, row: Any) -> int:
         for name in self.workspace_path.split("__"):

@@ -1,6 +1,4 @@
-from django.contrib import admin
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
@@ -9,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from documents import downloads, retention
 from documents.forms import SearchForm
-from documents.models import Document
+from documents.models import Document, Person
 
 KIND = "document"
 
@@ -27,15 +25,14 @@ def download(request: HttpRequest, id: int) -> HttpResponseBase:
 
 
 @require_safe
-@login_required(login_url="admin:login")
+@login_required
 def search(request: HttpRequest) -> HttpResponse:
     form = SearchForm(request)
-    context = admin.site.each_context(request) | {"title": "Search", "form": form, "found": form.found()}
-    return render(
-        request, "documents/search.html", context, status=200 if form.is_valid() or not form.is_bound else 400
-    )
+    context = {"title": "Search", "form": form, "found": form.found()}
+    status = 200 if form.is_valid() or not form.is_bound else 400
+    return render(request, "documents/search.html", context, status=status)
 
 
-def link(document: Document, user: User) -> str:
+def link(document: Document, user: Person) -> str:
     """Good for some minutes, and for whoever has it: see `documents/downloads.py`."""
     return f"{reverse('documents:download', args=[document.pk])}?key={downloads.key_of(KIND, document.pk, user)}"

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from documents import retention
 from documents.models import MOST_DAYS, Membership, Workspace
-from documents.scoped import ScopedAdmin
+from documents.scoped import ScopedAdmin, standing
 from work.admin import MOST_COUNTED, is_referred_to
 
 
@@ -29,7 +29,7 @@ class UsernameField(forms.ModelChoiceField):  # type: ignore[type-arg]  # takes 
 
 
 class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none at run time
-    user = UsernameField(help_text="User name")
+    user = UsernameField(help_text="User name", widget=forms.TextInput({"aria-label": "User name"}))
 
     def clean(self) -> Any:
         # Django leaves this to the database, because the workspace is no field of an inline form.
@@ -43,6 +43,13 @@ class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]  # takes 
     model = Membership
     form = MembershipForm
     extra = 1
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None:
+            # Otherwise only the head of the column tells what it is.
+            field.widget.attrs["aria-label"] = db_field.verbose_name
+        return field
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).select_related("user").order_by("user__username")
@@ -112,8 +119,9 @@ class WorkspaceAdmin(ScopedAdmin):
         return request.user.is_superuser
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        mine = Workspace.objects.administered_by(request.user)
-        return request.user.is_superuser or (mine.filter(pk=obj.pk) if obj else mine).exists()
+        if request.user.is_superuser or obj is None:
+            return request.user.is_superuser or standing(request).is_admin
+        return Workspace.objects.administered_by(request.user).filter(pk=obj.pk).exists()
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.is_superuser and obj is not None and not is_referred_to(obj)

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.db import connection
+from django.db.models import Q
 
 from builds import lifecycle as builds
 from builds.models import Build
@@ -13,6 +14,7 @@ from tests.factories import (
     W1,
     W2,
     ConfigurationFactory,
+    DeliveryFactory,
     ErrandFactory,
     JobRunFactory,
     RunFactory,
@@ -35,6 +37,8 @@ def much_has_happened():
     _documents_were_processed(workspace)
     _runs_have_run(workspace)
     _slots_have_passed()
+    for status in (None, "sending", "delivered", "failed"):
+        DeliveryFactory(status=status)
     for status in (None, "doing", "done", "failed", "cancelled"):
         ErrandFactory(status=status)
 
@@ -143,6 +147,7 @@ def _runs_have_run(workspace):
     expire_lease(lost.moves.model.objects.get(pk=lost.id))
     recovery.rescue_expired(all_kinds(), "w2")
     assert lifecycle.fail(lifecycle.claim_next_run(W2), "TIMED_OUT", "after 120 s")
+    lifecycle.prune([claim.id, lost.id], Q(finished_at__isnull=False), actor="w1")
     for status in ("running", "queued"):
         RunFactory(configuration=configuration, input_document=ids[2], status=status)
     _builds_fail(workspace, ids[1])

@@ -3,8 +3,13 @@ import os
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.db.backends.base.operations import BaseDatabaseOperations
 from django.db.backends.postgresql.operations import DatabaseOperations
 
+from api import limits
+from documents import children
+from feeds.briefs import guards
+from feeds.models import Brief
 from tests.azurite import azurite, blobs, each_storage  # noqa: F401 - fixtures
 from tests.factories import (
     W1,
@@ -20,12 +25,25 @@ from tests.processes import Programs
 from tests.services.fixtures import azure, open_ai  # noqa: F401  # fixtures are found by their names here
 from tests.stepping import Threads
 
+FLUSH = BaseDatabaseOperations.execute_sql_flush
+
 
 def pytest_configure():
     # The real one is slow on purpose.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # TRUNCATE takes a quarter of a second for tables of a dozen rows. The foreign keys are looked at when it commits.
     DatabaseOperations.sql_flush = lambda self, style, tables, **options: [f"DELETE FROM {table}" for table in tables]  # noqa: S608
+    BaseDatabaseOperations.execute_sql_flush = flush_with_briefs
+
+
+def flush_with_briefs(operations, statements):
+    """What was published is refused to go, also when a test is over."""
+    are_there = Brief.objects.exists()
+    if are_there:
+        guards.drop()
+    FLUSH(operations, statements)
+    if are_there:
+        guards.make()
 
 
 def pytest_collection_modifyitems(config, items):
@@ -44,6 +62,19 @@ def pytest_runtest_makereport(item, call):
         report.outcome = "failed"
         report.longrepr = f"ADE_REQUIRE_ALL=1, but this was skipped: {report.longrepr[2]}"
     return report
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_reader_is_kept():
+    """What reads and embeds is kept warm for the next one; in the next file somebody may count processes."""
+    yield
+    children.POOL.close()
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_asked_too_often():
+    """Who asks in one test is somebody else than in the next, though they may have one id."""
+    limits.BUCKETS.forget()
 
 
 @pytest.fixture

@@ -12,7 +12,9 @@ import socket
 import struct
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import count
 from threading import Thread
 
 import psutil
@@ -114,14 +116,24 @@ class Witness:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listening, selectors.EVENT_READ, self._accept)
         self._seen = []
+        self._numbers, self._marked = count(1), 0
         self._ending = False
         self.troubles = []
         self._thread = Thread(target=self._look, daemon=True)
         self._thread.start()
 
     def of(self, run):
-        """The attempts at this run, in their order."""
+        """The attempts at this run that have begun by now, in their order."""
+        self._catch_up()
         return sorted((each for each in self.running() if each.run == run.pk), key=lambda each: each.began)
+
+    def _catch_up(self):
+        """Until all is heard that was said before now: a word of our own is the last of it."""
+        mark = next(self._numbers)
+        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as own:
+            own.connect(self.path)
+            own.sendall(json.dumps({"what": "mark", "at": mark}).encode() + b"\n")
+        until(lambda: self._marked >= mark)
 
     def running(self):
         return [each for each in list(self._seen) if each.doing == "running"]
@@ -192,6 +204,9 @@ class Witness:
                 seen.gone = True
 
     def _hear(self, seen, told):
+        if told["what"] == "mark":
+            self._marked = told["at"]
+            return
         seen.last = told["at"]
         seen.finished = told["what"] == "end"
         if told["what"] == "start":

@@ -11,9 +11,12 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 from django.db import models
-from factory.declarations import LazyAttribute, LazyFunction, SelfAttribute, Sequence, SubFactory
+from factory.declarations import LazyAttribute, LazyAttributeSequence, LazyFunction, SelfAttribute, Sequence, SubFactory
 from factory.django import DjangoModelFactory, Password
 
+from api.models import ApiToken, AuditEntry, Delivery, KeptAnswer, Webhook
+from api.webhooks import signing
+from api.webhooks.lifecycle import WEBHOOK
 from builds import fingerprint
 from builds.models import Build, Configuration
 from documents.models import (
@@ -26,12 +29,24 @@ from documents.models import (
     Stage,
     Workspace,
 )
+from feeds.lifecycle import FEED
+from feeds.models import (
+    Brief,
+    BriefArticle,
+    BriefItem,
+    ClusterArticle,
+    EventCluster,
+    FeedSource,
+    PurgedUrl,
+    RawArticle,
+)
 from runs import gates
-from runs.models import Artifact, JobRun, Run, RunField
+from runs.models import Artifact, DueSlot, JobRun, Queue, Run, RunField, ScheduledJob
+from runs.queue import QUEUE
 from tests.testwork.models import Errand
 from work import clock, lifecycle
 from work.claims import Claim, Holder
-from work.kinds import all_kinds
+from work.kinds import all_kinds, other_subjects
 from work.models import Event, Work
 from work.moves import By
 
@@ -39,8 +54,11 @@ W1 = "w1@here:101:boot1"
 W2 = "w2@here:102:boot2"
 LEASE = timedelta(seconds=30)
 MOVES = {kind.moves.model: kind.moves for kind in all_kinds()}
+SUBJECTS = MOVES | {moves.model: moves for moves in other_subjects()}
 # What the database wants to see beside the common columns.
 MUST_SAY = {
+    (Delivery, "delivered"): {"answered": 204},
+    (Delivery, "failed"): {"failure_type": "ATTEMPTS_EXHAUSTED", "error_message": "nobody answered"},
     (Run, "failed"): {"failure_type": "ENGINE_FAILED", "error_message": "the engine failed"},
     (Build, "failed"): {"failure_type": "BUILD_FAILED", "error_message": "no such package"},
     (Stage, "ERROR"): {"failure_type": "EXTRACTION_FAILED", "error_message": "no text"},
@@ -137,7 +155,7 @@ def columns_of(row):
 
 
 def events_of(row):
-    return Event.objects.filter(subject_kind=MOVES[type(row)].kind, subject_id=row.pk).order_by("sequence")
+    return Event.objects.filter(subject_kind=SUBJECTS[type(row)].kind, subject_id=row.pk).order_by("sequence")
 
 
 def told(row):
@@ -302,6 +320,21 @@ class RunFieldFactory(DjangoModelFactory[RunField]):
         model = RunField
 
 
+class QueueFactory(DjangoModelFactory[Queue]):
+    """The one row, as it goes on."""
+
+    id = Queue.ONLY
+
+    class Meta:
+        model = Queue
+
+    @classmethod
+    def _create(cls, model_class, *args, **values):
+        if not model_class.objects.exists():
+            lifecycle.create(QUEUE, values, actor="factory")
+        return model_class.objects.get()
+
+
 class JobRunFactory(SubjectFactory):
     job_name = Sequence(lambda n: f"job{n}")
     scheduled_for = LazyFunction(lambda: clock.now().replace(second=0, microsecond=0))
@@ -314,6 +347,179 @@ class JobRunFactory(SubjectFactory):
 
     class Meta:
         model = JobRun
+
+
+class ScheduledJobFactory(DjangoModelFactory[ScheduledJob]):
+    name = Sequence(lambda n: f"job{n}")
+    cron = "*/15 * * * *"
+    time_zone = "UTC"
+    decided_until = LazyFunction(lambda: clock.now())
+
+    class Meta:
+        model = ScheduledJob
+
+
+class DueSlotFactory(DjangoModelFactory[DueSlot]):
+    job_name = Sequence(lambda n: f"job{n}")
+    scheduled_for = LazyFunction(lambda: clock.now().replace(second=0, microsecond=0))
+
+    class Meta:
+        model = DueSlot
+
+
+class FeedFactory(DjangoModelFactory[FeedSource]):
+    url = Sequence(lambda n: f"https://news{n}.example.com/feed.xml")
+    title = Sequence(lambda n: f"News {n}")
+
+    class Meta:
+        model = FeedSource
+
+    @classmethod
+    def _create(cls, model_class, *args, **values):
+        (id,) = lifecycle.create(FEED, values, actor="factory")
+        return FeedSource.objects.get(pk=id)
+
+
+class ArticleFactory(DjangoModelFactory[RawArticle]):
+    feed = SubFactory(FeedFactory)
+    url = Sequence(lambda n: f"https://news.example.com/articles/{n}")
+    original_url = SelfAttribute("url")
+    title = Sequence(lambda n: f"Headline {n}")
+    seen_at = LazyFunction(lambda: clock.now())
+    happened_at = SelfAttribute("seen_at")
+
+    class Meta:
+        model = RawArticle
+
+
+class PurgedUrlFactory(DjangoModelFactory[PurgedUrl]):
+    digest = Sequence(lambda n: f"{n:064x}")
+
+    class Meta:
+        model = PurgedUrl
+
+
+class ClusterFactory(DjangoModelFactory[EventCluster]):
+    title = Sequence(lambda n: f"Event {n}")
+    first_at = LazyFunction(lambda: clock.now())
+    last_at = SelfAttribute("first_at")
+
+    class Meta:
+        model = EventCluster
+
+
+class ClusterArticleFactory(DjangoModelFactory[ClusterArticle]):
+    """A link alone: the count of its cluster is for who makes it."""
+
+    cluster = SubFactory(ClusterFactory)
+    raw_article = SubFactory(ArticleFactory)
+
+    class Meta:
+        model = ClusterArticle
+
+
+class BriefFactory(DjangoModelFactory[Brief]):
+    scheduled_for = Sequence(lambda n: clock.now().replace(microsecond=0) + timedelta(days=n))
+    name = LazyAttributeSequence(lambda o, n: f"{o.scheduled_for:%Y-%m-%d}-{n}")
+    window_from = LazyAttribute(lambda o: o.scheduled_for - timedelta(days=1))
+    window_until = SelfAttribute("scheduled_for")
+    articles_seen = feeds_seen = clusters_seen = 1
+
+    class Meta:
+        model = Brief
+
+
+class BriefItemFactory(DjangoModelFactory[BriefItem]):
+    brief = SubFactory(BriefFactory)
+    position = Sequence(lambda n: n)
+    cluster = SubFactory(ClusterFactory)
+    headline = "Bridge closed"
+    article_count = 2
+    score = 1.0
+
+    class Meta:
+        model = BriefItem
+
+
+class BriefArticleFactory(DjangoModelFactory[BriefArticle]):
+    item = SubFactory(BriefItemFactory)
+    position = Sequence(lambda n: n)
+    raw_article = SubFactory(ArticleFactory)
+    url = SelfAttribute("raw_article.url")
+    title = SelfAttribute("raw_article.title")
+    source = SelfAttribute("raw_article.feed.title")
+    happened_at = SelfAttribute("raw_article.happened_at")
+
+    class Meta:
+        model = BriefArticle
+
+
+class ApiTokenFactory(DjangoModelFactory[ApiToken]):
+    """For rows only: nobody knows the secret. `tokens.issue` makes one to use."""
+
+    workspace = SubFactory(WorkspaceFactory)
+    user = SubFactory(UserFactory)
+    name = Sequence(lambda n: f"nightly {n}")
+    prefix = Sequence(lambda n: f"ade_{n:012x}")
+    sha256 = "0" * 64
+    scopes = LazyFunction(lambda: ["read"])
+    created_by = SelfAttribute("user.username")
+
+    class Meta:
+        model = ApiToken
+
+
+class KeptAnswerFactory(DjangoModelFactory[KeptAnswer]):
+    caller = "user 1"
+    key = Sequence(lambda n: f"key {n}")
+    fingerprint = "0" * 64
+    answered = 201
+    body = "{}"
+
+    class Meta:
+        model = KeptAnswer
+
+
+class AuditEntryFactory(DjangoModelFactory[AuditEntry]):
+    actor = "olga"
+    workspace = SubFactory(WorkspaceFactory)
+    address = "192.0.2.7"
+    method = "POST"
+    operation = "runs.submit"
+    path = "/configurations/1/runs"
+    answered = 201
+
+    class Meta:
+        model = AuditEntry
+
+
+class WebhookFactory(DjangoModelFactory[Webhook]):
+    workspace = SubFactory(WorkspaceFactory)
+    name = Sequence(lambda n: f"hook {n}")
+    url = Sequence(lambda n: f"https://hooks{n}.example.com/ade")
+    topics = LazyFunction(lambda: ["run.succeeded", "run.failed"])
+    salt = LazyFunction(signing.new_salt)
+    secret_sha256 = LazyAttribute(lambda o: signing.known_by(signing.secret_of(o.salt)))
+    created_by = "factory"
+
+    class Meta:
+        model = Webhook
+
+    @classmethod
+    def _create(cls, model_class, *args, **values):
+        columns = {model_class._meta.get_field(name).attname: getattr(v, "pk", v) for name, v in values.items()}
+        (id,) = lifecycle.create(WEBHOOK, columns, actor="factory")
+        return Webhook.objects.get(pk=id)
+
+
+class DeliveryFactory(SubjectFactory):
+    webhook = SubFactory(WebhookFactory)
+    topic = "run.succeeded"
+    event_id = Sequence(lambda n: 10_000 + n)
+    payload = LazyAttribute(lambda o: {"event": o.event_id, "topic": o.topic})
+
+    class Meta:
+        model = Delivery
 
 
 class ErrandFactory(SubjectFactory):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psutil
@@ -31,6 +32,27 @@ def database_url():
     if connection.vendor == "sqlite":
         return f"sqlite:///{name}"
     return urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}"))
+
+
+def descendants(word):
+    """Those of this process whose command line holds `word`; who has ended meanwhile is none of them."""
+    found = []
+    for each in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if any(word in part for part in each.cmdline()):
+                found.append(each)
+    return found
+
+
+def shown_of(word):
+    """What anybody of this machine might see of these descendants."""
+    seen = []
+    for each in descendants(word):
+        for name in ("cmdline", "environ"):
+            # It may end before it is looked at.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                seen.append(Path(f"/proc/{each.pid}/{name}").read_bytes())
+    return seen
 
 
 def holds_a_lock(program):
@@ -57,7 +79,7 @@ class Program:
 
     def __init__(self, arguments, environment, log):
         self.log = log
-        self._known_as = environment["PGAPPNAME"]
+        self.known_as = environment["PGAPPNAME"]
         with open(log, "ab") as file:
             self._process = subprocess.Popen(
                 [sys.executable, *map(str, arguments)],
@@ -83,7 +105,7 @@ class Program:
     def _stands_still_without_a_lock(self):
         self.send(signal.SIGSTOP)
         until(self.is_stopped, every=0.001)
-        if not holds_a_lock(self._known_as):
+        if not holds_a_lock(self.known_as):
             return True
         self.send(signal.SIGCONT)
         return False

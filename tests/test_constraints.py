@@ -7,22 +7,43 @@ from django.apps import apps
 from django.conf import settings
 from django.db import IntegrityError, connection, models, transaction
 
+from api.models import WebhookTail
+from console.models import FailureNote, PromiseCheck, Visit
+from feeds.briefs import guards
+from runs.models import SchedulerLease
 from tests.factories import (
     W1,
+    ApiTokenFactory,
+    ArticleFactory,
     ArtifactFactory,
+    AuditEntryFactory,
+    BriefArticleFactory,
+    BriefFactory,
+    BriefItemFactory,
     BuildFactory,
+    ClusterArticleFactory,
+    ClusterFactory,
     ConfigurationFactory,
+    DeliveryFactory,
     DocumentChunkFactory,
     DocumentFactory,
     DocumentFieldFactory,
+    DueSlotFactory,
     ErrandFactory,
+    FeedFactory,
     FieldCorrectionFactory,
     JobFactory,
     JobRunFactory,
+    KeptAnswerFactory,
     MembershipFactory,
+    PurgedUrlFactory,
+    QueueFactory,
     RunFactory,
     RunFieldFactory,
+    ScheduledJobFactory,
     StageFactory,
+    UserFactory,
+    WebhookFactory,
     WorkspaceFactory,
 )
 from work import clock
@@ -39,6 +60,7 @@ WORKS = {
     "job": (JobFactory, "PENDING", None, "COMPLETED"),
     "stage": (StageFactory, "READY", "RUNNING", "DONE"),
     "job_run": (JobRunFactory, None, "running", "success"),
+    "delivery": (DeliveryFactory, "queued", "sending", "delivered"),
     "errand": (ErrandFactory, "queued", "doing", "done"),
 }
 
@@ -79,6 +101,10 @@ def broken_work(kind):
 def worker(boot_id):
     own = {"name": "w1", "host": "here", "machine": "m", "pid": 1, "pid_started": 1, "boot_id": boot_id}
     return Worker.objects.create(**own, started_at=NOW, heartbeat_at=NOW)
+
+
+def booted():
+    return worker("boot1")
 
 
 def second_event_of_a_number():
@@ -162,6 +188,134 @@ def second_slot_running():
     return JobRunFactory(scheduled_for=EARLY), {"job_name": first.job_name}
 
 
+def second_job_of_a_name():
+    return ScheduledJobFactory(), {"name": ScheduledJobFactory().name}
+
+
+def second_due_slot_of_a_moment():
+    first = DueSlotFactory()
+    return DueSlotFactory(scheduled_for=first.scheduled_for), {"job_name": first.job_name}
+
+
+def visit(**columns):
+    return Visit.objects.create(person=UserFactory()), columns
+
+
+def second_visit_of_a_person():
+    first = Visit.objects.create(person=UserFactory())
+    return visit(person=first.person_id)
+
+
+def failure_note(**columns):
+    return FailureNote.objects.create(workspace=WorkspaceFactory(), cause="c", text="known", written_by="olga"), columns
+
+
+def second_note_on_a_cause():
+    first, _ = failure_note()
+    return failure_note(workspace=first.workspace_id)
+
+
+def promise_check(**columns):
+    return PromiseCheck.objects.create(name=f"promise {PromiseCheck.objects.count()}"), columns
+
+
+def second_check_of_a_promise():
+    first, _ = promise_check()
+    return promise_check(name=first.name)
+
+
+def scheduler_lease():
+    return SchedulerLease.objects.create(pk=SchedulerLease.ONLY, expires_at=NOW), {"id": 2}
+
+
+def webhook_tail():
+    return WebhookTail.objects.create(pk=WebhookTail.ONLY), {"id": 2}
+
+
+def second_webhook_of_a_name():
+    first = WebhookFactory()
+    return WebhookFactory(workspace=first.workspace), {"name": first.name}
+
+
+def second_delivery_of_an_event():
+    first = DeliveryFactory()
+    return DeliveryFactory(webhook=first.webhook), {"event_id": first.event_id}
+
+
+def second_delivery_under_way():
+    first = DeliveryFactory(status="sending")
+    return DeliveryFactory(status="sending"), {"webhook_id": first.webhook_id}
+
+
+def second_feed_of_a_url():
+    return FeedFactory(), {"url": FeedFactory().url}
+
+
+def second_article_of_a_url():
+    return ArticleFactory(), {"url": ArticleFactory().url}
+
+
+def second_tombstone_of_a_url():
+    return PurgedUrlFactory(), {"digest": PurgedUrlFactory().digest}
+
+
+def second_link_in_a_cluster():
+    first = ClusterArticleFactory()
+    return ClusterArticleFactory(cluster=first.cluster), {"raw_article_id": first.raw_article_id}
+
+
+def second_cluster_of_an_article():
+    first = ClusterArticleFactory()
+    return ClusterArticleFactory(), {"raw_article_id": first.raw_article_id}
+
+
+def second_brief_of_a_slot():
+    return BriefFactory(), {"scheduled_for": BriefFactory().scheduled_for}
+
+
+def second_brief_of_a_name():
+    first = BriefFactory()
+    return BriefFactory(), {"name": first.name}
+
+
+def unguarded(arrange):
+    """Briefs are changed by nobody: what refuses that would be the first to refuse here too."""
+
+    def arranged():
+        guards.drop()
+        return arrange()
+
+    return arranged
+
+
+def second_item_in_a_position():
+    first = BriefItemFactory()
+    return BriefItemFactory(brief=first.brief), {"position": first.position}
+
+
+def second_item_of_a_cluster():
+    first = BriefItemFactory()
+    return BriefItemFactory(brief=first.brief), {"cluster_id": first.cluster_id}
+
+
+def second_article_in_a_position():
+    first = BriefArticleFactory()
+    return BriefArticleFactory(item=first.item), {"position": first.position}
+
+
+def second_token_of_a_name():
+    first = ApiTokenFactory()
+    return ApiTokenFactory(workspace=first.workspace, user=first.user), {"name": first.name}
+
+
+def second_token_of_a_prefix():
+    return ApiTokenFactory(), {"prefix": ApiTokenFactory().prefix}
+
+
+def second_answer_of_a_key():
+    return KeptAnswerFactory(), {"key": KeptAnswerFactory().key}
+
+
 BREAKING = [
     *(case for kind in WORKS for case in broken_work(kind)),
     ("event_sequence_has_no_duplicates", second_event_of_a_number),
@@ -193,6 +347,8 @@ BREAKING = [
     ("run_that_ran_was_started", broken(RunFactory, "succeeded", started_at=None)),
     ("run_is_claimed_at_most_once", broken(RunFactory, "running", claim_token=2)),
     ("run_gate_is_known", broken(RunFactory, gate="garden")),
+    ("run_pruned_has_ended", broken(RunFactory, "running", pruned_at=NOW)),
+    ("job_run_pruned_has_ended", broken(JobRunFactory, "running", pruned_at=NOW)),
     ("artifact_name_is_unique_in_its_run", second_artifact_of_a_name),
     ("chunk_position_is_unique_in_its_document", second_chunk_in_a_position),
     ("document_field_name_is_unique_in_its_document", second_field_of_a_name),
@@ -205,6 +361,60 @@ BREAKING = [
     ("job_run_one_per_slot", second_claim_of_a_slot),
     ("job_run_one_running_per_job", second_slot_running),
     ("job_run_was_started", broken(JobRunFactory, started_at=None)),
+    ("scheduled_jobs.name", second_job_of_a_name),
+    ("scheduled_job_paused_by_somebody", broken(ScheduledJobFactory, paused_at=NOW)),
+    ("scheduled_job_paused_by_somebody", broken(ScheduledJobFactory, paused_by="olga")),
+    ("due_slot_one_per_job_and_moment", second_due_slot_of_a_moment),
+    ("scheduler_lease_is_one_row", scheduler_lease),
+    ("queue_is_one_row", broken(QueueFactory, id=2)),
+    ("queue_paused_by_somebody", broken(QueueFactory, paused_at=NOW)),
+    ("queue_paused_by_somebody", broken(QueueFactory, paused_by="olga")),
+    ("queue_paused_by_somebody", broken(QueueFactory, pause_reason="a disk is full")),
+    ("worker_drain_requested_by_somebody", broken(booted, drain_requested_at=NOW)),
+    ("worker_drain_requested_by_somebody", broken(booted, drain_requested_by="olga")),
+    ("worker_drain_requested_by_somebody", broken(booted, drain_reason="a new version")),
+    ("webhook_tail_is_one_row", webhook_tail),
+    ("webhook_name_is_unique_in_its_workspace", second_webhook_of_a_name),
+    ("webhook_paused_by_somebody", broken(WebhookFactory, paused_at=NOW)),
+    ("webhook_paused_by_somebody", broken(WebhookFactory, paused_by="olga")),
+    ("webhook_earlier_secret_has_an_end", broken(WebhookFactory, earlier_salt="salt")),
+    ("webhook_earlier_secret_has_an_end", broken(WebhookFactory, earlier_expires_at=LATE)),
+    ("delivery_one_per_webhook_and_event", second_delivery_of_an_event),
+    ("delivery_one_at_a_time_per_webhook", second_delivery_under_way),
+    ("delivery_delivered_was_answered", broken(DeliveryFactory, "delivered", answered=500)),
+    ("delivery_failure_says_why", broken(DeliveryFactory, "failed", error_message="")),
+    ("feed_sources.url", second_feed_of_a_url),
+    ("feed_paused_by_somebody", broken(FeedFactory, paused_at=NOW)),
+    ("feed_paused_by_somebody", broken(FeedFactory, paused_by="olga")),
+    ("feed_failures_have_an_error", broken(FeedFactory, failures=1)),
+    ("raw_articles.url", second_article_of_a_url),
+    ("raw_article_has_a_title", broken(ArticleFactory, title="")),
+    ("raw_article_happened_before_it_was_seen", broken(ArticleFactory, happened_at=LATE)),
+    ("purged_urls.digest", second_tombstone_of_a_url),
+    ("event_cluster_count_is_not_negative", broken(ClusterFactory, article_count=-1)),
+    ("event_cluster_times_are_in_order", broken(ClusterFactory, first_at=LATE)),
+    ("cluster_article_linked_once", second_link_in_a_cluster),
+    ("cluster_article_has_one_cluster", second_cluster_of_an_article),
+    ("briefs.scheduled_for", unguarded(second_brief_of_a_slot)),
+    ("briefs.name", unguarded(second_brief_of_a_name)),
+    ("brief_window_is_in_order", unguarded(broken(BriefFactory, window_from=LATE, window_until=EARLY))),
+    ("brief_item_position_is_unique_in_its_brief", unguarded(second_item_in_a_position)),
+    ("brief_item_cluster_is_unique_in_its_brief", unguarded(second_item_of_a_cluster)),
+    ("brief_article_position_is_unique_in_its_item", unguarded(second_article_in_a_position)),
+    ("api_token_name_is_unique_among_those_of_a_person", second_token_of_a_name),
+    ("api_tokens.prefix", second_token_of_a_prefix),
+    ("visit_looks_back", lambda: visit(looked_until=LATE)),
+    ("visits.person_id", second_visit_of_a_person),
+    ("failure_note_one_per_workspace_and_cause", second_note_on_a_cause),
+    ("failure_note_says_something", lambda: failure_note(text="")),
+    ("promise_check_took_its_time", lambda: promise_check(seconds=-1)),
+    ("promise_checks.name", second_check_of_a_promise),
+    ("api_token_revoked_by_somebody", broken(ApiTokenFactory, revoked_at=NOW)),
+    ("api_token_revoked_by_somebody", broken(ApiTokenFactory, revoked_by="olga")),
+    ("kept_answer_one_per_caller_and_key", second_answer_of_a_key),
+    ("audit_entry_answer_is_a_status_of_http", broken(AuditEntryFactory, answered=99)),
+    ("audit_entry_answer_is_a_status_of_http", broken(AuditEntryFactory, answered=600)),
+    ("audit_entry_subject_has_a_kind", broken(AuditEntryFactory, subject_id=7)),
 ]
 
 OURS = [model for model in apps.get_models() if (settings.BASE_DIR / model.__module__.partition(".")[0]).is_dir()]

@@ -22,6 +22,12 @@ LIMITS = Limits(address_space_bytes=2 << 30, file_size_bytes=256 << 20, open_fil
 # What parsers die of. With the last two, pdfium and Rust say that memory has run out.
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGFPE")
 _OUT_OF_MEMORY = ("SIGABRT", "SIGTRAP", "SIGILL")
+# Of pixels that nothing compresses, and a bit.
+MOST_DRAWN_BYTES = 8 << 20
+# Of cells and text of which each character takes six bytes.
+MOST_PEEKED_BYTES = 6 << 20
+MOST_ROWS, MOST_COLUMNS = ade_extractor.PEEKED_ROWS, ade_extractor.PEEKED_COLUMNS
+_PNG = b"\x89PNG\r\n\x1a\n"
 # Of the wall clock: whoever had less of a processor was kept waiting by others.
 BUSY_SHARE = 0.5
 
@@ -72,6 +78,32 @@ def digest(
     assert "digested" in told
     with left(directory / ade_extractor.DIGEST) as digested:
         return json.load(digested)
+
+
+def can_draw(content_type: str) -> bool:
+    return content_type in ade_extractor.DRAWN
+
+
+def draw(file: Path, content_type: str, page: int, directory: Path, *, wall_seconds: float, run: Run) -> bytes:
+    """One page as a PNG for a screen. Raises as `extract` does."""
+    arguments = ["draw", str(file.absolute()), "--type", content_type, "--page", str(page)]
+    _run(arguments, directory, wall_seconds, lambda: None, lambda child: None, run, [file])
+    with left(directory / ade_extractor.PREVIEW) as made:
+        drawn = made.read(MOST_DRAWN_BYTES + 1)
+    if not drawn.startswith(_PNG) or len(drawn) > MOST_DRAWN_BYTES:
+        raise ExtractionFailed("internal", "expected the extractor to draw a small PNG, found none", permanent=False)
+    return drawn
+
+
+def peek(file: Path, content_type: str, page: int, directory: Path, *, wall_seconds: float, run: Run) -> bytes:
+    """The beginning of one page, as JSON of somebody who may have been taken over. Raises as `extract` does."""
+    arguments = ["peek", str(file.absolute()), "--type", content_type, "--page", str(page)]
+    _run(arguments, directory, wall_seconds, lambda: None, lambda child: None, run, [file])
+    with left(directory / ade_extractor.PEEK) as made:
+        peeked = made.read(MOST_PEEKED_BYTES + 1)
+    if len(peeked) > MOST_PEEKED_BYTES:
+        raise ExtractionFailed("internal", "expected the extractor to leave a small file, found more", permanent=False)
+    return peeked
 
 
 def ocr_engine() -> str | None:
@@ -125,7 +157,7 @@ def _run(
         return told
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
-    if ended.returncode != 0 or not {"extracted", "digested"} & told.keys():
+    if ended.returncode != 0 or not {"extracted", "digested", "drawn", "peeked"} & told.keys():
         raise _failure(ended, told, directory, wall_seconds)
     return told
 

@@ -79,6 +79,8 @@ class Document(Subject):
         ]
         indexes = [
             models.Index(name="documents_of_workspace", fields=["workspace", "-created_at", "-id"]),
+            # Lists of those in one status: see `documents/listing.py`.
+            models.Index(name="documents_of_status", fields=["workspace", "status", "-created_at", "-id"]),
             models.Index(name="documents_by_content", fields=["workspace", "sha256"]),
             # The sweeper asks which of some files are named.
             models.Index(name="documents_by_file", fields=["file"]),
@@ -127,8 +129,12 @@ class DocumentChunk(models.Model):
                 violation_error_message="This document has a chunk in that position.",
             ),
         ]
-        # Those of one model in one workspace, and whether there are others than before.
-        indexes = [models.Index(name="chunks_of_workspace", fields=["workspace", "embedding_model", "id"])]
+        indexes = [
+            # Those of one model in one workspace, and whether there are others than before.
+            models.Index(name="chunks_of_workspace", fields=["workspace", "embedding_model", "id"]),
+            # The text of one page, of a document that may have thousands.
+            models.Index(name="chunks_of_page", fields=["document", "page", "position"]),
+        ]
 
     def __str__(self) -> str:
         return f"chunk {self.position} of document {self.document_id}"

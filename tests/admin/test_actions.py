@@ -11,29 +11,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def act(client, said):
-    """Choose rows in the list and an action for them; answers what the page then says."""
-
-    def act(user, verb, *rows):
-        client.force_login(user)
-        url = reverse(f"admin:{rows[0]._meta.app_label}_{rows[0]._meta.model_name}_changelist")
-        chosen = {"action": verb, "_selected_action": [row.pk for row in rows]}
-        return said(client.post(url, chosen, follow=True))
-
-    return act
-
-
-@pytest.fixture
-def press(client):
-    def press(user, verb, row, **options):
-        client.force_login(user)
-        name = f"{row._meta.app_label}/{row._meta.model_name}"
-        return client.post(f"/admin/{name}/{row.pk}/{verb}/", **options)
-
-    return press
-
-
-@pytest.fixture
 def run_of(configuration, build, document):
     return lambda **values: RunFactory(configuration=configuration, **values)
 
@@ -88,7 +65,7 @@ def test_run_again_tells_of_a_full_queue(act, olga, run_of, settings):
 
 
 def test_many_new_runs_are_not_all_named(act, olga, run_of, monkeypatch):
-    monkeypatch.setattr("runs.admin.MOST_NAMED", 1)
+    monkeypatch.setattr("work.bulk.MOST_NAMED", 1)
 
     said = act(olga, "again", *[run_of(status="failed") for _ in range(3)])
 
@@ -96,13 +73,21 @@ def test_many_new_runs_are_not_all_named(act, olga, run_of, monkeypatch):
     assert said[1].count("<a ") == 1
 
 
-def test_too_many_at_once_are_refused(act, olga, run_of, monkeypatch):
-    monkeypatch.setattr("documents.scoped.MOST_AT_ONCE", 2)
+def test_many_are_done_in_pieces(rehearse, confirm, said, olga, run_of, monkeypatch):
+    monkeypatch.setattr("work.rehearsals.MOST_AT_ONCE", 2)
     rows = [run_of() for _ in range(3)]
 
-    assert act(olga, "cancel", *rows) == ["Choose at most 2 at a time. Nothing was done."]
+    first = confirm(rehearse(olga, "cancel", *rows))
 
-    assert Run.objects.queued().count() == 3
+    assert said(first) == ["Cancelled 2 runs."]
+    assert "2 were looked at so far" in first.content.decode()
+    assert list(Run.objects.queued()) == [rows[2]]
+
+    last = confirm(first)
+
+    assert said(last) == ["Cancelled 1 run."]
+    assert "Go on" not in last.content.decode()
+    assert not Run.objects.queued().exists()
 
 
 def test_build_again(act, olga, configuration):

@@ -2,8 +2,6 @@ import pytest
 
 from documents import retention
 from documents.models import Document
-from tests.admin.test_actions import act as act
-from tests.admin.test_actions import press as press
 from tests.admin.test_workspaces import ada as ada
 from tests.admin.test_workspaces import change_of, form
 from tests.factories import W1, DocumentFactory, age, events_of, write

@@ -11,11 +11,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)
 def test_every_part_with_real_workers_and_engines(tmp_path):
     file = tmp_path / "found.json"
     command = [sys.executable, "-m", "benchmarks", "--tiny", "--only", "engines", "--database", "sqlite"]
 
-    done = subprocess.run([*command, "--json", str(file)], cwd=ROOT, capture_output=True, text=True, timeout=110)
+    done = subprocess.run([*command, "--json", str(file)], cwd=ROOT, capture_output=True, text=True, timeout=280)
 
     assert done.returncode == 0, done.stderr
     found = json.loads(file.read_text())

@@ -23,6 +23,12 @@ def actors(run):
     )
 
 
+def reasons(run):
+    return list(
+        Event.objects.filter(subject_kind="run", subject_id=run.pk).order_by("id").values_list("message", flat=True)
+    )
+
+
 def test_olga_cancels_from_the_list(sign_in, olga, run_of):
     queued, running, ended = run_of("new.pdf"), run_of("slow.pdf", status="running"), run_of("old.pdf", status="failed")
     person = sign_in(olga)
@@ -33,6 +39,12 @@ def test_olga_cancels_from_the_list(sign_in, olga, run_of):
     page.locator("#action-toggle").check()
     page.get_by_label("Action:").select_option(label="Cancel")
     person.press(page.get_by_role("button", name="Go"))
+    assert page.locator(".lead").inner_text() == (
+        "Of 3 selected, 1 will be cancelled, 1 will be asked to stop, 1 has already finished."
+    )
+    assert {run.status for run in Run.objects.all()} == {"queued", "running", "failed"}
+    page.get_by_label("Reason:").fill("too many")
+    person.press(page.get_by_role("button", name="Cancel: 2 runs"))
 
     assert person.messages() == [
         "Cancelled 1 run, asked 1 that is running to stop. Skipped 1 that had already finished."
@@ -40,6 +52,14 @@ def test_olga_cancels_from_the_list(sign_in, olga, run_of):
     statuses = {run.pk: run.status for run in Run.objects.all()}
     assert statuses == {queued.pk: "cancelled", running.pk: "running", ended.pk: "failed"}
     assert actors(queued)[-1] == "olga"
+    assert reasons(queued)[-1] == "too many"
+    assert person.complaints == []
+
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download as CSV").click()
+    assert download.value.suggested_filename == "run-cancel.csv"
+    person.press(page.get_by_role("link", name="Back to the list"))
+    assert page.locator("#result_list tbody tr").count() == 3
     assert person.complaints == []
 
 
@@ -52,10 +72,12 @@ def test_olga_runs_again_from_the_list_and_follows_the_link(sign_in, olga, run_o
     page.locator("input.action-select").check()
     page.get_by_label("Action:").select_option(label="Run again")
     person.press(page.get_by_role("button", name="Go"))
+    person.press(page.get_by_role("button", name="Run again: 1 run"))
 
     new = Run.objects.exclude(pk=run.pk).get()
     assert person.messages() == ["Queued 1 run again.", f"New: run {new.pk}."]
-    person.press(page.get_by_role("link", name=f"run {new.pk}", exact=True))
+    assert page.get_by_role("link", name=f"run {new.pk}", exact=True).count() == 2
+    person.press(page.get_by_role("link", name=f"run {new.pk}", exact=True).first)
     assert page.locator(".field-outcome .readonly").inner_text() == "queued"
     assert person.complaints == []
 
@@ -156,7 +178,7 @@ def test_zed_finds_nothing(sign_in, zed, run_of):
     run = run_of()
     person = sign_in(zed)
 
-    assert "You don’t have permission to view or edit anything." in person.page.inner_text("#content")
+    assert "Runs" not in person.page.inner_text("#content")
     assert person.go("/admin/runs/run/").status == 403
     assert person.go(f"/admin/runs/run/{run.pk}/change/").status in (200, 403)
     assert f"run {run.pk}" not in person.page.inner_text("h1, h2")
@@ -168,3 +190,24 @@ def test_a_breach_of_the_content_security_policy_would_be_noticed(sign_in, olga)
     person.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">red</p>')")
 
     assert any("Content Security Policy" in complaint for complaint in person.complaints)
+
+
+def test_olga_does_all_that_match_the_filter(sign_in, olga, run_of):
+    for n in range(55):
+        run_of(f"scan {n}.pdf")
+    ended = run_of("old.pdf", status="failed")
+    person = sign_in(olga)
+    page = person.page
+
+    person.go("/admin/runs/run/?outcome=queued")
+    page.locator("#action-toggle").check()
+    page.get_by_role("button", name="Select all 55 runs").click()
+    page.get_by_label("Action:").select_option(label="Cancel")
+    person.press(page.get_by_role("button", name="Go"))
+    assert page.locator(".lead").inner_text() == "Of 55 selected, 55 will be cancelled."
+    person.press(page.get_by_role("button", name="Cancel: 55 runs"))
+
+    assert person.messages() == ["Cancelled 55 runs."]
+    assert page.locator(".rehearsal tbody tr").count() == 55
+    assert Run.objects.get(pk=ended.pk).status == "failed"
+    assert person.complaints == []

@@ -55,6 +55,7 @@ def everything_is_gone():
     return left_behind() == [] and environments.stored() == []
 
 
+@pytest.mark.long
 def test_one_build_is_made_by_one_of_two_workers(start):
     build = queued(step(before="import time\ntime.sleep(0.5)"))
     start("w1")
@@ -85,6 +86,7 @@ def test_a_cancel_ends_what_is_being_made(start):
     until(lambda: not any(of_the_check(each) for each in programs))
 
 
+@pytest.mark.long
 def test_a_cancel_ends_uv_while_it_waits_for_an_index(start):
     with silent_index() as address:
         build = queued(EAT, requirements="apple")
@@ -137,6 +139,7 @@ def test_an_environment_that_nobody_came_to_tell_of_is_not_taken_for_that_of_ano
     assert value_of(ran_there(build), "apple") == "2.0"
 
 
+@pytest.mark.long
 def test_a_worker_that_is_told_to_stop_gives_the_build_back(start):
     build = queued(SLEEPS)
     worker = start()

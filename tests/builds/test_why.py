@@ -146,4 +146,4 @@ def test_as_json_it_has_what_is_documented(worker):
         "held_by": [],
     }
     assert [list(gate) for gate in told["gates"]] == [["name", "holds", "message", "holder", "since", "data"]] * 2
-    assert told["gates"][1]["data"] == {"slots": 1, "free": 1, "ahead": 0, "at_work": []}
+    assert told["gates"][1]["data"] == {"slots": 1, "free": 1, "ahead": 0, "at_work": [], "at_work_of_others": 0}

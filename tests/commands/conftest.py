@@ -6,6 +6,7 @@ import pytest
 from django.core.management import load_command_class
 
 from tests.factories import ConfigurationFactory
+from tests.feeds.servers import server  # noqa: F401  # fixtures are found by their names here
 
 
 @dataclass
@@ -46,15 +47,23 @@ def manage(monkeypatch):
 
 APPS = {
     "run": "runs",
+    "queue": "runs",
     "job": "runs",
+    "cluster": "feeds",
     "build": "builds",
     "configuration": "runs",
     "document": "documents",
     "workspace": "documents",
-    "retention": "documents",
+    "brief": "feeds",
+    "retention": "feeds",
     "worker": "work",
     "rescue": "work",
+    "feed": "feeds",
+    "webhook": "api",
     "doctor": "config",
+    "qcluster": "config",
+    "token": "api",
+    "audit": "api",
 }
 
 

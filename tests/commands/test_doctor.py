@@ -14,8 +14,17 @@ from config.mounts import file_system_of
 from tests.azurite import KEY, connection_string, storages, stored_files
 from tests.breaches import much_has_happened, plant
 from tests.documents.faulty import WAYS
-from tests.factories import DocumentFactory, ErrandFactory, JobFactory, RunFactory, StageFactory, force_status
-from work import boots, clock
+from tests.factories import (
+    DocumentFactory,
+    ErrandFactory,
+    FeedFactory,
+    JobFactory,
+    RunFactory,
+    StageFactory,
+    force_status,
+    write,
+)
+from work import boots, clock, drains
 from work.models import Worker
 
 pytestmark = pytest.mark.django_db
@@ -294,6 +303,19 @@ def test_a_worker_that_is_alive(manage, worker):
     assert (row["level"], row["found"]) == ("ok", "1 alive; waiting: 1 errand")
 
 
+def test_workers_that_all_drain(manage, worker):
+    drains.drain(worker, actor="olga")
+    ErrandFactory()
+
+    row = check(manage, "workers.alive")
+
+    said = "1 alive, but all of them drain: nothing is taken up; waiting: 1 errand"
+    assert (row["level"], row["found"]) == ("warn", said)
+    boots.register("w2", "boot2", {"run": 1})
+    assert check(manage, "workers.alive")["level"] == "ok"
+    assert check(manage, "workers.slots")["found"] == "no worker has a slot for: 1 errand"
+
+
 @pytest.mark.parametrize("column", ["heartbeat_at", "stopped_at"])
 def test_a_worker_that_is_not(manage, worker, column):
     Worker.objects.update(**{column: clock.now() - timedelta(minutes=5)})
@@ -408,3 +430,37 @@ def test_the_file_system_of_a_path(path, kind):
 
 def test_this_machine_can_be_asked(tmp_path):
     assert file_system_of(str(tmp_path))
+
+
+def test_feeds_that_have_been_failing_for_long_are_named(manage):
+    now = clock.now()
+    columns = {"failures": 3, "last_error": "expected a feed, found a page", "created_at": now - timedelta(days=9)}
+    silent, never, lately, still, well = (FeedFactory(title=f"Feed {n}") for n in range(5))
+    write(silent, **columns, succeeded_at=now - timedelta(days=4))
+    write(never, **columns)
+    write(lately, **columns, succeeded_at=now - timedelta(days=2))
+    write(still, **columns, paused_at=now, paused_by="olga")
+    write(well, created_at=now - timedelta(days=9), succeeded_at=now - timedelta(days=4))
+
+    found = check(manage, "feeds.answering")
+
+    assert found["level"] == "warn"
+    assert found["offenders"] == [{"kind": "feed", "id": feed.pk} for feed in (silent, never)]
+    assert f"{silent.pk} (Feed 0), {never.pk} (Feed 1)" in found["found"]
+    assert "feed show" in found["advice"]
+
+
+def test_of_many_feeds_that_fail_some_are_named(manage):
+    for _ in range(12):
+        write(FeedFactory(), failures=1, last_error="no", created_at=clock.now() - timedelta(days=9))
+
+    found = check(manage, "feeds.answering")
+
+    assert len(found["offenders"]) == 10
+    assert found["found"].endswith(" and more")
+
+
+def test_feeds_that_answer_are_well(manage):
+    FeedFactory()
+
+    assert check(manage, "feeds.answering")["level"] == "ok"

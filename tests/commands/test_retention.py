@@ -1,7 +1,18 @@
 import pytest
 
 from documents.models import Document
-from tests.factories import DocumentFactory, RunFactory, WorkspaceFactory, age, events_of, write
+from feeds.models import RawArticle
+from tests.factories import (
+    ArticleFactory,
+    BriefArticleFactory,
+    DocumentFactory,
+    RunFactory,
+    WorkspaceFactory,
+    age,
+    events_of,
+    told,
+    write,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -35,13 +46,13 @@ def test_a_rehearsal_tells_of_each_workspace_and_changes_nothing(manage, old, wo
 
     ended = manage("retention", "--rehearse", "--json")
 
-    told, other = ended.json["workspaces"]
+    ours, other = ended.json["workspaces"]
     assert (ended.code, ended.json["rehearsed"]) == (0, True)
-    assert (told["workspace"], told["days"], told["documents"], told["size_bytes"], told["kept"]) == (
+    assert (ours["workspace"], ours["days"], ours["documents"], ours["size_bytes"], ours["kept"]) == (
         *("Aster", 30, 2, 2000, 1),
     )
-    assert told["oldest"].startswith(f"{first.created_at:%Y-%m-%dT%H:%M}")
-    assert [row["id"] for row in told["sample"]][:1] == [first.pk]
+    assert ours["oldest"].startswith(f"{first.created_at:%Y-%m-%dT%H:%M}")
+    assert [row["id"] for row in ours["sample"]][:1] == [first.pk]
     assert (other["id"], other["days"], other["documents"], other["oldest"]) == (keeps.pk, None, 0, None)
     assert purged() == set()
     assert "The contents of 2 documents would be purged: 2,000 bytes." in manage("retention", "--rehearse").out
@@ -53,8 +64,8 @@ def test_without_a_rehearsal_it_is_done_and_told(manage, old, workspace, configu
 
     ended = manage("retention", "--as", "olga", "--json")
 
-    (told,) = ended.json["workspaces"]
-    assert (ended.json["rehearsed"], told["documents"], told["size_bytes"], told["kept"]) == (False, 1, 1000, 1)
+    (ours,) = ended.json["workspaces"]
+    assert (ended.json["rehearsed"], ours["documents"], ours["size_bytes"], ours["kept"]) == (False, 1, 1000, 1)
     assert purged() == {first.pk}
     assert events_of(first).last().actor == "olga (command)"
     assert "The contents of 0 documents are purged" in manage("retention").out
@@ -71,7 +82,77 @@ def test_one_workspace_alone(manage, old):
     assert manage("retention", "--workspace", "nowhere").code == 6
 
 
-# The policy
+# What belongs to no workspace
+
+
+@pytest.fixture
+def kept(settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+    settings.ADE_KEEP_ARTICLES_DAYS, settings.ADE_KEEP_RUNS = 90, {"succeeded": 30}
+
+    def kept(ended):
+        return {policy["name"]: policy for policy in ended.json["policies"]}
+
+    return kept
+
+
+def much_is_due():
+    named, gone = (age(ArticleFactory(), 100 * 24 * 3600) for _ in range(2))
+    BriefArticleFactory(raw_article=named)
+    run = age(RunFactory(status="succeeded"), 31 * 24 * 3600)
+    return gone, run
+
+
+def test_a_rehearsal_tells_of_each_policy_and_changes_nothing(manage, kept):
+    gone, run = much_is_due()
+
+    ended = manage("retention", "--rehearse", "--json")
+
+    articles, runs = kept(ended)["articles"], kept(ended)["what runs have told"]
+    assert (articles["keeps"], articles["rows"], articles["kept"], articles["gone"]) == ("90 days", 1, 1, {})
+    assert articles["oldest"].startswith(f"{gone.seen_at:%Y-%m-%dT%H:%M}")
+    assert (runs["keeps"], runs["rows"], runs["gone"]) == ("succeeded 30 days", 1, {})
+    assert (RawArticle.objects.count(), told(run)[-1]) == (2, "RUN_SUCCEEDED")
+    assert "what runs have told" in manage("retention", "--rehearse").out
+
+
+def test_without_a_rehearsal_every_policy_is_followed_and_told(manage, kept):
+    gone, run = much_is_due()
+
+    ended = manage("retention", "--as", "olga", "--json")
+
+    articles, runs = kept(ended)["articles"], kept(ended)["what runs have told"]
+    assert (articles["rows"], articles["kept"]) == (1, 1)
+    assert articles["gone"] == {"raw_articles": 1, "cluster_articles": 0, "tombstones_set": 1}
+    assert (runs["rows"], runs["gone"]) == (1, {"events": 3, "artifacts": 0})
+    assert not RawArticle.objects.filter(pk=gone.pk).exists()
+    assert events_of(run).get().actor == "olga (command)"
+
+
+def test_who_names_a_workspace_means_its_documents_alone(manage, kept, workspace):
+    much_is_due()
+
+    ended = manage("retention", "--workspace", "Aster", "--json")
+
+    assert (ended.code, ended.json["policies"]) == (0, [])
+    assert RawArticle.objects.count() == 2
+
+
+def test_what_was_pruned_is_told_where_it_is_looked_for(manage, kept):
+    _, run = much_is_due()
+    assert manage("run", "show", run.pk, "--json").json["pruned_at"] is None
+    assert "pruned" not in manage("run", "logs", run.pk).out
+    manage("retention")
+
+    shown = manage("run", "show", run.pk, "--json").json
+
+    assert shown["pruned_at"]
+    assert [event["kind"] for event in shown["events"]] == ["RUN_PRUNED"]
+    assert "It was pruned on" in manage("run", "logs", run.pk).out
+    assert manage("run", "logs", run.pk, "--json").json["pruned_at"] == shown["pruned_at"]
+
+
+# The policy of a workspace
 
 
 def days_of(workspace):

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.factories import BuildFactory, RunFactory, force_status
+from tests.factories import BuildFactory, JobFactory, RunFactory, force_status
 from work import boots
 
 pytestmark = pytest.mark.django_db
@@ -16,12 +16,13 @@ def test_a_run_says_what_holds_it(manage):
     assert ended.code == 0
     assert lines[0] == f"run {run.pk} is queued; held by: worker, document."
     assert [line.split()[:2] for line in lines[2:]] == [
+        ["paused", "open"],
         ["worker", "HOLDS"],
         ["capacity", "open"],
         ["build", "open"],
         ["document", "HOLDS"],
     ]
-    assert f"Run {running.pk} of the same document is running by {running.lease_owner}" in lines[5]
+    assert f"Run {running.pk} of the same document is running by {running.lease_owner}" in lines[6]
 
 
 def test_as_json_every_gate_has_what_is_documented(manage):
@@ -37,8 +38,8 @@ def test_as_json_every_gate_has_what_is_documented(manage):
         "outcome": "queued",
         "held_by": ["worker", "build"],
     }
-    assert [list(gate) for gate in ended.json["gates"]] == [["name", "holds", "message", "holder", "since", "data"]] * 4
-    build = ended.json["gates"][2]
+    assert [list(gate) for gate in ended.json["gates"]] == [["name", "holds", "message", "holder", "since", "data"]] * 5
+    build = ended.json["gates"][3]
     assert (build["holder"], build["since"][:19]) == (f"build {run.build_id}", run.build.queued_at.isoformat()[:19])
 
 
@@ -61,7 +62,16 @@ def test_what_is_not_queued_says_so(manage, noun, factory):
     assert manage(noun, "why", row.pk, "--json").json["gates"] == []
 
 
-@pytest.mark.parametrize("noun", ["run", "build"])
+def test_a_document_says_what_it_waits_for(manage):
+    job = JobFactory()
+
+    ended = manage("document", "why", job.document_id)
+
+    assert ended.out.splitlines()[0] == f"document {job.document_id} is being processed; held by: worker."
+    assert manage("document", "why", job.document_id, "--json").json["held_by"] == ["worker"]
+
+
+@pytest.mark.parametrize("noun", ["run", "build", "document"])
 def test_one_that_does_not_exist(manage, noun):
     ended = manage(noun, "why", 999_999, "--json")
 

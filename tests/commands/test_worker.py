@@ -2,7 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from work import boots, clock
+from tests.factories import events_of
+from work import boots, clock, drains
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +35,69 @@ def test_list_can_leave_out_the_dead(manage):
     assert [row["name"] for row in rows] == ["w1"]
 
 
+def test_list_tells_who_drains(manage):
+    row = worker("w1")
+    drains.drain(row, actor="olga", reason="a new version")
+
+    (told,) = manage("worker", "list", "--json").json["workers"]
+
+    assert (told["state"], told["drain_requested_by"], told["drain_reason"]) == ("alive", "olga", "a new version")
+    assert told["drain_requested_at"]
+    assert "DRAIN REQUESTED BY" in manage("worker", "list").out
+
+
+@pytest.mark.parametrize("by", ["pk", "name"])
+def test_drain_asks_a_worker_by_its_id_or_name(manage, by):
+    row = worker("w1")
+    worker("w2")
+
+    ended = manage("worker", "drain", getattr(row, by), "--reason", "a new version", "--as", "olga", "--json")
+
+    assert (ended.code, ended.json["result"], ended.json["id"]) == (0, "asked to drain", row.pk)
+    row.refresh_from_db()
+    assert (row.drain_requested_by, row.drain_reason) == ("olga (command)", "a new version")
+    assert events_of(row).last().actor == "olga (command)"
+
+
+def test_drain_says_what_happens_now(manage):
+    row = worker("w1")
+
+    first, again = manage("worker", "drain", "w1", "--as", "olga"), manage("worker", "drain", "w1", "--as", "ada")
+
+    assert (first.code, again.code) == (0, 1)
+    assert first.out.startswith(f"{row.owner} drains: it takes up nothing more")
+    assert f"{row.owner} is draining already, since " in again.out
+    assert "as olga (command) has asked" in again.out
+
+
+def test_a_name_is_that_of_the_boot_that_is_alive(manage):
+    worker("w1", stopped_at=clock.now())
+    alive = boots.register("w1", "boot2", {})
+    worker("w2", boot_id="last", stopped_at=clock.now())
+
+    assert manage("worker", "drain", "w1", "--json").json["id"] == alive.pk
+    gone = manage("worker", "drain", "w2", "--json")
+    assert (gone.code, gone.json["result"], gone.json["state"]) == (1, "is not alive", "stopped")
+    assert "cannot drain: it has stopped at" in manage("worker", "drain", "w2").out
+
+
+def test_a_name_that_two_have_is_asked_back(manage):
+    ids = [boots.register("w1", f"boot{n}", {}).pk for n in range(2)]
+
+    ended = manage("worker", "drain", "w1", "--json")
+
+    assert (ended.code, ended.error["code"], sorted(ended.error["details"]["ids"])) == (2, "ambiguous", ids)
+
+
+@pytest.mark.parametrize("wanted", ["w9", "999999", ""])
+def test_a_worker_that_is_not_there_is_not_found(manage, wanted):
+    assert manage("worker", "drain", wanted).code == 6
+
+
+def test_an_id_that_no_database_has_is_a_mistake_of_the_command_line(manage):
+    assert manage("worker", "drain", "9" * 19).code == 2
+
+
 def test_list_is_a_table_for_people(manage):
     worker("w1", doing=["run 7", "run 8"])
 
@@ -51,7 +115,7 @@ def test_a_slot_of_an_unknown_kind_is_refused_before_anything_starts(manage):
     ended = manage("worker", "--slots", "nothing=1")
 
     assert ended.code == 2
-    assert "argument --slots: expected KIND=NUMBER with a kind of build, errand, run" in ended.err
+    assert "argument --slots: expected KIND=NUMBER with a kind of build, delivery, errand, job_run, run" in ended.err
     assert "found 'nothing=1'; `manage.py worker --help` shows what is expected" in ended.err
 
 

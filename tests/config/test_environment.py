@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 
 from config import environment
+from runs.models import JobRun, Run
 
 RANDOM = "k" * 50
 CONNECTION = "DefaultEndpointsProtocol=https;AccountName=ade;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net"
@@ -31,6 +32,14 @@ BAD = {
     "ADE_TICK_SECONDS": ["0", "0.1"],
     "ADE_ZOMBIE_SECONDS": ["0"],
     "ADE_DRAIN_SECONDS": ["0"],
+    "ADE_BRIEF_TIME_ZONE": ["Europe", "europe/berlin", "+02:00", "../UTC", "/etc/localtime", "n" * 300],
+    "ADE_PUBLIC_BRIEFS": ["nobody"],
+    "ADE_KEEP_ARTICLES_DAYS": ["0", "-1", "36501", "for ever", "1.5"],
+    "ADE_KEEP_RUNS": ["90", "succeeded", "succeeded=0", "succeeded=off", "done=3", "failed=1,failed=2", "failed=1;x=2"],
+    "ADE_KEEP_JOB_RUNS": ["succeeded=90", "success=", "=90"],
+    "ADE_RATE_READS": ["-1", "many", "1.5"],
+    "ADE_PROXIES": ["proxy", "10.0.0.0/33"],
+    "ADE_KEEP_AUDIT_DAYS": ["0", "for ever"],
     "WORKER_NAME": ["two words", "a@b", "a:b", "n" * 65],
     "ADE_LOG_FORMAT": ["xml", "JSON"],
     "ADE_LOG_LEVEL": ["LOUD", "info"],
@@ -88,7 +97,7 @@ def test_every_time_works_down_to_one_second(name):
 
 
 def test_the_times_are_all_known():
-    assert len(SECONDS) == 7
+    assert len(SECONDS) == 8
 
 
 def test_defaults_are_the_agreed_ones():
@@ -111,6 +120,23 @@ def test_defaults_are_the_agreed_ones():
         }
         == values
     )
+
+
+def test_how_long_something_is_kept():
+    values = environment.read({"ADE_KEEP_ARTICLES_DAYS": "OFF", "ADE_KEEP_RUNS": "succeeded=90, failed = 365"})
+
+    assert values["ADE_KEEP_ARTICLES_DAYS"] is None
+    assert values["ADE_KEEP_RUNS"] == {"succeeded": 90, "failed": 365}
+    assert (
+        environment.read({})["ADE_KEEP_RUNS"]
+        == environment.read({"ADE_KEEP_JOB_RUNS": "off"})["ADE_KEEP_JOB_RUNS"]
+        == {}
+    )
+
+
+@pytest.mark.parametrize(("name", "model"), [("ADE_KEEP_RUNS", Run), ("ADE_KEEP_JOB_RUNS", JobRun)])
+def test_the_statuses_are_those_in_which_it_has_ended(name, model):
+    assert set(environment.KINDS[name].statuses) == model.TERMINAL
 
 
 def test_an_empty_value_is_the_default():

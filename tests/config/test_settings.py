@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection
 from django.views.debug import get_default_exception_reporter_filter
 
-from config.settings import database
+from config.settings import database, pooled
 from tests.azurite import KEY, connection_string, storages
 
 LOG_BOTH_WAYS = """
@@ -70,8 +70,8 @@ def test_the_log_level_is_obeyed(tmp_path):
 
 
 @pytest.mark.django_db
-def test_the_root_leads_to_the_admin(client):
-    assert client.get("/").headers["Location"] == "/admin/"
+def test_the_root_is_the_page_of_what_needs_somebody(client):
+    assert client.get("/").headers["Location"] == "/sign-in/?next=/"
 
 
 @pytest.mark.django_db
@@ -110,3 +110,14 @@ def test_a_file_of_sqlite_in_a_folder_that_is_not_there_is_told_by_who_connects(
     name = str(tmp_path / "nowhere" / "ade.sqlite3")
 
     assert database({"ENGINE": "django.db.backends.sqlite3", "NAME": name})["NAME"] == Path(name)
+
+
+def test_only_the_web_keeps_connections_and_a_bounded_number():
+    config = database({"ENGINE": "django.db.backends.postgresql", "NAME": "ade"})
+
+    assert "pool" not in config["OPTIONS"]
+    kept = pooled(config)
+    assert 1 <= kept["OPTIONS"]["pool"]["max_size"] <= 20
+    assert (kept["CONN_MAX_AGE"], kept["CONN_HEALTH_CHECKS"]) == (0, True)
+    sqlite = {"ENGINE": "django.db.backends.sqlite3", "NAME": "ade"}
+    assert pooled(sqlite) == sqlite

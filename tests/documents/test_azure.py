@@ -3,9 +3,7 @@
 import json
 import sys
 import time
-from pathlib import Path
 
-import psutil
 import pytest
 
 from documents import extraction, outside
@@ -15,6 +13,7 @@ from documents.extraction import azure as reader
 from tests.documents.processing import pdf
 from tests.documents.samples import png
 from tests.extractor.scans import image_of
+from tests.processes import descendants, shown_of
 from tests.services.document_intelligence import KEY
 from tests.services.serving import says
 from tests.stepping import until
@@ -173,10 +172,8 @@ def test_the_key_stands_nowhere_but_in_the_request(azure, read, directory):
     looked = []
 
     def look():
-        """What anybody of this machine might see of the processes that ask."""
         if azure.count("poll"):
-            mine = [each for each in psutil.Process().children(recursive=True) if asks(each)]
-            looked.extend((Path(f"/proc/{each.pid}/{name}").read_bytes()) for each in mine for name in SHOWN)
+            looked.extend(shown_of("ade_services"))
 
     read(pdf("one"), stop=look)
 
@@ -184,13 +181,6 @@ def test_the_key_stands_nowhere_but_in_the_request(azure, read, directory):
     assert not any(KEY.encode() in each for each in looked)
     assert not any(KEY.encode() in path.read_bytes() for path in directory.rglob("*") if path.is_file())
     assert {asked.headers["ocp-apim-subscription-key"] for asked in azure.asked} == {KEY}
-
-
-SHOWN = ("cmdline", "environ")
-
-
-def asks(process):
-    return any("ade_services" in part for part in process.cmdline())
 
 
 def test_whoever_is_told_to_stop_does_so_at_once(azure, read):
@@ -201,7 +191,7 @@ def test_whoever_is_told_to_stop_does_so_at_once(azure, read):
         read(pdf("one"), stop=lambda: "lease_lost" if azure.count("poll") else None)
 
     assert time.monotonic() - before < 15
-    until(lambda: not [each for each in psutil.Process().children(recursive=True) if asks(each)])
+    until(lambda: not descendants("ade_services"))
 
 
 def test_the_key_is_shown_to_no_other_place_than_the_one_in_the_settings(azure, read, open_ai):

@@ -41,6 +41,19 @@ def test_a_file_becomes_a_document_with_its_job(workspace, name):
     assert told(document) == ["DOCUMENT_ADDED"]
 
 
+def test_what_is_also_done_is_done_with_it_or_not_at_all(workspace):
+    def fail(document):
+        raise IntegrityError("somebody was quicker")
+
+    seen = []
+    document = receive(workspace, also=seen.append)
+    with pytest.raises(IntegrityError):
+        receive(workspace, again=True, also=fail)
+
+    assert seen == [document] == list(Document.objects.all())
+    assert stored_files() == [document.file.name]
+
+
 def test_where_it_lies_is_ours_to_say(workspace):
     document = receive(workspace, name="../../etc/passwd\0.pdf")
 

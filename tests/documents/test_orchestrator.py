@@ -100,6 +100,24 @@ def test_no_more_jobs_are_taken_up_than_keep_the_slots_busy(settings, w1):
     assert Stage.objects.filter(status="READY").count() == 4
 
 
+@pytest.mark.parametrize("failure_type", ["EXTRACTION_FAILED", lifecycle.REFUSED])
+def test_what_a_job_that_failed_left_ready_keeps_no_other_from_being_taken_up(settings, job, w1, failure_type):
+    settings.ADE_STAGE_CONCURRENCY = 2
+    orchestrator.orchestrate(w1)
+    lifecycle.plan(job.pk, 8, actor=w1)
+    lifecycle.advance(job.pk, actor=w1)
+    lifecycle.fail_stage(
+        claim_of(bring_to(job.stages.get(segment=0, name="extract"), "RUNNING")), failure_type, "no text"
+    )
+    orchestrator.orchestrate(w1)
+    other = JobFactory()
+
+    orchestrator.orchestrate(w1)
+
+    other.refresh_from_db()
+    assert other.status == "PROCESSING"
+
+
 def test_what_is_being_worked_at_is_left_alone(job, w1):
     orchestrator.orchestrate(w1)
     bring_to(job.stages.get(name="extract"), "RUNNING")

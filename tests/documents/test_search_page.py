@@ -26,7 +26,7 @@ def test_it_is_there_for_who_is_signed_in(client):
     page = client.get(URL, {"q": "apples"})
 
     assert page.status_code == 302
-    assert page["Location"].startswith(reverse("admin:login"))
+    assert page["Location"].startswith(reverse("console:sign_in"))
 
 
 def test_nothing_is_changed_by_looking(ask, client):
@@ -47,7 +47,7 @@ def test_what_is_found_leads_to_its_document(ask, workspace):
     page, text = ask("apples")
 
     assert page.status_code == 200
-    assert f'<a href="{reverse("admin:documents_document_change", args=[document.pk])}">letter.pdf</a>' in text
+    assert f'<a href="{reverse("console:document", args=[document.pk])}?page=2">letter.pdf</a>' in text
     assert "delivery of <mark>apples</mark> arrived" in text
     assert "page 2" in text
     assert "found by words and meaning" in text

@@ -20,7 +20,7 @@ from tests.extractor.scans import image_of, letter, needs_rapidocr, pdf_with
 
 pytestmark = [pytest.mark.long, needs_rapidocr]
 
-SECONDS = 10
+SECONDS = 20
 A4 = (1654, 2339)
 SUFFIXES = {PNG: "png", JPEG: "jpeg", TIFF: "tiff", PDF: "pdf"}
 

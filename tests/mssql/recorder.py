@@ -11,6 +11,7 @@ import sys
 import pytest
 from django.core.exceptions import EmptyResultSet
 from django.db import connection as real
+from django.db.models.sql import Query
 from django.db.models.sql.compiler import SQLCompiler, SQLInsertCompiler
 
 from tests.mssql import server
@@ -46,7 +47,7 @@ def on_sql_server():
         yield
 
 
-OURS = {"work", "documents", "builds", "runs", "feeds", "config"}
+OURS = {"work", "documents", "builds", "runs", "feeds", "api", "config"}
 
 
 def _record_queries(patch, shim):
@@ -56,10 +57,22 @@ def _record_queries(patch, shim):
 
 def _recording(execute_sql, shim):
     def execute(self, *args, **options):
-        _compile(lambda: _again(self, shim).as_sql())
+        with pytest.MonkeyPatch.context() as for_now:
+            # An aggregate asks for the compiler of the query within it by the name of a database.
+            for_now.setattr(Query, "get_compiler", _compiler_of(shim))
+            _compile(lambda: _again(self, shim).as_sql())
         return execute_sql(self, *args, **options)
 
     return execute
+
+
+def _compiler_of(shim):
+    get_compiler = Query.get_compiler
+
+    def compiler(query, using=None, connection=None, elide_empty=True):
+        return get_compiler(query, None, shim, elide_empty)
+
+    return compiler
 
 
 def _again(asked, shim):

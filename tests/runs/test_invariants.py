@@ -5,7 +5,16 @@ import pytest
 from builds.models import Build
 from runs.models import JobRun, Run
 from tests.breaches import breaches, execute, much_has_happened, plant, plant_copy, unguard
-from tests.factories import BuildFactory, JobRunFactory, RunFactory, bring_to, write
+from tests.factories import (
+    ArtifactFactory,
+    BuildFactory,
+    DueSlotFactory,
+    JobRunFactory,
+    RunFactory,
+    ScheduledJobFactory,
+    bring_to,
+    write,
+)
 from work import clock
 from work.models import Event
 
@@ -194,3 +203,102 @@ def test_a_slot_that_ended_twice():
     plant_copy(end, id=999_999, sequence=3, to_status="skipped_timeout")
 
     assert breaches("a_slot_ends_once") == [("job_run", slot.pk)]
+
+
+def test_a_slot_that_has_succeeded_twice():
+    slot = JobRunFactory(status="success")
+    end = Event.objects.get(subject_kind="job_run", subject_id=slot.pk, to_status="success")
+    plant_copy(end, id=999_999, sequence=3)
+
+    assert breaches("a_slot_succeeds_once") == [("job_run", slot.pk)]
+
+
+def test_two_rows_of_one_slot_that_have_both_succeeded():
+    slot = JobRunFactory(job_name="cook", status="success")
+    other = JobRunFactory(job_name="cook", scheduled_for=slot.scheduled_for - timedelta(hours=1), status="success")
+    unguard(JobRun)
+    plant(other, scheduled_for=slot.scheduled_for)
+
+    assert breaches("a_slot_succeeds_once") == [("job_run", other.pk)]
+
+
+def slots_of_one_job():
+    return [JobRunFactory(job_name="read", scheduled_for=ago(hours * 3600), status="success") for hours in (2, 1)]
+
+
+def test_slots_that_follow_one_another():
+    slots_of_one_job()
+
+    assert breaches("slots_of_a_job_never_overlap") == []
+
+
+def test_slots_that_overlap():
+    first, second = slots_of_one_job()
+    end = Event.objects.get(subject_kind="job_run", subject_id=first.pk, to_status="success")
+    execute("UPDATE events SET id = 999999 WHERE id = %s", end.pk)
+
+    assert breaches("slots_of_a_job_never_overlap") == [("job_run", second.pk)]
+
+
+def test_a_slot_that_never_ended_and_one_after_it():
+    first, second = slots_of_one_job()
+    Event.objects.filter(subject_kind="job_run", subject_id=first.pk, to_status="success").delete()
+
+    assert breaches("slots_of_a_job_never_overlap") == [("job_run", second.pk)]
+
+
+@pytest.fixture
+def forgotten(db):
+    """A slot that was due ten minutes ago, and should have begun six minutes ago."""
+    for slot in JobRun.objects.filter(status="running"):
+        bring_to(slot, "success")
+    ScheduledJobFactory(name="read")
+    return DueSlotFactory(job_name="read", scheduled_for=ago(600), due_at=ago(600), expires_at=ago(360))
+
+
+def test_a_slot_that_nobody_takes(forgotten):
+    assert breaches("no_due_slot_is_forgotten") == [("due_slot", forgotten.pk)]
+
+    execute("UPDATE workers SET stopped_at = heartbeat_at")
+    assert breaches("no_due_slot_is_forgotten") == []
+
+
+def test_a_slot_that_somebody_has_asked_for_and_nobody_takes(forgotten):
+    plant(forgotten, expires_at=None, asked_by="olga")
+
+    assert breaches("no_due_slot_is_forgotten") == [("due_slot", forgotten.pk)]
+
+
+@pytest.mark.parametrize(("expires", "due"), [(290, 600), (None, 290)])
+def test_a_slot_that_may_still_be_taken(forgotten, expires, due):
+    plant(forgotten, expires_at=expires and ago(expires), due_at=ago(due))
+
+    assert breaches("no_due_slot_is_forgotten") == []
+
+
+@pytest.mark.parametrize(
+    ("values", "seconds"),
+    [
+        ({"job_name": "read"}, 10),
+        ({"job_name": "read", "status": "success"}, 10),
+        ({"job_name": "another", "status": "running"}, 310),
+    ],
+    ids=["its job is running", "its job has just ended", "a slot of the worker has long been busy"],
+)
+def test_a_slot_that_waits_for_its_turn(forgotten, values, seconds):
+    plant(JobRunFactory(**values), created_at=ago(seconds), started_at=ago(seconds))
+
+    assert breaches("no_due_slot_is_forgotten") == []
+
+
+def test_a_slot_of_a_job_that_the_code_has_no_more(forgotten):
+    execute("UPDATE scheduled_jobs SET retired_at = decided_until WHERE name = 'read'")
+
+    assert breaches("no_due_slot_is_forgotten") == []
+
+
+def test_a_pruned_run_that_still_has_artifacts():
+    run = RunFactory(status="succeeded")
+    write(ArtifactFactory(run=run).run, pruned_at=clock.now())
+
+    assert breaches("a_pruned_run_has_made_nothing") == [("run", run.pk)]

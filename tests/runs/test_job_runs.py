@@ -1,16 +1,19 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from runs import job_runs
 from runs.job_runs import Refusal
 from runs.models import JobRun
-from tests.factories import JobRunFactory, age, claim_of, columns_of, events_of, expire_lease, told
-from work import clock, recovery
+from tests.factories import JobRunFactory, age, claim_of, columns_of, events_of, expire_lease, told, write
+from work import boots, clock, recovery
 from work.kinds import kind_named
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+# Larger than any pid that Linux gives.
+NO_PID = 2**22 + 1
 
 pytestmark = pytest.mark.django_db
 
@@ -202,6 +205,22 @@ def test_a_slot_that_an_earlier_boot_left_has_failed_in_the_words_of_the_contrac
 
     running.refresh_from_db()
     assert (running.status, running.error_message) == ("failed", "worker_startup_recovery")
+
+
+def test_a_start_logs_how_many_slots_an_earlier_boot_had_left(kind):
+    earlier = write(boots.register("w1", "b1", {}), pid=NO_PID)
+    left = [JobRunFactory(job_name=name, owner=earlier.owner) for name in ("ingest", "cluster")]
+    JobRunFactory(job_name="brief", owner="w2@here:1:b1")
+    now = boots.register("w1", "b2", {})
+
+    with capture_logs() as lines:
+        assert boots.recover_earlier(now, [kind]) == 2
+
+    told_last = {"event": "worker.recovered", "owner": now.owner, "dead_boots": [earlier.owner], "moved": 2}
+    assert lines[-1] == {**told_last, "log_level": "info"}
+    found = JobRun.objects.filter(pk__in=[row.pk for row in left]).values_list("status", "error_message")
+    assert set(found) == {("failed", "worker_startup_recovery")}
+    assert JobRun.objects.get(status="running").job_name == "brief"
 
 
 def test_a_slot_whose_worker_lives_is_left_alone(running, kind, w2):

@@ -6,7 +6,7 @@ from runs import gates, lifecycle
 from runs.models import Run
 from runs.why import explain
 from tests.factories import BuildFactory, RunFactory, bring_to, force_status, write
-from work import boots, clock, compiled
+from work import boots, clock, compiled, drains
 from work.models import Worker
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ def held_by(run):
 def test_what_nothing_holds_is_claimed_at_once(worker):
     explanation = explain(run := RunFactory())
 
-    assert [gate.name for gate in explanation.gates] == ["worker", "capacity", "build", "document"]
+    assert [gate.name for gate in explanation.gates] == ["paused", "worker", "capacity", "build", "document"]
     assert explanation.holding == []
     assert (
         explanation.message
@@ -110,7 +110,34 @@ def test_a_worker_without_a_slot_for_runs_is_none(lanes):
     found = gate(RunFactory(), "worker")
 
     assert (found.holds, found.message) == (True, "1 worker is alive, but none has a slot for runs.")
-    assert found.data == {"alive": 1, "with_slots": 0}
+    assert found.data == {"alive": 1, "with_slots": 0, "draining": 0}
+
+
+def test_workers_that_all_drain_are_told_with_who_has_asked(worker):
+    other = boots.register("w2", "boot2", {"run": 1})
+    boots.register("w3", "boot3", {"build": 1})
+    drains.drain(worker, actor="ada")
+    drains.drain(other, actor="olga")
+
+    found = gate(RunFactory(), "worker")
+
+    assert (found.holds, found.holder, found.since) == (True, other.owner, other.drain_requested_at)
+    assert found.message.startswith("2 workers with slots for runs are alive, but drain: they take up nothing more; ")
+    assert f"{other.owner} was asked by olga since " in found.message
+    assert found.data == {"alive": 3, "with_slots": 0, "draining": 2}
+
+
+def test_the_slots_of_a_worker_that_drains_are_nobodys(worker):
+    other = boots.register("w2", "boot2", {"run": 1})
+    RunFactory(status="running", owner=worker.owner)
+    drains.drain(worker, actor="ada")
+
+    run = RunFactory()
+
+    assert not gate(run, "worker").holds
+    assert gate(run, "capacity").data["slots"] == 1
+    assert gate(run, "capacity").data["free"] == 1
+    assert other.state == "alive"
 
 
 def test_without_a_worker_no_slot_is_busy():
@@ -136,7 +163,7 @@ def test_all_slots_are_busy(worker):
     assert found.message.startswith(f"All 2 slots are busy: run {second.pk} by {worker.owner} since ")
     assert found.message.endswith("; 2 runs are ahead of it.")
     at_work = [{"kind": "run", "id": run.pk, "by": worker.owner, "since": run.started_at} for run in (second, first)]
-    assert found.data == {"slots": 2, "free": 0, "ahead": 2, "at_work": at_work}
+    assert found.data == {"slots": 2, "free": 0, "ahead": 2, "at_work": at_work, "at_work_of_others": 0}
 
 
 def test_one_slot_is_free_and_nobody_is_ahead(worker):
@@ -320,3 +347,36 @@ def test_a_younger_run_whose_gate_is_open_goes_first(worker, document, configura
 
     assert held_by(younger) == []
     assert gate(older, "document").holder == f"run {younger.pk}"
+
+
+def test_who_asks_is_told_of_others_only_how_many_there_are(worker, configuration, olga):
+    mine = RunFactory(configuration=configuration, status="running", owner=worker.owner)
+    other = RunFactory(status="running", owner=worker.owner)
+
+    found = next(each for each in explain(RunFactory(configuration=configuration), user=olga).gates if each.holds)
+
+    assert [each["id"] for each in found.data["at_work"]] == [mine.pk]
+    assert (found.holder, found.data["at_work_of_others"]) == (f"run {mine.pk}", 1)
+    assert f"run {mine.pk} by {worker.owner}" in found.message
+    assert ", and 1 of other workspaces; " in found.message
+    assert f"run {other.pk}" not in found.message
+
+
+def test_who_asks_is_not_told_which_run_of_others_has_the_slots(worker, configuration, olga):
+    busy = [RunFactory(status="running", owner=worker.owner) for _ in range(2)]
+
+    found = next(each for each in explain(RunFactory(configuration=configuration), user=olga).gates if each.holds)
+
+    assert (found.name, found.holder, found.since, found.data["at_work"]) == ("capacity", "", None, [])
+    assert found.message.startswith("All 2 slots are busy: 2 of other workspaces; ")
+    assert not any(f"run {each.pk}" in found.message for each in busy)
+
+
+def test_who_asks_is_not_told_which_build_of_others_is_made_first(worker, configuration, olga):
+    other = BuildFactory(status="building", owner=worker.owner)
+    waiting = RunFactory(configuration=configuration, build=BuildFactory(configuration=configuration))
+
+    (found,) = (each for each in explain(waiting, user=olga).gates if each.name == "build")
+
+    assert "The only slot is busy: 1 of other workspaces" in found.message
+    assert f"build {other.pk}" not in found.message.replace(f"build {waiting.build_id}", "")

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from builds.models import Build
+from runs import queue
 from runs.models import MUST_HOLD, Run, in_the_way
 from runs.why import explain
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, RunFactory, force_status
@@ -15,6 +16,7 @@ from work import boots, clock
 
 pytestmark = pytest.mark.django_db
 
+SITUATIONS = {None, (), ("build",), ("document",), ("build", "document")}
 STATUSES = ["queued"] * 6 + ["running", "succeeded", "failed", "cancelled"]
 
 
@@ -52,20 +54,23 @@ def test_no_gate_holds_exactly_what_a_claim_would_take(workspace, seed):
 
     for _ in range(30):
         shuffle(chance, runs, documents, environments)
+        (queue.pause if chance.random() < 0.3 else queue.resume)(actor="olga")
         claimable = set(Run.objects.claimable(clock.now()).values_list("pk", flat=True))
         for run in runs:
             explanation = explain(run)
-            holding = tuple(name for name in ("build", "document") if name in [g.name for g in explanation.holding])
+            held = [gate.name for gate in explanation.holding]
+            holding = tuple(name for name in ("paused", "build", "document") if name in held)
             assert (explanation.status == "queued" and not holding) == (run.pk in claimable), explanation
             assert bool(explanation.gates) == (run.status == "queued")
             seen.add(holding if explanation.gates else None)
 
-    assert seen == {None, (), ("build",), ("document",), ("build", "document")}
+    assert {each for each in seen if "paused" not in (each or ())} == SITUATIONS
+    assert {each[1:] for each in seen if "paused" in (each or ())} >= {(), ("build", "document")}
 
 
 def test_every_part_of_the_claim_has_a_gate_that_tells_it():
     """Whoever adds a part to the claim adds what it means to `runs/why.py`, and to the situations above."""
-    assert {*MUST_HOLD, *in_the_way()} == {"build_is_ready", "is_open", "running", "older"}
+    assert {*MUST_HOLD, *in_the_way()} == {"queue_goes_on", "build_is_ready", "is_open", "running", "older"}
 
 
 def queries_of(run):

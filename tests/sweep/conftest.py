@@ -1,6 +1,7 @@
 import pytest
 
 from tests.engines import Witness, create_site
+from tests.feeds.servers import server  # noqa: F401  # fixtures are found by their names here
 
 
 @pytest.fixture

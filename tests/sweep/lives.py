@@ -9,6 +9,11 @@ import os
 import sys
 from threading import Event as Flag
 
+from django.conf import settings
+
+from api.webhooks import lifecycle as deliveries
+from api.webhooks import sending
+from api.webhooks.following import Follower
 from builds import kinds as build_kinds
 from builds import lifecycle as builds
 from builds.models import Configuration
@@ -16,12 +21,20 @@ from documents import intake, orchestrator, retention
 from documents import kinds as document_kinds
 from documents import lifecycle as documents
 from documents.models import Document, DocumentProcessingJob, Workspace
+from feeds.briefs.job import DAILY_BRIEF
+from feeds.briefs.publishing import publish
+from feeds.clustering.job import EVENT_CLUSTERING
+from feeds.ingestion import INGESTION, ingest
+from feeds.retention.cleanup import all_policies
 from runs import job_runs
 from runs import kinds as run_kinds
 from runs import lifecycle as runs
+from runs.jobs import Turn, asking, firing
+from runs.jobs import lane as job_lane
 from runs.models import Run
+from tests.runs.jobs.declared import EACH, each
 from work import clock, failpoints, lifecycle, recovery
-from work.claims import Holdings
+from work.claims import Holdings, Interrupted
 from work.kinds import all_kinds
 from work.slots import Bell, Slot
 
@@ -93,9 +106,27 @@ def live_a_stage():
 
 
 def live_a_slot():
-    claim = job_runs.claim_slot("ingest", clock.now().replace(microsecond=0), OWNER)
+    settings.JOBS = [EACH]
+    firing.fire(each, actor=OWNER)
+    claim = job_lane.claim(OWNER)
     say("renewed", not lifecycle.renew(OWNER, [claim]))
-    say("success", job_runs.succeed(claim, rows_processed=3) and claim.id)
+    say("success", job_lane.succeed(claim, 3) and claim.id)
+
+
+def live_a_brief():
+    # Never one of its schedule, which might wait for feeds.
+    slot = clock.now().replace(microsecond=1)
+    claim = job_runs.claim_slot(DAILY_BRIEF.name, slot, OWNER)
+    say("renewed", not lifecycle.renew(OWNER, [claim]))
+    rows = publish(Turn(DAILY_BRIEF, slot, claim))
+    say("briefed", rows and slot.isoformat())
+    say("success", job_runs.succeed(claim, rows) and claim.id)
+
+
+def live_a_clustering():
+    """A slot of its job, in the lane as a worker has it."""
+    asking.run_now(EVENT_CLUSTERING, actor=OWNER)
+    work_off(run_kinds.JOB_RUN)
 
 
 def live_an_engine():
@@ -121,6 +152,35 @@ def live_a_retention():
     for workspace in Workspace.objects.all():
         for there in retention.purge(workspace, actor=OWNER):
             say("purged", there and there["file"])
+
+
+def live_an_ingestion():
+    """One slot of the job, as the lane of a worker has it."""
+    claim = job_runs.claim_slot(INGESTION.name, clock.now().replace(microsecond=0), OWNER)
+    try:
+        rows = ingest(Turn(INGESTION, clock.now(), claim))
+    except Interrupted as interrupted:
+        say("interrupted", job_lane.fail(claim, interrupted))
+    else:
+        say("success", job_lane.succeed(claim, rows) and claim.id)
+
+
+def live_a_cleanup():
+    for policy in all_policies():
+        for batch in policy.purge(OWNER):
+            say("gone", dict(batch.gone))
+
+
+def live_a_webhook():
+    say("followed", Follower().follow(OWNER))
+    claim = deliveries.claim_next_delivery(OWNER)
+    say("renewed", not lifecycle.renew(OWNER, [claim]))
+    try:
+        sent = sending.do(claim)
+    except Interrupted as interrupted:
+        say("interrupted", interrupted.reason)
+    else:
+        say("delivered", sending.succeed(claim, sent) and claim.id)
 
 
 def live_a_recovery():

@@ -1,37 +1,71 @@
 """Some of everything for a process to die in, and a worker that brings all of it to an end afterwards."""
 
+from collections import defaultdict
 from datetime import timedelta
 from uuid import uuid4
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import models
+from django.test import override_settings
 
+from api.models import Delivery, WebhookTail
+from api.webhooks import hooks
 from builds import lifecycle as builds
+from builds.models import Configuration
 from documents import lifecycle as documents
 from documents import retention
 from documents.models import DocumentProcessingJob
-from runs import gates
+from feeds.briefs.job import DAILY_BRIEF
+from feeds.briefs.publishing import publish
+from feeds.checking import check
+from feeds.clustering import links
+from feeds.clustering.job import EVENT_CLUSTERING
+from feeds.models import FeedSource, RawArticle
+from feeds.retention.cleanup import all_policies
+from runs import gates, job_runs
 from runs import lifecycle as runs
-from runs.models import Run
+from runs.jobs import Turn, asking, firing, history
+from runs.jobs import lane as job_lane
+from runs.models import Run, ScheduledJob
+from tests.api.webhooks.told import follow, send_all
 from tests.factories import (
     MOVES,
     W2,
+    ArticleFactory,
+    ArtifactFactory,
+    BriefArticleFactory,
     BuildFactory,
+    ClusterArticleFactory,
+    ClusterFactory,
     ConfigurationFactory,
     DocumentChunkFactory,
     DocumentFactory,
+    FeedFactory,
     RunFactory,
     WorkspaceFactory,
     age,
+    bring_to,
     expire_lease,
     write,
 )
+from tests.feeds import servers
+from tests.feeds.samples import item, rss
+from tests.runs.jobs.declared import EACH, each
 from work import clock, recovery
 from work.kinds import all_kinds
 from work.models import Work
 
 RETENTION_DAYS = 30
+DUE = ("first", "second")
+SLOTS_OF = timedelta(minutes=40)
+FEED_NETWORK = "127.0.0.0/8"
+# What feeds tell of, by their paths.
+URLS = {"/first.xml": range(1, 6), "/second.xml": range(4, 9)}
+LONG_AGO = 100 * 24 * 3600
+# As `ADE_KEEP_RUNS` says it.
+KEEP_RUNS = "succeeded=30"
+OLD_NEWS = "Bridge opened"
 
 
 def create():
@@ -47,15 +81,98 @@ def create():
     values = {"content_type": "application/pdf", "size_bytes": 1, "sha256": "0" * 64}
     documents.add_document(workspace, {"name": "new.pdf", "file": "new", **values})
     _create_what_is_due_to_be_purged(workspace)
+    _create_slots_that_are_due()
+    _create_what_a_brief_tells()
+
+
+def create_articles():
+    """Of two events, one of which is known already, with an article that is in its cluster by mistake."""
+    quake = [
+        ArticleFactory(title=title)
+        for title in ("Strong earthquake shakes northern Chile", "Earthquake in Chile: power cut in the north")
+    ]
+    panda = [ArticleFactory(title=f"Panda twins born in Vienna zoo, {n} kg") for n in range(2)]
+    cluster = ClusterFactory(article_count=2)
+    for article in (quake[0], panda[0]):
+        ClusterArticleFactory(cluster=cluster, raw_article=article)
+    links.refresh([cluster.pk])
+
+
+def events_told():
+    """The URLs of the articles of each."""
+    told = defaultdict(set)
+    for url, title in RawArticle.objects.values_list("url", "title"):
+        told[next((word for word in ("Panda", "Chile") if word in title), "")].add(url)
+    return told
+
+
+def create_feeds(server):
+    """Two that tell of some of the same. The others are not asked."""
+    FeedSource.objects.update(next_check_at=clock.now() + timedelta(days=1))
+    for path, numbers in URLS.items():
+        stories = [item(f"Story {number}", f"https://aster.example/{number}") for number in numbers]
+        FeedFactory(url=server.on(path, servers.serving(rss(*stories), etag='"1"')))
+
+
+def create_webhook(server, settings):
+    """That wants to be told of documents, and one that has been processed since."""
+    settings.ADE_WEBHOOK_NETWORKS = [FEED_NETWORK]
+    server.on("/hook", servers.answering())
+    workspace = WorkspaceFactory()
+    hooks.add(workspace, "all", server.url("/hook"), ["document.processed"], actor="olga")
+    for _ in range(2):
+        DocumentFactory(workspace=workspace, status="processed")
+
+
+def finish_webhooks():
+    follow(W2)
+    Delivery.objects.filter(status="queued").update(next_attempt_at=clock.now())
+    send_all(W2)
+
+
+def served_feeds():
+    return FeedSource.objects.filter(url__startswith="http://127.0.0.1")
+
+
+def urls_of(feed):
+    return [f"https://aster.example/{number}" for number in URLS[f"/{feed.url.rpartition('/')[2]}"]]
+
+
+def _create_slots_that_are_due():
+    history.declare(each, actor="w0")
+    row = ScheduledJob.objects.get(name=each.name)
+    write(row, decided_until=row.created_at - SLOTS_OF)
 
 
 def _create_what_is_due_to_be_purged(workspace):
-    for name in ("first", "second"):
+    for name in DUE:
         file = default_storage.save(f"documents/2024/01/{uuid4().hex}", ContentFile(b"Dear Olga"))
         old = DocumentFactory(workspace=workspace, name=name, status="processed", file=file)
         DocumentChunkFactory(document=old)
         age(write(old, text="Dear Olga"), (RETENTION_DAYS + 1) * 24 * 3600)
     write(workspace, document_retention_days=RETENTION_DAYS)
+
+
+def _create_what_a_brief_tells():
+    bridge = ClusterFactory(title="Bridge closed", article_count=2)
+    a_minute_ago = clock.now() - timedelta(minutes=1)
+    for _ in range(2):
+        ClusterArticleFactory(cluster=bridge, raw_article__seen_at=a_minute_ago, linked_at=a_minute_ago)
+
+
+def create_what_is_kept_no_longer():
+    """Articles, of which a brief names one, in a cluster, a cluster that is empty, and a run with an artifact."""
+    cluster = ClusterFactory(title="three", article_count=3)
+    for name in ("first", "second", "named"):
+        article = age(ArticleFactory(url=f"https://news.example.com/{name}"), LONG_AGO)
+        age(ClusterArticleFactory(cluster=cluster, raw_article=article), LONG_AGO)
+    told_at = clock.now() - timedelta(days=90)
+    BriefArticleFactory(raw_article=article, item__headline=OLD_NEWS, item__brief__scheduled_for=told_at)
+    age(ClusterFactory(title="empty"), LONG_AGO)
+    run = RunFactory(configuration=Configuration.objects.get(name="ready"), status="running")
+    key = default_storage.save(f"runs/{run.pk}/1/0001", ContentFile(b"{}"))
+    ArtifactFactory(run=run, name="old.json", file=key)
+    age(bring_to(run, "succeeded"), LONG_AGO)
 
 
 def let_time_pass():
@@ -64,10 +181,12 @@ def let_time_pass():
     for model in MOVES:
         if issubclass(model, Work) and model.CLAIMED:
             models.QuerySet(model).filter(status=model.CLAIMED).update(lease_expires_at=past)
+    WebhookTail.objects.update(expires_at=past)
     DocumentProcessingJob.objects.filter(status="PENDING").update(next_attempt_at=past)
 
 
 def finish_everything():
+    publish_the_next_brief()
     for _ in range(20):
         let_time_pass()
         recovery.rescue_expired(all_kinds(), W2)
@@ -78,9 +197,28 @@ def finish_everything():
         while claim := runs.claim_next_run(W2):
             runs.succeed(claim)
         finish_documents()
-        retention.purge_due(W2)
+        purge_what_is_due()
+        finish_slots()
+        finish_clusters()
+        finish_feeds()
+        finish_webhooks()
+        for policy in all_policies():
+            list(policy.purge(W2))
         if not (Run.objects.live().exists() or DocumentProcessingJob.objects.live().exists()):
             return
+
+
+def publish_the_next_brief():
+    """In a slot that no life has claimed."""
+    slot = clock.now().replace(microsecond=1) + timedelta(minutes=1)
+    claim = job_runs.claim_slot(DAILY_BRIEF.name, slot, W2)
+    assert job_runs.succeed(claim, publish(Turn(DAILY_BRIEF, slot, claim)))
+
+
+def purge_what_is_due():
+    """A call has so much time, and on a busy machine that is one document."""
+    for _ in DUE:
+        retention.purge_due(W2)
 
 
 def finish_documents():
@@ -88,6 +226,28 @@ def finish_documents():
     while claim := documents.claim_stage(W2):
         documents.finish_stage(claim)
     settle_documents()
+
+
+def finish_clusters():
+    """If there is something to do that only clustering does: it takes a while."""
+    if len(events_told()) == 1:
+        return
+    asking.run_now(EVENT_CLUSTERING, actor=W2)
+    while claim := job_lane.claim(W2):
+        job_lane.succeed(claim, job_lane.do(claim))
+
+
+def finish_slots():
+    with override_settings(JOBS=[EACH]):
+        firing.fire(each, actor=W2)
+        while claim := job_lane.claim(W2):
+            job_lane.succeed(claim, 0)
+
+
+def finish_feeds():
+    with override_settings(ADE_FEED_NETWORKS=[FEED_NETWORK]):
+        for feed in served_feeds():
+            check(feed, actor=W2)
 
 
 def advance_documents():

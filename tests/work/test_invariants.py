@@ -66,7 +66,7 @@ def test_each_says_what_it_promises_and_what_to_do():
 
 
 def test_each_is_broken_by_a_test():
-    tests = "".join(path.read_text() for path in settings.BASE_DIR.glob("tests/*/test_invariants.py"))
+    tests = "".join(path.read_text() for path in settings.BASE_DIR.glob("tests/**/test_*.py"))
 
     for invariant in all_invariants():
         assert f'breaches("{invariant.name}")' in tests

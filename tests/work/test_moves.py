@@ -175,6 +175,7 @@ def test_both_writers_write_the_same(moves, db, monkeypatch):
 
 # What makes a row this one and no other, and the defaults that ask the clock themselves.
 OWN = {"name", "file", "sha256", "segment", "fingerprint", "job_name", "scheduled_for", "queued_at", "next_attempt_at"}
+OWN |= {"event_id", "payload"}
 
 
 def described(row):

@@ -220,6 +220,7 @@ def test_what_is_in_the_pipes_when_the_child_has_ended_arrives(tmp_path):
     assert sum(map(len, said.texts)) == (1 << 20) - 4096
 
 
+@pytest.mark.long
 @each_level
 def test_a_gigabyte_without_line_end_neither_fills_the_memory_nor_stops_the_child(tmp_path, sandbox):
     # In a process of its own, whose largest size is what we ask.

@@ -45,6 +45,10 @@ class Chaos:
         (act,) = self.chance.choices(list(often), often.values())
         self.did[act.__name__] += bool(act())
 
+    @property
+    def has_done_all(self):
+        return all(self.did[name] for name in ("submit", "cancel", "kill", "freeze", "tell_to_end"))
+
     def submit(self):
         return self.site.submit(self.chance.choice(self.documents))
 
@@ -103,7 +107,8 @@ def test_whatever_happens_to_workers_no_engines_overlap_and_everything_ends(site
     off = time.time() - time.monotonic()
     until_calm = time.monotonic() + SECONDS
 
-    while time.monotonic() < until_calm:
+    # On a machine with much else to do, less happens in that time, and all of it has to.
+    while time.monotonic() < until_calm or not chaos.has_done_all:
         chaos.act()
         time.sleep(chaos.chance.random() / 8)
     codes = chaos.calm_down()
@@ -112,7 +117,6 @@ def test_whatever_happens_to_workers_no_engines_overlap_and_everything_ends(site
     started = dict(Event.objects.filter(kind="RUN_STARTED").values_list("subject_id", "actor"))
     ended = dict(Run.objects.values_list("pk", "finished_at"))
     assert codes == [0] * WORKERS
-    assert all(chaos.did[name] for name in ("submit", "cancel", "kill", "freeze", "tell_to_end")), chaos.did
     assert site.witness.overlaps() == []
     assert Counter(each.run for each in seen).most_common(1)[0][1] == 1
     assert {each.run for each in seen} <= set(started)

@@ -28,7 +28,8 @@ def test_a_worker_that_starts_fails_its_own_orphans_before_it_claims_and_leaves_
     orphan = site.submit(seconds=60)
     earlier = site.worker("w2", "run=1", **engines)
     site.witness.until_at_work(orphan)
-    others = site.submit(seconds=3)
+    # Longer than the other worker takes to start.
+    others = site.submit(seconds=8)
     site.worker("w1", "run=1", **engines)
     at_work = site.witness.until_at_work(others)
     earlier.kill()

@@ -2,10 +2,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from documents import field_commands, intake, reprocessing, search_commands
+from documents import field_commands, intake, reprocessing, search_commands, why
 from documents.commands import find_workspace
 from documents.intake import AlreadyThere, Refused
-from documents.lifecycle import DOCUMENT
 from documents.models import Document, DocumentProcessingJob, Stage, Workspace
 from work.commands import (
     AddVerb,
@@ -29,6 +28,7 @@ from work.commands import (
     table,
 )
 from work.outcomes import Outcome, sentence
+from work.watching import in_words
 
 COLUMNS = (
     "id",
@@ -74,6 +74,7 @@ class Command(NounCommand):
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
         add_ids(add("show", self.show, "Show a document, its processing jobs, their stages and its events."))
+        add_ids(add("why", self.why, "Say why a document is not processed yet."))
         field_commands.add_verbs(add)
         search_commands.add_verbs(add)
         again = add("reprocess", self.reprocess, "Process again: these documents, or those of a workspace.")
@@ -138,6 +139,13 @@ class Command(NounCommand):
         ]
         return Answer(_row(found) | {"jobs": jobs, "stages": stages, "events": events}, "\n\n".join(parts))
 
+    def why(self, *, id: int, **_: Any) -> Answer:
+        try:
+            found = why.explain(Document(pk=id))
+        except Document.DoesNotExist as error:
+            raise not_found("document", id, "`manage.py document list` shows them") from error
+        return Answer(found.to_json(), in_words(found))
+
     def reprocess(
         self, *, ids: list[int], workspace: str | None, rehearse: bool, actor: str | None, **options: Any
     ) -> Answer:
@@ -153,7 +161,7 @@ class Command(NounCommand):
 
         done = of_each("document", ids or found, found, again)
         outcomes = Counter(row["result"] for row in done.data["documents"])
-        said = f"{'A rehearsal, nothing was done: ' if rehearse else ''}{sentence(DOCUMENT, outcomes)}"
+        said = f"{'A rehearsal, nothing was done: ' if rehearse else ''}{sentence(Document, outcomes)}"
         # Whoever has not named them does not want to read of each.
         text = said if workspace else f"{done.text}\n\n{said}"
         return Answer({"rehearsed": rehearse, **done.data}, text, done.exit)

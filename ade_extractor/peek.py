@@ -1,0 +1,35 @@
+"""The beginning of one page, small enough for a screen: some rows of its first table, or some of its text. What is
+drawn is not read for that: it is only told how many pages there are.
+"""
+
+import json
+from pathlib import Path
+
+from ade_extractor import DRAWN, PEEK, PEEKED_COLUMNS, PEEKED_ROWS, READERS
+from ade_extractor.pages import Page, Reading
+
+LONGEST_CELL = 200
+MOST_TEXT = 64 << 10
+
+
+def write(reading: Reading, content_type: str, directory: Path) -> None:
+    page = None if content_type in DRAWN else next(iter(reading.pages), None)
+    told = {"pages": reading.pages_total, **_told(page or Page(1, ""), content_type)}
+    (directory / PEEK).write_text(json.dumps(told, ensure_ascii=False), "utf-8", "surrogatepass")
+
+
+def _told(page: Page, content_type: str) -> dict[str, object]:
+    rows = page.tables[0].rows if page.tables else []
+    # Of a workbook, the first line is what the sheet is called.
+    is_sheet = READERS[content_type] == "ade_extractor.workbook"
+    return {
+        "title": page.text.partition("\n")[0][:LONGEST_CELL] if is_sheet else "",
+        "rows": [[_short(cell) for cell in row[:PEEKED_COLUMNS]] for row in rows[:PEEKED_ROWS]],
+        "rows_total": len(rows),
+        "columns_total": max(map(len, rows), default=0),
+        "text": page.text[:MOST_TEXT],
+    }
+
+
+def _short(cell: str) -> str:
+    return cell if len(cell) <= LONGEST_CELL else f"{cell[: LONGEST_CELL - 1]}…"

@@ -1,0 +1,80 @@
+"""Draws one page as people see it, for a screen: a PNG that anybody's browser can show. In the same child, and within
+the same limits, as what reads.
+"""
+
+import importlib
+import struct
+import zlib
+from collections.abc import Iterator
+from importlib.util import find_spec
+from math import sqrt
+from pathlib import Path
+
+from ade_extractor import DRAWN, PREVIEW, image
+from ade_extractor.pages import Drawn
+from ade_extractor.trouble import Trouble
+
+WIDTH = 1000
+# Of a till receipt. What is longer is drawn smaller.
+MOST_HEIGHT = 3000
+MOST_PIXELS = 2_000_000
+# A stamp is not drawn as large as a page.
+MOST_SCALE = 4.0
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_GREY, _COLOUR = 0, 2
+
+
+def write(path: Path, content_type: str, number: int, directory: Path) -> tuple[int, int]:
+    """Answers how large it is. Raises Trouble."""
+    drawn = _draw(path, content_type, number)
+    (directory / PREVIEW).write_bytes(encoded(drawn))
+    return drawn.width, drawn.height
+
+
+def fit(width: float, height: float) -> float:
+    """By how much a page of this size is to be drawn larger, or smaller."""
+    return min(WIDTH / width, MOST_HEIGHT / height, sqrt(MOST_PIXELS / (width * height)), MOST_SCALE)
+
+
+def encoded(drawn: Drawn) -> bytes:
+    """As a PNG, in grey if there is no colour in it: that takes a third."""
+    rows = list(_rows(drawn))
+    is_grey = drawn.channels == 1 or all(row[0::3] == row[1::3] == row[2::3] for row in rows)
+    if is_grey and drawn.channels > 1:
+        rows = [row[0::3] for row in rows]
+    header = struct.pack(">IIBBBBB", drawn.width, drawn.height, 8, _GREY if is_grey else _COLOUR, 0, 0, 0)
+    body = zlib.compress(b"".join(b"\0" + row for row in rows), 6)
+    return _SIGNATURE + _part(b"IHDR", header) + _part(b"IDAT", body) + _part(b"IEND", b"")
+
+
+def _draw(path: Path, content_type: str, number: int) -> Drawn:
+    if content_type not in DRAWN:
+        raise Trouble("unsupported", f"expected a PDF or an image, found {content_type}: it is shown as text")
+    if content_type == "application/pdf":
+        drawn: Drawn = importlib.import_module("ade_extractor.pdf").draw(path, number, fit)
+        return drawn
+    # Is it whole, and not too large?
+    image.read(path, content_type, 1, 1)
+    if not find_spec("PIL"):
+        raise Trouble("unsupported", "expected Pillow to unpack images, found none: install requirements/ocr.txt")
+    seen: Drawn = importlib.import_module("ade_extractor.pictures").in_colour(path, content_type, number - 1, fit)
+    return seen
+
+
+def _rows(drawn: Drawn) -> Iterator[bytes]:
+    """Without what fills them up, and without a channel that means nothing."""
+    length = drawn.width * drawn.channels
+    for start in range(0, drawn.height * drawn.stride, drawn.stride):
+        row = drawn.data[start : start + length]
+        yield row if drawn.channels != 4 else bytes(_without_fourth(row))
+
+
+def _without_fourth(row: bytes) -> bytearray:
+    kept = bytearray(len(row) // 4 * 3)
+    for channel in range(3):
+        kept[channel::3] = row[channel::4]
+    return kept
+
+
+def _part(name: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))

@@ -1,0 +1,104 @@
+"""What the page of a build tells beside its row: who waits for it, what it saved, and what is new in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from builds.models import Build
+from console import words
+from console.snapshots import Difference, difference
+from documents.models import User
+from runs.models import BACKWARDS, OUTCOME, Run
+from work import clock
+from work.models import Event
+
+MOST_WAITING, MOST_NAMED = 1000, 20
+MOST_SERVED = 10_000
+USED_IT = ("succeeded", "failed", "timed_out", "running")
+# Of a life that went wrong, and goes on.
+MISHAPS = frozenset({"BUILD_FAILED", "BUILD_RELEASED"})
+
+
+@dataclass(frozen=True)
+class Waiting:
+    # The first to come, and how many there are in all.
+    runs: Sequence[Run]
+    number: int
+    # Whether there are more than are counted.
+    is_over: bool
+
+
+@dataclass(frozen=True)
+class Served:
+    runs: int
+    # Whether there are more than are counted.
+    is_over: bool
+    # What making it anew for each of them would have taken.
+    saved_seconds: float
+
+    def __str__(self) -> str:
+        over = "over " if self.is_over else ""
+        return f"1 build served {over}{words.number(self.runs, 'run')}"
+
+
+@dataclass(frozen=True)
+class Changes:
+    since: Build
+    difference: Difference
+
+
+def in_words(build: Build) -> str:
+    """What has become of it, after the word for its status."""
+    if build.status == "queued":
+        return f"waits since {words.ago(build.queued_at)}."
+    if build.status == "building":
+        asked = f" {build.cancel_requested_by} has asked it to stop." if build.cancel_requested_at else ""
+        return f"for {words.length(words.seconds_of(build))}.{asked}"
+    ended = words.ago(build.finished_at) if build.finished_at else ""
+    if build.started_at is None:
+        return f"{ended}, without having begun."
+    kind = f": {words.plain(build.failure_type)}" if build.failure_type not in ("", "BUILD_FAILED") else ""
+    return f"{ended}, after {words.length(words.seconds_of(build))}{kind}."
+
+
+def seconds_waited(build: Build) -> float:
+    return ((build.started_at or build.finished_at or clock.now()) - build.queued_at).total_seconds()
+
+
+def waiting_for(build: Build, user: User) -> Waiting:
+    """The queued runs of a build that has not ended, the first to come first."""
+    if build.status in build.TERMINAL:
+        return Waiting((), 0, is_over=False)
+    queued = _runs_of(build, "queued").for_user(user).order_by("-backwards")
+    ids = list(queued.values_list("pk", flat=True)[: MOST_WAITING + 1])
+    first = Run.objects.filter(pk__in=ids[:MOST_NAMED]).select_related("input_document").defer("input_document__text")
+    return Waiting(list(first.order_by("pk")), min(len(ids), MOST_WAITING), len(ids) > MOST_WAITING)
+
+
+def served_by(build: Build) -> Served | None:
+    """The runs that have used it. Those that failed because it was not there, did not."""
+    if build.status != "ready":
+        return None
+    found = list(_runs_of(build, *USED_IT).order_by().values_list("failure_type", flat=True)[: MOST_SERVED + 1])
+    counted = found[:MOST_SERVED]
+    runs = len(counted) - counted.count(Run.Failure.BUILD_FAILED)
+    return Served(runs, len(found) > MOST_SERVED, max(0, runs - 1) * words.seconds_of(build))
+
+
+def changes_of(build: Build) -> Changes | None:
+    """Since the last ready build of its configuration that is older; None when there is none."""
+    older = Build.objects.filter(configuration_id=build.configuration_id, status="ready", pk__lt=build.pk)
+    before = older.defer("lock").order_by("-pk").first()
+    return Changes(before, difference(before.snapshot, build.snapshot)) if before else None
+
+
+def mishaps(build: Build, events: Sequence[Event]) -> list[Event]:
+    """What went wrong with it before, of its history with the latest first."""
+    found = [event for event in events if event.kind in MISHAPS]
+    # Why it is failed now, the page says first of all.
+    return found[1:] if build.status == "failed" else found
+
+
+def _runs_of(build: Build, *outcomes: str) -> Any:
+    """In the words of the index that has them by build and outcome."""
+    return Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(build=build.pk, now__in=outcomes)

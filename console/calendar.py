@@ -1,0 +1,231 @@
+"""The slots of a job as a calendar: a square for each, by day and hour, and the same in lines with their reasons.
+
+It shows as many days as have no more slots than `SQUARES`; of a job that has more in a day, as many hours.
+"""
+
+from argparse import ArgumentTypeError
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import groupby
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from console.templatetags.console import tone
+from runs.jobs import cron, ledger
+from runs.jobs.ledger import Entry, State
+from runs.models import ScheduledJob
+from work import clock
+from work.commands import moment
+
+# To find the slots of a schedule takes some 0.1 ms for each.
+SQUARES = 300
+# With what people have asked for beside the schedule.
+MOST = SQUARES + 100
+# Of the table: who wants to read on has the links of the calendar.
+LINES = 50
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+INSTANT = timedelta(microseconds=1)
+# Of what a square says of itself.
+LONGEST = 200
+# Of jobs that do not run on each day.
+SPARSE, MOST_DAYS = 92, 28
+# A day like another, in the middle of a week and of a month.
+ANY_DAY = datetime(2026, 1, 14, tzinfo=UTC)
+# Beside its colour and its words, each state has a sign.
+SIGNS = {
+    State.EXPECTED: "·",
+    State.WAITING: "W",
+    State.RUNNING: "R",
+    State.SUCCEEDED: "✓",
+    State.FAILED: "F",
+    State.ABANDONED: "A",
+    State.COALESCED: "C",
+    State.MISFIRED: "X",
+    State.PASSED_OVER: "P",
+    State.MISSED: "!",
+}
+# Those that have not been run, and can still be.
+ASKABLE = frozenset({State.MISSED, State.MISFIRED, State.COALESCED, State.PASSED_OVER})
+
+
+@dataclass(frozen=True)
+class Square:
+    """All that a page shows of it is found here: templates take their time, and there are hundreds."""
+
+    entry: Entry
+    sign: str
+    look: str
+    # 12:15 missed: nobody looked at the schedule in time
+    says: str
+    # To its run, or to the form that has it run; empty where there is neither.
+    href: str
+
+    @property
+    def state(self) -> str:
+        return self.entry.words
+
+    @property
+    def is_askable(self) -> bool:
+        return is_askable(self.entry)
+
+    @property
+    def is_well(self) -> bool:
+        return self.entry.state == State.SUCCEEDED
+
+
+@dataclass(frozen=True)
+class Cell:
+    label: str
+    squares: Sequence[Square]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A day, or an hour of a job that has very many slots."""
+
+    label: str
+    until: datetime
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Slots that follow one another and of which the same is to be said, or nothing: that they went well."""
+
+    newest: Square
+    first: datetime
+    number: int
+    rows_processed: int | None
+
+
+@dataclass(frozen=True)
+class Window:
+    since: datetime
+    # Not with it.
+    until: datetime
+    is_of_hours: bool
+
+    @property
+    def earlier(self) -> datetime:
+        return self.since - INSTANT
+
+    @property
+    def later(self) -> datetime | None:
+        """None when there is nothing but what is to come."""
+        now = clock.now()
+        return min(2 * (self.until - self.since) + self.since - INSTANT, now) if self.until <= now else None
+
+
+@dataclass(frozen=True)
+class Calendar:
+    window: Window
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    counts: Mapping[str, tuple[str, int]]
+    lines: Sequence[Stretch]
+    # Where the lines that are not shown begin.
+    older: datetime | None
+    chosen: Square | None
+    is_cut: bool
+
+
+def calendar_of(row: ScheduledJob, asked: str, chosen: str, *, each: bool = False) -> Calendar:
+    """Up to the moment that is asked for, or to the end of today. With `each`, each run has a line."""
+    window = window_of(row, moment_of(asked) or clock.now())
+    entries = ledger.of(row, since=window.since, until=window.until - INSTANT, most=MOST) if row.pk else []
+    squares = [_square(entry, row.name) for entry in entries]
+    columns = [] if window.is_of_hours else sorted({f"{square.entry.slot:%H}" for square in squares})
+    lines = _stretches(squares, each=each)
+    wanted = moment_of(chosen)
+    return Calendar(
+        window=window,
+        columns=columns,
+        rows=_rows_by_hour(squares) if window.is_of_hours else _rows_by_day(squares, columns),
+        counts={state.replace("_", " "): (SIGNS[state], n) for state, n in ledger.counts(entries).items()},
+        lines=lines[:LINES],
+        older=lines[LINES].newest.entry.slot if len(lines) > LINES else None,
+        chosen=next((square for square in squares if square.entry.slot == wanted), None),
+        is_cut=len(entries) == MOST,
+    )
+
+
+def moment_of(text: str) -> datetime | None:
+    """None for what is none."""
+    try:
+        return moment(text)
+    except (ArgumentTypeError, OverflowError):
+        return None
+
+
+def window_of(row: ScheduledJob, last: datetime) -> Window:
+    a_day = slots_of_a_day(row.cron, row.time_zone)
+    if a_day > SQUARES:
+        until = last.replace(minute=0, second=0, microsecond=0) + HOUR
+        return Window(until - SQUARES * 24 // a_day * HOUR, until, is_of_hours=True)
+    until = last.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+    days = min(SQUARES // a_day, MOST_DAYS) if a_day else SPARSE
+    return Window(until - days * DAY, until, is_of_hours=False)
+
+
+@lru_cache(maxsize=100)
+def slots_of_a_day(times: str, time_zone: str) -> int:
+    return len(list(cron.slots_between(times, time_zone, ANY_DAY - INSTANT, ANY_DAY + DAY - INSTANT)))
+
+
+def is_askable(entry: Entry) -> bool:
+    return entry.state in ASKABLE and entry.is_scheduled
+
+
+def _square(entry: Entry, name: str) -> Square:
+    by_hand = "" if entry.is_scheduled else ", beside the schedule"
+    reason = f": {entry.reason}" if entry.reason else ""
+    says = f"{entry.slot:%H:%M} {entry.words}{by_hand}{reason}"[:LONGEST]
+    look = f"is-{tone(entry.state)} of-{entry.state.replace('_', '-')}"
+    return Square(entry, SIGNS[entry.state], look, says, _href(entry, name))
+
+
+def _href(entry: Entry, name: str) -> str:
+    if entry.job_run:
+        return reverse("console:job_run", args=[name, entry.job_run])
+    slot = entry.slot.isoformat()
+    return f"?{urlencode({'slot': slot, 'until': slot})}" if is_askable(entry) else ""
+
+
+def _rows_by_day(squares: Sequence[Square], columns: Sequence[str]) -> list[Row]:
+    days = groupby(squares, lambda square: square.entry.slot.date())
+    return [_day(list(of_it), columns) for _, of_it in days]
+
+
+def _day(squares: Sequence[Square], columns: Sequence[str]) -> Row:
+    by_hour: dict[str, list[Square]] = {hour: [] for hour in columns}
+    for square in reversed(squares):
+        by_hour[f"{square.entry.slot:%H}"].append(square)
+    slot = squares[0].entry.slot
+    return Row(f"{slot:%a %d %b}", slot, [Cell(hour, of_it) for hour, of_it in by_hour.items()])
+
+
+def _rows_by_hour(squares: Sequence[Square]) -> list[Row]:
+    hours = groupby(squares, lambda square: f"{square.entry.slot:%a %H}:00")
+    return [_hour(label, list(of_it)) for label, of_it in hours]
+
+
+def _hour(label: str, squares: list[Square]) -> Row:
+    return Row(label, squares[0].entry.slot, [Cell("", squares[::-1])])
+
+
+def _stretches(squares: Sequence[Square], *, each: bool) -> list[Stretch]:
+    alike = groupby(squares, lambda square: _what_is_said(square.entry, each=each))
+    return [_stretch(list(of_it)) for _, of_it in alike]
+
+
+def _stretch(squares: Sequence[Square]) -> Stretch:
+    rows = [square.entry.rows_processed for square in squares if square.entry.rows_processed is not None]
+    return Stretch(squares[0], squares[-1].entry.slot, len(squares), sum(rows) if rows else None)
+
+
+def _what_is_said(entry: Entry, *, each: bool) -> tuple[object, ...]:
+    job_run = entry.job_run if each or entry.state != State.SUCCEEDED else None
+    return (entry.state, job_run, entry.is_scheduled, entry.asked_by, entry.covers, entry.into, entry.reason)

@@ -1,0 +1,140 @@
+"""What has changed since a moment, for whoever may see it: counted to a bound, and the cases that matter by name."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.contrib.auth.models import AbstractUser
+from django.db.models import Count, Max
+
+from builds.models import Build
+from console import latest
+from console.latest import Brief, Latest
+from console.slots import page_of_job
+from console.visits import LONGEST, Absence
+from documents.models import Document
+from feeds.models import FeedSource
+from runs.models import JobRun, Queue
+from runs.queue import QUEUE
+from work.models import Event, Worker
+
+MOST_SHOWN = 10
+MOST_COUNTED = 1000
+MOST_BUILDS, MOST_WORKERS = 200, 100
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """The slots of one job that did not end well."""
+
+    job: str
+    number: int
+    last: datetime
+
+    @property
+    def url(self) -> str:
+        return page_of_job(self.job)
+
+
+@dataclass(frozen=True)
+class Changes:
+    absence: Absence
+    latest: Latest
+    builds: Sequence[Build]
+    # Statuses of documents that came since then.
+    documents: Mapping[str, int]
+    wrong: Sequence[Wrong]
+    feeds: Sequence[FeedSource]
+    queue: Sequence[Event]
+    workers: Sequence[Worker]
+
+    @cached_property
+    def ended(self) -> Sequence[Brief]:
+        return self.latest.ended_since(self.absence.since)
+
+    @property
+    def outcomes(self) -> Mapping[str, int]:
+        return _counted(run.outcome for run in self.ended)
+
+    @property
+    def failures(self) -> Sequence[Brief]:
+        return [run for run in self.latest.failures if run.finished_at and run.finished_at >= self.absence.since]
+
+    @property
+    def first_failures(self) -> Sequence[Brief]:
+        return self.failures[:MOST_SHOWN]
+
+    @property
+    def built(self) -> Mapping[str, int]:
+        return _counted(build.status for build in self.builds)
+
+    @property
+    def failed_builds(self) -> Sequence[Build]:
+        return [build for build in self.builds if build.status == "failed"]
+
+    @property
+    def documents_counted(self) -> int:
+        return sum(self.documents.values())
+
+    @property
+    def are_documents_cut(self) -> bool:
+        return self.documents_counted > MOST_COUNTED
+
+    @property
+    def is_nothing(self) -> bool:
+        told = (self.ended, self.builds, self.documents, self.wrong, self.feeds, self.queue, self.workers)
+        return not any(told)
+
+
+def since(person: AbstractUser, absence: Absence) -> Changes:
+    return Changes(
+        absence=absence,
+        latest=latest.of(person, LONGEST),
+        builds=_builds(person, absence.since),
+        documents=_documents(person, absence.since),
+        wrong=_wrong(absence.since),
+        # Those that fail now, and did not then.
+        feeds=list(FeedSource.objects.failing().filter(succeeded_at__gte=absence.since).order_by("pk")[:MOST_SHOWN]),
+        queue=_queue(absence.since),
+        workers=_workers(absence.since),
+    )
+
+
+def _builds(person: AbstractUser, since: datetime) -> Sequence[Build]:
+    """Those that have ended, of the newest ones."""
+    shown = ("status", "configuration__name", "finished_at", "failure_type", "error_message")
+    builds = Build.objects.for_user(person).select_related("configuration").only(*shown).order_by("-pk")
+    return [build for build in builds[:MOST_BUILDS] if build.finished_at and build.finished_at >= since]
+
+
+def _documents(person: AbstractUser, since: datetime) -> Mapping[str, int]:
+    added = Document.objects.for_user(person).filter(created_at__gte=since).order_by()
+    return _counted(added.values_list("status", flat=True)[: MOST_COUNTED + 1])
+
+
+def _wrong(since: datetime) -> Sequence[Wrong]:
+    bad = [JobRun.Status.FAILED, JobRun.Status.SKIPPED_TIMEOUT]
+    of_jobs = JobRun.objects.filter(started_at__gte=since, status__in=bad).order_by().values("job_name")
+    found = of_jobs.annotate(number=Count("pk"), last=Max("scheduled_for")).order_by("job_name")
+    return [Wrong(*row) for row in found.values_list("job_name", "number", "last")]
+
+
+def _queue(since: datetime) -> Sequence[Event]:
+    """Its pauses, the latest first."""
+    events = Event.objects.about(QUEUE.kind, Queue.ONLY).order_by("-sequence")[:MOST_SHOWN]
+    return [event for event in events if event.at >= since and event.kind in ("QUEUE_PAUSED", "QUEUE_RESUMED")]
+
+
+def _workers(since: datetime) -> Sequence[Worker]:
+    """Those that have begun, stopped or fallen silent."""
+    known = Worker.objects.order_by("-heartbeat_at")[:MOST_WORKERS]
+    gone = [each for each in known if each.state != "alive" and (each.stopped_at or each.heartbeat_at) >= since]
+    new = [each for each in known if each.state == "alive" and each.started_at >= since]
+    return [*new, *gone][:MOST_SHOWN]
+
+
+def _counted(words: Iterable[str]) -> Mapping[str, int]:
+    # A template that asks a Counter for its items gets the number of what is called "items".
+    return dict(Counter(words).most_common())

@@ -1,0 +1,94 @@
+"""The fields that a run has found, as its page shows them: short in a table, whole below it, and where on the page."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from console import boxes, lists, pretty
+from console.boxes import Box
+from documents import previews
+from documents.models.fields import UNSURE_BELOW
+from documents.retention import purged_on
+from runs.models import Run, RunField
+
+SHORT = 300
+MOST_WHOLE = 10_000
+# There may be a hundred of them on a page.
+MOST_INDENTED = 20_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    number: int
+    name: str
+    # Cut; `whole` is what does not go into a line of the table.
+    short: str
+    whole: str
+    confidence: float | None
+    page: int | None
+    box: Box | None
+
+    @property
+    def tone(self) -> str:
+        return "warn" if self.confidence is not None and self.confidence < UNSURE_BELOW else "busy"
+
+    @property
+    def said(self) -> str:
+        return f"{self.name}: {self.short[: boxes.LONG]}"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A page of the document, with the places of what was found on it."""
+
+    number: int
+    pages: Sequence[int]
+    picture: str
+    why_not: str
+    lines: Sequence[Finding]
+    # Whoever has asked for it sees it at once.
+    is_asked: bool
+
+
+def findings_of(fields: Sequence[RunField]) -> list[Finding]:
+    return [_finding(number, field) for number, field in enumerate(fields, 1)]
+
+
+def sheet_of(request: HttpRequest, run: Run, found: Sequence[Finding]) -> Sheet | None:
+    """None where nothing has a place, or its document has no looks."""
+    pages = sorted({each.page for each in found if each.page and each.box})
+    document = run.input_document
+    if not pages or not (document.purged_at or previews.has_looks(document)):
+        return None
+    asked = lists.number(request.GET.get("page"))
+    number = asked if asked in pages else pages[0]
+    is_gone = f"The document was {purged_on(document)}." if document.purged_at else ""
+    why_not = is_gone or previews.why_not(document, number)
+    lines = [each for each in found if each.box and each.page == number]
+    picture = reverse("console:document_page", args=[document.pk, number])
+    return Sheet(number, pages, picture, why_not, lines, asked is not None)
+
+
+def _finding(number: int, field: RunField) -> Finding:
+    short, whole = _shown(field)
+    return Finding(number, field.name, short, whole, field.confidence, field.page, boxes.box_of(field.box))
+
+
+def _shown(field: RunField) -> tuple[str, str]:
+    if field.value is None:
+        return "–", ""
+    if isinstance(field.value, str):
+        text = pretty.plain(field.value[: MOST_WHOLE + 1])
+        return _cut(text, SHORT), _cut(text, MOST_WHOLE) if len(text) > SHORT else ""
+    line = json.dumps(field.value, ensure_ascii=False)
+    if not (isinstance(field.value, dict | list) and field.value):
+        return _cut(line, SHORT), ""
+    whole = pretty.indented(line, MOST_WHOLE) if len(line) <= MOST_INDENTED else None
+    return _cut(pretty.plain(line[: SHORT + 1]), SHORT), pretty.plain(whole or _cut(line, MOST_WHOLE))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

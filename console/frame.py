@@ -1,0 +1,110 @@
+"""What all pages have in common: who may look, what stands around them, and how a row is found."""
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+
+from api.audit import record_of
+from documents.models import Workspace
+
+View = Callable[..., HttpResponseBase]
+Row = TypeVar("Row", bound=Model)
+
+LONGEST_REASON = 500
+
+
+def page(view: View) -> View:
+    """Looks and changes nothing; for whoever is signed in."""
+    return require_safe(login_required(view))
+
+
+def act(view: View) -> View:
+    """Does something; for whoever is signed in. What they may is asked of the row."""
+    return require_POST(login_required(view))
+
+
+def for_members(view: View) -> View:
+    """What all workspaces share is told to those who are in one."""
+
+    @wraps(view)
+    def checked(request: HttpRequest, *args: Any, **named: Any) -> HttpResponseBase:
+        if not (is_superuser(request) or Workspace.objects.for_user(request.user).exists()):
+            raise PermissionDenied("This is told to members of a workspace, and you are in none.")
+        return view(request, *args, **named)
+
+    return checked
+
+
+def show(
+    request: HttpRequest,
+    template: str,
+    title: str,
+    context: Mapping[str, Any],
+    *,
+    live: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """A page; what stands around it is in `console/context.py`. `live` is the stream that says when it has changed."""
+    return render(request, template, {"title": title, "live": live, **context}, status=status)
+
+
+def person_of(request: HttpRequest) -> AbstractUser:
+    assert isinstance(request.user, AbstractUser)
+    return request.user
+
+
+def is_superuser(request: HttpRequest) -> bool:
+    return request.user.is_superuser and request.user.is_active
+
+
+def find(request: HttpRequest, rows: Any, id: int, what: str = "") -> Any:
+    """The row of a manager with `for_user`; 404 also for those of others. What acts on it is written to the audit."""
+    row = rows.for_user(request.user).filter(pk=id).first()
+    if row is None:
+        raise Http404(f"There is no such {what or 'thing'}, or not for you.")
+    if record := record_of(request):
+        record.saw(what or row._meta.model_name, row.pk, getattr(row, "workspace_id", None))
+    return row
+
+
+def operates(request: HttpRequest, workspace_id: int) -> bool:
+    return Workspace.objects.operated_by(request.user).filter(pk=workspace_id).exists()
+
+
+def must_operate(request: HttpRequest, workspace_id: int) -> None:
+    if not operates(request, workspace_id):
+        raise PermissionDenied("To do this, you would have to be an operator of the workspace.")
+
+
+def must_have(request: HttpRequest, permission: str) -> None:
+    """About what all workspaces share, as the admin and the API ask it."""
+    if not person_of(request).has_perm(permission):
+        raise PermissionDenied(f"To do this, you would need the permission {permission}.")
+
+
+def reason_of(request: HttpRequest) -> str:
+    return " ".join(request.POST.get("reason", "").replace("\0", "").split())[:LONGEST_REASON]
+
+
+def back(request: HttpRequest, otherwise: str) -> HttpResponseRedirect:
+    """To the page on which the button was, if it says so and is one of ours."""
+    there = request.POST.get("back", "")
+    is_ours = url_has_allowed_host_and_scheme(there, allowed_hosts={request.get_host()}, require_https=False)
+    return HttpResponseRedirect(there if is_ours and there.startswith("/") else otherwise)
+
+
+def query(asked: QueryDict | Mapping[str, Any], **changed: Any) -> str:
+    """The query of this page with some of it changed; what is None or empty is left out."""
+    merged = {**{name: asked[name] for name in asked}, **changed}
+    return urlencode({name: value for name, value in merged.items() if value not in (None, "")})

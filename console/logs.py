@@ -1,0 +1,73 @@
+"""What an engine or a build has said, for pages: its last lines, or those in which something was looked for."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+
+from console.frame import show
+from work.commands import clean
+from work.journal import LOG
+from work.models import Event
+
+LINES = 200
+# On the page of a log; more are in the file that can be downloaded.
+MOST_LINES = 2000
+LONGEST_LINE = 2000
+
+
+@dataclass(frozen=True)
+class Line:
+    sequence: int
+    at: datetime
+    stream: str
+    step: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Log:
+    lines: Sequence[Line]
+    # Whether there are others before these.
+    is_cut: bool
+
+
+def log_page(request: HttpRequest, kind: str, id: int, title: str, back: str) -> HttpResponseBase:
+    """Whether whoever asks may see that row was asked before."""
+    if request.GET.get("format") == "text":
+        headers = {"Content-Disposition": f'attachment; filename="{kind}-{id}.log"'}
+        return HttpResponse(_as_text(kind, id), "text/plain; charset=utf-8", headers=headers)
+    wanted = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_LINE]
+    context = {"log": log_of(kind, id, wanted), "wanted": wanted, "back": back, "about": title}
+    live = reverse("console:live_one", args=[kind, id])
+    return show(request, "console/log.html", f"Log of {title.lower()}", context, live=live)
+
+
+def last_lines(kind: str, id: int, most: int = LINES) -> Log:
+    return log_of(kind, id, "", most)
+
+
+def log_of(kind: str, id: int, wanted: str, most: int = MOST_LINES) -> Log:
+    """The last lines, or the last of those that hold these words; the oldest first."""
+    events = Event.objects.about(kind, id).filter(kind=LOG)
+    if wanted:
+        events = events.filter(message__icontains=wanted)
+    found = list(events.order_by("-sequence").only("sequence", "at", "message", "data")[: most + 1])
+    lines = [_line(event) for event in reversed(found[:most])]
+    return Log(lines, len(found) > most)
+
+
+def _as_text(kind: str, id: int) -> Iterator[str]:
+    events = Event.objects.about(kind, id).filter(kind=LOG).order_by("sequence")
+    return (f"{message}\n" for message in events.values_list("message", flat=True).iterator(LINES))
+
+
+def _line(event: Event) -> Line:
+    data = event.data if isinstance(event.data, dict) else {}
+    stream, step = str(data.get("stream", "log")), str(data.get("step") or "")
+    # Shown as it is, and obeyed by nobody: terminals know more characters than pages do.
+    text = clean(event.message.expandtabs())[:LONGEST_LINE]
+    return Line(event.sequence, event.at, stream, clean(step), text)

@@ -1,0 +1,64 @@
+"""What is shown of one page of a document: how it looks, which fields are on it, and what its text is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from console import boxes, lists
+from console.boxes import Line
+from documents import previews
+from documents.models import Document, DocumentChunk
+
+MOST_CHUNKS = 40
+
+
+@dataclass(frozen=True)
+class Opened:
+    number: int
+    # None: not known yet.
+    last: int | None
+    # Where its picture is; none for what is only text.
+    picture: str
+    # Why there is no picture, if that is known.
+    why_not: str
+    lines: Sequence[Line]
+    chunks: Sequence[DocumentChunk]
+    has_more: bool
+
+    @property
+    def before(self) -> int:
+        return self.number - 1
+
+    @property
+    def after(self) -> int:
+        """0 behind the last one."""
+        return self.number + 1 if self.number < (self.last or 1) else 0
+
+
+def opened(request: HttpRequest, document: Document, lines: Sequence[Line]) -> Opened:
+    number = _asked(request, document)
+    why_not = previews.why_not(document, number) if (has_looks := previews.has_looks(document)) else ""
+    chunks = _chunks(document, number)
+    return Opened(
+        number=number,
+        last=document.pages,
+        picture=reverse("console:document_page", args=[document.pk, number]) if has_looks and not why_not else "",
+        why_not=why_not,
+        lines=boxes.on_page(lines, number),
+        chunks=chunks[:MOST_CHUNKS],
+        has_more=len(chunks) > MOST_CHUNKS,
+    )
+
+
+def _asked(request: HttpRequest, document: Document) -> int:
+    """The page that was asked for, or the nearest that there is."""
+    asked = lists.number(request.GET.get("page")) or 1
+    return max(1, min(asked, document.pages or 1))
+
+
+def _chunks(document: Document, number: int) -> list[Any]:
+    chunks = DocumentChunk.objects.filter(document=document.pk, page=number).order_by("position")
+    return list(chunks.only("position", "page", "text", "embedding_model")[: MOST_CHUNKS + 1])

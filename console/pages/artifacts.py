@@ -1,0 +1,29 @@
+"""A file that a run has made, as far as it can be shown."""
+
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+
+from console import lists, looks, page_images
+from console.frame import find, page, show
+from runs.models import Artifact
+
+
+@page
+def artifact(request: HttpRequest, id: int) -> HttpResponseBase:
+    found = _found(request, id)
+    look = looks.look_at(found, max(1, lists.number(request.GET.get("page")) or 1))
+    return show(request, "console/artifact.html", f"File {id}", {"artifact": found, "look": look})
+
+
+@page
+def page_image(request: HttpRequest, id: int, number: int) -> HttpResponseBase:
+    try:
+        source = looks.drawn(_found(request, id))
+    except looks.NotShown as error:
+        raise Http404(str(error)) from error
+    return page_images.drawn(source, number)
+
+
+def _found(request: HttpRequest, id: int) -> Artifact:
+    found: Artifact = find(request, Artifact.objects.listed(), id, "artifact")
+    return found

@@ -1,0 +1,44 @@
+"""Two runs of one document, side by side; the other one is chosen here."""
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+
+from console import lists
+from console.comparing import MOST_FIELDS, compared
+from console.frame import find, page, show
+from runs import listing
+from runs.models import Run
+
+
+@page
+def compare(request: HttpRequest, id: int) -> HttpResponseBase:
+    run = _seen(request, id)
+    other = lists.number(request.GET.get("with"))
+    if other is None or other == id:
+        return _choose(request, run)
+    against = _seen(request, other)
+    if against.input_document_id != run.input_document_id:
+        return _choose(request, run, f"Run {other} is of another document. Choose one of this document.")
+    # The one that came first is on the left, whichever was asked for.
+    left, right = sorted((run, against), key=lambda each: each.pk)
+    context = {"run": run, "sides": (left, right), "found": compared(left, right), "most_fields": MOST_FIELDS}
+    live = "" if left.finished_at and right.finished_at else reverse("console:live")
+    return show(request, "console/compare.html", f"Run {left.pk} and run {right.pk}", context, live=live)
+
+
+def _seen(request: HttpRequest, id: int) -> Run:
+    found: Run = find(request, Run.objects.listed().select_related("build").defer("build__lock"), id, "run")
+    return found
+
+
+def _choose(request: HttpRequest, run: Run, said: str = "") -> HttpResponseBase:
+    wanted = listing.Wanted(input_document_id=run.input_document_id)
+    # One more for the run itself, and one to know whether there are others behind.
+    piece = listing.Piece(lists.ROWS + 2, lists.behind(request))
+    rows = listing.runs(request.user, wanted, piece).listed().exclude(pk=run.pk)
+    if piece.after is not None:
+        rows = rows.filter(pk__lt=piece.after)
+    others = lists.sliced(request, list(rows.order_by("-pk")[: lists.ROWS + 1]))
+    context = {"run": run, "slice": others, "said": said}
+    return show(request, "console/compare_with.html", f"Compare run {run.pk}", context, live=reverse("console:live"))

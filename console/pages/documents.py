@@ -1,0 +1,137 @@
+"""Documents: the list of them, the page of one with what was read in it, and what people say of that."""
+
+from collections import Counter
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, OuterRef
+from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from console import boxes, lists, page_images
+from console.frame import act, back, find, must_operate, page, person_of, show
+from console.opened import opened
+from console.processing import processing_of, said_of
+from documents import corrections, listing, reprocessing, why
+from documents.corrections import NotTaken
+from documents.fields import LONGEST_NAME, LONGEST_VALUE
+from documents.forms import AgainForm, UploadForm
+from documents.lifecycle import DOCUMENT
+from documents.listing import Wanted
+from documents.models import Document, Workspace
+from runs import listing as run_listing
+from work.models import Event
+from work.outcomes import DONE, sentence
+
+LATEST_RUNS = 10
+LATEST_EVENTS = 30
+
+
+@page
+def documents(request: HttpRequest) -> HttpResponseBase:
+    status, workspace_id = request.GET.get("status", ""), lists.number(request.GET.get("workspace"))
+    wanted = Wanted(workspace_id, status if status in Document.Status.values else None)
+    found = listing.documents(request.user, wanted, lists.ROWS + 1, behind=lists.behind(request))
+    workspaces = Workspace.objects.for_user(request.user)
+    context = {
+        "slice": lists.sliced(request, found),
+        "statuses": Document.Status.values,
+        "status": wanted.status,
+        "workspace": workspaces.filter(pk=workspace_id).first() if workspace_id is not None else None,
+        "is_narrowed": workspace_id is not None,
+        "may": Workspace.objects.operated_by(request.user).exists(),
+    }
+    return show(request, "console/documents.html", "Documents", context, live=reverse("console:live"))
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: HttpRequest) -> HttpResponseBase:
+    """As in the admin: a file is stored first, outside of a transaction."""
+    if not Workspace.objects.operated_by(request.user).exists():
+        raise PermissionDenied("To add a document, you would have to be an operator of a workspace.")
+    is_again, is_sent = "again" in request.POST, request.method == "POST"
+    upload = UploadForm(request, is_sent=is_sent and not is_again)
+    form = AgainForm(request, is_sent=True) if is_again else upload
+    if is_sent and (document := form.made()):
+        messages.success(request, f"Stored {document.name} as document {document.pk}.")
+        return HttpResponseRedirect(reverse("console:document", args=[document.pk]))
+    context = {"form": form, "upload": upload}
+    return show(request, "console/document_add.html", "Add a document", context, status=form.answer_code)
+
+
+@page
+def document(request: HttpRequest, id: int) -> HttpResponseBase:
+    operated = Workspace.objects.operated_by(request.user).filter(pk=OuterRef("workspace_id"))
+    found: Document = find(request, Document.objects.listed().annotate(may=Exists(operated)), id, "document")
+    processing, is_processing = processing_of(found), found.status == Document.Status.PROCESSING
+    lines = boxes.lines_of(id)
+    shown = lines if "fields" in request.GET else lines[: boxes.MOST_SHOWN]
+    of_it, latest = run_listing.Wanted(input_document_id=id), run_listing.Piece(LATEST_RUNS)
+    events = Event.objects.about(DOCUMENT.kind, id)
+    context = {
+        "document": found,
+        "said": said_of(found, processing),
+        "may": getattr(found, "may", False) and found.purged_at is None,
+        "explanation": why.explain(found) if is_processing else None,
+        "processing": processing,
+        "lines": shown,
+        "left_out": len(lines) - len(shown),
+        "unsure": sum(line.is_unsure for line in lines),
+        "opened": opened(request, found, shown),
+        "runs": run_listing.runs(request.user, of_it, latest).listed().order_by("-pk")[:LATEST_RUNS],
+        "events": events.order_by("-sequence")[:LATEST_EVENTS],
+        "longest": {"name": LONGEST_NAME, "value": LONGEST_VALUE},
+    }
+    # What its stages do is told of them, not of it: so all is listened to, as long as there is something to see.
+    live = reverse("console:live") if is_processing else ""
+    return show(request, "console/document.html", f"Document {id}", context, live=live)
+
+
+@page
+def page_image(request: HttpRequest, id: int, number: int) -> HttpResponseBase:
+    found: Document = find(request, Document.objects.listed(), id, "document")
+    return page_images.answer(found, number)
+
+
+@act
+def correct(request: HttpRequest, id: int) -> HttpResponseBase:
+    _operated(request, id)
+    name, value = request.POST.get("name", ""), request.POST.get("value", "")
+    try:
+        made = corrections.correct(id, name, value, actor=person_of(request).get_username())
+    except NotTaken as refused:
+        messages.error(request, f"Nothing was kept: {refused}.")
+    else:
+        if made is None:
+            raise Http404("There is no such document any more.")
+        messages.success(request, str(made))
+    return back(request, reverse("console:document", args=[id]))
+
+
+@act
+def withdraw(request: HttpRequest, id: int) -> HttpResponseBase:
+    _operated(request, id)
+    name = request.POST.get("name", "")
+    if corrections.withdraw(id, name, actor=person_of(request).get_username()):
+        messages.success(request, f"Withdrew the correction of {corrections.shown(name)}.")
+    else:
+        messages.warning(request, f"There was no correction of {corrections.shown(name)} to withdraw.")
+    return back(request, reverse("console:document", args=[id]))
+
+
+@act
+def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
+    outcome = reprocessing.again(_operated(request, id), actor=person_of(request).get_username(), in_bulk=False)
+    level = messages.SUCCESS if outcome in DONE else messages.WARNING
+    messages.add_message(request, level, sentence(Document, Counter([outcome])))
+    return back(request, reverse("console:document", args=[id]))
+
+
+def _operated(request: HttpRequest, id: int) -> Document:
+    found: Document = find(request, Document.objects.listed(), id, "document")
+    must_operate(request, found.workspace_id)
+    return found

@@ -1,0 +1,142 @@
+"""Failures by their causes: the families of them, and the page of one with what people know of it."""
+
+import re
+from collections import Counter
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+
+from console import family_again, lists
+from console.families import Families, Family, families_of
+from console.frame import act, find, must_operate, page, person_of, show
+from console.models import FailureNote
+from documents.models import Workspace
+from runs.listing import Wanted
+from runs.models import Run
+from work import clock, once, rehearsals
+from work.outcomes import DONE, Outcome, ahead, rehearsed, sentence
+
+MOST_SHOWN = 100
+LONGEST_NOTE = 5000
+
+
+@page
+def failures(request: HttpRequest) -> HttpResponseBase:
+    found = families_of(request.user, _wanted(request))
+    context = {"families": found.all[:MOST_SHOWN], "found": found, "left_out": len(found.all) - MOST_SHOWN}
+    return show(request, "console/failures.html", "Failures", context, live=reverse("console:live"))
+
+
+@page
+def failure(request: HttpRequest, cause: str) -> HttpResponseBase:
+    found = families_of(request.user)
+    family = _find(found, cause)
+    operated = Workspace.objects.operated_by(request.user).filter(pk__in=family.workspace_ids)
+    context = {
+        "family": family,
+        "found": found,
+        "shown": family.failures[:MOST_SHOWN],
+        "writable": _notes(family, list(operated.order_by("name"))),
+        "longest_note": LONGEST_NOTE,
+    }
+    return show(request, "console/failure.html", "Failure", context, live=reverse("console:live"))
+
+
+@act
+def note(request: HttpRequest, cause: str) -> HttpResponseBase:
+    """What people know of a cause, in one workspace; one that says nothing is removed."""
+    workspace = find(request, Workspace.objects, lists.number(request.POST.get("workspace")) or 0, "workspace")
+    must_operate(request, workspace.pk)
+    family = _find(families_of(request.user), cause)
+    text = request.POST.get("text", "").replace("\0", "").replace("\r\n", "\n").strip()[:LONGEST_NOTE]
+    _write(workspace, family, text, by=person_of(request).get_username())
+    messages.success(request, f"Kept the note for {workspace}." if text else f"{workspace} has no note on this now.")
+    return HttpResponseRedirect(reverse("console:failure", args=[cause]))
+
+
+@page
+def rehearse(request: HttpRequest, cause: str) -> HttpResponseBase:
+    """What would become of a wish to run all of these again; nothing is done yet."""
+    family = _find(families_of(request.user), cause)
+    _must_be_theirs(request, family)
+    rehearsal = family_again.rehearsed(person_of(request), family)
+    context = {
+        "family": family,
+        "rehearsal": rehearsal,
+        "said": rehearsed(rehearsal.outcomes, "runs"),
+        "will_do": sum(number for outcome, number in rehearsal.outcomes.items() if outcome in DONE),
+        "each": [(each.row, ahead(each.outcome)) for each in rehearsal.each[:MOST_SHOWN]],
+        "until": max((each.row.pk for each in rehearsal.each), default=0),
+        "once": once.new_key(),
+    }
+    return show(request, "console/failure_again.html", "Run all of these again", context)
+
+
+@act
+def again(request: HttpRequest, cause: str) -> HttpResponseBase:
+    key, until = request.POST.get("once", ""), lists.number(request.POST.get("until"))
+    if not re.fullmatch("[A-Za-z0-9_-]{16,64}", key) or until is None:
+        return HttpResponseRedirect(reverse("console:rehearse_failure", args=[cause]))
+    # It may have gone out of sight meanwhile, by being done.
+    if once.find(person_of(request), key) is None:
+        family = _find(families_of(request.user), cause)
+        _must_be_theirs(request, family)
+        if ended := family_again.carry_out_once(person_of(request), family, key, until):
+            outcomes = Counter(each.outcome for each in ended)
+            level = messages.SUCCESS if DONE & outcomes.keys() else messages.WARNING
+            messages.add_message(request, level, sentence(Run, outcomes))
+    return HttpResponseRedirect(reverse("console:failure_outcome", args=[cause, key]))
+
+
+@page
+def outcome(request: HttpRequest, cause: str, key: str) -> HttpResponseBase:
+    """What became of each; only for whoever has asked for it."""
+    told = once.find(person_of(request), key)
+    if told is None or told.get("family", cause) != cause:
+        raise Http404("There is no such outcome, or not for you; each is kept for a day.")
+    rows = told.get("rows", ())
+    if request.GET.get("format") == "csv":
+        return rehearsals.table("run-again", str(Run._meta.verbose_name), rows)
+    counts = Counter(Outcome(row[2]) for row in rows)
+    said = [(each.value, number, each in DONE) for each, number in counts.items()]
+    context = {"told": told, "rows": rows, "counts": said, "cause": cause, "as_of": clock.now()}
+    return show(request, "console/failure_outcome.html", f"What became of {len(rows):,} runs", context)
+
+
+def _wanted(request: HttpRequest) -> Wanted:
+    asked = request.GET
+    return Wanted(
+        workspace_id=lists.number(asked.get("workspace")), configuration_id=lists.number(asked.get("configuration"))
+    )
+
+
+def _find(found: Families, cause: str) -> Family:
+    family = found.find(cause)
+    if family is None:
+        raise Http404("Nothing of what failed last has this cause, or it is not for you.")
+    return family
+
+
+def _must_be_theirs(request: HttpRequest, family: Family) -> None:
+    operated = Workspace.objects.operated_by(request.user).filter(pk__in=family.workspace_ids)
+    if not (family.is_of_runs and operated.exists()):
+        raise PermissionDenied("To run them again, you would have to be an operator of one of their workspaces.")
+
+
+def _notes(family: Family, operated: list[Workspace]) -> list[tuple[Workspace, FailureNote | None]]:
+    """Where they may write, each with what it says now."""
+    written = {note.workspace_id: note for note in family.notes}
+    return [(workspace, written.get(workspace.pk)) for workspace in operated]
+
+
+def _write(workspace: Workspace, family: Family, text: str, *, by: str) -> None:
+    where: dict[str, Any] = {"workspace": workspace, "cause": family.key}
+    if text:
+        written = {"text": text, "written_by": by, "written_at": clock.now()}
+        FailureNote.objects.update_or_create(**where, defaults=written)
+    else:
+        FailureNote.objects.filter(**where).delete()

@@ -1,0 +1,203 @@
+"""Scheduled jobs: the list of them, and the page of one with its slots, why it waits, and what is asked of it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
+
+from api.audit import record_of
+from console.calendar import SQUARES, calendar_of, moment_of
+from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
+from console.roster import Line, all_lines, line_of
+from runs.job_runs import JOB_RUN
+from runs.jobs import Job, UnknownJob, asking, history, job_named, why
+from runs.jobs.asking import NotASlot, SlotTaken
+from runs.jobs.history import SCHEDULED_JOB
+from runs.models import DueSlot, JobRun
+from work.commands import clean
+from work.models import Event
+
+# As the admin and the API ask it.
+CHANGE = "runs.change_scheduledjob"
+LATEST_EVENTS = 100
+# Of the slots of a rehearsal, by name.
+MOST_NAMED = 200
+
+
+@page
+@for_members
+def jobs(request: HttpRequest) -> HttpResponseBase:
+    context = {"lines": all_lines()}
+    return show(request, "console/jobs.html", "Jobs", context, live=reverse("console:live"))
+
+
+@page
+@for_members
+def job(request: HttpRequest, name: str) -> HttpResponseBase:
+    line, asked = _line(name), request.GET
+    each = "each" in asked
+    context = {
+        "line": line,
+        "may": line.job is not None and _may(request),
+        "calendar": calendar_of(line.row, asked.get("until", ""), asked.get("slot", ""), each=each),
+        "each": each,
+        "most": SQUARES,
+        "events": Event.objects.about(SCHEDULED_JOB.kind, line.row.pk or 0).order_by("-sequence")[:LATEST_EVENTS],
+    }
+    return show(request, "console/job.html", name, context, live=reverse("console:live"))
+
+
+@page
+@for_members
+def show_why(request: HttpRequest, name: str) -> HttpResponseBase:
+    """A page of its own: it asks as much as the rest."""
+    context = {"explanation": why.explain(_line(name).row), "name": name}
+    return show(request, "console/job_why.html", f"Why {name} waits", context, live=reverse("console:live"))
+
+
+@page
+@for_members
+def job_run(request: HttpRequest, name: str, id: int) -> HttpResponseBase:
+    found = JobRun.objects.filter(job_name=name, pk=id).first()
+    if found is None:
+        raise Http404("There is no such job run.")
+    context = {
+        "run": found,
+        "may": found.finished_at and found.status != JobRun.Status.SUCCESS and _may(request),
+        "events": Event.objects.about(JOB_RUN.kind, id).order_by("-sequence")[:LATEST_EVENTS],
+    }
+    live = "" if found.finished_at else reverse("console:live")
+    return show(request, "console/job_run.html", f"Job run {id}", context, live=live)
+
+
+@act
+@for_members
+def trigger(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Now; or a slot of the schedule; or now in the stead of one that has been run."""
+    job, actor, asked = _declared(request, name), person_of(request).get_username(), request.POST
+    with _refusals(request, job):
+        if slot := asked.get("slot"):
+            due = asking.run_slot(job, _meant(slot), actor=actor)
+        else:
+            covers = asked.get("in_stead_of")
+            due = asking.run_now(job, actor=actor, covers=_meant(covers) if covers else None)
+        _tell(request, due)
+    return _to(name)
+
+
+@act
+@for_members
+def pause(request: HttpRequest, name: str) -> HttpResponseBase:
+    actor = person_of(request).get_username()
+    row = history.introduce(_declared(request, name), actor=actor)
+    if history.pause(row, actor=actor, reason=reason_of(request)):
+        messages.success(request, f"Paused {name}: its slots are passed over until it is resumed.")
+    else:
+        messages.warning(request, f"{name} was paused already. Nothing was done.")
+    return back(request, _path(name))
+
+
+@act
+@for_members
+def resume(request: HttpRequest, name: str) -> HttpResponseBase:
+    actor = person_of(request).get_username()
+    row = history.introduce(_declared(request, name), actor=actor)
+    if history.resume(row, actor=actor):
+        messages.success(request, f"{name} goes on with its next slot.")
+    else:
+        messages.warning(request, f"{name} is not paused. Nothing was done.")
+    return back(request, _path(name))
+
+
+@page
+@for_members
+def rehearse_backfill(request: HttpRequest, name: str) -> HttpResponseBase:
+    """What a backfill would run; nothing of it is."""
+    job = _declared(request, name)
+    with _refusals(request, job):
+        first, last = _range(request.GET)
+        found = asking.rehearse(job, first, last)
+        context = {"name": name, "first": first, "last": last, "found": found, "free": found.free[:MOST_NAMED]}
+        return show(request, "console/backfill.html", f"Backfill {name}", context)
+    return _to(name)
+
+
+@act
+@for_members
+def backfill(request: HttpRequest, name: str) -> HttpResponseBase:
+    job, actor = _declared(request, name), person_of(request).get_username()
+    with _refusals(request, job):
+        found = asking.backfill(job, *_range(request.POST), actor=actor)
+        said = f"{len(found.free)} slots are due, and are run one after the other, the oldest first"
+        messages.success(request, f"{said}. Of the range, {len(found.taken)} had been run, or waited, already.")
+    return _to(name)
+
+
+def _line(name: str) -> Line:
+    found = line_of(name)
+    if found is None:
+        raise Http404("There is no such job.")
+    return found
+
+
+def _may(request: HttpRequest) -> bool:
+    return person_of(request).has_perm(CHANGE)
+
+
+def _declared(request: HttpRequest, name: str) -> Job:
+    must_have(request, CHANGE)
+    try:
+        job = job_named(name)
+    except UnknownJob as error:
+        raise Http404("The code declares no such job.") from error
+    line = line_of(name)
+    if (record := record_of(request)) and line and line.row.pk:
+        record.saw("scheduled_job", line.row.pk, None)
+    return job
+
+
+def _range(asked: QueryDict) -> tuple[datetime, datetime]:
+    return _meant(asked.get("from", "")), _meant(asked.get("to", ""))
+
+
+def _meant(text: str) -> datetime:
+    found = moment_of(text)
+    if found is None:
+        raise NotASlot(f"expected a time in UTC such as 2026-03-01T06:00, found {clean(text)[:40] or 'none'}")
+    return found
+
+
+@contextmanager
+def _refusals(request: HttpRequest, job: Job) -> Iterator[None]:
+    try:
+        yield
+    except SlotTaken as taken:
+        messages.warning(request, _said_of(taken, job))
+    except NotASlot as error:
+        messages.warning(request, f"Nothing was done: {error}.")
+
+
+def _said_of(taken: SlotTaken, job: Job) -> str:
+    if taken.job_run is None:
+        return f"slot already claimed: {taken}."
+    path = reverse("console:job_run", args=[job.name, taken.job_run.pk])
+    return format_html('slot already claimed: {}. <a href="{}">See job run {}</a>', taken, path, taken.job_run.pk)
+
+
+def _tell(request: HttpRequest, due: DueSlot) -> None:
+    found = why.explain_due(due)
+    messages.add_message(request, messages.WARNING if found.holding else messages.SUCCESS, found.message)
+
+
+def _path(name: str) -> str:
+    return reverse("console:job", args=[name])
+
+
+def _to(name: str) -> HttpResponseBase:
+    return redirect(_path(name))

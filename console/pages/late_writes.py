@@ -1,0 +1,16 @@
+"""Late writes: each of them would have been a mistake, and was refused."""
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+
+from console.frame import page, show
+from console.latecomers import LOOKED_AT, cases_for
+
+
+@page
+def late_writes(request: HttpRequest) -> HttpResponseBase:
+    found = cases_for(request)
+    context = {"found": found, "slice": found.slice, "most": LOOKED_AT}
+    live = reverse("console:live")
+    return show(request, "console/late_writes.html", "Late writes refused", context, live=live)

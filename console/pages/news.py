@@ -1,0 +1,31 @@
+"""What has changed since somebody last looked, until they say that they have seen it."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+
+from console import changes, visits
+from console.frame import act, for_members, page, person_of, show
+
+
+@page
+@for_members
+def news(request: HttpRequest) -> HttpResponseBase:
+    person = person_of(request)
+    found = changes.since(person, visits.absence_of(person))
+    # Not live: what somebody says to have seen is what stood there.
+    return show(request, "console/news.html", "Since you last looked", {"changes": found, "most": changes.MOST_SHOWN})
+
+
+@act
+@for_members
+def seen(request: HttpRequest) -> HttpResponseBase:
+    until = visits.moment_of(request.POST.get("until", ""))
+    if until is None:
+        messages.warning(request, "Nothing was changed: the page did not say up to when you have looked.")
+    elif visits.has_looked(person_of(request), until):
+        messages.success(request, f"You have seen what there was up to {until:%H:%M:%S} UTC.")
+    else:
+        messages.warning(request, "Nothing was changed: you had looked as far before.")
+    return HttpResponseRedirect(reverse("console:news"))

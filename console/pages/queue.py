@@ -1,0 +1,38 @@
+"""The queue of runs as a whole: it is paused, with a reason, and goes on."""
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+
+from console.frame import act, back, must_have, person_of, reason_of
+from runs import queue
+
+# As the admin and the API ask it.
+PERMISSION = "runs.change_queue"
+
+
+@act
+def pause(request: HttpRequest) -> HttpResponseBase:
+    must_have(request, PERMISSION)
+    if queue.pause(actor=person_of(request).get_username(), reason=reason_of(request)):
+        said = "The queue is paused: no queued run begins. What is running goes on, and what is submitted is accepted."
+        messages.success(request, said)
+    else:
+        messages.warning(request, f"The queue was paused already{_by_whom()}. Nothing was changed.")
+    return back(request, reverse("console:dashboard"))
+
+
+@act
+def resume(request: HttpRequest) -> HttpResponseBase:
+    must_have(request, PERMISSION)
+    if queue.resume(actor=person_of(request).get_username()):
+        messages.success(request, "The queue goes on: what is queued is taken up in its turn.")
+    else:
+        messages.warning(request, "The queue was not paused. Nothing was changed.")
+    return back(request, reverse("console:dashboard"))
+
+
+def _by_whom() -> str:
+    row = queue.now()
+    return f", by {row.paused_by}" if row and row.paused_by else ""

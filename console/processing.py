@@ -1,0 +1,64 @@
+"""How far the reading of a document has come: its last job, and the stages of that."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from console import words
+from documents.lifecycle import ORDER
+from documents.models import Document, DocumentProcessingJob, Stage
+from documents.retention import purged_on
+from work import clock
+
+MOST_STAGES = 40
+LONGEST_LOG = 4000
+# Those at work or in trouble are looked for first; of the others the order is that of the work.
+_FIRST = ("ERROR", "RUNNING")
+
+
+@dataclass(frozen=True)
+class Processing:
+    job: DocumentProcessingJob
+    stages: Sequence[Stage]
+    done: int
+    all: int
+
+    @property
+    def left_out(self) -> int:
+        return self.all - len(self.stages)
+
+    @property
+    def error_log(self) -> str:
+        """Its end: the last attempt says most."""
+        return self.job.error_log[-LONGEST_LOG:].strip()
+
+
+def processing_of(document: Document) -> Processing | None:
+    """None for what came here in another way than by being read."""
+    job = DocumentProcessingJob.objects.filter(document=document.pk).order_by("-pk").first()
+    if job is None:
+        return None
+    stages = sorted(Stage.objects.filter(job=job), key=_place)
+    done = sum(stage.status == "DONE" for stage in stages)
+    shown = sorted(stages, key=lambda stage: stage.status not in _FIRST)[:MOST_STAGES]
+    return Processing(job, sorted(shown, key=_place), done, len(stages))
+
+
+def said_of(document: Document, found: Processing | None) -> str:
+    """What has become of it, in a sentence."""
+    if document.purged_at:
+        return f"and {purged_on(document)}: nothing of it is left but this row and its history."
+    if document.status == Document.Status.PROCESSING:
+        since = words.length((clock.now() - (found.job.created_at if found else document.created_at)).total_seconds())
+        return f"since {since}.{_parts(found)}"
+    pages = f"{words.number(document.pages, 'page')}, " if document.pages is not None else ""
+    if found is None or found.job.finished_at is None:
+        return f"{pages}{words.ago(document.created_at)}."
+    return f"{pages}after {words.length(words.seconds_of(found.job))}, {words.ago(found.job.finished_at)}."
+
+
+def _place(stage: Stage) -> tuple[int, int]:
+    return ORDER.index(stage.name), stage.segment
+
+
+def _parts(found: Processing | None) -> str:
+    return f" {found.done} of {words.number(found.all, 'stage')} done." if found and found.all else ""

@@ -1,0 +1,171 @@
+"""What must hold in the database, and what was found when somebody last looked.
+
+To look takes as long as there are rows, so nobody does when a page is asked for: a person presses a button. Each
+promise gets so many seconds, and all together so many; those that were looked at the longest ago come first, so that
+pressing it again goes on where the time was up. What was found is kept. Two people do not look for the same at once.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Q
+
+from api.subjects import Subject
+from console.models import PromiseCheck
+from work import clock
+from work.commands import clean
+from work.invariants import Invariant, all_invariants
+
+# All of them, while somebody waits for the answer; `manage.py doctor` has no limit.
+SECONDS = 20.0
+SECONDS_OF_ONE = 5.0
+MOST_OFFENDERS = 20
+LONGEST_TROUBLE = 500
+# Whoever began it so long ago was ended before it was.
+FORGOTTEN = timedelta(seconds=60)
+# How often SQLite asks whether the time is up, in steps of its machine.
+SQLITE_STEPS = 10_000
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Promise:
+    invariant: Invariant
+    # None: nobody has ever pressed the button.
+    check: PromiseCheck | None
+
+    @property
+    def state(self) -> str:
+        if self.check is None or (self.check.checked_at is None and not self.check.trouble):
+            return "never"
+        if self.check.trouble:
+            return "unknown"
+        return "broken" if self.check.offenders else "holds"
+
+    @property
+    def offenders(self) -> list[Subject]:
+        return [(kind, id) for kind, id in self.check.offenders] if self.check else []
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.offenders) > MOST_OFFENDERS
+
+
+@dataclass(frozen=True)
+class Round:
+    """What has come of pressing the button."""
+
+    checked: int
+    broken: int
+    troubled: int
+    # For want of time, or because somebody else is at it.
+    left: int
+
+    def __str__(self) -> str:
+        said = [f"Checked {self.checked} of {self.checked + self.troubled + self.left} promises"]
+        said.append(f"{self.broken} broken" if self.broken else "none of them is broken" if self.checked else "")
+        said.append(f"{self.troubled} could not be checked" if self.troubled else "")
+        said.append(f"{self.left} left for the next time" if self.left else "")
+        return f"{'; '.join(filter(None, said))}."
+
+
+def promises() -> Sequence[Promise]:
+    """Broken ones first, then those of which nothing is known."""
+    checks = {check.name: check for check in PromiseCheck.objects.all()}
+    found = [Promise(invariant, checks.get(invariant.name)) for invariant in all_invariants()]
+    order = ("broken", "unknown", "never", "holds")
+    return sorted(found, key=lambda promise: order.index(promise.state))
+
+
+def check_all(actor: str, seconds: float = SECONDS) -> Round:
+    until = time.monotonic() + seconds
+    found = [_check(invariant, actor, until) for invariant in _stalest_first(all_invariants())]
+    done = [check for check in found if check is not None]
+    troubled = sum(bool(check.trouble) for check in done)
+    broken = sum(bool(check.offenders) and not check.trouble for check in done)
+    return Round(len(done) - troubled, broken, troubled, len(found) - len(done))
+
+
+def _stalest_first(invariants: Iterable[Invariant]) -> list[Invariant]:
+    """By when they last had their turn, also if nothing came of it."""
+    tried = dict(PromiseCheck.objects.values_list("name", "tried_at"))
+    return sorted(invariants, key=lambda invariant: tried.get(invariant.name) or _NEVER)
+
+
+def _check(invariant: Invariant, actor: str, until: float) -> PromiseCheck | None:
+    """None when there is no time left, or somebody else is looking."""
+    seconds = min(SECONDS_OF_ONE, until - time.monotonic())
+    if seconds <= 0 or not _begin(invariant.name):
+        return None
+    began = time.monotonic()
+    try:
+        with _within(seconds):
+            offenders = invariant.breaches(MOST_OFFENDERS + 1)
+    except DatabaseError as error:
+        return _end(invariant.name, trouble=_in_words(error, time.monotonic() - began, seconds))
+    found = {"offenders": offenders, "seconds": time.monotonic() - began}
+    return _end(invariant.name, trouble="", checked_at=clock.now(), checked_by=actor, **found)
+
+
+def _begin(name: str) -> bool:
+    """False when somebody is at it."""
+    now = clock.now()
+    PromiseCheck.objects.get_or_create(name=name)
+    free = Q(began_at=None) | Q(began_at__lt=now - FORGOTTEN)
+    return bool(PromiseCheck.objects.filter(free, name=name).update(began_at=now))
+
+
+def _end(name: str, **found: Any) -> PromiseCheck:
+    """What was found before stays, where nothing was found now."""
+    PromiseCheck.objects.filter(name=name).update(began_at=None, tried_at=clock.now(), **found)
+    return PromiseCheck.objects.get(name=name)
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """A statement that takes longer ends with a DatabaseError."""
+    limits = {"postgresql": _postgresql, "sqlite": _sqlite, "microsoft": _microsoft}
+    with limits[connection.vendor](seconds):
+        yield
+
+
+@contextmanager
+def _postgresql(seconds: float) -> Iterator[None]:
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = %s", [max(1, round(seconds * 1000))])
+        yield
+
+
+@contextmanager
+def _sqlite(seconds: float) -> Iterator[None]:
+    """Outside of a transaction: ours begin with the lock for writing, for which everybody else would wait."""
+    until = time.monotonic() + seconds
+    connection.ensure_connection()
+    connection.connection.set_progress_handler(lambda: time.monotonic() > until, SQLITE_STEPS)
+    try:
+        yield
+    finally:
+        connection.connection.set_progress_handler(None, 0)
+
+
+@contextmanager
+def _microsoft(seconds: float) -> Iterator[None]:
+    connection.ensure_connection()
+    before, connection.connection.timeout = connection.connection.timeout, max(1, round(seconds))
+    try:
+        yield
+    finally:
+        connection.connection.timeout = before
+
+
+def _in_words(error: DatabaseError, took: float, seconds: float) -> str:
+    # Databases say it in words of their own.
+    if took >= seconds * 0.9:
+        return f"It took longer than {seconds:.0f} s, and was given up. `manage.py doctor` takes its time."
+    return clean(" ".join(str(error).split()))[:LONGEST_TROUBLE]

@@ -1,0 +1,84 @@
+"""How much work of each kind waits and is at work, looked at so that it costs the same however much there is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import CharField, QuerySet, Value
+
+from work.kinds import Kind, all_kinds
+from work.models import Work
+from work.moves import By
+from work.why import Crew
+
+MOST_COUNTED = 1000
+# In the order of an index that has just what waits, the oldest first where there is one; and since when it waits.
+_IN_LINE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "run": ("created_at", ("input_document_id", "created_at", "pk")),
+    "build": ("queued_at", ("queued_at", "pk")),
+    "stage": ("created_at", ("created_at", "pk")),
+    "delivery": ("created_at", ("next_attempt_at", "pk")),
+}
+
+
+@dataclass(frozen=True)
+class Queue:
+    kind: str
+    name: str
+    waiting: int
+    # Whether more wait than were counted; the oldest is one of those then.
+    is_over: bool
+    oldest_since: datetime | None
+    at_work: int
+    # Of those at work, what is in one of the slots: others are held by workers that drain, or are lost.
+    in_slots: int
+    slots: int
+
+    @property
+    def is_full(self) -> bool:
+        return self.in_slots >= self.slots
+
+    @property
+    def is_stuck(self) -> bool:
+        return bool(self.waiting) and not self.slots
+
+
+def queues(crew: Crew) -> list[Queue]:
+    """One statement for each kind, and one for all that is at work."""
+    kinds = [kind for kind in all_kinds() if kind.lane and kind.moves.initial != kind.moves.claimed]
+    at_work = list(_at_work(kinds)) if kinds else []
+    return [_queue(kind, [owner for name, owner in at_work if name == kind.name], crew) for kind in kinds]
+
+
+def _queue(kind: Kind, owners: list[str | None], crew: Crew) -> Queue:
+    slots = crew.slots(kind.name)
+    column, order = _IN_LINE.get(kind.name, ("created_at", ()))
+    waiting = kind.moves.rows.filter(status__in=list(_origins(kind))).order_by(*order)
+    moments = list(waiting.values_list(column, flat=True)[: MOST_COUNTED + 1])
+    counted = moments[:MOST_COUNTED]
+    name = str(kind.moves.model._meta.verbose_name_plural)
+    is_over = len(moments) > MOST_COUNTED
+    in_slots = sum(owner in slots for owner in owners)
+    return Queue(
+        kind.name, name, len(counted), is_over, min(counted, default=None), len(owners), in_slots, slots.total()
+    )
+
+
+def _origins(kind: Kind) -> Iterator[str]:
+    """From where a worker takes it."""
+    for verb in kind.moves:
+        move = kind.moves[verb]
+        if move.by is By.WORKER and issubclass(kind.moves.model, Work) and move.target == kind.moves.claimed:
+            yield from move.origins
+
+
+def _at_work(kinds: list[Kind]) -> "QuerySet[Any, Any]":
+    """The name of its kind, and the owner, of each row that somebody holds: they are no more than there are slots."""
+    first, *others = (
+        kind.moves.rows.filter(status=kind.moves.claimed)
+        .order_by()
+        .values_list(Value(kind.name, output_field=CharField()), "lease_owner")
+        for kind in kinds
+    )
+    return first.union(*others, all=True)

@@ -1,0 +1,187 @@
+"""How things stand at this moment, for one person: all that the first page tells, asked for once.
+
+What all workspaces share is told to whoever is in one; of runs and builds, each sees their own. No question is about
+more rows than a bound, and where a number has reached it, it is said to be "over" it.
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from statistics import median
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser, Permission
+from django.db.models import Count, Exists, Min, Q, QuerySet
+
+from builds.models import Build
+from console import crew, latest, slots
+from console.crew import Crew, Hand
+from console.latest import Latest
+from console.slots import Turns
+from documents.models import Workspace
+from feeds.models import FeedSource
+from runs import queue
+from runs.lifecycle import RUN
+from runs.models import Queue, Run
+from work import clock
+
+MOST_QUEUED, MOST_RUNNING, MOST_BUILDS, MOST_FEEDS = 10_000, 200, 200, 100
+# Longer than that, somebody should know why.
+LONG_WAIT = timedelta(minutes=10)
+# As `manage.py doctor` has it: a server may be away over a weekend.
+SILENCE = timedelta(days=3)
+SOON = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Person:
+    user: AbstractUser
+    # Their workspaces; None: all.
+    theirs: frozenset[int] | None
+    may_change_queue: bool
+
+    @property
+    def is_stranger(self) -> bool:
+        return self.theirs == frozenset()
+
+    def sees(self, run: Run) -> bool:
+        return self.theirs is None or run.workspace_id in self.theirs
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Of all runs that are queued, counted to a bound."""
+
+    number: int
+    since: datetime | None
+    # So many of them for a long time, and the first of those that the person sees.
+    long: int
+    oldest: int | None
+
+    @property
+    def said(self) -> str:
+        return f"over {MOST_QUEUED:,}" if self.number > MOST_QUEUED else f"{self.number:,}"
+
+
+@dataclass(frozen=True)
+class Throughput:
+    hour: int
+    soon: int
+    wait_seconds: float | None
+    work_seconds: float | None
+    # Whether some of the last hour were not looked at.
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class Situation:
+    now: datetime
+    person: Person
+    queue: Queue | None
+    waiting: Waiting
+    # Of everybody; the longest first.
+    running: Sequence[Run]
+    crew: Crew
+    latest: Latest
+    # The newest first.
+    builds: Sequence[Build]
+    turns: Sequence[Turns]
+    silent_feeds: Sequence[FeedSource]
+    free_bytes: int
+
+    @property
+    def is_paused(self) -> bool:
+        return bool(self.queue and self.queue.paused_at)
+
+    @property
+    def slots(self) -> int:
+        return self.crew.slots(RUN.kind)
+
+    @property
+    def limit(self) -> int | None:
+        return settings.ADE_QUEUE_SIZE
+
+    @property
+    def free(self) -> int | None:
+        return None if self.limit is None else max(0, self.limit - self.waiting.number - len(self.running))
+
+    @property
+    def running_said(self) -> str:
+        return f"over {MOST_RUNNING}" if len(self.running) > MOST_RUNNING else str(len(self.running))
+
+    @property
+    def throughput(self) -> Throughput:
+        ended = self.latest.ended_since(self.now - latest.HOUR)
+        begun = [run for run in ended if run.started_at]
+        return Throughput(
+            hour=len(ended),
+            soon=len(self.latest.ended_since(self.now - SOON)),
+            wait_seconds=_median([run.started_at - run.created_at for run in begun if run.started_at]),
+            work_seconds=_median([run.finished_at - run.started_at for run in begun if run.started_at]),  # type: ignore[operator]  # they have ended
+            is_cut=self.latest.is_cut and self.latest.since > self.now - latest.HOUR,
+        )
+
+    @cached_property
+    def hands(self) -> Sequence[Hand]:
+        building = [build for build in self.builds if build.status == Build.CLAIMED]
+        job_runs = [job_run for turns in self.turns for job_run in turns.running]
+        return crew.at_work(self.crew, self.running, building, job_runs, self.person.sees)
+
+
+def person_of(user: AbstractUser) -> Person:
+    """Asked in one statement: `has_perm` would take two more."""
+    if user.is_superuser and user.is_active:
+        return Person(user, None, may_change_queue=True)
+    mine = Workspace.objects.for_user(user).annotate(may=Exists(_permission(user))).values_list("pk", "may")
+    found = list(mine)
+    return Person(user, frozenset(id for id, _ in found), may_change_queue=any(may for _, may in found))
+
+
+def of(person: Person) -> Situation:
+    now = clock.now()
+    return Situation(
+        now=now,
+        person=person,
+        queue=queue.now(),
+        waiting=_waiting(now, person),
+        running=_running(now),
+        crew=crew.now(),
+        latest=latest.of(person.user),
+        builds=_builds(person.user),
+        turns=slots.of_all(),
+        silent_feeds=list(FeedSource.objects.silent_since(now - SILENCE).order_by("pk")[: MOST_FEEDS + 1]),
+        free_bytes=shutil.disk_usage(settings.VAR_DIR).free,
+    )
+
+
+def _permission(user: AbstractUser) -> "QuerySet[Permission]":
+    theirs = Permission.objects.filter(Q(user=user.pk) | Q(group__user=user.pk))
+    return theirs.filter(content_type__app_label="runs", codename="change_queue")
+
+
+def _waiting(now: datetime, person: Person) -> Waiting:
+    some = Run.objects.filter(status="queued").order_by()[: MOST_QUEUED + 1]
+    long = Q(created_at__lt=now - LONG_WAIT)
+    seen = long if person.theirs is None else long & Q(workspace_id__in=sorted(person.theirs))
+    of_those = {"long": Count("pk", filter=long), "oldest": Min("pk", filter=seen)}
+    found = some.aggregate(number=Count("pk"), since=Min("created_at"), **of_those)
+    return Waiting(**found)
+
+
+def _running(now: datetime) -> Sequence[Run]:
+    running = Run.objects.filter(status="running").select_related("configuration", "input_document")
+    shown = ("workspace_id", "lease_owner", "started_at", "configuration__name", "input_document__name")
+    found = running.only(*shown).order_by()[: MOST_RUNNING + 1]
+    return sorted(found, key=lambda run: (run.started_at or now, run.pk))
+
+
+def _builds(user: AbstractUser) -> Sequence[Build]:
+    shown = ("status", "configuration__name", "lease_owner", "started_at", "finished_at", "queued_at")
+    builds = Build.objects.for_user(user).select_related("configuration")
+    return list(builds.only(*shown, "failure_type", "error_message").order_by("-pk")[:MOST_BUILDS])
+
+
+def _median(lengths: Sequence[timedelta]) -> float | None:
+    return median(length.total_seconds() for length in lengths) if lengths else None

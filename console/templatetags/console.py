@@ -1,0 +1,127 @@
+"""How pages say things: a state as icon, word and colour; moments, lengths and sizes in words."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import template
+from django.template.defaultfilters import filesizeformat
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from console import words
+from console.frame import query
+from runs.models import Run
+
+register = template.Library()
+
+# Lines of 16 by 16, drawn in the colour of the text beside them.
+ICONS = {
+    "good": "M3 8.5 6.5 12 13 4.5",
+    "bad": "M4 4 12 12M12 4 4 12",
+    "busy": "M13.5 8A5.5 5.5 0 1 1 8 2.5",
+    "wait": "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 1 0 0-11M8 5v3.2l2.2 1.4",
+    "off": "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 1 0 0-11M4.2 4.2l7.6 7.6",
+    "warn": "M8 2.5 14.5 13.5H1.5ZM8 6.5v3.5M8 11.6v.4",
+    "late": "M8 3.5a5 5 0 1 0 0 10 5 5 0 1 0 0-10M8 6v2.8M6 1.5h4",
+    "held": "M5.5 3.5v9M10.5 3.5v9",
+}
+# Of each word that a status has anywhere: what it is like. What is not here, is neither good nor bad.
+TONES = {
+    **dict.fromkeys(("succeeded", "ready", "processed", "success", "alive", "done", "completed", "delivered"), "good"),
+    **dict.fromkeys(("failed", "error", "missed", "silent", "abandoned", "skipped timeout", "broken"), "bad"),
+    "timed out": "late",
+    **dict.fromkeys(("running", "building", "processing"), "busy"),
+    **dict.fromkeys(("queued", "pending", "new", "waiting", "expected", "scheduled"), "wait"),
+    **dict.fromkeys(("cancelled", "stopped", "retired", "coalesced", "passed over", "purged", "skipped"), "off"),
+    **dict.fromkeys(("misfired", "overdue", "warning", "rising"), "warn"),
+    **dict.fromkeys(("paused", "held", "draining"), "held"),
+}
+CLASSES = {"late": "bad", "held": "warn"}
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    return format_html('<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="{}"/></svg>', ICONS[name])
+
+
+@register.simple_tag
+def state(word: Any, said: str = "") -> SafeString:
+    """`said` is shown instead of the word, which decides what it looks like."""
+    plain = words.plain(str(word))
+    tone = TONES.get(plain, "off")
+    return format_html('<span class="state is-{}">{}{}</span>', CLASSES.get(tone, tone), icon(tone), said or plain)
+
+
+@register.filter
+def plain(word: Any) -> str:
+    return words.plain(str(word))
+
+
+@register.filter
+def tone(word: Any) -> str:
+    found = TONES.get(words.plain(str(word)), "off")
+    return CLASSES.get(found, found)
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString | str:
+    """How long ago, or in how long; the moment itself for whoever points at it, and for programs."""
+    if moment is None:
+        return mark_safe('<span class="none">–</span>')
+    return format_html(
+        '<time datetime="{}" title="{}" data-ago>{}</time>', moment.isoformat(), words.moment(moment), words.ago(moment)
+    )
+
+
+@register.filter
+def moment(value: datetime | None) -> SafeString | str:
+    if value is None:
+        return mark_safe('<span class="none">–</span>')
+    return format_html('<time datetime="{}">{}</time>', value.isoformat(), words.moment(value))
+
+
+@register.filter
+def clock_time(value: datetime) -> SafeString:
+    said = f"{value:%H:%M:%S}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', value.isoformat(), words.moment(value), said)
+
+
+@register.filter
+def length_of(rows: Any) -> int:
+    """How many there are: `length` says how long something took."""
+    return len(rows)
+
+
+@register.filter
+def took(work: Any) -> str:
+    """From when it was started to its end, or to now."""
+    return words.length(words.seconds_of(work)) if work.started_at else "–"
+
+
+@register.filter
+def in_words(run: Run) -> str:
+    return words.of_run(run)
+
+
+@register.filter
+def length(value: timedelta | float | None) -> str:
+    if value is None:
+        return "–"
+    return words.length(value.total_seconds() if isinstance(value, timedelta) else value)
+
+
+@register.filter
+def size(value: int | None) -> str:
+    return "–" if value is None else filesizeformat(value).replace("\xa0", " ")
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
+
+
+@register.simple_tag(takes_context=True)
+def link_with(context: Mapping[str, Any], **changed: Any) -> str:
+    """This page with other filters, from its beginning."""
+    return f"?{query(context['request'].GET, **{'before': None, **changed})}"

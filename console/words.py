@@ -1,0 +1,69 @@
+"""Moments, lengths and numbers in words."""
+
+from datetime import datetime
+
+from runs.models import Run
+from work import clock
+from work.models import Work
+
+_UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+MOMENTS = 5.0
+
+
+def plain(word: str) -> str:
+    """A status as people say it."""
+    return word.lower().replace("_", " ")
+
+
+def moment(value: datetime) -> str:
+    return f"{value:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def length(seconds: float) -> str:
+    """Of a second or less with its parts, of more with its two largest units."""
+    if seconds < 0:
+        return "0 s"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole, parts = round(seconds), []
+    for unit, of_it in _UNITS:
+        number, whole = divmod(whole, of_it)
+        if number:
+            parts.append(f"{number} {unit}")
+        if len(parts) == 2 or (parts and not number):
+            break
+    return " ".join(parts)
+
+
+def ago(value: datetime) -> str:
+    seconds = (clock.now() - value).total_seconds()
+    if abs(seconds) < MOMENTS:
+        return "just now" if seconds >= 0 else "in a moment"
+    unit, of_it = next((unit, of_it) for unit, of_it in _UNITS if abs(seconds) >= of_it)
+    number = f"{int(abs(seconds) // of_it)} {unit}"
+    return f"{number} ago" if seconds > 0 else f"in {number}"
+
+
+def seconds_of(work: Work) -> float:
+    """From its start to its end, or to now; 0 for what has not begun."""
+    return ((work.finished_at or clock.now()) - work.started_at).total_seconds() if work.started_at else 0.0
+
+
+def of_run(run: Run) -> str:
+    """What has become of it, in a sentence."""
+    if run.status == "queued":
+        return f"waits since {ago(run.created_at)}."
+    if run.status == "running":
+        asked = f" {run.cancel_requested_by} has asked it to stop." if run.cancel_requested_at else ""
+        return f"for {length(seconds_of(run))}.{asked}"
+    ended = ago(run.finished_at) if run.finished_at else ""
+    if run.started_at is None:
+        return f"{ended}, without having begun."
+    kind = f": {run.Failure(run.failure_type).label}" if run.failure_type else ""
+    return f"{ended}, after {length(seconds_of(run))}{kind}."
+
+
+def number(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"

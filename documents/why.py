@@ -1,0 +1,97 @@
+"""Why is this document not processed yet? See `work/why.py`. Nobody claims a document: its job is begun when it is due
+and in its turn, and then its stages are claimed. Of other documents nothing is told but how many there are.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from documents import orchestrator
+from documents.lifecycle import DOCUMENT, JOB, STAGE
+from documents.models import Document, DocumentProcessingJob, Stage
+from work import clock, why
+from work.why import Crew, Explanation, Gate
+
+
+def explain(document: Document) -> Explanation:
+    """As the database has it now. Raises Document.DoesNotExist when it has not."""
+    job = DocumentProcessingJob.objects.live().filter(document=document.pk).first()
+    if job is None:
+        status = Document.objects.values_list("status", flat=True).get(pk=document.pk)
+        return _told(document.pk, status, f"is {status}", ())
+    crew = Crew.now()
+    of_job = (_of_time(job), _of_turn(job)) if _waits(job) else (_of_stages(crew, job),)
+    gates = (why.of_worker(crew, STAGE), *of_job)
+    holding = [gate.name for gate in gates if gate.holds]
+    said = f"held by: {', '.join(holding)}" if holding else "nothing holds it"
+    return _told(document.pk, DOCUMENT.initial, f"is being processed; {said}", gates)
+
+
+def _waits(job: DocumentProcessingJob) -> bool:
+    return job.status == JOB.initial
+
+
+def _told(id: int, status: str, said: str, gates: tuple[Gate, ...]) -> Explanation:
+    return Explanation(DOCUMENT.kind, id, status, status, f"document {id} {said}.", gates)
+
+
+def _of_time(job: DocumentProcessingJob) -> Gate:
+    """Is its next attempt due?"""
+    due = job.next_attempt_at
+    data = {"attempts": job.attempts, "max_attempts": job.max_attempts, "next_attempt_at": due}
+    attempt = f"Attempt {job.attempts + 1} of {job.max_attempts}"
+    if due <= clock.now():
+        return Gate("time", False, f"{attempt} is due.", data=data)
+    before = " The one before has failed; its job says why." if job.attempts else ""
+    return Gate("time", True, f"{attempt} is due {why.at(due)}.{before}", f"job {job.pk}", data=data)
+
+
+def _of_turn(job: DocumentProcessingJob) -> Gate:
+    """Is it begun before all others, and is any begun at all?"""
+    ahead, ready = len(_ahead(job)), orchestrator.waiting_for_a_slot()
+    most = orchestrator.most_ready()
+    data = {"ahead": ahead, "ready": ready, "most_ready": most}
+    in_bulk = " It is one of many that are processed again, when nothing else is due." if job.priority else ""
+    busy = f" {ready} stages wait for a slot; the next job is begun when fewer than {most} do." if ready >= most else ""
+    return Gate("turn", ahead > 0 or ready >= most, f"{_sentence(why.are_ahead(JOB, ahead))}{in_bulk}{busy}", data=data)
+
+
+def _of_stages(crew: Crew, job: DocumentProcessingJob) -> Gate:
+    """Is one of them at work, or does each wait for a slot?"""
+    stages = list(Stage.objects.filter(job=job).order_by("created_at", "pk"))
+    at_work = [stage for stage in stages if stage.status == "RUNNING"]
+    waiting = [stage for stage in stages if stage.status == "READY"]
+    data = {"running": len(at_work), "ready": len(waiting), "all": len(stages)}
+    if at_work:
+        names = ", ".join(f"{stage.name} {stage.segment}" for stage in at_work[: why.MOST_NAMED])
+        return Gate("stages", False, f"Being done: {names}.", f"job {job.pk}", at_work[0].started_at, data)
+    if waiting:
+        return _behind_slots(crew, job, waiting[0], data)
+    return Gate("stages", False, "Workers bring it on within a tick.", f"job {job.pk}", job.started_at, data)
+
+
+def _behind_slots(crew: Crew, job: DocumentProcessingJob, first: Stage, data: dict[str, Any]) -> Gate:
+    """Of its first stage it is asked what is asked of a run; at work and ahead are those of other documents."""
+    ahead = why.count(_stages_ahead, first.created_at, first.pk)
+    capacity = why.of_capacity(crew, STAGE, ahead, lambda ids: set())
+    data |= {name: capacity.data[name] for name in ("slots", "free", "ahead")}
+    if capacity.holds:
+        said = f"Its stages wait for a free slot of a worker; {why.are_ahead(STAGE, ahead)}."
+        return Gate("stages", True, said, f"job {job.pk}", first.created_at, data)
+    return Gate("stages", False, f"Its stages are ready. {capacity.message}", f"job {job.pk}", first.created_at, data)
+
+
+def _ahead(job: DocumentProcessingJob) -> "QuerySet[DocumentProcessingJob, tuple[int]]":
+    pending = DocumentProcessingJob.objects.filter(status="PENDING", next_attempt_at__lte=clock.now())
+    earlier = Q(next_attempt_at__lt=job.next_attempt_at) | Q(next_attempt_at=job.next_attempt_at, pk__lt=job.pk)
+    return why.counted(pending.filter(Q(priority__lt=job.priority) | Q(earlier, priority=job.priority)))
+
+
+def _stages_ahead(created_at: datetime, id: int) -> "QuerySet[Stage, tuple[int]]":
+    earlier = Q(created_at__lt=created_at) | Q(created_at=created_at, pk__lt=id)
+    return why.counted(Stage.objects.claimable(clock.now()).filter(earlier))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

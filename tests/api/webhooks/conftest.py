@@ -1,0 +1,16 @@
+import pytest
+
+from tests.api.webhooks.told import NETWORK
+from tests.factories import WebhookFactory
+from tests.feeds.servers import server  # noqa: F401  # fixtures are found by their names here
+
+
+@pytest.fixture(autouse=True)
+def reachable(settings):
+    settings.ADE_WEBHOOK_NETWORKS = [NETWORK]
+
+
+@pytest.fixture
+def webhook(server, workspace):  # noqa: F811  # the fixture above
+    """Of Aster, to a receiver on this machine; what that answers, a test says."""
+    return WebhookFactory(workspace=workspace, url=server.url("/hook"))

@@ -1,0 +1,40 @@
+"""Deliveries as a worker makes and sends them, without one."""
+
+from threading import Event as Flag
+
+from api.models import Delivery
+from api.webhooks.following import Follower
+from api.webhooks.kinds import DELIVERY
+from tests.factories import W1, write
+from work import clock
+from work.claims import Holdings
+from work.slots import Bell, Slot
+
+NETWORK = "127.0.0.0/8"
+
+
+def follow(owner=W1):
+    """What a worker reads that has just begun to follow: twice, as gaps are judged at the second look."""
+    follower = Follower()
+    return follower.follow(owner) + follower.follow(owner)
+
+
+def send_next(owner=W1):
+    """False when there was nothing to send."""
+    about = {"owner": owner, "bell": Bell(), "holdings": Holdings(), "stopping": Flag(), "after": lambda kind: None}
+    return Slot(DELIVERY, 0, **about, contended=lambda kind, met: None).run_once()
+
+
+def send_all(owner=W1):
+    sent = 0
+    while send_next(owner):
+        sent += 1
+    return sent
+
+
+def is_due(delivery):
+    return write(delivery, next_attempt_at=clock.now())
+
+
+def newest():
+    return Delivery.objects.latest("id")

@@ -1,0 +1,30 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.goals import feeds_goals_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize("database", ["postgres", "sqlite"])
+def test_feeds_are_asked_in_little_memory_and_again_in_no_time(tmp_path, database):
+    file = tmp_path / "found.json"
+    command = [sys.executable, "-m", "benchmarks", "--only", "feeds", "--quick", "--rounds", "1"]
+
+    done = subprocess.run(
+        [*command, "--database", database, "--json", str(file)], cwd=ROOT, capture_output=True, text=True, timeout=280
+    )
+
+    assert done.returncode == 0, done.stderr
+    told = {line["text"]: line for line in json.loads(file.read_text())["goals"]}
+    assert {goal.text for goal in feeds_goals_of(database)} <= told.keys()
+    # On a machine that others use, too.
+    assert told[f"{database}: s for feeds never asked / with nothing new"]["ratio"] > 5
+    assert told[f"{database}: MB of who asks them"]["measured"] < 300

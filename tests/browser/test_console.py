@@ -1,0 +1,318 @@
+"""Every page of the console in a real browser, as it is served: for whom, how wide, in which colours."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+
+from tests.console.table import LOOKED_AT, PAGES
+from tests.documents.samples import PNG, SVG
+from tests.extractor.pdfs import long_pdf
+from tests.extractor.test_workbook import xlsx_of
+from tests.factories import (
+    ArtifactFactory,
+    ClusterFactory,
+    DocumentFactory,
+    FeedFactory,
+    RunFactory,
+    RunFieldFactory,
+    bring_to,
+    write,
+)
+from work import boots, clock, lifecycle
+from work.kinds import kind_named
+
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+
+HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}" + "W" * 120
+
+
+@pytest.fixture
+def run_of(configuration, build, workspace):
+    def run_of(name="invoice.pdf", **values):
+        document = DocumentFactory(workspace=workspace, name=name)
+        return RunFactory(configuration=configuration, build=build, input_document=document, **values)
+
+    return run_of
+
+
+@pytest.fixture
+def much(workspace, run_of):
+    """Something of everything, and with names that nobody should have let in."""
+    for status in ("queued", "running", "succeeded", "failed", "cancelled"):
+        run = run_of(f"{status}.pdf", status=status)
+        RunFieldFactory(run=run, name="total", value="324.00", confidence=0.9)
+    hostile = run_of(HOSTILE, status="failed")
+    write(hostile, error_message=HOSTILE * 3)
+    lifecycle.record(kind_named("run").moves, hostile.pk, "LOG", message=HOSTILE * 5, data={"stream": "stdout"})
+    ArtifactFactory(run=hostile, name=HOSTILE)
+    FeedFactory(title=HOSTILE)
+    ClusterFactory()
+
+
+@pytest.fixture
+def previewed(run_of, tmp_path):
+    """The pages of files of each kind, and of the run that has made them."""
+    run = run_of(HOSTILE, status="succeeded")
+    wide = [[f"{HOSTILE if column == 3 else 'column'} {column}" for column in range(60)] for _ in range(120)]
+    value = {"name": HOSTILE, "lines": [{"total": 1.5, "text": "x" * 400}] * 30}
+    contents = {
+        "invoice.pdf": long_pdf(tmp_path / "a.pdf", 3).read_bytes(),
+        "seal.png": PNG,
+        "lines.xlsx": xlsx_of(tmp_path / "a.xlsx", Sales=wide, Notes=[["a", "b"]]).read_bytes(),
+        "lines.csv": "\n".join(",".join(row) for row in wide).encode(),
+        "result.json": json.dumps(value).encode(),
+        "report.txt": (HOSTILE * 20 + "\n\x1b[31mred\u202e\n").encode() * 30,
+        "picture.svg": SVG,
+        "broken.pdf": b"%PDF-1.7 and no more",
+        f"{HOSTILE}.html": f"<html><body>{HOSTILE}</body></html>".encode(),
+        "gone.txt": None,
+    }
+    for number, (name, data) in enumerate(contents.items()):
+        kept = "" if data is None else default_storage.save(f"runs/{run.pk}/1/{number:04}", ContentFile(data))
+        ArtifactFactory(run=run, name=name, file=kept or "gone", size_bytes=len(data or b""))
+    for page in (1, 2, 2):
+        RunFieldFactory(run=run, name="total", value=value, page=page, box=[0.1, 0.1, 0.3, 0.2], confidence=0.4)
+    pdf = ContentFile(Path(tmp_path, "a.pdf").read_bytes())
+    write(run.input_document, file=default_storage.save("documents/a", pdf), content_type="application/pdf")
+    pages = [f"/artifacts/{id}/" for id in run.artifacts.order_by("pk").values_list("pk", flat=True)]
+    return [*pages, f"/runs/{run.pk}/", f"/runs/{run.pk}/?page=2"]
+
+
+def paths(workspace):
+    return {name: PAGES[name].path(name, workspace) for name in LOOKED_AT if not PAGES[name].is_file}
+
+
+def seen(person, path):
+    """What is wrong with a page."""
+    answer = person.go(path)
+    person.page.wait_for_load_state()
+    found = [f"answered {answer.status}"] if answer.status >= 500 else []
+    if person.scripts:
+        found += [*person.breaches(), *(f"too wide: {each}" for each in person.overflow())]
+    found += person.complaints
+    person.complaints.clear()
+    return found
+
+
+# How pages look has nothing to do with the database, and each of these takes a while.
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 375, 1440])
+def test_every_page_fits_and_can_be_used_by_everybody(look, olga, workspace, much, width, scheme):
+    person = look(olga, width=width, scheme=scheme)
+
+    wrong = {name: found for name, path in paths(workspace).items() if (found := seen(person, path))}
+
+    assert wrong == {}
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1440])
+def test_previews_fit_and_can_be_used_by_everybody(look, ravi, previewed, width, scheme):
+    person = look(ravi, width=width, scheme=scheme)
+    person.page.on("dialog", lambda dialog: person.complaints.append(dialog.message))
+
+    wrong = {path: found for path in previewed if (found := seen(person, path))}
+
+    assert wrong == {}
+
+
+def test_previews_are_whole_without_scripts(look, ravi, previewed):
+    person = look(ravi, scripts=False)
+    person.go(previewed[-1])
+    names = person.page.locator(".looks").count()
+
+    for number in range(names):
+        person.go(previewed[-1])
+        link = person.page.locator(".looks a", has_text="Preview").nth(number)
+        link.focus()
+        with person.page.expect_navigation():
+            person.page.keyboard.press("Enter")
+        assert person.page.locator("h1").inner_text().startswith("File ")
+    person.go(previewed[0])
+    person.press(person.page.get_by_role("link", name="Next"))
+    assert "page 2 of 3" in person.page.locator("#preview").inner_text()
+    assert person.page.locator(".sheet img").evaluate("each => each.naturalWidth") == 1000
+    assert person.complaints == []
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_empty_pages_are_pages_too(look, olga, workspace, scheme):
+    person = look(olga, width=375, scheme=scheme)
+
+    wrong = {name: found for name, path in paths(workspace).items() if (found := seen(person, path))}
+
+    assert wrong == {}
+
+
+def test_pages_are_whole_without_scripts(look, olga, workspace, much):
+    person = look(olga, scripts=False)
+
+    for name, path in paths(workspace).items():
+        person.go(path)
+        assert person.page.locator("h1").count() == 1, name
+    assert person.complaints == []
+
+
+def test_who_only_looks_has_no_buttons_and_strangers_have_nothing(look, ravi, zed, workspace, much):
+    viewer, stranger = look(ravi), look(zed)
+
+    for name, path in paths(workspace).items():
+        viewer.go(path)
+        # To say what they have seen is for everybody.
+        assert viewer.page.locator("main form[method=post]:not([action='/news/seen/'])").count() == 0, name
+        stranger.go(path)
+        assert "invoice.pdf" not in stranger.page.locator("main").inner_text(), name
+    assert viewer.complaints == []
+
+
+def test_what_strangers_wrote_does_nothing(look, olga, workspace, much):
+    person = look(olga)
+    person.page.on("dialog", lambda dialog: person.complaints.append(dialog.message))
+
+    for path in paths(workspace).values():
+        person.go(path)
+
+    assert person.complaints == []
+
+
+# A run, by hand
+
+
+def test_a_run_is_cancelled_by_keyboard_and_without_scripts(look, olga, run_of):
+    run = run_of()
+    person = look(olga, scripts=False)
+    page = person.page
+
+    person.go(f"/runs/{run.pk}/")
+    page.locator("summary", has_text="Cancel").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Reason").fill("sent twice")
+    person.press(page.get_by_role("button", name="Cancel this run"))
+
+    assert page.locator(".messages").inner_text() == "Cancelled 1 run."
+    run.refresh_from_db()
+    assert run.status == "cancelled"
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_worker_is_drained_and_its_pages_fit(look, olga, scheme):
+    olga.user_permissions.add(Permission.objects.get(codename="change_queue"))
+    worker = boots.register("w1", "boot1", {"run": 2})
+    write(worker, heartbeat_at=clock.now() + timedelta(minutes=5))
+    person = look(olga, width=360, scheme=scheme, scripts=False)
+    person.go(f"/workers/{worker.pk}/")
+
+    person.page.locator("summary", has_text="Drain").press("Enter")
+    person.page.get_by_label("Reason").fill(HOSTILE)
+    person.press(person.page.get_by_role("button", name="Drain this worker"))
+
+    assert f"{worker.owner} drains" in person.page.locator(".messages").inner_text()
+    worker.refresh_from_db()
+    assert (worker.drain_requested_by, worker.drain_reason) == ("olga", HOSTILE)
+    other = look(olga, width=360, scheme=scheme)
+    assert {path: seen(other, path) for path in ("/", "/workers/", f"/workers/{worker.pk}/")} == {
+        "/": [],
+        "/workers/": [],
+        f"/workers/{worker.pk}/": [],
+    }
+
+
+@pytest.mark.parametrize("before", ["queued", "running"])
+def test_the_page_tells_what_really_happened(look, olga, run_of, before):
+    run = run_of(status=before)
+    person = look(olga, scripts=False)
+    page = person.page
+    person.go(f"/runs/{run.pk}/")
+    page.locator("summary", has_text="Cancel").click()
+    bring_to(run, "succeeded")
+
+    person.press(page.get_by_role("button", name="Cancel this run"))
+
+    assert page.locator(".messages").inner_text() == "Skipped 1 that had already finished."
+    assert "succeeded" in page.locator(".lead").inner_text()
+    run.refresh_from_db()
+    assert run.status == "succeeded"
+
+
+def test_a_button_never_becomes_another_one(look, olga, run_of):
+    """Whoever is about to press Cancel when the run ends presses nothing, and not Run again."""
+    run = run_of(status="running")
+    person = look(olga)
+    page = person.page
+    person.go(f"/runs/{run.pk}/")
+    page.locator("body[data-live=yes]").wait_for()
+    page.locator("summary", has_text="Cancel").click()
+    assert page.get_by_role("button", name="Cancel this run").is_visible()
+
+    bring_to(run, "succeeded")
+    page.locator(".lead", has_text="succeeded").wait_for()
+
+    assert page.locator("details.act[open]").count() == 0
+    assert page.get_by_role("button", name="Cancel this run").count() == 0
+    assert person.complaints == []
+
+
+def test_a_page_is_live_whenever_its_scripts_come(look, olga):
+    """They come from the cache from the second time on, and then not always in one go."""
+    person = look(olga)
+
+    for n in range(20):
+        person.go("/runs/" if n % 2 else "/")
+        person.page.locator("body[data-live=yes]").wait_for()
+
+    assert person.complaints == []
+
+
+def test_a_page_follows_a_run_to_its_end(look, olga, run_of):
+    run = run_of()
+    person = look(olga)
+    person.go(f"/runs/{run.pk}/")
+    person.page.locator("body[data-live=yes]").wait_for()
+
+    bring_to(run, "running")
+    person.page.locator(".lead", has_text="running").wait_for()
+    lifecycle.record(kind_named("run").moves, run.pk, "LOG", message="hello there", data={"stream": "stdout"})
+    person.page.locator(".log", has_text="hello there").wait_for()
+    bring_to(run, "succeeded")
+    person.page.locator(".lead", has_text="succeeded").wait_for()
+
+    assert person.complaints == []
+
+
+def test_what_is_being_written_stays_while_a_page_changes(look, olga, run_of):
+    run = run_of()
+    person = look(olga)
+    page = person.page
+    person.go(f"/runs/{run.pk}/")
+    page.locator("body[data-live=yes]").wait_for()
+    page.locator("summary", has_text="Cancel").click()
+    page.get_by_label("Reason").fill("half a sen")
+
+    bring_to(run, "running")
+    page.locator(".lead", has_text="running").wait_for()
+
+    assert page.get_by_label("Reason").input_value() == "half a sen"
+    assert page.evaluate("document.activeElement.name") == "reason"
+    assert person.complaints == []
+
+
+def test_a_list_shows_a_new_run_by_itself(look, olga, run_of):
+    run_of()
+    person = look(olga)
+    person.go("/runs/")
+    person.page.locator("body[data-live=yes]").wait_for()
+
+    new = run_of("new.pdf")
+
+    person.page.locator("main", has_text="new.pdf").wait_for()
+    assert person.page.locator("tbody a").first.inner_text() == str(new.pk)
+    assert person.complaints == []

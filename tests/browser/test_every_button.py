@@ -1,0 +1,186 @@
+"""Every button of the console is pressed in a real browser, and does what it says; with scripts and without."""
+
+from urllib.parse import urlsplit
+
+import pytest
+from django.urls import resolve
+
+from builds.models import Build
+from console.urls import urlpatterns
+from documents.models import FieldCorrection
+from feeds.models import FeedSource
+from runs import queue
+from runs.models import Run, ScheduledJob
+from tests.browser.consoles import Operator
+from tests.console.table import PRESSED
+from tests.factories import (
+    BuildFactory,
+    ConfigurationFactory,
+    DocumentFactory,
+    DocumentFieldFactory,
+    FeedFactory,
+    MembershipFactory,
+    RunFactory,
+    UserFactory,
+    write,
+)
+from work import boots
+from work.models import Worker
+
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
+
+JOB = "/jobs/rss_ingestion/"
+# Those of families of failures, which the table of pages leaves to others.
+OF_FAMILIES = {"note_failure", "failure_again", "add_feed"}
+OPML = b'<opml version="2.0"><body><outline type="rss" xmlUrl="https://b.example/rss" text="B"/></body></opml>'
+
+
+class Presser(Operator):
+    """Remembers which routes it has sent something to."""
+
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        self.sent = set()
+        self.page.on("request", lambda request: request.method == "POST" and self.sent.add(self._route(request.url)))
+
+    def _route(self, url):
+        return resolve(urlsplit(url).path).url_name
+
+    def act(self, path, label, confirm="", reason=None):
+        """Open what asks once more, and confirm it: what the page says then."""
+        self.go(path)
+        self.page.locator("details.act > summary", has_text=label).click()
+        if reason is not None:
+            self.page.get_by_label("Reason").fill(reason)
+        return self.push(confirm or label)
+
+    def push(self, name):
+        self.press(self.page.locator("main").get_by_role("button", name=name, exact=True))
+        return self.page.locator(".messages").inner_text()
+
+
+@pytest.fixture
+def root(workspace):
+    user = UserFactory(username="root", is_staff=True, is_superuser=True)
+    return MembershipFactory(workspace=workspace, user=user, role="admin").user
+
+
+@pytest.mark.parametrize(("scripts", "width", "scheme"), [(True, 1440, "light"), (False, 375, "dark")])
+def test_every_button_does_what_it_says(look, root, workspace, scripts, width, scheme):
+    person = look(root, as_a=Presser, scripts=scripts, width=width, scheme=scheme)
+
+    runs(person, workspace)
+    builds(person, workspace)
+    documents(person, workspace)
+    families(person, workspace)
+    jobs(person)
+    feeds(person)
+    the_rest(person)
+
+    assert person.sent == {*PRESSED, *OF_FAMILIES}
+    assert person.sent <= {route.name for route in urlpatterns}
+    assert person.complaints == []
+
+
+def runs(person, workspace):
+    run = RunFactory(configuration=ConfigurationFactory(workspace=workspace), input_document__workspace=workspace)
+
+    assert person.act(f"/runs/{run.pk}/", "Cancel", "Cancel this run", "too many") == "Cancelled 1 run."
+    run.refresh_from_db()
+    assert run.status == "cancelled"
+    person.act(f"/runs/{run.pk}/", "Run again")
+    assert Run.objects.filter(status="queued", input_document=run.input_document_id).exists()
+
+
+def builds(person, workspace):
+    build = BuildFactory(configuration=ConfigurationFactory(workspace=workspace))
+
+    person.act(f"/builds/{build.pk}/", "Cancel", "Cancel this build", "wrong files")
+    assert Build.objects.get(pk=build.pk).status == "cancelled"
+    person.act(f"/builds/{build.pk}/", "Build again")
+    assert Build.objects.get(pk=build.pk).status == "queued"
+
+
+def documents(person, workspace):
+    document = DocumentFactory(workspace=workspace, status="processed")
+    DocumentFieldFactory(document=document, name="total", value="324.00")
+    path = f"/documents/{document.pk}/"
+
+    person.go(path)
+    person.page.locator("#field-1 details.fix > summary").click()
+    person.page.get_by_label("Value of total").fill("423.00")
+    person.push("Correct total")
+    assert FieldCorrection.objects.get(document=document).value == "423.00"
+    person.page.locator("#field-1 details.fix > summary").click()
+    person.push("Withdraw what was said of total")
+    assert not FieldCorrection.objects.filter(document=document).exists()
+    person.act(path, "Process again")
+    document.refresh_from_db()
+    assert document.status == "processing"
+
+
+def families(person, workspace):
+    configuration = ConfigurationFactory(workspace=workspace)
+    run = RunFactory(configuration=configuration, input_document__workspace=workspace, status="failed")
+    write(run, error_message="KeyError: 'total'")
+
+    person.go("/failures/")
+    person.press(person.page.locator("tbody a").first)
+    person.page.locator("summary", has_text="Write a note").click()
+    person.page.get_by_label("Note for").fill("the template has changed")
+    person.push("Keep")
+    assert "the template has changed" in person.page.locator(".note-text").inner_text()
+    person.press(person.page.get_by_role("link", name="Run all of these again"))
+    person.press(person.page.get_by_role("button", name="Run 1 again"))
+    assert Run.objects.filter(input_document=run.input_document_id, status="queued").count() == 1
+
+
+def jobs(person):
+    def row():
+        return ScheduledJob.objects.get(name="rss_ingestion")
+
+    person.act(JOB, "Pause", "Pause this job", "the feeds are being moved")
+    assert row().paused_by == "root"
+    assert "the feeds are being moved" in person.page.locator("main").inner_text()
+    person.act(JOB, "Resume")
+    assert row().paused_at is None
+    assert person.act(JOB, "Run now")
+    person.go(JOB)
+    person.page.get_by_label("From, UTC").fill("2026-03-01T06:00")
+    person.page.get_by_label("To and with, UTC").fill("2026-03-01T07:00")
+    person.press(person.page.get_by_role("button", name="Rehearse"))
+    person.press(person.page.locator("main").get_by_role("button", name="slot"))
+    assert person.page.locator(".messages").inner_text()
+
+
+def feeds(person):
+    feed = FeedFactory()
+    path = f"/feeds/{feed.pk}/"
+
+    person.act(path, "Pause", "Pause this feed", "it repeats itself")
+    assert FeedSource.objects.get(pk=feed.pk).paused_at
+    person.act(path, "Resume")
+    assert FeedSource.objects.get(pk=feed.pk).paused_at is None
+    assert person.act(path, "Check now")
+    person.go("/feeds/add/")
+    person.page.get_by_label("URL").fill("https://a.example/rss")
+    person.push("Add")
+    assert FeedSource.objects.filter(url="https://a.example/rss").exists()
+    person.go("/feeds/add/")
+    person.page.get_by_label("OPML").set_input_files({"name": "b.opml", "mimeType": "text/xml", "buffer": OPML})
+    person.press(person.page.get_by_role("button", name="Add all"))
+    assert FeedSource.objects.filter(url="https://b.example/rss").exists()
+
+
+def the_rest(person):
+    worker = boots.register("w1", "boot1", {"run": 2})
+
+    person.act("/", "Pause the queue", reason="we move")
+    assert queue.now().paused_at
+    person.push("Resume the queue")
+    assert queue.now().paused_at is None
+    person.act(f"/workers/{worker.pk}/", "Drain", "Drain this worker", "a new version")
+    assert Worker.objects.get(pk=worker.pk).drain_requested_by == "root"
+    assert person.act("/promises/", "Check now")
+    person.go("/news/")
+    assert "You have seen" in person.push("I have seen this")

@@ -1,0 +1,160 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django_q.models import OrmQ, Schedule
+
+from config import job_checks
+from config.findings import Level
+from runs.jobs import firing, lease, schedules
+from runs.models import ScheduledJob
+from tests.factories import W1, JobRunFactory
+from tests.runs.jobs.declared import EACH, FREQUENT, frequent
+from work import boots, clock
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+QUARTER = timedelta(minutes=15)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def noon(settings, monkeypatch):
+    """Noon is when two jobs were declared; answers what moves the clock on."""
+    settings.JOBS, settings.ADE_SCHEDULES = [FREQUENT, EACH], True
+
+    def at(moment):
+        monkeypatch.setattr(clock, "now", lambda: moment)
+        # That of this host, by which django-q2 goes.
+        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+
+    at(NOON)
+    schedules.sync(actor=W1)
+    return at
+
+
+def test_somebody_looks_at_the_schedules(noon):
+    lease.take(W1)
+
+    finding = job_checks.schedules_are_watched()
+
+    assert (finding.level, finding.found) == (Level.OK, f"{W1} looks at the schedules of 2 jobs")
+
+
+def test_nobody_looks_for_no_worker_is_there(noon):
+    finding = job_checks.schedules_are_watched()
+
+    assert (finding.level, finding.found) == (Level.WARN, "no worker is alive to look at the schedules")
+
+
+def test_nobody_looks_though_workers_are_there(noon, settings):
+    lease.take(W1)
+    boots.register("w1", "boot1", {"job_run": 1})
+    noon(NOON + timedelta(seconds=settings.ADE_LEASE_SECONDS + 1))
+    boots.register("w2", "boot2", {"job_run": 1})
+    settings.ADE_SCHEDULES = False
+
+    finding = job_checks.schedules_are_watched()
+
+    said = "workers are alive, but none looks at the schedules; ADE_SCHEDULES is false here: no job runs by itself"
+    assert (finding.level, finding.found) == (Level.WARN, said)
+
+
+def test_all_slots_have_run_or_are_still_in_time(noon):
+    noon(NOON + QUARTER)
+
+    assert job_checks.slots_are_run().level is Level.OK
+
+
+def test_slots_that_have_not_run_are_counted_for_each_job(noon):
+    noon(NOON + 4 * QUARTER + timedelta(minutes=6))
+    firing.fire(frequent, actor=W1)
+    JobRunFactory(job_name="each", scheduled_for=NOON + QUARTER, status="success")
+    noon(NOON + 4 * QUARTER + timedelta(hours=2))
+
+    finding = job_checks.slots_are_run()
+
+    said = "slots of the last day that have not run: 2 of each, 11 of frequent"
+    assert (finding.level, finding.found) == (Level.WARN, said)
+    assert finding.offenders == tuple(
+        ("scheduled_job", ScheduledJob.objects.get(name=name).pk) for name in ("each", "frequent")
+    )
+
+
+def test_slots_of_the_day_before_yesterday_are_no_longer_told_of(noon, settings):
+    settings.JOBS = [FREQUENT]
+    noon(NOON + QUARTER + timedelta(minutes=6))
+    row = ScheduledJob.objects.get(name="frequent")
+    ScheduledJob.objects.filter(pk=row.pk).update(decided_until=NOON + timedelta(days=3))
+    for n in range(1, 300):
+        JobRunFactory(job_name="frequent", scheduled_for=NOON + n * QUARTER, status="success")
+    noon(NOON + timedelta(days=2))
+    assert job_checks.slots_are_run().level is Level.OK
+    noon(NOON + timedelta(days=1) + QUARTER - timedelta(seconds=1))
+
+    assert job_checks.slots_are_run().level is Level.OK
+
+
+def test_the_schedules_of_django_q_are_those_of_the_jobs(noon):
+    assert job_checks.schedules_are_ours().level is Level.OK
+
+
+def test_a_schedule_may_wait_for_its_slot_to_be_decided(noon):
+    noon(NOON + QUARTER)
+    Schedule.objects.update(next_run=NOON + QUARTER)
+    assert job_checks.schedules_are_ours().level is Level.OK
+    ScheduledJob.objects.update(decided_until=NOON + QUARTER)
+
+    assert job_checks.schedules_are_ours().level is Level.OK
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"func": "os.system"}, "calls something else than our jobs"),
+        ({"args": "('each',)"}, "calls something else than our jobs"),
+        ({"args": "broken("}, "calls something else than our jobs"),
+        ({"name": "dishes", "args": "('dishes',)"}, "is of no job, or there twice"),
+        ({"cron": "0 0 1 1 *"}, "has other times than its job"),
+        ({"next_run": None}, "has other times than its job"),
+        ({"next_run": NOON + timedelta(days=900)}, "has other times than its job"),
+    ],
+)
+def test_a_schedule_that_is_not_as_it_should_be_is_named(noon, columns, said):
+    schedule = Schedule.objects.get(name="frequent")
+    Schedule.objects.filter(pk=schedule.pk).update(**columns)
+
+    finding = job_checks.schedules_are_ours()
+
+    assert finding.level is Level.WARN
+    assert f"schedule {schedule.pk} ({columns.get('name', 'frequent')}) {said}" in finding.found
+
+
+def test_two_schedules_of_one_job(noon):
+    first = Schedule.objects.get(name="frequent")
+    Schedule.objects.create(name="frequent", func=first.func, args=first.args, cron=first.cron, next_run=first.next_run)
+
+    assert "is of no job, or there twice" in job_checks.schedules_are_ours().found
+
+
+def test_a_job_without_a_schedule(noon):
+    Schedule.objects.filter(name="frequent").delete()
+
+    assert job_checks.schedules_are_ours().found == "frequent has no schedule"
+
+
+def test_messages_in_the_queue_of_django_q(noon):
+    OrmQ.objects.create(key="ade", payload="x", lock=NOON)
+
+    assert job_checks.schedules_are_ours().found == "1 messages are in the queue of django-q2, which nobody reads"
+
+
+@pytest.mark.parametrize("check", ["schedules.watched", "schedules.slots", "schedules.table"])
+def test_without_any_job_all_is_well(settings, check, db):
+    settings.JOBS = []
+
+    looks = {
+        "schedules.watched": job_checks.schedules_are_watched,
+        "schedules.slots": job_checks.slots_are_run,
+        "schedules.table": job_checks.schedules_are_ours,
+    }
+    assert looks[check]().level is (Level.WARN if check == "schedules.watched" else Level.OK)

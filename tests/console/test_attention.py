@@ -1,0 +1,306 @@
+from collections import namedtuple
+from datetime import timedelta
+
+import pytest
+
+from runs import queue
+from tests.factories import (
+    BuildFactory,
+    ConfigurationFactory,
+    DocumentFactory,
+    FeedFactory,
+    JobFactory,
+    JobRunFactory,
+    RunFactory,
+    ScheduledJobFactory,
+    force_status,
+    write,
+)
+from work import boots, clock, drains
+from work.models import Worker
+
+pytestmark = pytest.mark.django_db
+
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+def worker(db):
+    now = clock.now()
+    row = {"name": "w1", "host": "here", "pid": 101, "boot_id": "boot1", "machine": "m", "pid_started": 1}
+    lanes = {"run": 2, "build": 1, "stage": 2}
+    return Worker.objects.create(**row, version="1", lanes=lanes, started_at=now, heartbeat_at=now)
+
+
+@pytest.fixture
+def run_of(configuration, build, workspace):
+    def run_of(status="queued", ago=MINUTE, **said):
+        run = RunFactory(configuration=configuration, build=build, input_document=DocumentFactory(workspace=workspace))
+        at = clock.now() - ago
+        if status == "queued":
+            return write(run, created_at=at)
+        times = {"created_at": at, "started_at": at} | ({} if status == "running" else {"finished_at": at})
+        return force_status(run, status, **times, **said)
+
+    return run_of
+
+
+@pytest.fixture
+def told(seen_by, olga):
+    """What needs Olga: the word, the sentence and where the link leads to, of each line."""
+
+    def told(person=olga):
+        return [(line.word, line.said, line.url) for line in seen_by(person, "/").context["attention"]]
+
+    return told
+
+
+def test_nothing_needs_anybody_while_all_goes_well(told, worker, run_of):
+    run_of("succeeded")
+    run_of("running")
+    run_of("queued")
+
+    assert told() == []
+
+
+def test_work_that_waits_without_any_worker(told, run_of, worker, workspace):
+    write(worker, stopped_at=clock.now(), heartbeat_at=clock.now())
+    run_of()
+    run_of()
+    JobFactory(document__workspace=workspace)
+
+    said = "No worker is alive, and 2 runs are queued and 1 document waits to be read."
+    assert told() == [("no worker", said, "/workers/")]
+
+
+def test_since_when_nobody_works(seen_by, olga, run_of, worker):
+    write(worker, heartbeat_at=clock.now() - 5 * MINUTE)
+    run_of()
+
+    (line,) = seen_by(olga, "/").context["attention"]
+
+    assert line.since == worker.heartbeat_at
+
+
+def test_that_nobody_works_is_told_before_something_waits(told):
+    assert told() == [("no worker", "No worker is alive: what comes in will wait.", "/workers/")]
+
+
+def test_workers_without_a_slot_for_runs(told, worker, run_of):
+    write(worker, lanes={"run": 0, "stage": 2})
+    run_of("queued", HOUR)
+
+    assert told() == [("no slot", "1 run is queued, but of 1 worker none has a slot for runs.", "/workers/")]
+
+
+def test_workers_that_all_drain(told, worker, run_of):
+    drains.drain(worker, actor="ada")
+
+    assert told() == [
+        ("draining", "The only worker drains: nothing is taken up, and what comes in will wait.", "/workers/")
+    ]
+    run_of()
+    assert told() == [
+        ("draining", "The only worker drains: nothing is taken up, and 1 run is queued.", "/workers/"),
+    ]
+    drains.drain(boots.register("w2", "boot2", {"run": 1}), actor="ada")
+    assert told()[0][1] == "All 2 workers drain: nothing is taken up, and 1 run is queued."
+
+
+def test_of_several_workers_the_one_for_runs_drains(told, worker, run_of):
+    boots.register("w2", "boot2", {"build": 1})
+    drains.drain(worker, actor="ada")
+    assert told() == []
+    run_of()
+
+    said = "1 run is queued, but of 2 workers none that does not drain has a slot for runs."
+    assert told() == [("no slot", said, "/workers/")]
+
+
+def test_a_pause_with_its_person_and_reason(told, worker, run_of):
+    run_of("queued", HOUR)
+    queue.pause(actor="ada", reason="a disk is full")
+
+    assert told() == [
+        ("paused", "The queue of runs is paused by ada: a disk is full. 1 run is queued.", "#queue"),
+    ]
+
+
+def test_a_pause_without_a_reason(told, worker):
+    queue.pause(actor="ada")
+
+    assert told() == [("paused", "The queue of runs is paused by ada, without a reason.", "#queue")]
+
+
+def test_a_build_that_fails(told, worker, configuration):
+    build = BuildFactory(configuration=configuration, status="failed")
+
+    assert told() == [("build", "The build of invoices failed: no such package", f"/builds/{build.pk}/")]
+
+
+def test_a_build_that_failed_before_a_better_one_needs_nobody(told, worker, configuration):
+    BuildFactory(configuration=configuration, status="failed", fingerprint="first")
+    BuildFactory(configuration=configuration, status="ready", fingerprint="second")
+
+    assert told() == []
+
+
+def test_a_build_that_failed_long_ago_needs_nobody(told, worker, configuration):
+    at = clock.now() - 4 * DAY
+    build = BuildFactory(configuration=configuration, status="failed")
+    write(build, created_at=at, started_at=at, finished_at=at)
+
+    assert told() == []
+
+
+def test_of_many_builds_that_fail_the_first_are_named(told, worker, workspace):
+    for _ in range(5):
+        BuildFactory(configuration=ConfigurationFactory(workspace=workspace), status="failed")
+
+    assert [said for _, said, _ in told()][3:] == ["2 more builds fail."]
+
+
+def test_runs_that_wait_for_long(told, worker, run_of):
+    run_of("queued", MINUTE)
+    oldest = run_of("queued", 30 * MINUTE)
+    run_of("queued", 20 * MINUTE)
+
+    assert told() == [("waiting", "2 runs have waited for over 10 min.", f"/runs/{oldest.pk}/")]
+
+
+def test_a_run_of_others_that_waits_for_long_is_not_named(told, worker):
+    write(RunFactory(), created_at=clock.now() - HOUR)
+
+    assert told() == [("waiting", "1 run has waited for over 10 min.", "/runs/?outcome=queued")]
+
+
+def test_runs_over_their_time(told, worker, run_of, settings):
+    settings.ADE_RUN_TIMEOUT_SECONDS = 120
+    run = run_of("running", HOUR)
+    run_of("running", 2 * MINUTE)
+
+    said = f"Run {run.pk} of invoices is at work for 1 h, and may be for 2 min."
+    assert told() == [("over time", said, f"/runs/{run.pk}/")]
+
+
+def test_a_build_over_its_time(told, worker, configuration, settings):
+    settings.ADE_BUILD_TIMEOUT = 600
+    build = BuildFactory(configuration=configuration, status="building")
+    write(build, created_at=clock.now() - HOUR, started_at=clock.now() - HOUR)
+
+    said = "The build of invoices is at work for longer than 10 min, its time."
+    assert told() == [("over time", said, f"/builds/{build.pk}/")]
+
+
+def test_a_job_whose_last_slots_failed(told, worker):
+    row = ScheduledJobFactory(name="rss_ingestion", cron="0 0 1 1 *")
+    at = clock.now().replace(microsecond=0)
+    for ago, status in ((4 * MINUTE, "failed"), (3 * MINUTE, "success"), (2 * MINUTE, "failed"), (MINUTE, "failed")):
+        job_run = JobRunFactory(job_name=row.name, scheduled_for=at - ago, created_at=at - ago)
+        said = {"error_message": "nobody answered\nat all"} if status == "failed" else {}
+        force_status(job_run, status, started_at=at - ago, finished_at=at - ago, **said)
+
+    last = at - MINUTE
+    said = (
+        f"rss_ingestion: 2 slots of the last day went wrong, 2 failed, the last at {last:%H:%M} UTC. “nobody answered”"
+    )
+    assert told() == [("job", said, "/jobs/rss_ingestion/")]
+
+
+def test_a_job_that_went_well_again_needs_nobody(told, worker):
+    row = ScheduledJobFactory(name="rss_ingestion", cron="0 0 1 1 *")
+    at = clock.now()
+    for ago, status in ((2 * MINUTE, "failed"), (MINUTE, "success")):
+        job_run = JobRunFactory(job_name=row.name, scheduled_for=at - ago, created_at=at - ago)
+        said = {"error_message": "nobody answered"} if status == "failed" else {}
+        force_status(job_run, status, started_at=at - ago, finished_at=at - ago, **said)
+
+    assert told() == []
+
+
+def test_slots_that_nobody_has_run(told, worker):
+    now = clock.now()
+    created = now - 3 * HOUR
+    ScheduledJobFactory(name="rss_ingestion", cron="0 * * * *", created_at=created, decided_until=now)
+
+    ((word, said, url),) = told()
+
+    assert (word, url) == ("job", "/jobs/rss_ingestion/")
+    assert "missed" in said
+
+
+def test_slots_of_a_paused_job_need_nobody(told, worker):
+    now = clock.now()
+    ScheduledJobFactory(
+        name="rss_ingestion", cron="0 * * * *", created_at=now - 3 * HOUR, paused_at=now, paused_by="ada"
+    )
+
+    assert told() == []
+
+
+def test_feeds_that_have_not_answered_for_long(told, worker):
+    now = clock.now()
+    feed = write(FeedFactory(title="Gazette"), failures=9, last_error="it is gone", succeeded_at=now - 4 * DAY)
+    write(FeedFactory(), failures=9, last_error="it is gone", succeeded_at=now - DAY)
+
+    said = "The feed Gazette has not answered for over 3 d: it is gone"
+    assert told() == [("feed", said, f"/feeds/{feed.pk}/")]
+
+
+def test_many_silent_feeds_are_one_line(told, worker):
+    for _ in range(5):
+        write(FeedFactory(), failures=9, last_error="it is gone", created_at=clock.now() - 4 * DAY)
+
+    assert told() == [("feeds", "5 feeds have not answered for over 3 d.", "/feeds/")]
+
+
+def test_a_cause_of_failures_that_rises(told, worker, run_of):
+    for n in range(4):
+        run_of("failed", n * MINUTE, error_message=f"expected 3 columns, found {n}")
+    run_of("failed", 5 * HOUR, error_message="expected 3 columns, found 9")
+    for n in range(20):
+        run_of("failed", n * HOUR, error_message="division by zero")
+
+    ((word, said, url),) = told()
+
+    assert word == "rising"
+    assert said.startswith("expected ")
+    assert said.endswith(": the end of 4 runs in the last 1 h, and of 1 in the 23 h before.")
+    assert url.startswith("/failures/")
+
+
+def test_a_few_failures_are_no_rise(told, worker, run_of):
+    for _ in range(2):
+        run_of("failed", error_message="division by zero")
+
+    assert told() == []
+
+
+@pytest.mark.parametrize(("free", "like"), [(50 * 2**20, "broken"), (500 * 2**20, "warning"), (5 * 2**30, None)])
+def test_a_disk_that_is_nearly_full(seen_by, olga, worker, monkeypatch, free, like):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: Usage(10 * 2**30, 0, free))
+
+    found = seen_by(olga, "/").context["attention"]
+
+    assert [line.like for line in found] == ([like] if like else [])
+
+
+def test_the_worst_comes_first(told, run_of, configuration):
+    BuildFactory(configuration=configuration, status="failed", fingerprint="another")
+    run_of("queued", HOUR)
+    queue.pause(actor="ada")
+
+    assert [word for word, _, _ in told()] == ["no worker", "paused", "build"]
+
+
+def test_what_needs_a_viewer_is_told_too(told, ravi, worker, configuration):
+    BuildFactory(configuration=configuration, status="failed")
+
+    assert [word for word, _, _ in told(ravi)] == ["build"]
+
+
+def test_nobody_is_told_of_builds_of_others(told, worker):
+    BuildFactory(status="failed")
+
+    assert told() == []

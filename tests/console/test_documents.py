@@ -1,0 +1,542 @@
+import re
+from html import unescape
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from documents import lifecycle, previews
+from documents.models import Document, DocumentProcessingJob, FieldCorrection
+from runs.models import Run
+from tests.documents.samples import PDF, PNG, TXT
+from tests.extractor.pdfs import says, with_content
+from tests.factories import (
+    DocumentChunkFactory,
+    DocumentFactory,
+    DocumentFieldFactory,
+    FieldCorrectionFactory,
+    JobFactory,
+    MembershipFactory,
+    RunFactory,
+    StageFactory,
+    UserFactory,
+    WorkspaceFactory,
+    age,
+    events_of,
+    force_status,
+    told,
+    write,
+)
+
+pytestmark = pytest.mark.django_db
+
+HOSTILE = "<script>alert(1)</script>{{7*7}}"
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    settings.VAR_DIR = tmp_path / "var"
+    settings.VAR_DIR.mkdir()
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Which pages were drawn, without starting what draws them."""
+    pages = []
+
+    def draw(document, number):
+        pages.append((document.pk, number))
+        return b"\x89PNG"
+
+    monkeypatch.setattr(previews, "_made", draw)
+    return pages
+
+
+@pytest.fixture
+def read(workspace):
+    """Makes a document that was read, with its file; as many pages as texts."""
+
+    def read(*texts, data=b"%PDF", **columns):
+        key = default_storage.save("documents/2026/01/" + "0" * 32, ContentFile(data))
+        made = DocumentFactory(**{"workspace": workspace, "file": key, **columns})
+        for number, text in enumerate(texts, 1):
+            DocumentChunkFactory(document=made, page=number, text=text)
+        return force_status(made, "processed", pages=len(texts) or 1)
+
+    return read
+
+
+def page_of(document, *below):
+    return f"/documents/{document.pk}/" + "".join(f"{each}/" for each in below)
+
+
+def image_of(document, number=1):
+    return f"{page_of(document)}pages/{number}.png"
+
+
+def text_of(page):
+    return " ".join(unescape(re.sub("<[^>]+>", " ", page.content.decode())).split())
+
+
+def names_in(page):
+    return [row.name for row in page.context["slice"].rows]
+
+
+# The list
+
+
+def test_the_latest_document_comes_first(seen_by, ravi, workspace):
+    for name in ("first", "second"):
+        DocumentFactory(workspace=workspace, name=name)
+
+    page = seen_by(ravi, "/documents/")
+
+    assert names_in(page) == ["second", "first"]
+
+
+def test_a_list_goes_on_behind_the_last_row_of_a_page(seen_by, ravi, workspace, monkeypatch):
+    monkeypatch.setattr("console.lists.ROWS", 2)
+    monkeypatch.setattr("console.lists.sliced.__defaults__", (2,))
+    made = [DocumentFactory(workspace=workspace, name=str(n)) for n in range(5)]
+    # Of the same moment.
+    write(made[2], created_at=made[1].created_at)
+
+    seen, path = [], "/documents/"
+    while path:
+        page = seen_by(ravi, path)
+        seen += names_in(page)
+        path = page.context["slice"].older and f"/documents/{page.context['slice'].older}"
+
+    assert seen == ["4", "3", "2", "1", "0"]
+
+
+def test_what_came_in_earlier_stands_further_below(seen_by, ravi, workspace):
+    DocumentFactory(workspace=workspace, name="young")
+    age(DocumentFactory(workspace=workspace, name="old"), 3600)
+
+    assert names_in(seen_by(ravi, "/documents/")) == ["young", "old"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ("?status=failed", ["bad"]),
+        ("?status=processing", ["new"]),
+        ("?status=guessed", ["new", "bad"]),
+        ("?before=999999", []),
+        ("?before=x", ["new", "bad"]),
+        ("?workspace=999999", []),
+    ],
+)
+def test_a_list_can_be_narrowed(seen_by, ravi, workspace, asked, names):
+    force_status(DocumentFactory(workspace=workspace, name="bad"), "failed")
+    DocumentFactory(workspace=workspace, name="new")
+
+    assert names_in(seen_by(ravi, f"/documents/{asked}")) == names
+
+
+def test_a_list_has_what_is_ones_own(seen_by, ravi, zed, workspace):
+    DocumentFactory(workspace=workspace, name="mine")
+    DocumentFactory(name="theirs")
+    also = MembershipFactory(user=ravi).workspace
+    DocumentFactory(workspace=also, name="also mine")
+
+    assert names_in(seen_by(ravi, "/documents/")) == ["also mine", "mine"]
+    assert names_in(seen_by(ravi, f"/documents/?workspace={also.pk}")) == ["also mine"]
+    assert names_in(seen_by(zed, "/documents/")) == []
+    superuser = UserFactory(is_superuser=True)
+    assert names_in(seen_by(superuser, "/documents/")) == ["also mine", "theirs", "mine"]
+
+
+def test_an_empty_list_says_what_to_do(seen_by, olga, ravi):
+    assert "There is no document yet. Add one" in text_of(seen_by(olga, "/documents/"))
+    assert "Operators add them" in text_of(seen_by(ravi, "/documents/"))
+    assert "No document is like that" in text_of(seen_by(ravi, "/documents/?status=failed"))
+
+
+def test_a_list_asks_few_questions(asks_at_most, olga, workspace):
+    last = DocumentFactory.create_batch(60, workspace=workspace)[30]
+
+    asks_at_most(6, olga, "/documents/?status=processing")
+    asks_at_most(7, olga, f"/documents/?before={last.pk}")
+
+
+# Adding one
+
+
+def sent(data=PDF, name="invoice.pdf", content_type="application/pdf"):
+    return SimpleUploadedFile(name, data, content_type)
+
+
+def test_a_file_becomes_a_document(pressed_by, olga, workspace):
+    page = pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=sent())
+
+    document = Document.objects.get()
+    assert page.said == [f"Stored invoice.pdf as document {document.pk}."]
+    assert page.redirect_chain == [(page_of(document), 302)]
+    assert events_of(document).get().actor == "olga"
+
+
+def test_what_is_refused_is_told_and_can_be_sent_again(pressed_by, olga, workspace):
+    page = pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=sent(b"", "empty.pdf"))
+
+    assert not Document.objects.exists()
+    assert "Nothing was stored." in text_of(page)
+    assert page.context["form"].errors["file"]
+    assert 'enctype="multipart/form-data"' in page.content.decode()
+
+
+def test_the_same_bytes_are_stored_again_if_somebody_says_so(pressed_by, olga, workspace):
+    pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=sent(TXT, "a.txt", "text/plain"))
+    page = pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=sent(TXT, "b.txt", "text/plain"))
+    assert "These bytes are there already" in text_of(page)
+
+    page = pressed_by(olga, "/documents/add/", again=Document.objects.get().pk, name="b.txt")
+
+    assert [each.name for each in Document.objects.order_by("pk")] == ["a.txt", "b.txt"]
+    assert page.said[0].startswith("Stored b.txt")
+
+
+def test_only_operators_add(seen_by, pressed_by, olga, ravi, zed, workspace):
+    assert seen_by(olga, "/documents/add/").status_code == 200
+    for person in (ravi, zed):
+        assert seen_by(person, "/documents/add/").status_code == 403
+        sending = {"workspace": workspace.pk, "file": sent()}
+        assert pressed_by(person, "/documents/add/", **sending).status_code == 403
+    assert not Document.objects.exists()
+
+
+def test_nobody_adds_to_the_workspace_of_others(pressed_by, olga):
+    page = pressed_by(olga, "/documents/add/", workspace=WorkspaceFactory().pk, file=sent())
+
+    assert page.context["form"].errors["workspace"]
+    assert not Document.objects.exists()
+
+
+# The page of one
+
+
+def test_who_is_not_signed_in_is_asked_to(client, document):
+    for path in (page_of(document), image_of(document), "/documents/", "/documents/add/"):
+        assert client.get(path)["Location"].startswith("/sign-in/")
+
+
+def test_that_of_others_is_not_there(seen_by, zed, read):
+    document = read("text")
+
+    assert seen_by(zed, page_of(document)).status_code == 404
+    assert seen_by(zed, image_of(document)).status_code == 404
+
+
+def test_a_document_that_was_read_is_shown_with_its_text_and_fields(seen_by, ravi, read):
+    document = read("Dear Ms Example", "The second page", name="letter.pdf")
+    DocumentFieldFactory(
+        document=document, name="total", value="12.00", confidence=0.7, page=2, box=[0.1, 0.2, 0.3, 0.25]
+    )
+    DocumentFieldFactory(document=document, name="date", value="2026-01-01", confidence=0.95, page=1, box=[0, 0, 1, 1])
+    JobFactory(document=document, status="COMPLETED")
+
+    page = seen_by(ravi, page_of(document))
+
+    text, source = text_of(page), page.content.decode()
+    assert "processed 2 pages" in text
+    assert "Dear Ms Example" in text
+    assert "The second page" not in text
+    assert f'<img src="{image_of(document)}" alt="Page 1 of letter.pdf">' in source
+    assert 'x="-2.0" y="-2.0" width="1004.0" height="1004.0"' in source
+    assert source.count("<rect") == 1
+    # That which somebody should look at, and its place on the other page.
+    assert [line.row.name for line in page.context["lines"]] == ["total", "date"]
+    assert 'href="?page=2#box-1"' in source
+    assert 'id="field-2"' in source
+    assert '<a href="#field-2" aria-label="date: 2026-01-01"' in source
+    assert "1 to look at" in text
+    assert "<button>Correct" not in source
+
+
+def test_another_page_can_be_chosen(seen_by, ravi, read):
+    document = read("one", "two", "three")
+
+    page = seen_by(ravi, page_of(document) + "?page=2")
+
+    assert page.context["opened"].number == 2
+    assert "two" in text_of(page)
+    assert f'<img src="{image_of(document, 2)}"' in page.content.decode()
+    for asked, number in (("99", 3), ("0", 1), ("x", 1), ("9" * 30, 1)):
+        assert seen_by(ravi, page_of(document) + f"?page={asked}").context["opened"].number == number
+
+
+def test_what_is_text_is_shown_as_text(seen_by, ravi, read):
+    document = read("Some text", content_type="text/plain")
+
+    page = seen_by(ravi, page_of(document))
+
+    assert "Some text" in text_of(page)
+    assert '<img src="/documents' not in page.content.decode()
+    assert seen_by(ravi, image_of(document)).status_code == 404
+
+
+def test_why_a_document_is_not_read_yet_is_explained(seen_by, ravi, document):
+    JobFactory(document=document)
+
+    page = seen_by(ravi, page_of(document))
+
+    assert "Why it waits" in text_of(page)
+    assert "no worker" in text_of(page).lower()
+    assert page.context["live"]
+
+
+def test_how_it_was_read_is_told_stage_by_stage(seen_by, ravi, document):
+    job = JobFactory(document=document, status="PROCESSING")
+    StageFactory(job=job, name="embed")
+    StageFactory(job=job, name="extract", status="ERROR")
+    StageFactory(job=job, name="extract", status="DONE")
+    write(job, attempts=1, error_log="attempt 1: it was dark\n")
+
+    page = seen_by(ravi, page_of(document))
+
+    shown = [(stage.name, stage.segment, stage.status) for stage in page.context["processing"].stages]
+    assert shown == [("extract", 0, "ERROR"), ("extract", 1, "DONE"), ("embed", 0, "NEW")]
+    text = text_of(page)
+    assert "1 of 3 attempts failed, 1 of 3 stages done." in text
+    assert "attempt 1: it was dark" in text
+
+
+def test_of_many_stages_those_in_trouble_are_shown(seen_by, ravi, document, monkeypatch):
+    monkeypatch.setattr("console.processing.MOST_STAGES", 2)
+    job = JobFactory(document=document, status="PROCESSING")
+    for status in ("DONE", "DONE", "ERROR"):
+        StageFactory(job=job, status=status)
+
+    page = seen_by(ravi, page_of(document))
+
+    assert [stage.segment for stage in page.context["processing"].stages] == [0, 2]
+    assert "And 1 more" in text_of(page)
+
+
+def test_why_a_document_failed_is_told(seen_by, ravi, document):
+    force_status(JobFactory(document=document), "FAILED", error_message=HOSTILE)
+    force_status(document, "failed")
+
+    page = seen_by(ravi, page_of(document))
+
+    assert HOSTILE not in page.content.decode()
+    assert HOSTILE in unescape(page.content.decode())
+
+
+def test_its_runs_and_its_history_are_shown(seen_by, ravi, workspace, document, configuration):
+    runs = [RunFactory(configuration=configuration, input_document=document, status="succeeded") for _ in range(2)]
+    RunFactory(configuration=configuration)
+
+    page = seen_by(ravi, page_of(document))
+
+    assert [run.pk for run in page.context["runs"]] == [runs[1].pk, runs[0].pk]
+    assert [event.kind for event in page.context["events"]] == ["DOCUMENT_ADDED"]
+
+
+def test_one_that_was_purged_says_so(seen_by, pressed_by, olga, workspace, read):
+    write(workspace, document_retention_days=1)
+    document = age(read("text"), 2 * 24 * 3600)
+    assert lifecycle.purge(document.pk, days=1, actor="test")
+
+    page = seen_by(olga, page_of(document))
+
+    assert "purged on" in text_of(page)
+    assert "Download" not in text_of(page)
+    assert "Process again" not in text_of(page)
+    assert seen_by(olga, image_of(document)).status_code == 404
+    assert "of which nothing is left" in pressed_by(olga, page_of(document, "reprocess")).said[0]
+    assert "has been purged" in pressed_by(olga, page_of(document, "correct"), name="a", value="b").said[0]
+
+
+def test_hostile_names_and_values_stay_text(seen_by, olga, read):
+    document = read(HOSTILE, name=HOSTILE)
+    DocumentFieldFactory(document=document, name=HOSTILE, value=f"{HOSTILE}\n" * 9, page=1, box=[0, 0, 0.5, 0.5])
+    FieldCorrectionFactory(document=document, name=f"{HOSTILE}2", value=HOSTILE, corrected_by=HOSTILE)
+
+    for path in (page_of(document), "/documents/"):
+        source = seen_by(olga, path).content.decode()
+
+        assert "<script>alert" not in source
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;{{7*7}}" in source
+
+
+@pytest.mark.parametrize("box", [None, [], [1, 2], ["a"] * 4, [0, 0, 5, 5], {"x": 1}, [None] * 4, [True, 0, 0, 0]])
+def test_boxes_that_are_none_are_not_drawn(seen_by, ravi, read, box):
+    document = read("text")
+    DocumentFieldFactory(document=document, page=1, box=box)
+
+    page = seen_by(ravi, page_of(document))
+
+    assert page.status_code == 200
+    assert page.content.decode().count("<rect") == (box == [True, 0, 0, 0])
+
+
+def test_many_fields_are_shown_in_part_and_then_all(seen_by, olga, read, monkeypatch):
+    monkeypatch.setattr("console.boxes.MOST_SHOWN", 3)
+    document = read("text")
+    DocumentFieldFactory.create_batch(5, document=document, page=1)
+
+    page = seen_by(olga, page_of(document))
+
+    assert len(page.context["lines"]) == 3
+    assert "And 2 more." in text_of(page)
+    assert len(seen_by(olga, page_of(document) + "?fields=all").context["lines"]) == 5
+
+
+@pytest.mark.parametrize("status", ["processed", "processing"])
+def test_a_page_asks_few_questions(asks_at_most, olga, read, configuration, status):
+    document = read(*["text"] * 30)
+    DocumentFieldFactory.create_batch(20, document=document, page=1, box=[0, 0, 0.5, 0.5])
+    FieldCorrectionFactory.create_batch(5, document=document)
+    job = JobFactory(document=document, status="PROCESSING")
+    StageFactory.create_batch(5, job=job)
+    RunFactory.create_batch(3, configuration=configuration, input_document=document, status="succeeded")
+    force_status(document, status)
+
+    asks_at_most(15, olga, page_of(document))
+
+
+# What people say
+
+
+@pytest.fixture
+def field(read):
+    return DocumentFieldFactory(document=read("text"), name="total", value="12.00", confidence=0.7, page=1)
+
+
+def test_a_value_is_corrected_in_place_and_withdrawn(pressed_by, olga, field):
+    document, back = field.document, f"{page_of(field.document)}#field-1"
+
+    page = pressed_by(olga, page_of(document, "correct"), name="total", value="13.00", back=back)
+
+    assert page.said == ["Corrected total: “12.00” is “13.00” now."]
+    assert page.redirect_chain == [(back, 302)]
+    assert "corrected by olga" in text_of(page)
+    assert "read as “12.00”" in text_of(page)
+    page = pressed_by(olga, page_of(document, "withdraw"), name="total")
+    assert page.said == ["Withdrew the correction of “total”."]
+    assert not FieldCorrection.objects.exists()
+    page = pressed_by(olga, page_of(document, "withdraw"), name="total")
+    assert page.said == ["There was no correction of “total” to withdraw."]
+    assert told(document)[-2:] == ["FIELD_CORRECTED", "FIELD_CORRECTION_WITHDRAWN"]
+
+
+def test_what_was_read_is_confirmed(pressed_by, olga, field):
+    page = pressed_by(olga, page_of(field.document, "correct"), name="total", value="12.00")
+
+    assert page.said == ["Confirmed total: “12.00”."]
+    assert "confirmed by olga" in text_of(page)
+    assert page.context["unsure"] == 0
+
+
+def test_what_nobody_has_found_is_said(pressed_by, olga, field):
+    page = pressed_by(olga, page_of(field.document, "correct"), name="order", value="7")
+
+    assert [line.row.name for line in page.context["lines"]] == ["total", "order"]
+
+
+@pytest.mark.parametrize(("name", "value"), [("", "x"), ("n" * 101, "x"), ("total", "x" * 5001)])
+def test_what_cannot_be_kept_is_told(pressed_by, olga, field, name, value):
+    page = pressed_by(olga, page_of(field.document, "correct"), name=name, value=value)
+
+    assert page.said[0].startswith("Nothing was kept: expected a")
+    assert not FieldCorrection.objects.exists()
+
+
+def test_a_document_is_processed_again(pressed_by, olga, read):
+    document = read("text")
+
+    page = pressed_by(olga, page_of(document, "reprocess"))
+
+    assert page.said == ["Queued 1 document again."]
+    assert Document.objects.get().status == "processing"
+    assert DocumentProcessingJob.objects.get().status == "PENDING"
+    assert pressed_by(olga, page_of(document, "reprocess")).said == ["Skipped 1 that is under way."]
+
+
+@pytest.mark.parametrize("verb", ["correct", "withdraw", "reprocess"])
+def test_buttons_are_for_operators_and_pressed(seen_by, pressed_by, olga, ravi, zed, field, verb):
+    path, sending = page_of(field.document, verb), {"name": "total", "value": "1"}
+
+    assert pressed_by(ravi, path, **sending).status_code == 403
+    assert pressed_by(zed, path, **sending).status_code == 404
+    assert seen_by(olga, path).status_code == 405
+    unguarded = Client(enforce_csrf_checks=True)
+    unguarded.force_login(olga)
+    assert unguarded.post(path, sending).status_code == 403
+    assert told(field.document) == ["DOCUMENT_ADDED"]
+    source = seen_by(ravi, page_of(field.document)).content.decode()
+    assert path not in source
+
+
+# How a page looks
+
+
+def test_the_picture_of_a_page_is_kept_to_who_may_see_it(seen_by, ravi, read, drawn):
+    document = read("one", "two")
+
+    answer = seen_by(ravi, image_of(document, 2))
+
+    assert (answer.status_code, answer["Content-Type"], answer.content) == (200, "image/png", b"\x89PNG")
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert answer["Cache-Control"] == "private, max-age=300"
+    assert "default-src 'none'" in answer["Content-Security-Policy"]
+    assert seen_by(ravi, image_of(document, 2)).content == b"\x89PNG"
+    assert drawn == [(document.pk, 2)]
+
+
+@pytest.mark.parametrize("number", [0, 3, 10**30])
+def test_a_page_that_is_not_there_has_no_picture(seen_by, ravi, read, drawn, number):
+    assert seen_by(ravi, image_of(read("one", "two"), number)).status_code == 404
+    assert drawn == []
+
+
+def test_whoever_comes_while_others_are_drawn_is_told_to_come_again(seen_by, ravi, read, drawn, monkeypatch):
+    monkeypatch.setattr(previews, "PATIENCE_SECONDS", 0)
+    document = read("text")
+
+    with previews._turn(), previews._turn():
+        answer = seen_by(ravi, image_of(document))
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "3")
+    assert seen_by(ravi, image_of(document)).status_code == 200
+
+
+def test_a_page_is_really_drawn(seen_by, ravi, read):
+    document = read("text", data=with_content(says("Hello")))
+
+    answer = seen_by(ravi, image_of(document))
+
+    assert answer["Content-Type"] == "image/png"
+    assert answer.content.startswith(b"\x89PNG\r\n")
+
+
+def test_what_cannot_be_drawn_is_told_in_words(seen_by, ravi, read):
+    document = read("text", data=b"%PDF-1.7 but nothing else")
+
+    answer = seen_by(ravi, image_of(document))
+    page = seen_by(ravi, page_of(document))
+
+    assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
+    assert "No preview. expected a whole PDF" in text_of(page) or "No preview. expected a PDF" in text_of(page)
+    assert '<img src="/documents' not in page.content.decode()
+
+
+def test_a_file_that_is_gone_has_no_picture(seen_by, ravi, read):
+    document = read("text")
+    default_storage.delete(document.file.name)
+
+    answer = seen_by(ravi, image_of(document))
+
+    assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
+
+
+def test_an_image_is_drawn_smaller(seen_by, ravi, read):
+    document = read("text", data=PNG, content_type="image/png")
+
+    assert seen_by(ravi, image_of(document))["Content-Type"] in ("image/png", "image/svg+xml")
+    assert Run.objects.count() == 0

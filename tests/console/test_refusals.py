@@ -1,0 +1,27 @@
+import pytest
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_refusal_says_why_in_the_look_of_the_pages(seen_by, zed):
+    page = seen_by(zed, "/workers/")
+
+    assert page.status_code == 403
+    assert "This is told to members of a workspace, and you are in none." in page.content.decode()
+    assert '<main id="main"' in page.content.decode()
+
+
+def test_what_is_not_there_is_told_with_the_menu(seen_by, olga):
+    page = seen_by(olga, "/runs/999/")
+
+    assert page.status_code == 404
+    assert "Not there" in page.content.decode()
+    assert 'aria-label="Pages"' in page.content.decode()
+    assert "999" not in page.content.decode().replace("/runs/999/", "")
+
+
+def test_whoever_is_not_signed_in_learns_nothing_from_what_is_not_there(client):
+    page = client.get("/nowhere/")
+
+    assert page.status_code == 404
+    assert 'aria-label="Pages"' not in page.content.decode()

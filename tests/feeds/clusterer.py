@@ -1,0 +1,49 @@
+"""A program that clusters in a slot that is there already, as a worker that has it, or that has lost it meanwhile."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from feeds.clustering import writing
+from feeds.clustering.job import EVENT_CLUSTERING
+from runs.jobs import Turn
+from runs.models import JobRun
+from tests.factories import claim_of
+from work import failpoints
+
+HOUR = 3600
+
+
+class DiesOf:
+    """In the place of a failpoint: the process is killed when it comes there for the so manieth time."""
+
+    def __init__(self, times):
+        self.left = times
+
+    def fire(self, name):
+        self.left -= 1
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(job_run_id, at_once="", times="0"):
+    writing.AT_ONCE = int(at_once or writing.AT_ONCE)
+    failpoints._armed["clustering.linked"] = DiesOf(int(times))
+    row = JobRun.objects.get(pk=job_run_id)
+    claim = claim_of(row)
+    claim.trust(claim.trusted_until + HOUR)
+    before, began = psutil.Process().memory_info().rss, time.monotonic()
+    rows = EVENT_CLUSTERING.function(Turn(EVENT_CLUSTERING, row.scheduled_for, claim))
+    seconds = time.monotonic() - began
+    sys.stdout.write(json.dumps({"rows": rows, "seconds": seconds, "memory": _peak() - before}) + "\n")
+
+
+def _peak():
+    """Of this program alone: what getrusage tells is also of the process that it was forked from."""
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024

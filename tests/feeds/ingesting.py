@@ -1,0 +1,47 @@
+"""A process that runs slots of the job, each time with all feeds due. It says how many articles were new, how long it
+took, how long until the last feed had answered, and the most memory that it has had.
+"""
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+from feeds import reading
+from feeds.ingestion import INGESTION, ingest
+from feeds.models import FeedSource
+from runs import job_runs
+from runs.jobs import Turn
+from tests.feeds.samples import rss
+from work import clock
+
+
+def main(slots):
+    # What starts the reader is there, as in a worker that has been at work for a while.
+    reading.read(rss(), "https://aster.example/", "")
+    for _ in range(int(slots)):
+        say(**ask())
+
+
+def ask():
+    slot = clock.now()
+    FeedSource.objects.update(next_check_at=slot)
+    claim = job_runs.claim_slot(INGESTION.name, slot, "w1@here:1:boot")
+    # Nobody renews it here.
+    claim.trust(time.monotonic() + 3600)
+    began = time.monotonic()
+    rows = ingest(Turn(INGESTION, slot, claim))
+    seconds = time.monotonic() - began
+    assert job_runs.succeed(claim, rows)
+    return {"rows": rows, "seconds": round(seconds, 2), "megabytes": round(peak_megabytes())}
+
+
+def peak_megabytes():
+    (kilobytes,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(kilobytes) / 1024
+
+
+def say(**values):
+    sys.stdout.write(json.dumps(values) + "\n")
+    sys.stdout.flush()

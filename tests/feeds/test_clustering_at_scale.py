@@ -1,0 +1,82 @@
+"""20,000 articles in the window: what a slot takes that writes them all, and one for which a hundred are new."""
+
+import numpy
+import pytest
+import structlog
+
+from documents import embedding
+from feeds.clustering import checking
+from feeds.clustering.job import EVENT_CLUSTERING
+from feeds.models import EventCluster, RawArticle
+from runs import job_runs
+from tests.factories import FeedFactory, JobRunFactory, claim_of
+from tests.feeds.clustered import partition
+from work import clock
+
+ARTICLES, EVENTS, NEW = 20_000, 5_000, 100
+MB = 1 << 20
+# It takes a tenth of this on a machine that has nothing else to do.
+MOST_SECONDS = 90
+MOST_MEMORY = 150 * MB
+
+log = structlog.get_logger(__name__)
+
+pytestmark = pytest.mark.long
+
+
+def of_length_1(rows):
+    return (rows / numpy.linalg.norm(rows, axis=1, keepdims=True)).astype("<f4")
+
+
+def store(numbers, events, vectors):
+    now = clock.now()
+    feed = FeedFactory()
+    RawArticle.objects.bulk_create(
+        [
+            RawArticle(
+                feed=feed,
+                url=f"https://news.example.com/{events[n]}/{n}",
+                original_url="https://news.example.com/",
+                title=f"Headline {n}",
+                happened_at=now - (n % 1000) * (EVENT_CLUSTERING.max_runtime / 3),
+                seen_at=now,
+                embedding=vectors[n].tobytes(),
+                embedding_model=embedding.model(),
+            )
+            for n in numbers
+        ],
+        batch_size=500,
+    )
+
+
+def slot(programs):
+    row = JobRunFactory(job_name=EVENT_CLUSTERING.name, scheduled_for=clock.now())
+    process = programs.main("tests.feeds.clusterer", row.pk)
+    assert process.code(600) == 0, process.logged()
+    job_runs.succeed(claim_of(row))
+    return process.said[-1]
+
+
+@pytest.mark.timeout(900)
+def test_twenty_thousand_articles_in_the_window(programs):
+    chance = numpy.random.default_rng(0)
+    centres = of_length_1(chance.normal(size=(EVENTS, embedding.dimensions())))
+    events = chance.integers(0, EVENTS, ARTICLES)
+    noise = chance.normal(size=(ARTICLES, embedding.dimensions())) / embedding.dimensions() ** 0.5
+    vectors = of_length_1(centres[events] + noise)
+    store(range(ARTICLES - NEW), events, vectors)
+
+    first = slot(programs)
+    store(range(ARTICLES - NEW, ARTICLES), events, vectors)
+    second = slot(programs)
+
+    log.info("measured", first=first, second=second)
+    assert (first["rows"], second["rows"]) == (ARTICLES - NEW, NEW)
+    assert max(first["seconds"], second["seconds"]) < MOST_SECONDS
+    assert max(first["memory"], second["memory"]) < MOST_MEMORY
+    assert list(checking.problems()) == []
+    found = partition()
+    assert sum(map(len, found)) == ARTICLES
+    assert len(found) == EventCluster.objects.count()
+    # Each is of one event: these are far apart.
+    assert all(len({url.split("/")[3] for url in urls}) == 1 for urls in found)

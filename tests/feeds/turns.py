@@ -1,0 +1,14 @@
+from datetime import timedelta
+
+from runs.jobs import Turn
+from tests.factories import JobRunFactory, claim_of
+from work import clock
+
+
+def turn_of(job, scheduled_for=None):
+    """A slot of this job in which it can be run, as a worker would."""
+    slot = scheduled_for or clock.now().replace(microsecond=0)
+    row = JobRunFactory(job_name=job.name, scheduled_for=slot)
+    claim = claim_of(row)
+    claim.trust(claim.trusted_until + timedelta(hours=1).total_seconds())
+    return Turn(job, slot, claim)

@@ -1,0 +1,22 @@
+"""Jobs of which each slot is wanted, however late."""
+
+from datetime import timedelta
+
+from runs.jobs import Job
+
+
+def _job(name):
+    return Job(
+        name=name,
+        about="Is raced for.",
+        cron="* * * * *",
+        time_zone="UTC",
+        function=lambda turn: 1,
+        # In a time that runs fast: nobody is to be given up.
+        max_runtime=timedelta(days=30),
+        coalesce=False,
+        misfire_grace=timedelta(days=30),
+    )
+
+
+one, two, three, four, five = (_job(name) for name in ("one", "two", "three", "four", "five"))

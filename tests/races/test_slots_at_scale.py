@@ -1,0 +1,118 @@
+"""Four schedulers race over ten thousand slots (goal 2 of the issue, B10), in two layers: with bare claims, and with
+all that a worker does, in a time that runs fast. Leases are lost and stolen in between.
+"""
+
+import json
+import os
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from django.db import connection
+
+from runs.jobs import cron, schedules
+from runs.models import DueSlot, JobRun, ScheduledJob
+from tests.factories import W1
+from tests.races.invariants import assert_all_hold
+from tests.races.scheduler import Worker, fast
+from work import clock
+from work.models import Event
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+NAMES = ("one", "two", "three", "four", "five")
+JOBS = [f"tests.races.minutely.{name}" for name in NAMES]
+OWNERS = [f"w{n}@here:{n}:boot{n}" for n in range(4)]
+# Of each job, for processes: ten thousand in all. SQLite has one writer anyway, and as many there with
+# ADE_TEST_SLOTS=2000.
+MANY = int(os.environ.get("ADE_TEST_SLOTS", 2000 if connection.vendor == "postgresql" else 400))
+LARGE = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
+
+
+@pytest.fixture(params=[pytest.param("threads", id="threads"), pytest.param("processes", id="processes", marks=LARGE)])
+def race(request, settings, monkeypatch):
+    """All of them at the same: how many slots of each job, and what answers what each did, and who was at what when."""
+    slots, run = {"threads": (40, in_threads), "processes": (MANY, in_processes)}[request.param]
+
+    def race(how, **plan):
+        plan = {"began": time.monotonic(), "start": START.isoformat(), "jobs": JOBS, "names": NAMES, **plan}
+        said = run(request, how, plan, settings, monkeypatch)
+        did = sum((Counter(each["did"]) for each in said), Counter())
+        return did, [at for each in said for at in each["at"]]
+
+    return slots, race
+
+
+def in_threads(request, how, plan, settings, monkeypatch):
+    settings.ADE_LEASE_SECONDS = plan["lease"]
+    monkeypatch.setattr(clock, "now", fast(plan))
+    workers = [Worker(name, plan) for name in OWNERS]
+    return request.getfixturevalue("threads").together(lambda worker=worker: worker.lives(how) for worker in workers)
+
+
+def in_processes(request, how, plan, settings, monkeypatch):
+    programs = request.getfixturevalue("programs")
+    started = [programs.main("tests.races.scheduler", how, name, json.dumps(plan)) for name in OWNERS]
+    ended = [program.code(seconds=800) for program in started]
+    assert ended == [0] * len(OWNERS), [program.logged()[-3000:] for program in started]
+    return [program.said[-1] for program in started]
+
+
+def each_was_claimed_once(did, at):
+    of_status = Counter(JobRun.objects.values_list("status", flat=True))
+    claimed = Event.objects.filter(kind="SLOT_CLAIMED").count()
+    assert claimed == sum(of_status.values()) == len(at) == len({id for *_, id in at})
+    assert of_status["success"] == did["success"] == Event.objects.filter(kind="SLOT_SUCCEEDED").count()
+    assert of_status["failed"] == did["failed"] + did["rescued"]
+    assert did["late"] == did["abandoned"] == did["rescued"] - did["too_late"]
+    assert Event.objects.filter(kind="LATE_WRITE_REFUSED").count() == did["late"] + did["too_late"]
+
+
+def none_overlap(at):
+    """By the witness: by its own account nobody was at a slot of a job while another one was."""
+    for name in NAMES:
+        spans = sorted((began, ended) for job, began, ended, _ in at if job == name)
+        assert all(before[1] <= after[0] for before, after in pairwise(spans))
+
+
+def test_schedulers_that_claim_the_same_slots_claim_each_once(race):
+    slots, race = race
+
+    did, at = race("claims", slots=slots, lease=1, speed=1)
+
+    assert JobRun.objects.count() == slots * len(NAMES)
+    each_was_claimed_once(did, at)
+    none_overlap(at)
+    assert did["taken"] == slots * len(NAMES) * (len(OWNERS) - 1)
+    # Among few, all may have been lucky.
+    assert did["running"] > 0 or slots < 100
+    assert_all_hold(quiet=True)
+
+
+def test_schedulers_that_look_at_the_same_schedules_run_each_slot_once(race, settings, monkeypatch):
+    slots, race = race
+    settings.JOBS, settings.ADE_SCHEDULES = JOBS, True
+    monkeypatch.setattr(clock, "now", lambda: START)
+    schedules.sync(actor=W1)
+    # The last looks may come a little before the end.
+    end = START + timedelta(minutes=slots + slots // 10 + 10)
+    # A minute in a fraction of a second: what is due piles up. A look that takes seconds takes hours: with few slots,
+    # they would be most of what there is to do.
+    speed = 2400 if slots > 100 else 600
+
+    did, at = race("ticks", end=end.isoformat(), speed=speed, lease=speed)
+
+    expected = {
+        (row.name, slot)
+        for row in ScheduledJob.objects.all()
+        for slot in cron.slots_between(row.cron, row.time_zone, START, row.decided_until)
+    }
+    assert len(expected) >= slots * len(NAMES)
+    assert {*JobRun.objects.values_list("job_name", "scheduled_for")} == expected
+    assert not DueSlot.objects.exists()
+    each_was_claimed_once(did, at)
+    none_overlap(at)
+    assert did["stolen"] > 0
+    assert_all_hold(quiet=True)

@@ -1,0 +1,34 @@
+import pytest
+
+from runs.jobs import schedules
+from tests.factories import W1
+from tests.runs.jobs import declared
+from work import clock
+
+
+@pytest.fixture(autouse=True)
+def schedules_are_on(settings):
+    settings.ADE_SCHEDULES = True
+    declared.DONE.clear()
+
+
+@pytest.fixture
+def at(monkeypatch):
+    """Sets the clock of ADE, and that of this host with it."""
+
+    def at(moment):
+        monkeypatch.setattr(clock, "now", lambda: moment)
+        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+
+    return at
+
+
+@pytest.fixture
+def jobs(settings, db):
+    """Declares these jobs, and no others."""
+
+    def jobs(*paths):
+        settings.JOBS = list(paths)
+        schedules.sync(actor=W1)
+
+    return jobs

@@ -1,0 +1,65 @@
+"""A job without meaning, for tests with real workers. What it does is said in the environment of its worker."""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from datetime import timedelta
+
+from runs.jobs import Job
+from work import supervise
+
+SCRIPT, SECONDS, WITNESS = "TESTWORK_JOB", "TESTWORK_JOB_SECONDS", "TESTWORK_JOB_WITNESS"
+
+
+def run(turn):
+    """`noop`, `sleep:N` in this process, `deaf:N` without looking up, `child:N` in one of its own, `raise`."""
+    action, _, argument = os.environ.get(SCRIPT, "noop").partition(":")
+    _tell("begin", turn)
+    if action == "raise":
+        raise ValueError("as the script says")
+    if action == "sleep":
+        until = time.monotonic() + float(argument)
+        while time.monotonic() < until:
+            turn.go_on()
+            time.sleep(0.02)
+    if action == "deaf":
+        time.sleep(float(argument))
+    if action == "child":
+        _in_a_child(turn, float(argument))
+    _tell("end", turn)
+    return 7
+
+
+def _in_a_child(turn, seconds):
+    with tempfile.TemporaryDirectory() as directory:
+        ended = supervise.run(
+            [sys.executable, "-c", f"import time; time.sleep({seconds})"],
+            cwd=directory,
+            on_start=turn.claim.take_charge_of,
+            stop=turn.why_stop,
+            grace_seconds=0.5,
+        )
+    turn.ended(ended.stop_reason)
+
+
+def _tell(what, turn):
+    """In a line of its own, which is written at once: whoever writes may be killed."""
+    if path := os.environ.get(WITNESS):
+        told = {"what": what, "slot": turn.scheduled_for.isoformat(), "pid": os.getpid(), "at": time.monotonic()}
+        with open(path, "a") as file:
+            file.write(json.dumps(told) + "\n")
+
+
+JOB = Job(
+    name="errands",
+    about="Does what a test says.",
+    # By itself once a year: tests say when it is due.
+    cron="0 0 1 1 *",
+    time_zone="UTC",
+    function=run,
+    max_runtime=timedelta(seconds=float(os.environ.get(SECONDS, "60"))),
+    coalesce=True,
+    misfire_grace=timedelta(days=800),
+)

@@ -1,0 +1,43 @@
+"""Workers that are rows only: who is alive, with how many slots, and what each of these slots claims."""
+
+from collections import Counter
+from datetime import timedelta
+from itertools import count
+
+from tests.factories import MOVES, write
+from work import boots, clock
+from work.kinds import kind_named
+from work.models import Worker
+
+BOOTS = count(1)
+
+
+def sign_on(**lanes):
+    return boots.register("w", f"boot{next(BOOTS)}", lanes)
+
+
+def fall_silent(worker):
+    return write(worker, heartbeat_at=clock.now() - timedelta(days=1))
+
+
+def sign_off(worker):
+    return write(worker, stopped_at=clock.now())
+
+
+def free_slots(kind):
+    """The owner of each."""
+    model = kind_named(kind).moves.model
+    held = Counter(model._base_manager.filter(status=model.CLAIMED).values_list("lease_owner", flat=True))
+    slots = Counter({worker.owner: worker.lanes.get(kind, 0) for worker in Worker.objects.alive()})
+    return sorted((slots - held).elements())
+
+
+def claims(kind, chance):
+    """What all free slots claim, whoever of them is first, each by the claim of its lane."""
+    owners = free_slots(kind)
+    chance.shuffle(owners)
+    return [claim for owner in owners if (claim := kind_named(kind).lane.claim(owner))]
+
+
+def waiting(model):
+    return model._base_manager.filter(status=MOVES[model].initial).order_by("pk")

@@ -1,0 +1,165 @@
+"""Runs and builds that live on in any way that the verbs allow, and in some that only an accident brings about."""
+
+from builds import lifecycle as builds
+from builds.models import Build
+from runs import gates, queue
+from runs import lifecycle as runs
+from runs.models import Run
+from runs.why import explain
+from tests.factories import ConfigurationFactory, DocumentFactory, age, claim_of, expire_lease, write
+from tests.why import crew
+from work import recovery
+from work.kinds import kind_named
+from work.models import Worker
+
+W9 = "w9@elsewhere:1:boot9"
+KINDS = ("run", "build")
+
+
+class Lives:
+    def __init__(self, chance, workspace):
+        self.chance = chance
+        self.configurations = [ConfigurationFactory(workspace=workspace) for _ in range(3)]
+        self.documents = [DocumentFactory(workspace=workspace) for _ in range(3)]
+
+    def go_on(self):
+        acts = {
+            self.submit: 8,
+            self.end_a_run: 4,
+            self.end_a_build: 4,
+            self.cancel: 2,
+            self.lose: 1,
+            self.pause_or_resume: 1,
+            self.crew_changes: 3,
+            self.chores: 3,
+            self.forget: 2,
+            self.build_again: 1,
+        }
+        (act,) = self.chance.choices(list(acts), list(acts.values()))
+        act()
+
+    def submit(self):
+        runs.submit(self.chance.choice(self.configurations), self.chance.choice(self.documents), actor="olga")
+
+    def end_a_run(self):
+        if run := self._one(Run.objects.filter(status="running")):
+            self.chance.choice(ENDS)(claim_of(run))
+
+    def end_a_build(self):
+        if build := self._one(Build.objects.filter(status="building")):
+            claim = claim_of(build)
+            if self.chance.random() < 0.75:
+                builds.succeed(claim)
+            else:
+                builds.fail(claim, "BUILD_FAILED", "no such package")
+
+    def cancel(self):
+        if self.chance.random() < 0.7:
+            if run := self._one(Run.objects.live()):
+                runs.cancel(run, actor="olga")
+        elif build := self._one(Build.objects.filter(status__in=["queued", "building"])):
+            builds.cancel(build, actor="olga")
+
+    def lose(self):
+        """A worker is gone, with all that it holds."""
+        if worker := self._one(Worker.objects.alive()):
+            crew.fall_silent(worker)
+            for model in (Run, Build):
+                for row in model.objects.filter(lease_owner=worker.owner):
+                    expire_lease(row)
+            if self.chance.random() < 0.5:
+                recovery.rescue_expired([kind_named(kind) for kind in KINDS], W9)
+
+    def pause_or_resume(self):
+        (queue.pause if self.chance.random() < 0.5 else queue.resume)(actor="olga")
+
+    def crew_changes(self):
+        worker = self._one(Worker.objects.alive())
+        if worker and self.chance.random() < 0.4:
+            crew.sign_off(worker)
+        else:
+            crew.sign_on(run=self.chance.randrange(3), build=self.chance.randrange(3))
+
+    def chores(self):
+        runs.heed_builds(W9)
+        gates.open_forgotten()
+
+    def forget(self):
+        """A gate is left as it was by somebody who was ended in between."""
+        if run := self._one(Run.objects.queued().exclude(gate="build")):
+            write(run, gate="" if run.gate else "document")
+
+    def build_again(self):
+        """A new submission does so, when the failure is not of just now."""
+        if build := self._one(Build.objects.filter(status__in=["failed", "cancelled"])):
+            age(build, 120)
+
+    def see_through(self):
+        """Whatever waits is let go on, until nothing does; answers whether that came to pass."""
+        queue.resume(actor="olga")
+        crew.sign_on(run=2, build=1)
+        for _ in range(200):
+            if not Run.objects.queued().exists():
+                return True
+            self.chores()
+            for kind in KINDS:
+                crew.claims(kind, self.chance)
+            for run in Run.objects.filter(status="running"):
+                runs.succeed(claim_of(run))
+            for build in Build.objects.filter(status="building"):
+                builds.succeed(claim_of(build))
+        return False
+
+    def _one(self, rows):
+        found = list(rows.order_by("pk"))
+        return self.chance.choice(found) if found else None
+
+
+ENDS = (
+    runs.succeed,
+    lambda claim: runs.fail(claim, "ENGINE_FAILED", "exit code 1"),
+)
+
+
+def lift(gate, run):
+    """Do away with what this gate of a run says that holds it."""
+    if gate.name == "paused":
+        queue.resume(actor="olga")
+    elif gate.name in ("worker", "capacity"):
+        crew.sign_on(run=1000)
+    elif gate.name == "build":
+        _make(Build.objects.get(pk=gate.data["id"]))
+        runs.heed_builds(W9)
+    else:
+        _out_of_the_way(run)
+
+
+def _make(build):
+    if build.status in ("failed", "cancelled"):
+        assert builds.again(build.pk, actor="olga")
+    while (build := Build.objects.get(pk=build.pk)).status == "queued":
+        crew.sign_on(build=1)
+        assert kind_named("build").lane.claim(W9)
+    if build.status == "building":
+        # Whatever was asked of it meanwhile.
+        write(build, cancel_requested_at=None, cancel_requested_by="")
+        assert builds.succeed(claim_of(build))
+
+
+def _out_of_the_way(run):
+    """Whom it names, one after the other; where it names nobody, it says that workers will open it."""
+    for _ in range(100):
+        (gate,) = (gate for gate in explain(run).gates if gate.name == "document")
+        if not gate.holds:
+            return
+        if gate.data["id"] is None:
+            gates.open_forgotten()
+            continue
+        other = Run.objects.get(pk=gate.data["id"])
+        assert gate.holder == f"run {other.pk}"
+        assert (other.input_document_id, other.status) == (run.input_document_id, gate.data["status"])
+        if other.status == "running":
+            runs.succeed(claim_of(other))
+        else:
+            runs.cancel(other, actor="olga")
+    raise AssertionError(f"{run} is held for ever")

@@ -1,0 +1,90 @@
+"""What is told of why something waits is what the claim does, in whatever state all is."""
+
+import random
+from collections import Counter
+
+import pytest
+from django.db import transaction
+
+from builds import why as of_builds
+from builds.models import Build
+from runs import why as of_runs
+from runs.models import Run
+from tests.why import crew
+from tests.why.lives import Lives, lift
+
+pytestmark = pytest.mark.django_db
+
+EXPLAIN = {"run": (Run, of_runs.explain), "build": (Build, of_builds.explain)}
+GATES = ["paused", "worker", "capacity", "build", "document"]
+STEPS = 15
+
+
+def explained(kind):
+    model, explain = EXPLAIN[kind]
+    return {row.pk: explain(row) for row in crew.waiting(model)}
+
+
+def held_by(explanation):
+    return [gate.name for gate in explanation.holding]
+
+
+def claim_and_compare(kind, chance):
+    """All free slots claim: exactly what nothing holds is taken. Answers what held the others."""
+    told = explained(kind)
+    taken = [claim.id for claim in crew.claims(kind, chance)]
+
+    assert sorted(taken) == sorted(id for id, explanation in told.items() if not explanation.holding), (
+        taken,
+        [(explanation.message, held_by(explanation)) for explanation in told.values()],
+    )
+    return [held_by(explanation) for explanation in told.values() if explanation.holding]
+
+
+def look_behind_a_gate(chance, seen):
+    """What holds a run alone is done away with: the gate says so, and if no other has come up, the run is taken."""
+    held = [explanation for explanation in explained("run").values() if len(explanation.holding) == 1]
+    if not held:
+        return
+    with transaction.atomic():
+        explanation = chance.choice(held)
+        (gate,), run = explanation.holding, Run.objects.get(pk=explanation.id)
+        lift(gate, run)
+        seen[gate.name] += 1
+
+        told = of_runs.explain(run)
+        assert gate.name not in held_by(told), (explanation.message, gate.message, told.message)
+        taken = [claim.id for claim in crew.claims("run", chance)]
+        assert (run.pk in taken) == (not told.holding), told.message
+        transaction.set_rollback(True)
+
+
+def live(seed, workspace):
+    """Answers which gates held something, and which held something alone and were lifted."""
+    chance, held, lifted = random.Random(seed), Counter(), Counter()
+    lives = Lives(chance, workspace)
+    for _ in range(STEPS):
+        for _ in range(chance.randrange(1, 7)):
+            lives.go_on()
+        look_behind_a_gate(chance, lifted)
+        for kind in ("run", "build"):
+            for names in claim_and_compare(kind, chance):
+                held.update(names)
+    assert lives.see_through(), [explanation.message for explanation in explained("run").values()]
+    return held, lifted
+
+
+def test_exactly_what_nothing_holds_is_claimed(workspace):
+    held, lifted = Counter(), Counter()
+    for seed in range(5):
+        found = live(seed, workspace)
+        held.update(found[0])
+        lifted.update(found[1])
+
+    assert {*held} == {*lifted} == {*GATES}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_exactly_what_nothing_holds_is_claimed_in_many_states(workspace, seed):
+    live(seed, workspace)
