@@ -13,7 +13,10 @@ MISSING = (
     " .venv/bin/uv pip install --python .venv/bin/python --require-hashes -r requirements/mssql.txt"
 )
 # What the product asks while these run is compiled for SQL Server.
-TESTS = ["tests/work", "tests/documents", "tests/builds", "tests/runs", "tests/feeds/retention", "tests/api"]
+TESTS = [
+    *("tests/work", "tests/documents", "tests/builds", "tests/runs", "tests/feeds/retention", "tests/api"),
+    "tests/console",
+]
 # But for tests of files and programs, which ask what others ask too.
 OTHERS = [
     "tests/runs/engine",
@@ -26,6 +29,8 @@ OTHERS = [
     *(f"tests/documents/test_{topic}*" for topic in ("processing", "upload_form", "downloads", "blob")),
     # What is inserted there by the million is said in words of these two.
     "tests/feeds/retention/test_a_million*",
+    # How long a question may take is told to each driver in its own way.
+    "tests/console/test_promises*",
     # Pages of the admin, as those of tests/admin.
     "tests/runs/test_artifact_downloads*",
     "tests/api/test_audit*",

@@ -47,7 +47,7 @@ def on_sql_server():
         yield
 
 
-OURS = {"work", "documents", "builds", "runs", "feeds", "api", "config"}
+OURS = {"work", "documents", "builds", "runs", "feeds", "api", "console", "config"}
 
 
 def _record_queries(patch, shim):
