@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from api import tokens
 from api.models import ApiToken, Scope
 from documents.models import Workspace
-from work import clock
+from work import clock, written
 
 LONGEST_NAME = 100
 
@@ -71,12 +71,12 @@ def _check_name(name: str) -> None:
 
 def _check_time(expires_at: datetime | None, made_with: ApiToken | None) -> None:
     if expires_at is not None and expires_at <= clock.now():
-        raise Refused(f"expected a time to come, found {expires_at.isoformat()}", "expires_at")
+        raise Refused(f"expected a time to come, found {written.moment(expires_at)}", "expires_at")
     latest = made_with.expires_at if made_with else None
     if latest and (expires_at is None or expires_at > latest):
-        message = f"expected a time until {latest.isoformat()}, when the token expires that makes this one, found"
-        found = expires_at.isoformat() if expires_at else "none"
-        raise Refused(f"{message} {found}", "expires_at", latest=latest.isoformat())
+        message = f"expected a time until {written.moment(latest)}, when the token expires that makes this one, found"
+        found = written.moment(expires_at) if expires_at else "none"
+        raise Refused(f"{message} {found}", "expires_at", latest=written.moment(latest))
 
 
 def _check_scopes(wanted: set[Scope], workspace: Workspace, person: AbstractUser, made_with: ApiToken | None) -> None:

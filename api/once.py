@@ -14,6 +14,7 @@ from api.callers import caller_of
 from api.errors import Problem
 from api.models import KeptAnswer
 from api.rendering import text_of
+from work import written
 from work.contention import patiently
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
@@ -95,7 +96,7 @@ def _find(caller: str, key: str) -> KeptAnswer | None:
 def _again(kept: KeptAnswer, fingerprint: str) -> HttpResponse:
     if kept.fingerprint != fingerprint:
         message = f"expected the request for which this {HEADER} was first used, found another one"
-        raise Problem("idempotency_key_reused", message, {"first_used_at": kept.created_at.isoformat()})
+        raise Problem("idempotency_key_reused", message, {"first_used_at": written.moment(kept.created_at)})
     return HttpResponse(kept.body, "application/json", kept.answered, headers={REPLAYED: "true"})
 
 

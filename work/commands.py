@@ -18,11 +18,11 @@ from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import InterfaceError, OperationalError, connections
 
 from work.models import Event
 from work.outcomes import DONE, Outcome
+from work.written import Encoder
 
 # What the actor of an event has room for, less the words around it.
 LONGEST_NAME = 170
@@ -246,7 +246,7 @@ def events_about(kind: str, id: int, most: int) -> list[dict[str, Any]]:
 
 
 def as_json(data: object) -> str:
-    return json.dumps(data, cls=DjangoJSONEncoder, indent=2)
+    return json.dumps(data, cls=Encoder, indent=2)
 
 
 def table(rows: Sequence[Row], *columns: str) -> str:

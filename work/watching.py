@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.core.serializers.json import DjangoJSONEncoder
 
 from work.commands import AddVerb, Answer, NounCommand, Row, add_ids, clean, fields, identifier, not_found
 from work.models import Event
 from work.moves import Moves
 from work.why import Explanation
+from work.written import Encoder
 
 STREAMS = ("stdout", "stderr", "log")
 LOOK_SECONDS = 0.5
@@ -122,4 +122,4 @@ def _lines(event: Row) -> Iterator[str]:
 
 
 def _as_line(event: Row) -> str:
-    return json.dumps(event, cls=DjangoJSONEncoder)
+    return json.dumps(event, cls=Encoder)

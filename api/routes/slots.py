@@ -22,7 +22,7 @@ from runs.jobs import Job, asking, ledger, standing
 from runs.jobs.asking import NotASlot, SlotTaken
 from runs.jobs.ledger import State
 from runs.models import DueSlot, JobRun, ScheduledJob
-from work import clock
+from work import clock, written
 
 routes = frame.routes("jobs")
 
@@ -203,5 +203,5 @@ def _refusals(job: Job) -> Iterator[None]:
         told = {"job": job.name, "job_run": run.pk if run else None, "status": run.status if run else None}
         raise Problem(taken.code, str(taken), told) from taken
     except NotASlot as error:
-        nearest = [slot.isoformat() for slot in error.nearest]
+        nearest = [written.moment(slot) for slot in error.nearest]
         raise Problem("not_a_slot", str(error), {"job": job.name, "nearest": nearest}) from error

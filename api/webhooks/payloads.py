@@ -10,6 +10,7 @@ from api.models import PING, Topic, Webhook
 from builds.models import Build
 from documents.models import Document
 from runs.models import Run
+from work import written
 
 # The events that are the end of something.
 TOPICS = {
@@ -53,7 +54,7 @@ def workspaces_of(ended: Iterable[Ended]) -> dict[Ended, tuple[int, dict[str, An
 def of_ping(webhook: Webhook, at: datetime) -> dict[str, Any]:
     subject = {"kind": "webhook", "id": webhook.pk}
     links = {"self": f"/api/v1/webhooks/{webhook.pk}"}
-    about = {"event": None, "topic": PING, "at": at.isoformat(), "workspace_id": webhook.workspace_id}
+    about = {"event": None, "topic": PING, "at": written.moment(at), "workspace_id": webhook.workspace_id}
     return about | {"subject": subject, "links": links}
 
 
@@ -63,13 +64,13 @@ def _told(ended: Ended, row: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     told = {
         "event": ended.id,
         "topic": str(ended.topic),
-        "at": ended.at.isoformat(),
+        "at": written.moment(ended.at),
         "workspace_id": workspace_id,
         "subject": {"kind": ended.kind, "id": ended.subject_id},
         "status": ended.status,
         "outcome": "timed_out" if is_timeout else ended.status,
         "failure_type": row.get("failure_type") or None,
-        **{name: moment.isoformat() if (moment := row.get(name)) else None for name in _TIMES},
+        **{name: written.moment(at) if (at := row.get(name)) else None for name in _TIMES},
         "links": {"self": f"/api/v1/{ended.kind}s/{ended.subject_id}"},
     }
     for name, column in _ALSO.items():

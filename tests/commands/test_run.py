@@ -1,7 +1,10 @@
+from datetime import UTC, datetime
+
 import pytest
 
 from runs.models import Run
 from tests.factories import DocumentFactory, RunFactory, force_status
+from work import written
 from work.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -22,6 +25,12 @@ def test_submit_queues_one_run_for_each_document(manage, configuration, build, w
     assert [row["input_document_id"] for row in ended.json["runs"]] == [second.pk, first.pk]
     assert [row["status"] for row in ended.json["runs"]] == ["queued", "queued"]
     assert actors(ended.json["runs"][0]["id"]) == ["olga (command)"]
+
+
+def test_times_have_all_their_digits(manage):
+    run = RunFactory(created_at=datetime(2026, 3, 1, 12, 0, 0, 120, UTC))
+
+    assert manage("run", "show", run.pk, "--json").json["created_at"] == written.moment(run.created_at)
 
 
 @pytest.mark.parametrize("named", ["invoices", "Aster/invoices"])

@@ -18,7 +18,7 @@ from tests.factories import (
     events_of,
     write,
 )
-from work import tail
+from work import tail, written
 from work.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ def test_the_end_of_a_run_is_delivered(everything, configuration, status):
     told = delivery.payload
     assert (told["subject"], told["status"]) == ({"kind": "run", "id": run.pk}, status)
     assert told["workspace_id"] == run.workspace_id
-    assert told["finished_at"] == run.finished_at.isoformat()
+    assert told["finished_at"] == written.moment(run.finished_at)
     assert told["links"] == {
         "self": f"/api/v1/runs/{run.pk}",
         "configuration": f"/api/v1/configurations/{run.configuration_id}",
