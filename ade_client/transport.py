@@ -18,6 +18,10 @@ READS = frozenset({"GET", "HEAD"})
 AGAIN = frozenset({429, 502, 503, 504})
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
+# Where the server does not say how long.
+BETWEEN_STREAMS_SECONDS = 0.1
+# The kind of what is no event, but tells for how many milliseconds whoever is cut off should wait.
+RETRY = "retry"
 CHUNK_BYTES = 1 << 16
 
 T = TypeVar("T")
@@ -136,17 +140,19 @@ class Transport:
         """Events as they come. Where the stream breaks off it goes on after the last one; it ends with the event `end`,
         whose data has the reason, or when whoever reads has seen enough.
         """
-        failures = 0
+        failures, wanted = 0, BETWEEN_STREAMS_SECONDS
         while True:
             try:
                 with closing(self._answered(_with_headers(call, _resume(after)), Answer.itself)) as answer:
                     for event in events_of(answer.http):
                         after, failures = event.id or after, 0
-                        if event.kind:
+                        if event.kind == RETRY:
+                            wanted = min(event.data / 1000, LONGEST_PAUSE_SECONDS)
+                        elif event.kind:
                             yield event
                         if event.kind == "end":
                             return
-                pause = 0.1
+                pause = wanted
             except (OSError, http.client.HTTPException):
                 failures += 1
                 if failures >= self._attempts:
@@ -201,7 +207,7 @@ def path_of(template: str, **ids: Any) -> str:
 
 def events_of(lines: Any) -> Iterator[Event]:
     """What a stream of server-sent events has told; an event that was broken off has not been told. Where nothing is
-    told but an id, from which to go on, the event is of no kind.
+    told but an id, from which to go on, the event is of no kind; where that is how long to wait, of the kind RETRY.
     """
     id, kind = "", "message"
     data: list[str] = []
@@ -221,6 +227,8 @@ def events_of(lines: Any) -> Iterator[Event]:
             kind = value
         elif name == "id":
             id = value
+        elif name == "retry" and value.isdecimal():
+            yield Event("", RETRY, int(value))
 
 
 def _data(text: str) -> Any:

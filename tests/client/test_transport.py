@@ -4,7 +4,7 @@ import json
 import pytest
 
 from ade_client import Client, File, Problem, Transport, Unreachable
-from ade_client.transport import LONGEST_PAUSE_SECONDS, Call, events_of
+from ade_client.transport import BETWEEN_STREAMS_SECONDS, LONGEST_PAUSE_SECONDS, Call, events_of
 from tests.client.server import Server, hangs_up, says, streams
 
 GET, POST = Call("GET", "/x", {}), Call("POST", "/x", {}, body={})
@@ -151,10 +151,26 @@ def test_a_stream_that_has_told_only_where_it_begins_goes_on_from_there(server, 
     assert [headers.get("Last-Event-ID") for _, _, headers, _ in server.asked] == [None, "1042:1037", "1043"]
 
 
+def test_a_stream_that_is_cut_goes_on_when_the_server_wants_it_to(server, transport, pauses):
+    server.script = [
+        streams('event: again\ndata: {"reason": "time"}\n\n'),
+        streams('retry: 2500\n\nevent: again\ndata: {"reason": "time"}\n\n'),
+        streams("retry: 99999999\n\n"),
+        streams('retry: soon\n\nevent: end\ndata: {"reason": "finished"}\n\n'),
+    ]
+
+    assert [event.kind for event in transport.follow(GET)] == ["again", "again", "end"]
+
+    assert pauses == [BETWEEN_STREAMS_SECONDS, 2.5, LONGEST_PAUSE_SECONDS]
+
+
 def test_lines_that_end_in_other_ways_are_lines():
     lines = [b"data: 1\r\n", b"\r\n", b"data:2\n", b"\n", b"retry: 5\n", b"\n"]
 
-    assert [(event.kind, event.data) for event in events_of(lines)] == [("message", 1), ("message", 2), ("", None)]
+    assert [(event.kind, event.data) for event in events_of(lines)] == [
+        *(("message", 1), ("message", 2)),
+        *(("retry", 5), ("", None)),
+    ]
 
 
 def test_a_file_is_sent_piece_by_piece(server, transport, tmp_path):
