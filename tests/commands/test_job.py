@@ -116,7 +116,7 @@ def test_a_job_is_run_now_beside_its_schedule(manage, noon):
     told = manage("job", "trigger", "frequent", "--as", "olga", "--json")
 
     due = DueSlot.objects.get()
-    assert (told.code, told.json["slot"], told.json["covers"]) == (0, "2026-03-01T12:01:00.000Z", None)
+    assert (told.code, told.json["slot"], told.json["covers"]) == (0, "2026-03-01T12:01:00.000001Z", None)
     assert (due.asked_by, due.scheduled_for) == ("olga (command)", NOON + MINUTE + timedelta(microseconds=1))
     assert told.json["why"]["held_by"] == ["worker"]
     assert events_of(ScheduledJob.objects.get(name="frequent")).last().kind == "SLOTS_ASKED_FOR"
