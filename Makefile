@@ -18,14 +18,28 @@ setup: .venv/.synced ## install everything into .venv; starts nothing
 up: setup ## start ADE on this machine and print address, user and password (ARGS="--pg" for PostgreSQL)
 	@$(BIN)/python manage.py up $(ARGS)
 
-test: test-sqlite test-postgres ## run the whole test suite on SQLite, then on PostgreSQL, without the long tests
+# Tests and programs start often; what Python compiles is kept, whatever the shell around us says.
+unexport PYTHONDONTWRITEBYTECODE
+
+test: test-sqlite test-postgres ## run the test suite on SQLite, then on PostgreSQL, without what takes long
+
+# Tests that start many programs.
+PROGRAMS = tests/runs/engine $(foreach topic,build_failures building locking materializing offline pruning,tests/builds/test_$(topic).py) \
+	$(foreach topic,processing scenarios,tests/documents/test_$(topic).py)
+# What `make test` leaves to `make long`: together it takes longer than the rest, and seldom finds what the rest does not.
+SELDOM_ON_SQLITE = $(PROGRAMS) tests/api/test_streams.py $(foreach part,examples extractor races sweep workers,tests/$(part))
+# There also what people and programs meet: how a page looks and who may call a route has little to do with the database.
+SELDOM_ON_POSTGRES = $(PROGRAMS) $(foreach part,admin api commands config console,tests/$(part))
+
+# Whoever names tests gets those.
+but_for = $(if $(ARGS),$(ARGS),$(foreach path,$(1),--ignore=$(path)))
 
 # An empty DATABASE_URL means SQLite, whatever the shell around us says.
 test-sqlite: setup ## run the test suite on SQLite
-	DATABASE_URL= $(PYTEST) $(ARGS)
+	DATABASE_URL= $(PYTEST) $(call but_for,$(SELDOM_ON_SQLITE))
 
 # What asks no database is tested once, with SQLite.
-NO_DATABASE = --ignore=tests/tools --ignore=tests/benchmarks --ignore=tests/client/test_transport.py --ignore=tests/mssql --ignore=tests/extractor --ignore=tests/examples \
+NO_DATABASE = --ignore=tests/test_shape.py --ignore=tests/tools --ignore=tests/benchmarks --ignore=tests/client/test_transport.py --ignore=tests/mssql --ignore=tests/extractor --ignore=tests/examples \
 	--ignore-glob='tests/work/test_supervise*' \
 	--ignore=tests/feedreader --ignore-glob='tests/feeds/test_fetching*' --ignore-glob='tests/feeds/test_addresses*' \
 	$(foreach topic,brief_ranking brief_words opml partition,--ignore=tests/feeds/test_$(topic).py) \
@@ -33,15 +47,13 @@ NO_DATABASE = --ignore=tests/tools --ignore=tests/benchmarks --ignore=tests/clie
 	$(foreach topic,azure blobs extraction names openai service_faults sniffing storage wanted,--ignore=tests/documents/test_$(topic).py)
 
 test-postgres: setup ## run the test suite on a throw-away PostgreSQL
-	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) $(foreach path,$(SELDOM),--ignore=$(path)) $(ARGS)
+	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) $(call but_for,$(SELDOM_ON_POSTGRES))
 
-# How engines end, and who may call which route, has little to do with the database: on PostgreSQL that is a long test.
-SELDOM = tests/runs/engine tests/api/test_every_route.py
-
-long: setup ## run the long tests on both databases
+long: setup ## run on both databases what `make test` leaves out
+	DATABASE_URL= $(PYTEST) $(SELDOM_ON_SQLITE)
+	$(ON_POSTGRES) $(PYTEST) $(NO_DATABASE) $(SELDOM_ON_POSTGRES)
 	DATABASE_URL= $(PYTEST_LONG) -m long $(ARGS)
 	$(ON_POSTGRES) $(PYTEST_LONG) -m long $(NO_DATABASE) --ignore=tests/runs/engine $(ARGS)
-	$(ON_POSTGRES) $(PYTEST_LONG) $(SELDOM) $(ARGS)
 
 check: lint types ## run what CI runs: lint, types, imports, migrations, all tests
 	$(BIN)/lint-imports
