@@ -47,6 +47,7 @@ def answer(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) ->
     if not re.fullmatch("[A-Za-z0-9_-]{16,64}", key) or until is None:
         return _rehearsal(site, request, verb, rows, wish)
     if once.begin(request.user, key):
+        rows = rows if _is_across(request) else _chosen(site, request)
         _do(site, request, verb, rows.filter(pk__lte=until), wish)
     return HttpResponseRedirect(reverse(_name(site, "outcome"), args=[key]))
 
@@ -103,7 +104,11 @@ def _rehearsal(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish
         "is_in_pieces": len(rehearsal.each) > rehearsals.MOST_AT_ONCE,
         "most_at_once": rehearsals.MOST_AT_ONCE,
         "takes_reason": wish.takes_reason,
-        "form": _form(request) | {"until": newest or (rehearsal.each[-1].row.pk if rehearsal.each else 0)},
+        "form": _form(request)
+        | {
+            "until": newest or (rehearsal.each[-1].row.pk if rehearsal.each else 0),
+            "rehearsed": 0 if rehearsal.is_cut else len(rehearsal.each),
+        },
         "change": _name(site, "change"),
     }
     return _page(site, request, "admin/rehearsal.html", context)
@@ -113,12 +118,15 @@ def _do(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> No
     found = rows.filter(pk__gt=_number(request, "after") or 0).order_by("pk")[: rehearsals.MOST_AT_ONCE + 1]
     piece, has_more = list(found[: rehearsals.MOST_AT_ONCE]), len(found) > rehearsals.MOST_AT_ONCE
     reason = " ".join(request.POST.get("reason", "").replace("\0", "").split())[: rehearsals.LONGEST_REASON]
-    ended: list[Ended] = []
+    gone = [] if _is_across(request) else _gone(request, rows)
+    done: list[Ended] = []
     try:
-        carry_out(piece, wish, site.operated(request), ended, actor=request.user.get_username(), reason=reason)
+        carry_out(piece, wish, site.operated(request), done, actor=request.user.get_username(), reason=reason)
     finally:
         # Also when one row is too much: what was done before it is done.
-        so_far = (_number(request, "so_far") or 0) + len(ended)
+        has_more = has_more or len(done) < len(piece)
+        ended = done if has_more else [*done, *gone]
+        so_far, rehearsed = (_number(request, "so_far") or 0) + len(ended), _number(request, "rehearsed") or 0
         told = {
             "model": site.opts.label_lower,
             "verb": verb,
@@ -126,12 +134,40 @@ def _do(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> No
             "reason": reason,
             "rows": rehearsals.told(ended, _page_of),
             "so_far": so_far,
-            "has_more": has_more or len(ended) < len(piece),
+            "has_more": has_more,
+            "rehearsed": rehearsed,
+            # That match no more; what was chosen row by row is told row by row.
+            "left": max(0, rehearsed - so_far) if _is_across(request) else 0,
             "form": _form(request)
-            | {"after": ended[-1].id if ended else _number(request, "after") or 0, "so_far": so_far},
+            | {
+                "after": done[-1].id if done else _number(request, "after") or 0,
+                "so_far": so_far,
+                "rehearsed": rehearsed,
+            },
         }
         once.keep(request.user, request.POST["once"], told)
     tell(site, request, ended)
+
+
+def _is_across(request: HttpRequest) -> bool:
+    """All that match the filter, and not rows that are chosen one by one."""
+    return request.POST.get("select_across") == "1"
+
+
+def _chosen(site: Any, request: HttpRequest) -> Any:
+    """Whatever the filter of the list says by now: what has begun meanwhile was chosen all the same."""
+    return site.get_queryset(request).filter(pk__in=_chosen_ids(request))
+
+
+def _chosen_ids(request: HttpRequest) -> set[int]:
+    return {int(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME) if re.fullmatch("[0-9]{1,18}", text)}
+
+
+def _gone(request: HttpRequest, rows: Any) -> list[Ended]:
+    """What was chosen and is not there any more."""
+    until = _number(request, "until") or 0
+    ids = {id for id in _chosen_ids(request) if id <= until} - set(rows.values_list("pk", flat=True))
+    return [Ended(id, "", Outcome.NOT_FOUND, None) for id in sorted(ids)]
 
 
 def _form(request: HttpRequest) -> dict[str, Any]:

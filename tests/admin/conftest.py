@@ -41,7 +41,7 @@ def confirm(client):
     def confirm(page, **more):
         hidden = {
             name: page.context["form"][name]
-            for name in ("until", "once", "after", "so_far")
+            for name in ("until", "once", "after", "so_far", "rehearsed")
             if name in page.context["form"]
         }
         form = page.context["form"]

@@ -16,6 +16,7 @@ from tests.factories import (
     MembershipFactory,
     RunFactory,
     UserFactory,
+    bring_to,
     columns_of,
     events_of,
     told,
@@ -262,6 +263,45 @@ def test_what_was_decided_meanwhile_is_told_as_it_is(rehearse, confirm, said, ol
     assert said(confirm(page)) == ["Skipped 1 that had already finished."]
 
     assert told(run).count("RUN_CANCELLED") == 1
+
+
+def test_what_was_chosen_is_done_though_the_filter_does_not_match_it_any_more(
+    rehearse, confirm, said, client, olga, run_of
+):
+    waits, begins = run_of(), run_of()
+    page = rehearse(olga, "cancel", waits, begins, query="?outcome=queued")
+    bring_to(begins, "running")
+
+    after = confirm(page)
+
+    assert said(after) == ["Cancelled 1 run, asked 1 that is running to stop."]
+    assert [row[1] for row in table_of(client, after)[1:]] == [str(waits.pk), str(begins.pk)]
+    begins.refresh_from_db()
+    assert begins.cancel_requested_by == "olga"
+
+
+def test_what_was_chosen_and_is_gone_is_told_of(rehearse, confirm, said, client, olga, run_of):
+    stays, goes = run_of(), run_of()
+    page = rehearse(olga, "cancel", stays, goes)
+    Run.objects.filter(pk=goes.pk).delete()
+
+    after = confirm(page)
+
+    assert said(after) == ["Cancelled 1 run. Skipped 1 that is not there any more."]
+    assert [row[3] for row in table_of(client, after)[1:]] == ["cancelled", "not found"]
+
+
+def test_of_all_that_match_what_matches_no_more_is_left_alone_and_told_of(rehearse, confirm, said, olga, run_of):
+    waits, begins = run_of(), run_of()
+    page = rehearse(olga, "cancel", waits, query="?outcome=queued", select_across="1")
+    bring_to(begins, "running")
+
+    after = confirm(page)
+
+    assert said(after) == ["Cancelled 1 run."]
+    assert "Of the 2 that were rehearsed, 1 did not match the filter any more" in shown(after)
+    begins.refresh_from_db()
+    assert begins.cancel_requested_at is None
 
 
 def test_the_outcome_tells_of_each_row(rehearse, confirm, client, olga, run_of):
