@@ -13,7 +13,7 @@ from api.webhooks.hooks import Refused
 from api.webhooks.lifecycle import DELIVERY, WEBHOOK, host_of
 from documents.models import Workspace
 from documents.scoped import OperatedAdmin, WorkspaceFilter, standing
-from work.admin import choice_filter, short
+from work.admin import choice_filter, of_one, short
 from work.outcomes import Outcome, of_pause_ahead, of_resume_ahead
 from work.rehearsals import Did, Wish
 
@@ -90,26 +90,12 @@ class WebhookAdmin(AdministeredAdmin):
         return format_html('<a href="{}">those of this webhook</a>', url)
 
 
-class OfOneWebhook(admin.SimpleListFilter):
-    """Not offered; the page of a webhook leads here."""
-
-    title = parameter_name = "webhook"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        asked = request.GET.get("webhook", "")
-        return [(asked, f"webhook {asked}")] if asked.isascii() and asked.isdigit() and len(asked) < 19 else []
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        asked = self.value()
-        return queryset.filter(webhook_id=asked) if asked in dict(self.lookup_choices) else queryset
-
-
 @admin.register(Delivery)
 class DeliveryAdmin(AdministeredAdmin):
     moves = DELIVERY
     workspace_path = "webhook__workspace"
     list_display = ["id", "status", "topic", "webhook", "attempts", "answered", "error", "created_at", "finished_at"]
-    list_filter = [choice_filter("status", lambda: Delivery.Status.choices), WorkspaceFilter, OfOneWebhook]
+    list_filter = [choice_filter("status", lambda: Delivery.Status.choices), WorkspaceFilter, of_one("webhook")]
     search_fields = ["error_message"]
     fields = [
         *("status", "webhook", "topic", "event_id", "resend_of", "attempts", "answered", "failure_type"),

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import JSONField, Model
+from django.db.models import JSONField, Model, QuerySet
 from django.forms.fields import InvalidJSONInput
 from django.http import HttpRequest, HttpResponse
 
@@ -13,25 +13,23 @@ from builds import contents, lifecycle
 from builds.lifecycle import BUILD
 from builds.models import Build, Configuration
 from documents.models import Workspace
-from documents.scoped import MOST_CHOICES, OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
+from documents.scoped import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
 from work.admin import choice_filter, is_referred_to, short
 from work.outcomes import Outcome, of_cancel, of_cancel_ahead
 from work.rehearsals import Wish
 
 
-class ConfigurationFilter(admin.SimpleListFilter):
-    title = parameter_name = "configuration"
+class ConfigurationFilter(NamedFilter):
+    title = parameter_name = path = "configuration"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        seen = Configuration.objects.for_user(request.user).order_by("name", "id").values_list("pk", "name")
-        # Within the workspace that is chosen, if one is.
+    def named(self, request: HttpRequest) -> "QuerySet[Any]":
+        return Configuration.objects.for_user(request.user)
+
+    def offered(self, request: HttpRequest) -> "QuerySet[Any]":
+        """Within the workspace that is chosen, if one is."""
         workspace = request.GET.get("workspace", "")
-        seen = seen.filter(workspace_id=workspace) if re.fullmatch("[0-9]{1,18}", workspace) else seen
-        return [(str(id), name) for id, name in seen[:MOST_CHOICES]]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        chosen = self.value()
-        return queryset.filter(configuration_id=chosen) if chosen in dict(self.lookup_choices) else queryset
+        seen = self.named(request)
+        return seen.filter(workspace_id=workspace) if re.fullmatch("[0-9]{1,18}", workspace) else seen
 
 
 class FilesField(forms.JSONField):

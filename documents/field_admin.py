@@ -4,7 +4,6 @@ Apart from documents/admin.py because a correction is of a document and a name, 
 replaces the rows while somebody has their page open.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ from documents import corrections, fields
 from documents.corrections import NotTaken
 from documents.models import Document, DocumentField, FieldCorrection, Workspace
 from documents.scoped import ScopedAdmin, WorkspaceFilter
-from work.admin import ReadOnlyAdmin, choice_filter, short
+from work.admin import ReadOnlyAdmin, choice_filter, of_one, short
 
 # On the page of a document; the list has all.
 MOST_SHOWN = 100
@@ -40,20 +39,6 @@ def table_of(document: Document) -> SafeString:
 def may_correct(request: HttpRequest, document: Document) -> bool:
     is_operated = Workspace.objects.operated_by(request.user).filter(pk=document.workspace_id).exists()
     return is_operated and document.purged_at is None
-
-
-class OfOneDocument(admin.SimpleListFilter):
-    """Not offered; the page of a document leads here."""
-
-    title = parameter_name = "document"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        asked = request.GET.get("document", "")
-        return [(asked, f"document {asked}")] if re.fullmatch("[0-9]{1,18}", asked) else []
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        asked = self.value()
-        return queryset.filter(document_id=asked) if asked in dict(self.lookup_choices) else queryset
 
 
 class FieldAdmin(ScopedAdmin, ReadOnlyAdmin):
@@ -94,7 +79,7 @@ class DocumentFieldAdmin(FieldAdmin):
             lambda found, word: STATES[word][1](found),
         ),
         WorkspaceFilter,
-        OfOneDocument,
+        of_one("document"),
     ]
     fields = [
         *("document", "workspace", "name", "value", "kind", "confidence", "page", "box", "source"),
@@ -176,7 +161,7 @@ class DocumentFieldAdmin(FieldAdmin):
 class FieldCorrectionAdmin(FieldAdmin):
     list_display = ["id", "name", "said", "corrected_by", "corrected_at", "document", "workspace"]
     list_display_links = ["id", "name"]
-    list_filter = [WorkspaceFilter, OfOneDocument]
+    list_filter = [WorkspaceFilter, of_one("document")]
     search_fields = ["name", "value", "corrected_by"]
     fields = ["document", "workspace", "name", "value", "corrected_by", "corrected_at"]
 

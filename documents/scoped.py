@@ -1,10 +1,11 @@
 """Bases of the admin of what belongs to workspaces: who sees which rows, and who may do something with them."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
@@ -42,20 +43,50 @@ def standing(request: HttpRequest) -> Standing:
     return found
 
 
-class WorkspaceFilter(admin.SimpleListFilter):
+class NamedFilter(admin.SimpleListFilter):
+    """By what rows belong to. The choices are the first by name; any other may be chosen by its number, and then it is
+    among them.
+    """
+
+    # From a row to what it belongs to.
+    path: str
+
+    def named(self, request: HttpRequest) -> "QuerySet[Any]":
+        """Those that this person may see."""
+        raise NotImplementedError
+
+    def offered(self, request: HttpRequest) -> "QuerySet[Any]":
+        return self.named(request)
+
+    def has_output(self) -> bool:
+        # Where nothing is offered the list would be as if nothing had been chosen.
+        return bool(self.lookup_choices or self.value())
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        found = dict(self.offered(request).order_by("name", "pk").values_list("pk", "name")[:MOST_CHOICES])
+        if (chosen := self._id()) and chosen not in found:
+            found |= dict(self.named(request).filter(pk=chosen).values_list("pk", "name"))
+        return [(str(id), name) for id, name in found.items()]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        if not self.value():
+            return queryset
+        # Never as if nothing had been chosen: somebody may do something with all that are listed.
+        return queryset.filter(**{self.path: chosen}) if (chosen := self._id()) else queryset.none()
+
+    def _id(self) -> int | None:
+        return int(text) if re.fullmatch("[0-9]{1,18}", text := self.value() or "", re.ASCII) else None
+
+
+class WorkspaceFilter(NamedFilter):
     title = parameter_name = "workspace"
 
     def __init__(self, request: HttpRequest, params: Any, model: Any, model_admin: Any) -> None:
         self.path = model_admin.workspace_path
         super().__init__(request, params, model, model_admin)
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        seen = Workspace.objects.for_user(request.user).order_by("name").values_list("pk", "name")
-        return [(str(id), name) for id, name in seen[:MOST_CHOICES]]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        chosen = self.value()
-        return queryset.filter(**{self.path: chosen}) if chosen in dict(self.lookup_choices) else queryset
+    def named(self, request: HttpRequest) -> "QuerySet[Any]":
+        return Workspace.objects.for_user(request.user)
 
 
 class ScopedAdmin(LongListAdmin):

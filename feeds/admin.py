@@ -16,7 +16,7 @@ from feeds.brief_admin import BriefAdmin as BriefAdmin
 from feeds.forms import FeedForm
 from feeds.lifecycle import FEED
 from feeds.models import ClusterArticle, EventCluster, FeedSource, PurgedUrl, RawArticle
-from work.admin import LARGEST_ID, MOST_COUNTED, ReadOnlyAdmin, SharedAdmin, VerbAdmin, choice_filter, short
+from work.admin import LARGEST_ID, MOST_COUNTED, ReadOnlyAdmin, SharedAdmin, VerbAdmin, choice_filter, of_one, short
 from work.outcomes import Outcome, of_pause_ahead, of_resume_ahead
 from work.rehearsals import Wish
 
@@ -126,25 +126,11 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
         return format_html('<a href="{}?feed={}">{}</a>', reverse("admin:feeds_rawarticle_changelist"), feed.pk, said)
 
 
-class OfOneFeed(admin.SimpleListFilter):
-    """Not offered; the page of a feed leads here."""
-
-    title = parameter_name = "feed"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        asked = request.GET.get("feed", "")
-        return [(asked, f"feed {asked}")] if re.fullmatch("[0-9]{1,18}", asked) else []
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        asked = self.value()
-        return queryset.filter(feed_id=asked) if asked in dict(self.lookup_choices) else queryset
-
-
 @admin.register(RawArticle)
 class RawArticleAdmin(LookedUpAdmin):
     list_display = ["id", "headline", "feed", "happened_at", "seen_at"]
     list_display_links = ["id", "headline"]
-    list_filter = [OfOneFeed]
+    list_filter = [of_one("feed")]
     search_fields = ["url"]
     search_help_text = "The number of an article, or its URL"
     fields = [

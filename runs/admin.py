@@ -1,4 +1,3 @@
-import re
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +19,7 @@ from runs.lifecycle import RUN
 from runs.models import Artifact, DueSlot, JobRun, Queue, Run, RunField, ScheduledJob
 from runs.queue import QUEUE
 from work import clock
-from work.admin import ReadOnlyAdmin, SubjectAdmin, VerbAdmin, choice_filter, short
+from work.admin import ReadOnlyAdmin, SubjectAdmin, VerbAdmin, choice_filter, of_one, short
 from work.why import Explanation
 
 # Of what a run has found and made, on its page.
@@ -122,25 +121,11 @@ class QueueAdmin(VerbAdmin):
         return "paused" if row.paused_at else "goes on"
 
 
-class OfOneRun(admin.SimpleListFilter):
-    """Not offered; the page of a run leads here."""
-
-    title = parameter_name = "run"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        asked = request.GET.get("run", "")
-        return [(asked, f"run {asked}")] if re.fullmatch("[0-9]{1,18}", asked) else []
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        asked = self.value()
-        return queryset.filter(run_id=asked) if asked in dict(self.lookup_choices) else queryset
-
-
 @admin.register(Artifact)
 class ArtifactAdmin(ScopedAdmin, ReadOnlyAdmin):
     workspace_path = "run__workspace"
     list_display = ["id", "name", "run", "workspace", "content_type", "size_bytes", "created_at", "download"]
-    list_filter = [WorkspaceFilter, OfOneRun]
+    list_filter = [WorkspaceFilter, of_one("run")]
     search_fields = ["name"]
     fields = ["run", "workspace", "name", "content_type", "size_bytes", "sha256", "file", "download", "created_at"]
     readonly_fields = ["workspace", "download"]
@@ -159,7 +144,7 @@ class ArtifactAdmin(ScopedAdmin, ReadOnlyAdmin):
 class RunFieldAdmin(ScopedAdmin, ReadOnlyAdmin):
     workspace_path = "run__workspace"
     list_display = ["id", "name", "found", "confidence", "page", "run", "workspace", "step"]
-    list_filter = [WorkspaceFilter, OfOneRun]
+    list_filter = [WorkspaceFilter, of_one("run")]
     search_fields = ["name"]
     fields = ["run", "workspace", "position", "name", "value", "confidence", "page", "box", "step"]
     readonly_fields = ["workspace"]

@@ -57,11 +57,36 @@ def choice_filter(name: str, choices: Callable[[], Lookups], chosen: Callable[[A
 
         def queryset(self, request: HttpRequest, queryset: Any) -> Any:
             word = self.value()
-            if word is None or word not in dict(choices()):
+            if not word:
                 return queryset
+            if word not in dict(choices()):
+                # Never as if nothing had been chosen: somebody may do something with all that are listed.
+                return queryset.none()
             return chosen(queryset, word) if chosen else queryset.filter(**{name: word})
 
     return ChoiceFilter
+
+
+def of_one(name: str) -> Any:
+    """A filter of a list by what its rows are of: not offered, but its page leads to the list."""
+
+    class OfOne(admin.SimpleListFilter):
+        title = parameter_name = name
+
+        def has_output(self) -> bool:
+            return bool(self.value())
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
+            asked = self.value() or ""
+            return [(asked, f"{name} {asked}")] if re.fullmatch("[0-9]{1,18}", asked) else []
+
+        def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+            asked = self.value()
+            if not asked:
+                return queryset
+            return queryset.filter(**{f"{name}_id": asked}) if self.lookup_choices else queryset.none()
+
+    return OfOne
 
 
 class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # takes none at run time

@@ -232,7 +232,7 @@ def test_feeds_are_found(sign_in, root, feed):
     assert found(site, FeedSource, state="failing") == [failing.pk]
     assert found(site, FeedSource, state="paused") == [still.pk]
     assert found(site, FeedSource, state="due") == [feed.pk]
-    assert found(site, FeedSource, state="nonsense") == [still.pk, failing.pk, feed.pk]
+    assert found(site, FeedSource, state="nonsense") == []
     assert found(site, FeedSource, q="moon") == [failing.pk]
     assert found(site, FeedSource, q="tides.example.org") == [feed.pk]
     assert found(site, FeedSource, q=f"feed {feed.pk}") == [feed.pk]
@@ -247,7 +247,7 @@ def test_the_page_of_a_feed_shows_its_history_and_leads_to_its_articles(sign_in,
     assert [event.kind for event in page.context["events"]] == ["FEED_ADDED"]
     assert f'<a href="/admin/feeds/rawarticle/?feed={feed.pk}">1</a>' in page.content.decode()
     assert found(site, RawArticle, feed=feed.pk) == [mine.pk]
-    assert len(found(site, RawArticle, feed="x' OR 1")) == 2
+    assert found(site, RawArticle, feed="x' OR 1") == []
 
 
 def test_articles_are_found_by_number_and_by_url_and_not_by_reading_them_all(sign_in, root):

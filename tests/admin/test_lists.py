@@ -199,7 +199,8 @@ def test_the_newest_come_first(root):
     [
         ({"outcome": "timed_out"}, ["late"]),
         ({"outcome": "failed"}, ["bad"]),
-        ({"outcome": "nonsense"}, ["bad", "late", "new"]),
+        ({"outcome": "nonsense"}, []),
+        ({"outcome": ""}, ["bad", "late", "new"]),
         ({"q": "{late}"}, ["late"]),
         ({"q": "run {late}"}, ["late"]),
         ({"q": "#{late}"}, ["late"]),
@@ -212,9 +213,12 @@ def test_the_newest_come_first(root):
         ({"q": "%"}, []),
         ({"workspace": "{workspace}"}, ["bad"]),
         ({"configuration": "{configuration}"}, ["bad"]),
-        ({"workspace": "0"}, ["bad", "late", "new"]),
-        ({"workspace": "9" * 30}, ["bad", "late", "new"]),
-        ({"workspace": "x\0"}, ["bad", "late", "new"]),
+        # Of another workspace.
+        ({"workspace": "{elsewhere}", "configuration": "{configuration}"}, []),
+        ({"workspace": "0"}, []),
+        ({"workspace": "9" * 30}, []),
+        ({"workspace": "x\0"}, []),
+        ({"workspace": ""}, ["bad", "late", "new"]),
         ({"p": "7"}, ["bad", "late", "new"]),
         ({"o": "3.-1"}, ["bad", "late", "new"]),
     ],
@@ -229,6 +233,7 @@ def test_runs_are_found(root, query, found):
     words = {
         "late": runs["late"].pk,
         "workspace": runs["bad"].workspace_id,
+        "elsewhere": runs["new"].workspace_id,
         "configuration": runs["bad"].configuration_id,
     }
     query = {name: value.format(**words) for name, value in query.items()}
@@ -245,6 +250,27 @@ def test_runs_are_found(root, query, found):
 )
 def test_nothing_can_be_looked_up_that_is_not_offered(root, model, lookup):
     assert root.get(list_of(model), {lookup: "a"}).status_code in (302, 400)
+
+
+def test_a_filter_works_for_what_is_not_among_the_first(root, monkeypatch):
+    monkeypatch.setattr("documents.scoped.MOST_CHOICES", 1)
+    _, second = RunFactory(), RunFactory()
+
+    for name, row in (("workspace", second.workspace), ("configuration", second.configuration)):
+        page = root.get(list_of(Run), {name: row.pk})
+        assert list(page.context["cl"].result_list) == [second]
+        chosen = next(each for each in page.context["cl"].filter_specs if each.title == name)
+        assert (str(row.pk), row.name) in chosen.lookup_choices
+
+
+@pytest.mark.parametrize("asked", ["x", "9" * 30, "²"])
+def test_what_is_no_number_has_no_artifacts(root, asked):
+    artifact = ArtifactFactory()
+
+    def listed(run):
+        return list(root.get(list_of(Artifact), {"run": run}).context["cl"].result_list)
+
+    assert (listed(asked), listed(artifact.run_id), listed("")) == ([], [artifact], [artifact])
 
 
 def test_events_are_found_by_what_they_are_about(root):
