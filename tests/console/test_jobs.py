@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -383,6 +384,24 @@ def test_a_slot_that_has_failed_is_run_again_in_its_stead(seen_by, pressed_by, e
     pressed_by(editor, f"{PAGE}trigger/", in_stead_of="2026-03-01T12:00:00+00:00")
 
     assert DueSlot.objects.get().covers == NOON
+
+
+def test_what_was_run_by_hand_and_has_failed_is_run_again_in_its_stead(seen_by, pressed_by, editor, noon):
+    by_hand = NOON + timedelta(microseconds=7)
+    row = ended(by_hand, "failed", error_message="no such host")
+    page = text_of(seen_by(editor, f"{PAGE}runs/{row.pk}/"))
+    meant = re.search(r'name="in_stead_of" value="([^"]+)"', page)[1]
+
+    pressed_by(editor, f"{PAGE}trigger/", in_stead_of=meant)
+
+    assert DueSlot.objects.get().covers == by_hand
+
+
+def test_of_a_job_that_is_not_declared_nothing_is_run_again(seen_by, editor, noon, settings):
+    row = ended(NOON, "failed")
+    settings.JOBS = [EACH]
+
+    assert "Run again in its stead" not in text_of(seen_by(editor, f"{PAGE}runs/{row.pk}/"))
 
 
 def test_the_run_of_another_job_is_not_found(seen_by, ravi, noon):

@@ -54,6 +54,21 @@ def test_now_can_be_in_the_stead_of_a_slot_whose_row_stays():
     assert JobRun.objects.count() == 2
 
 
+def test_now_can_be_in_the_stead_of_what_was_run_by_hand(at):
+    by_hand = asking.run_now(each, actor="olga").scheduled_for
+    JobRunFactory(job_name="each", scheduled_for=by_hand, status="failed")
+    at(NOON + SECOND)
+
+    assert asking.run_now(each, actor="olga", covers=by_hand).covers == by_hand
+
+
+def test_now_can_be_in_the_stead_of_nothing_that_never_was():
+    JobRunFactory(job_name="morning", scheduled_for=NOON - SECOND, status="failed")
+
+    with pytest.raises(NotASlot):
+        asking.run_now(each, actor="olga", covers=NOON - SECOND)
+
+
 def test_a_slot_is_run_by_its_moment():
     due = asking.run_slot(each, NOON - QUARTER, actor="olga")
 
