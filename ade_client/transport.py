@@ -11,11 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar, cast
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
 
 READS = frozenset({"GET", "HEAD"})
 # Nothing was begun: the server was busy, or is on its way back.
 AGAIN = frozenset({429, 502, 503, 504})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MOST_REDIRECTS = 5
+# What an address that somebody else has written means already.
+IN_ADDRESSES = "%/?:@!$&'()*+,;=-._~[]"
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 # Where the server does not say how long.
@@ -113,11 +117,13 @@ class Transport:
 
     def json(self, call: Call) -> Any:
         """What it answers; raises Problem, or Unreachable."""
-        return json.loads(self._answered(call, Answer.whole))
+        return json.loads(self._answered(call, Answer.whole, self._ask))
 
     def download(self, call: Call, to: BinaryIO) -> int:
-        """Copies what it answers there; how many bytes that were."""
-        with closing(self._answered(call, Answer.itself)) as answer:
+        """Copies what it answers there, or what lies where the answer leads; how many bytes that were."""
+        with closing(self._answered(call, Answer.itself, self._ask_where_it_lies)) as answer:
+            if answer.http.status not in (200, 206):
+                raise _problem(answer)
             expected, count = answer.http.headers.get("Content-Length"), 0
             try:
                 while chunk := answer.http.read(CHUNK_BYTES):
@@ -143,7 +149,7 @@ class Transport:
         failures, wanted = 0, BETWEEN_STREAMS_SECONDS
         while True:
             try:
-                with closing(self._answered(_with_headers(call, _resume(after)), Answer.itself)) as answer:
+                with closing(self._streamed(call, after)) as answer:
                     for event in events_of(answer.http):
                         after, failures = event.id or after, 0
                         if event.kind == RETRY:
@@ -160,15 +166,18 @@ class Transport:
                 pause = _pause(failures)
             self._sleep(pause)
 
-    def _answered(self, call: Call, read: Callable[["Answer"], T]) -> T:
+    def _streamed(self, call: Call, after: str) -> Answer:
+        return self._answered(_with_headers(call, _resume(after)), Answer.itself, self._ask)
+
+    def _answered(self, call: Call, read: Callable[[Answer], T], ask: Callable[[Call], Answer]) -> T:
         if call.creates:
             # The same for all attempts: what was made before an answer was lost is not made again.
             call = _with_headers(call, {"Idempotency-Key": str(uuid.uuid4())} | dict(call.headers or {}))
         may_again = call.creates or call.method in READS
         for attempt in range(1, self._attempts + 1):
             try:
-                answer = self._ask(call)
-                if answer.http.status < 400:
+                answer = ask(call)
+                if answer.http.status < 300:
                     return read(answer)
                 problem = _problem(answer)
             except (OSError, http.client.HTTPException) as error:
@@ -183,26 +192,64 @@ class Transport:
             self._sleep(_pause(attempt, answer.http.headers.get("Retry-After")))
         raise AssertionError("the last attempt has answered or raised")
 
-    def _ask(self, call: Call) -> "Answer":
-        connection = self._connect()
+    def _ask(self, call: Call) -> Answer:
+        body, headers = _body(call)
+        headers |= {"Authorization": f"Bearer {self._token}", "Accept": "*/*"} | dict(call.headers or {})
+        return self._sent(self._parts, call.method, self._target(call), body, headers)
+
+    def _ask_where_it_lies(self, call: Call) -> Answer:
+        """A storage may send files itself. Wherever that is, it is not told the token: the address says enough."""
+        headers = {"Accept": "*/*"} | {name: told for name, told in (call.headers or {}).items() if name == "Range"}
+        address = f"{self._parts.scheme}://{self._parts.netloc}{self._target(call)}"
+        answer = self._ask(call)
+        for _ in range(MOST_REDIRECTS):
+            if answer.http.status not in REDIRECTS:
+                return answer
+            answer.close()
+            address, parts = _led(address, answer.http.headers.get("Location", ""))
+            target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+            answer = self._sent(parts, "GET", quote(target, safe=IN_ADDRESSES), None, headers)
+        return answer
+
+    def _target(self, call: Call) -> str:
+        return self._parts.path.rstrip("/") + call.target
+
+    def _sent(self, to: SplitResult, method: str, target: str, body: Any, headers: Mapping[str, str]) -> Answer:
+        connection = self._connect(to)
         try:
-            body, headers = _body(call)
-            headers |= {"Authorization": f"Bearer {self._token}", "Accept": "*/*"} | dict(call.headers or {})
-            connection.request(call.method, self._parts.path.rstrip("/") + call.target, body, headers)
+            connection.request(method, target, body, headers)
             return Answer(connection, connection.getresponse())
         except BaseException:
             connection.close()
             raise
 
-    def _connect(self) -> http.client.HTTPConnection:
-        host, port = cast(str, self._parts.hostname), self._parts.port
-        if self._parts.scheme == "http":
+    def _connect(self, to: SplitResult) -> http.client.HTTPConnection:
+        host, port = cast(str, to.hostname), to.port
+        if to.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=self._timeout_seconds)
         return http.client.HTTPSConnection(host, port, timeout=self._timeout_seconds, context=self._tls)
 
 
 def path_of(template: str, **ids: Any) -> str:
     return template.format(**{name: quote(_text(id), safe="") for name, id in ids.items()})
+
+
+def _led(address: str, location: str) -> tuple[str, SplitResult]:
+    """Where that is, seen from this address. What came over TLS goes on over TLS. Raises Unreachable."""
+    schemes = ("https",) if address.startswith("https:") else ("http", "https")
+    try:
+        parts = urlsplit(found := urljoin(address, location))
+        # To ask for the port is what finds out whether it is one.
+        if location and parts.scheme in schemes and parts.hostname and parts.port != 0:
+            return found, parts
+    except ValueError:
+        pass
+    raise Unreachable(f"expected to be led to an address of {' or '.join(schemes)}, found {_shown(location)}")
+
+
+def _shown(location: str) -> str:
+    # What is signed stands behind the path.
+    return repr(location.partition("?")[0][:200])
 
 
 def events_of(lines: Any) -> Iterator[Event]:
@@ -271,7 +318,10 @@ def _problem(answer: Answer) -> Problem:
         return Problem(status, told["code"], told["message"], told["details"], request_id)
     except (ValueError, KeyError, TypeError):
         # Somebody in between, who knows nothing of the API.
-        return Problem(status, "", f"{status} {answer.http.reason}", {}, request_id)
+        found = f"{status} {answer.http.reason} from {answer.connection.host}"
+        if status in REDIRECTS:
+            found += f", which leads to {_shown(answer.http.headers.get('Location', ''))}"
+        return Problem(status, "", f"expected an answer of ADE, found {found}", {}, request_id)
 
 
 def _body(call: Call) -> tuple[Any, dict[str, str]]:

@@ -6,6 +6,7 @@ import pytest
 from ade_client import Client, File, Problem
 from ade_client.operations import Operations
 from api import tokens
+from documents import intake
 from runs.models import Run
 from tests.api.described import OPERATIONS
 from tests.api.serving import served
@@ -70,6 +71,24 @@ def test_a_file_is_uploaded_with_progress_and_downloaded_again(client, workspace
     assert count == path.stat().st_size
     assert [sent for sent, _ in told] == sorted({sent for sent, _ in told})
     assert told[-1][0] == told[-1][1] > count
+
+
+def test_a_file_is_downloaded_from_the_storage_that_sends_it_itself(
+    blobs, azurite, programs, workspace, olga, tmp_path
+):
+    document = intake.receive(workspace, io.BytesIO(PDF), "invoice.pdf", "", "olga")
+    address = served(
+        programs,
+        ADE_VAR_DIR=tmp_path / "var",
+        ADE_STORAGE="azure",
+        ADE_AZURE_STORAGE_CONNECTION=azurite.connection(),
+        ADE_AZURE_CONTAINER=blobs.azure_container,
+    )
+    client = Client(address, tokens.issue(workspace, olga, "client", ["read"], actor="olga")[1])
+
+    count = client.download_document(document.pk, copy := io.BytesIO())
+
+    assert (count, copy.getvalue()) == (len(PDF), PDF)
 
 
 def test_every_operation_is_a_method():

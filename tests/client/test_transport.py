@@ -4,7 +4,7 @@ import json
 import pytest
 
 from ade_client import Client, File, Problem, Transport, Unreachable
-from ade_client.transport import BETWEEN_STREAMS_SECONDS, LONGEST_PAUSE_SECONDS, Call, events_of
+from ade_client.transport import BETWEEN_STREAMS_SECONDS, LONGEST_PAUSE_SECONDS, MOST_REDIRECTS, Call, _led, events_of
 from tests.client.server import Server, hangs_up, says, streams
 
 GET, POST = Call("GET", "/x", {}), Call("POST", "/x", {}, body={})
@@ -204,6 +204,117 @@ def test_a_download_that_breaks_off_is_told(server, transport):
 
     with pytest.raises(Unreachable, match="50 bytes"):
         transport.download(GET, io.BytesIO())
+
+
+@pytest.fixture
+def elsewhere():
+    server = Server()
+    yield server
+    server.end()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_download_is_fetched_from_where_it_lies_without_the_token(server, elsewhere, transport, status):
+    server.script = [says(status, b"", Location=f"{elsewhere.address}/in a/b%20c?sig=a%2Fb%3D&sp=r#part")]
+    elsewhere.script = [says(200, b"the bytes")]
+
+    count = transport.download(Call("GET", "/x", {}, headers={"Range": "bytes=0-8"}), copy := io.BytesIO())
+
+    assert (count, copy.getvalue()) == (9, b"the bytes")
+    ((method, path, headers, body),) = elsewhere.asked
+    assert (method, path, body) == ("GET", "/in%20a/b%20c?sig=a%2Fb%3D&sp=r", b"")
+    assert "Authorization" not in headers
+    assert "ade_x_secret" not in str(headers)
+    assert headers["Range"] == "bytes=0-8"
+
+
+def test_where_a_download_lies_may_be_told_from_where_it_was_asked_for(server):
+    server.script = [says(302, b"", Location="../files/1"), says(302, b"", Location="?part=2"), says(200, b"abc")]
+
+    assert Transport(f"{server.address}/ade", "ade_x_secret").download(Call("GET", "/v1/x", {}), io.BytesIO()) == 3
+
+    assert [path for _, path, _, _ in server.asked] == ["/ade/v1/x", "/ade/files/1", "/ade/files/1?part=2"]
+    assert ["Authorization" in headers for _, _, headers, _ in server.asked] == [True, False, False]
+
+
+def test_a_download_that_breaks_off_where_it_lies_is_told(server, elsewhere, transport):
+    server.script = [says(302, b"", Location=elsewhere.address)]
+    elsewhere.script = [says(200, b"short", Content_Length=50, Connection="close")]
+
+    with pytest.raises(Unreachable, match="50 bytes"):
+        transport.download(GET, io.BytesIO())
+
+
+@pytest.mark.parametrize("first", [says(503, b"<Error/>"), hangs_up])
+def test_whoever_is_busy_where_a_download_lies_is_asked_again_by_a_new_address(
+    server, elsewhere, transport, pauses, first
+):
+    server.script = [says(302, b"", Location=f"{elsewhere.address}/{n}") for n in (1, 2)]
+    elsewhere.script = [first, says(200, b"abc")]
+
+    assert transport.download(GET, io.BytesIO()) == 3
+
+    assert [path for _, path, _, _ in elsewhere.asked] == ["/1", "/2"]
+    assert len(pauses) == 1
+
+
+@pytest.mark.parametrize("status", [204, 304, 403, 404])
+def test_what_is_no_file_where_a_download_lies_is_told(server, elsewhere, transport, status):
+    server.script = [says(302, b"", Location=f"{elsewhere.address}/a?sig=secret")]
+    elsewhere.script = [says(status, b"")]
+
+    with pytest.raises(Problem, match=f"found {status} .* from 127.0.0.1") as raised:
+        transport.download(GET, copy := io.BytesIO())
+
+    assert (raised.value.status, raised.value.code, copy.getvalue()) == (status, "", b"")
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["", "ftp://127.0.0.1/x", "file:///etc/passwd", "https://", "//[", "http://127.0.0.1:x/", "http://127.0.0.1:0/"],
+)
+def test_a_download_is_led_to_nothing_but_the_web(server, transport, location):
+    server.script = [says(302, b"", Location=location)]
+
+    with pytest.raises(Unreachable, match="expected to be led to an address of http or https"):
+        transport.download(GET, io.BytesIO())
+
+
+def test_a_download_is_led_from_https_to_https():
+    with pytest.raises(Unreachable, match=r"of https, found 'http://x/y'"):
+        _led("https://ade.example.com/x", "http://x/y?sig=secret")
+
+
+def test_a_download_that_is_led_in_a_circle_ends(server, transport):
+    server.script = [says(302, b"", Location="/x")] * 20
+
+    with pytest.raises(Problem, match=r"302 Found from 127.0.0.1, which leads to '/x'"):
+        transport.download(GET, io.BytesIO())
+
+    assert len(server.asked) == 1 + MOST_REDIRECTS
+
+
+@pytest.mark.parametrize("call", [GET, POST, CREATE], ids=["read", "act", "create"])
+@pytest.mark.parametrize("status", [301, 302, 304, 307])
+def test_what_leads_elsewhere_is_no_answer_to_what_is_not_a_download(server, elsewhere, transport, call, status):
+    server.script = [says(status, b"{}" if status != 304 else b"", Location=f"{elsewhere.address}/y?sig=secret")]
+
+    with pytest.raises(Problem, match=f"found {status}") as raised:
+        transport.json(call)
+
+    assert raised.value.status == status
+    assert "secret" not in str(raised.value)
+    assert elsewhere.asked == []
+
+
+def test_a_stream_does_not_go_on_elsewhere(server, elsewhere, transport):
+    server.script = [says(302, b"", Location=elsewhere.address)]
+
+    with pytest.raises(Problem, match="302"):
+        next(transport.follow(GET))
+
+    assert elsewhere.asked == []
 
 
 def test_ids_are_quoted_in_paths(server):
