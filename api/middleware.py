@@ -24,10 +24,25 @@ def requests(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callabl
     """The id stands in every line that is logged meanwhile, and in the answer."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
-        with _known(request) as id:
+        with known(request.headers.get(HEADER, "")) as id:
             return _logged(request, _finished(request, get_response(request), id))
 
     return answer
+
+
+@contextmanager
+def known(given: str) -> Iterator[str]:
+    """The id of a request that came with this one, and of all lines that are logged meanwhile."""
+    id = given if _GIVEN.fullmatch(given) else uuid.uuid4().hex
+    with structlog.contextvars.bound_contextvars(request_id=id):
+        yield id
+
+
+def keep_to_them(response: HttpResponseBase, *by: str) -> None:
+    """What one may see, another one may not: nobody in between keeps it."""
+    if "Cache-Control" not in response:
+        response["Cache-Control"] = "private, no-store"
+    patch_vary_headers(response, by)
 
 
 def _logged(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -38,19 +53,11 @@ def _logged(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBas
     return response
 
 
-@contextmanager
-def _known(request: HttpRequest) -> Iterator[str]:
-    given = request.headers.get(HEADER, "")
-    id = given if _GIVEN.fullmatch(given) else uuid.uuid4().hex
-    with structlog.contextvars.bound_contextvars(request_id=id):
-        yield id
-
-
 def _finished(request: HttpRequest, response: HttpResponseBase, id: str) -> HttpResponseBase:
     if is_for_programs(request.path):
         response = _for_programs(request, response)
     elif _somebody_is_known(request):
-        _keep_to_them(response, "Cookie")
+        keep_to_them(response, "Cookie")
     response[HEADER] = id
     return response
 
@@ -63,15 +70,8 @@ def _for_programs(request: HttpRequest, response: HttpResponseBase) -> HttpRespo
             told.setdefault(name, response[name])
         told.cookies.update(response.cookies)
         response = told
-    _keep_to_them(response, "Authorization", "Cookie")
+    keep_to_them(response, "Authorization", "Cookie")
     return response
-
-
-def _keep_to_them(response: HttpResponseBase, *by: str) -> None:
-    """What one may see, another one may not: nobody in between keeps it."""
-    if "Cache-Control" not in response:
-        response["Cache-Control"] = "private, no-store"
-    patch_vary_headers(response, by)
 
 
 def _somebody_is_known(request: HttpRequest) -> bool:

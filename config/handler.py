@@ -9,6 +9,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
+import structlog
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.conf import settings
 from django.core.exceptions import RequestAborted
@@ -18,6 +19,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from api.errors import Problem, answer_of, is_for_programs
+from api.middleware import HEADER, keep_to_them, known
 
 # The other fields of a form, and what is between them.
 BESIDE_BYTES = 1 << 20
@@ -26,6 +28,8 @@ READ_AT_MOST = 4
 
 # Under which the thread of a request is found.
 THREAD = "ade.thread"
+
+log = structlog.get_logger(__name__)
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -115,19 +119,44 @@ class Handler(ASGIHandler):
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
-        if isinstance(body_file, Body) and body_file.is_too_large:
-            found = f"expected at most {body_file.most_bytes:,} bytes, found more; a file may have at most"
-            message = f"{found} {settings.ADE_MAX_UPLOAD_BYTES:,}\n"
-            return None, _refusal(str(scope["path"]), message)
-        return super().create_request(scope, body_file)
+        """Nobody behind this gives a refusal its shape and its id."""
+        with known(_header(scope, HEADER)) as id:
+            if isinstance(body_file, Body) and body_file.is_too_large:
+                refusal = _too_large(str(scope["path"]), body_file)
+            else:
+                made = super().create_request(scope, body_file)
+                if made[1] is None:
+                    return made
+                refusal = _not_readable(str(scope["path"]), made[1])
+        refusal[HEADER] = id
+        return None, refusal
 
 
-def _refusal(path: str, message: str) -> HttpResponse:
-    """Nobody behind this gives it a shape."""
-    if is_for_programs(path):
-        response: HttpResponse = answer_of(Problem("too_large", message.strip()))
-        response["Cache-Control"] = "private, no-store"
-    else:
-        response = HttpResponse(message, "text/plain", 413)
+def _header(scope: Mapping[str, Any], name: str) -> str:
+    """As requests have it, where there is none yet."""
+    return ",".join(value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name.lower().encode())
+
+
+def _too_large(path: str, body: Body) -> HttpResponseBase:
+    message = (
+        f"expected at most {body.most_bytes:,} bytes, found more; "
+        f"a file may have at most {settings.ADE_MAX_UPLOAD_BYTES:,}"
+    )
+    log.warning("handler.too_large", path=path)
+    response = _for_programs(path, Problem("too_large", message)) or HttpResponse(f"{message}\n", "text/plain", 413)
     response["Connection"] = "close"
+    return response
+
+
+def _not_readable(path: str, refused: HttpResponseBase) -> HttpResponseBase:
+    """The query string alone is decoded when a request is made. Django has logged it."""
+    message = "expected a query string in UTF-8, found bytes that are not; encode them, as %C3%A9"
+    return _for_programs(path, Problem("invalid_request", message)) or refused
+
+
+def _for_programs(path: str, problem: Problem) -> HttpResponse | None:
+    if not is_for_programs(path):
+        return None
+    response = answer_of(problem)
+    keep_to_them(response, "Authorization", "Cookie")
     return response

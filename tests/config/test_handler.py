@@ -1,9 +1,11 @@
 import asyncio
 import io
+import json
 import os
 import tempfile
 
 import pytest
+import structlog
 from django.core.files.storage import default_storage
 
 from config.handler import BESIDE_BYTES, Handler
@@ -22,9 +24,9 @@ def storage(settings, tmp_path):
 class Client:
     """A program that speaks ASGI: sends parts of a body, and hears the answer."""
 
-    def __init__(self, path, parts=(b"",), method="GET", ends="http.request", **headers):
+    def __init__(self, path, parts=(b"",), method="GET", ends="http.request", more_query=b"", **headers):
         path, _, query = path.partition("?")
-        self.scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
+        self.scope = {"type": "http", "method": method, "path": path, "query_string": query.encode() + more_query}
         self.scope["headers"] = [(b"host", b"localhost")] + [
             (name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()
         ]
@@ -50,6 +52,10 @@ class Client:
     @property
     def status(self):
         return self.sent[0]["status"]
+
+    @property
+    def headers(self):
+        return {name.decode(): value.decode() for name, value in self.sent[0]["headers"]}
 
     @property
     def bodies(self):
@@ -80,6 +86,51 @@ def test_what_has_no_end_is_not_read_for_ever(settings):
 
     assert client.status == 413
     assert client.taken < 100
+
+
+PROGRAMS = ["/api/v1/runs", "/api/nothing", "/documents", "/configurations/1/runs"]
+
+
+def refused(path, kind, **headers):
+    if kind == "bytes":
+        return Client(f"{path}?status=", more_query=b"\xff", **headers).ask()
+    return Client(path, [bytes(1 << 16)] * 40, "POST", **headers).ask()
+
+
+@pytest.mark.parametrize(("kind", "status", "code"), [("bytes", 400, "invalid_request"), ("body", 413, "too_large")])
+@pytest.mark.parametrize("path", PROGRAMS)
+def test_what_is_refused_before_there_is_a_request_has_the_shape_of_all_refusals(settings, path, kind, status, code):
+    settings.ADE_MAX_UPLOAD_BYTES = 1000
+
+    client = refused(path, kind)
+
+    told = json.loads(client.bodies[0])
+    assert (client.status, set(told), told["code"]) == (status, {"code", "message", "details"}, code)
+    assert client.headers["Content-Type"] == "application/json"
+    assert client.headers["Cache-Control"] == "private, no-store"
+    assert client.headers["Vary"] == "Authorization, Cookie"
+
+
+@pytest.mark.parametrize("kind", ["bytes", "body"])
+@pytest.mark.parametrize("path", [*PROGRAMS, "/admin/"])
+def test_what_is_refused_before_there_is_a_request_has_an_id_that_the_log_has_too(settings, caplog, path, kind):
+    settings.ADE_MAX_UPLOAD_BYTES = 1000
+    seen = []
+    caplog.handler.addFilter(lambda _: seen.append(structlog.contextvars.get_contextvars().get("request_id")) or True)
+
+    given = refused(path, kind, x_request_id="request-17").headers["X-Request-ID"]
+    made = [refused(path, kind, **headers).headers["X-Request-ID"] for headers in ({}, {"x_request_id": "a b\x7f" * 9})]
+
+    assert given == "request-17"
+    assert all(len(id) == 32 for id in made)
+    assert seen == [given, *made]
+
+
+def test_a_page_that_is_asked_for_with_such_bytes_is_refused_as_pages_are():
+    client = refused("/admin/", "bytes")
+
+    assert (client.status, client.bodies) == (400, [])
+    assert client.headers["Content-Type"].startswith("text/html")
 
 
 def test_who_goes_away_is_not_answered():
