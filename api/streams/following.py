@@ -93,7 +93,8 @@ class Following:
         patience = self._silent_since + HEARTBEAT_SECONDS - now
         items = await subscriber.wait(min(patience, self._left(), self._check_at - now))
         told = self._source.take(items)
-        if not told and time.monotonic() >= self._silent_since + HEARTBEAT_SECONDS:
+        # Of one that was too slow, what it was not told has been thrown away: it goes on from what it was told.
+        if not told and not subscriber.ended and time.monotonic() >= self._silent_since + HEARTBEAT_SECONDS:
             return sse.HEARTBEAT + (self._source.mark(subscriber.passed) or "\n")
         return told
 

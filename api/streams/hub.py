@@ -66,11 +66,10 @@ class Subscriber:
     async def wait(self, seconds: float) -> Sequence[Item]:
         """What has come, after so many seconds at the latest. Nothing more comes once `ended` says why."""
         if not self._waiting and not self.ended:
-            try:
+            # The time may be over and something have come at once: it is taken, for `passed` has moved behind it.
+            with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._woken.wait()
-            except TimeoutError:
-                return []
         self._woken.clear()
         found, self._waiting = self._waiting, []
         return found
