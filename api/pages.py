@@ -5,10 +5,10 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
 
 from api.errors import Problem
 from api.frame import Out
@@ -29,6 +29,15 @@ class Listing(Schema):
         str, Field(max_length=200, description="`next` of the page before", json_schema_extra={"format": "cursor"})
     ] = ""
     order: Annotated[Literal["-id", "id"], Field(description="the newest first, or the oldest")] = "-id"
+
+    # Which list it is, and of what: as whoever asks has called it.
+    _path: str = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _of_the_path(self, info: ValidationInfo) -> Self:
+        assert info.context is not None
+        self._path = info.context["request"].path_info
+        return self
 
     def filters(self) -> dict[str, Any]:
         """Those that were given."""
@@ -52,7 +61,7 @@ def page(rows: Any, listing: Listing, row: Callable[[Any], Mapping[str, Any]]) -
 
 
 def _cursor(listing: Listing, pk: int) -> str:
-    return base64.urlsafe_b64encode(f"{pk}.{_of_filters(listing)}".encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(f"{pk}.{_of_list(listing)}".encode()).decode().rstrip("=")
 
 
 def after_of(listing: Listing) -> int | None:
@@ -61,8 +70,8 @@ def after_of(listing: Listing) -> int | None:
         return None
     try:
         padded = listing.cursor + "=" * (-len(listing.cursor) % 4)
-        pk, _, filters = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode("ascii").partition(".")
-        if filters == _of_filters(listing) and pk.isdecimal() and int(pk) <= MOST:
+        pk, _, given = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode("ascii").partition(".")
+        if given == _of_list(listing) and pk.isdecimal() and int(pk) <= MOST:
             return int(pk)
     except (ValueError, binascii.Error):
         pass
@@ -71,7 +80,7 @@ def after_of(listing: Listing) -> int | None:
     )
 
 
-def _of_filters(listing: Listing) -> str:
-    """A cursor is for its list: with other filters it would pass rows over."""
-    asked = json.dumps([type(listing).__name__, listing.order, listing.filters()], default=str, sort_keys=True)
+def _of_list(listing: Listing) -> str:
+    """A cursor is for its list: in another one, or with other filters, it would pass rows over."""
+    asked = json.dumps([listing._path, listing.order, listing.filters()], default=str, sort_keys=True)
     return hashlib.sha256(asked.encode()).hexdigest()[:12]

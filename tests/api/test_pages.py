@@ -4,7 +4,22 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.factories import ConfigurationFactory, DocumentFactory, RunFactory
+from tests.api import table
+from tests.factories import (
+    SUBJECTS,
+    ArticleFactory,
+    ArtifactFactory,
+    ConfigurationFactory,
+    DeliveryFactory,
+    DocumentChunkFactory,
+    DocumentFactory,
+    MembershipFactory,
+    RunFactory,
+    UserFactory,
+    WebhookFactory,
+    WorkspaceFactory,
+)
+from work.lifecycle import record
 
 
 @pytest.fixture
@@ -59,6 +74,64 @@ def test_a_cursor_is_for_its_list_and_its_filters(runs, program, told, configura
         assert told(program.get(f"/api/v1/runs?limit=1&cursor={cursor}&{query}")) == (400, "invalid_cursor")
     # How long pages are is nothing that would pass rows over.
     assert told(program.get(f"/api/v1/runs?limit=2&cursor={cursor}")) == (200, None)
+
+
+def with_events(make):
+    def made(workspace):
+        row = make(workspace)
+        for _ in range(2):
+            assert record(SUBJECTS[type(row)], row.pk, "NOTE")
+        return row
+
+    return made
+
+
+def with_two(factory, name, make):
+    def made(workspace):
+        row = make(workspace)
+        factory.create_batch(2, **{name: row})
+        return row
+
+    return made
+
+
+# What makes a row with so many below it that the first page of one has a next.
+BELOW = {
+    "runs/{id}/events": with_events(table.run),
+    "runs/{id}/artifacts": with_two(ArtifactFactory, "run", table.in_status(table.run, "running")),
+    "builds/{id}/events": with_events(table.build),
+    "documents/{id}/events": with_events(table.document),
+    "documents/{id}/chunks": with_two(DocumentChunkFactory, "document", table.document),
+    "feeds/{id}/events": with_events(table.feed),
+    "feeds/{id}/articles": with_two(ArticleFactory, "feed", table.feed),
+    "workspaces/{id}/members": with_two(MembershipFactory, "workspace", table.workspace_itself),
+    "workspaces/{id}/webhooks": with_two(WebhookFactory, "workspace", table.workspace_itself),
+    "webhooks/{id}/deliveries": with_two(DeliveryFactory, "webhook", table.webhook),
+}
+
+
+@pytest.fixture
+def root(client, db):
+    client.force_login(UserFactory(is_superuser=True))
+    return client
+
+
+@pytest.mark.parametrize("path", BELOW)
+def test_a_cursor_is_for_the_list_of_one_and_not_of_another(root, told, workspace, path):
+    one, other = (f"/api/v1/{path}".format(id=BELOW[path](each).pk) for each in (workspace, WorkspaceFactory()))
+
+    cursor = root.get(f"{one}?limit=1").json()["next"]
+
+    assert told(root.get(f"{one}?limit=1&cursor={cursor}")) == (200, None)
+    assert told(root.get(f"{other}?limit=1&cursor={cursor}")) == (400, "invalid_cursor")
+
+
+def test_a_cursor_is_for_no_list_that_takes_the_same_filters(root, told, workspace):
+    run = BELOW["runs/{id}/artifacts"](workspace)
+    cursor = root.get(f"/api/v1/runs/{run.pk}/artifacts?limit=1").json()["next"]
+
+    for path in ("workspaces", "briefs", f"documents/{run.input_document_id}/chunks"):
+        assert told(root.get(f"/api/v1/{path}?limit=1&cursor={cursor}")) == (400, "invalid_cursor")
 
 
 def encoded(text):
