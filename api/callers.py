@@ -110,11 +110,7 @@ class ByToken(HttpBearer):
         found = tokens.find(token)
         if found is None or found.state != "usable" or found.role_now is None:
             limits.check_stranger(origin_of(request))
-            raise Problem(
-                "not_authenticated",
-                "expected a token that is known and usable, found another one",
-                headers={"WWW-Authenticate": 'Bearer realm="ADE", error="invalid_token"'},
-            )
+            raise not_usable()
         record = audit.know(request, found.user, _actor(found.user, found), found)
         caller = _counted(request, Caller(found.user, found, record), record)
         _must_allow(found, self.scope)
@@ -172,6 +168,14 @@ def _must_allow(token: ApiToken, scope: Scope) -> None:
 
 def _workspace_of(row: Any) -> int | None:
     return row.pk if isinstance(row, Workspace) else getattr(row, "workspace_id", None)
+
+
+def not_usable() -> Problem:
+    return Problem(
+        "not_authenticated",
+        "expected a token that is known and usable, found another one",
+        headers={"WWW-Authenticate": 'Bearer realm="ADE", error="invalid_token"'},
+    )
 
 
 def caller_of(request: HttpRequest) -> Caller:

@@ -23,6 +23,10 @@ class Refused(Exception):
         self.field, self.details = field, details
 
 
+class NotUsable(Exception):
+    """The token with which another one was to be made was revoked, or has expired, since it was shown."""
+
+
 def scopes_of(person: AbstractUser, workspace: Workspace) -> frozenset[Scope]:
     """Those that a token of this person could have there; none for who is no member."""
     there = Workspace.objects.filter(pk=workspace.pk)
@@ -46,7 +50,7 @@ def make(
     expires_at: datetime | None = None,
     made_with: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """The token, and what to show once. Raises Refused."""
+    """The token, and what to show once. Raises Refused, and NotUsable."""
     wanted = {Scope.READ, *map(Scope, scopes)}
     _check_name(name)
     _check_time(expires_at, made_with)
@@ -54,6 +58,8 @@ def make(
     name = name.strip()
     try:
         with transaction.atomic():
+            if made_with and not tokens.hold(made_with):
+                raise NotUsable(f"expected a token that is usable, found {made_with.name}")
             return tokens.issue(
                 workspace, person, name, wanted, actor=actor, expires_at=expires_at, made_with=made_with
             )

@@ -53,10 +53,18 @@ def find(shown: str) -> ApiToken | None:
     return token if is_same else None
 
 
+def hold(token: ApiToken) -> bool:
+    """Until the caller's transaction ends nobody revokes it, so that who does finds what is made with it meanwhile.
+    False when it is not usable any more.
+    """
+    return ApiToken.objects.usable().select_for_update().filter(pk=token.pk).first() is not None
+
+
 def revoke(token: ApiToken, *, actor: str) -> bool:
     """From the next request on, and with it those that were made with it. False: somebody has done so before."""
     now = clock.now()
     with transaction.atomic():
+        # First its own row: whoever is making another with it has it in turn, and is either found below or refused.
         is_done = bool(_revoke(ApiToken.objects.filter(pk=token.pk), now, actor))
         made = _made_with([token.pk])
         while made:

@@ -7,7 +7,7 @@ from ninja import Query
 from pydantic import Field
 
 from api import frame, grants, tokens
-from api.callers import OPERATE, caller_of
+from api.callers import OPERATE, caller_of, not_usable
 from api.errors import Problem
 from api.frame import Answer, In, Out, answers
 from api.grants import Refused
@@ -96,6 +96,8 @@ def create_token(request: HttpRequest, body: NewToken) -> Answer:
             )
         except Refused as refused:
             raise _problem(refused) from refused
+        except grants.NotUsable as error:
+            raise not_usable() from error
         return row_of(token) | {"token": None}
 
     answer = creating(request, 201, make)

@@ -242,6 +242,19 @@ def test_with_a_token_those_go_that_were_made_with_it(ask, issue, olga, ravi, wo
     assert [ask(shown, PATH).status_code for shown in (first, child, grandchild, other)] == [401, 401, 401, 200]
 
 
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "once"}], ids=["once", "with a key"])
+def test_a_token_that_is_revoked_while_it_asks_makes_none(ask, issue, olga, workspace, monkeypatch, headers):
+    shown = issue(olga, "operate")
+    # The last thing before what it asks for.
+    monkeypatch.setattr(tokens, "was_used", lambda token, address: tokens.revoke(token, actor="ada"))
+
+    answer = ask(shown, PATH, {"workspace_id": workspace.pk, "name": "made"}, **headers)
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
+    assert "invalid_token" in answer["WWW-Authenticate"]
+    assert ApiToken.objects.count() == 1
+
+
 def test_admins_revoke_what_others_have_and_once_is_enough(ask, issue, olga, ravi, ada):
     of_olga, of_ada = issue(olga, "operate"), issue(ada, "operate", "admin")
     path = f"{PATH}/{ApiToken.objects.get(user=olga).pk}/revoke"
