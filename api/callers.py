@@ -15,6 +15,7 @@ from api.errors import Problem, not_found
 from api.limits import RateLimited
 from api.models import ApiToken, Scope
 from documents.models import Membership, Narrowed, User, Workspace, visible_to
+from work.models import Event
 
 ROLES = {
     Scope.READ: Membership.Role.VIEWER,
@@ -157,7 +158,9 @@ def _counted(request: HttpRequest, caller: Caller, record: Record) -> Caller:
 
 
 def _actor(person: AbstractUser, token: ApiToken | None) -> str:
-    return f"{person.username} (token {token.name})" if token else person.username
+    named = f"{person.username} (token {token.name})" if token else person.username
+    # Cut here, once: a name of 150 characters and one of 100 are more than columns of people take, which are as wide.
+    return named[: Event._meta.get_field("actor").max_length]
 
 
 def _must_allow(token: ApiToken, scope: Scope) -> None:
