@@ -111,7 +111,8 @@ class DeliveryQuerySet(SubjectQuerySet["Delivery"]):
 
     def claimable(self, now: Any) -> "DeliveryQuerySet":
         """One at a time of each webhook: whose receiver is slow holds up nobody else."""
-        due = self.filter(status="queued", next_attempt_at__lte=now, webhook__paused_at__isnull=True)
+        due = self.filter(status="queued", next_attempt_at__lte=now)
+        due = due.filter(webhook__paused_at__isnull=True, webhook__removed_at__isnull=True)
         busy = Exists(Delivery._base_manager.filter(status="sending", webhook=OuterRef("webhook")))
         return due.filter(~busy).order_by("webhook__tried_at", "next_attempt_at", "id")
 

@@ -16,6 +16,7 @@ def _turn(dialect: Dialect) -> str:
     return f"""
         SELECT 'delivery', d.id FROM webhook_deliveries d JOIN webhooks h ON h.id = d.webhook_id
         WHERE d.status = 'queued' AND d.next_attempt_at < {dialect.ago(TURN_SECONDS)} AND h.paused_at IS NULL
+            AND (h.removed_at IS NULL OR h.removed_at < {dialect.ago(TURN_SECONDS)})
             AND h.tried_at < {dialect.ago(TURN_SECONDS)} AND {dialect.a_worker_was_there(TURN_SECONDS)}
             AND NOT EXISTS (SELECT 1 FROM webhook_deliveries s WHERE s.webhook_id = h.id AND s.status = 'sending')"""
 
@@ -37,9 +38,11 @@ INVARIANTS = (
     ),
     Invariant(
         "a_delivery_that_is_due_has_its_turn",
-        f"While a worker is alive, no webhook that is not paused waits for more than {TURN_SECONDS} s for its turn.",
+        f"While a worker is alive, no webhook that is not paused waits for more than {TURN_SECONDS} s for its turn, and"
+        " what waits for one that was removed is dropped by then.",
         _turn,
-        "Look for `slot.failed` in the logs of the workers. ADE_WEBHOOK_CONCURRENCY says how many are sent at once.",
+        "Look for `slot.failed` and `caretaker.chore_failed` in the logs of the workers. ADE_WEBHOOK_CONCURRENCY"
+        " says how many are sent at once.",
     ),
     Invariant(
         "events_are_followed_for_webhooks",

@@ -1,4 +1,4 @@
-from api.webhooks import lifecycle, sending
+from api.webhooks import lifecycle, sending, upkeep
 from api.webhooks.following import Follower
 from work.kinds import Chore, Kind, Lane
 
@@ -13,5 +13,8 @@ DELIVERY = Kind(
         expected=sending.EXPECTED,
     ),
     rescue=lifecycle.rescue,
-    chores=(Chore(Follower().follow, when_rung=False),),
+    chores=(
+        Chore(Follower().follow, when_rung=False),
+        Chore(upkeep.drop_of_removed, every=2, when_rung=False),
+    ),
 )

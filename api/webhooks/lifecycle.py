@@ -1,6 +1,6 @@
 """What happens to webhooks and to their deliveries."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from work import clock, lifecycle, wakeups
 from work.claims import Claim
 from work.lifecycle import Data
 from work.moves import By, Move, Moves
+from work.pruning import in_batches
 from work.recovery import Found
 
 WEBHOOK = Moves(kind="webhook", model=Webhook, initial="", created="WEBHOOK_ADDED", table={})
@@ -97,13 +98,11 @@ def rotate(webhook: Webhook, *, drop: str = EARLIER, actor: str) -> str | None:
 
 
 def remove(webhook_id: int, *, actor: str) -> bool:
-    """What waits for it is not sent; what was sent stays to be seen for a while. False when it is gone already."""
-    with transaction.atomic():
-        gone: dict[str, Any] = {"removed_at": clock.now(), "paused_at": None, "paused_by": "", "paused_for": ""}
-        if not lifecycle.record(WEBHOOK, webhook_id, "WEBHOOK_REMOVED", actor=actor, guards=THERE, **gone):
-            return False
-        drop(Q(webhook=webhook_id), "its webhook was removed", actor=actor)
-    return True
+    """What waits for it is not sent, and `upkeep` drops it: it may be more than anybody wants to wait for. What was
+    sent stays to be seen for a while. False when it is gone already.
+    """
+    gone: dict[str, Any] = {"removed_at": clock.now(), "paused_at": None, "paused_by": "", "paused_for": ""}
+    return lifecycle.record(WEBHOOK, webhook_id, "WEBHOOK_REMOVED", actor=actor, guards=THERE, **gone)
 
 
 def deliver(event_id: int | None, topic: str, payload: Data, webhook_ids: Sequence[int]) -> list[int]:
@@ -174,11 +173,17 @@ def rescue(found: Found) -> str | None:
     return found.move("give_up", message=message, failure_type=found.failure_type, **counted)
 
 
-def drop(which: Q, why: str, *, actor: str) -> int:
-    """Those of these that wait are not sent any more; answers how many."""
+def drop(which: Q, why: str, *, actor: str) -> Iterator[int]:
+    """Those of these that wait are not sent any more; answers how many, after each short transaction."""
     said: dict[str, Any] = {"message": why, "failure_type": "DROPPED", "error_message": why}
-    ids = Delivery.objects.filter(which, status="queued").order_by("pk").values_list("pk", flat=True)
-    return sum(lifecycle.move(DELIVERY, id, "drop", actor=actor, **said) for id in list(ids))
+
+    def drop_them(ids: list[int]) -> Mapping[str, int]:
+        with transaction.atomic():
+            return {"deliveries": sum(lifecycle.move(DELIVERY, id, "drop", actor=actor, **said) for id in ids)}
+
+    waiting = Delivery.objects.filter(which, status="queued")
+    for batch in in_batches(waiting, drop_them, moment="next_attempt_at"):
+        yield sum(batch.gone.values())
 
 
 def _fail(

@@ -1,10 +1,12 @@
+from datetime import timedelta
+
 import pytest
 
 from api.models import Delivery, WebhookTail
 from tests.api.webhooks.told import follow
 from tests.breaches import assert_all_hold, breaches, plant_copy, unguard
 from tests.factories import W1, DeliveryFactory, WebhookFactory, age, write
-from work import boots
+from work import boots, clock
 
 pytestmark = pytest.mark.django_db
 LONG = 3600
@@ -54,6 +56,16 @@ def test_one_that_waits_for_a_reason_is_none(why):
         DeliveryFactory(webhook=webhook, status="sending")
 
     assert breaches("a_delivery_that_is_due_has_its_turn") == []
+
+
+@pytest.mark.parametrize("removed", [LONG, 1])
+def test_what_waits_for_a_webhook_that_was_removed_is_dropped_by_then(removed):
+    webhook = age(WebhookFactory(), LONG)
+    delivery = age(DeliveryFactory(webhook=webhook), LONG)
+    write(webhook, removed_at=clock.now() - timedelta(seconds=removed))
+
+    expected = [("delivery", delivery.pk)] if removed == LONG else []
+    assert breaches("a_delivery_that_is_due_has_its_turn") == expected
 
 
 def test_events_that_nobody_follows():

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from api.models import Webhook
-from api.webhooks import hooks, lifecycle
+from api.webhooks import hooks, lifecycle, sending, upkeep
 from feeds.fetching import posting
 from tests.api.webhooks.told import is_due, send_all, send_next
 from tests.factories import DeliveryFactory, WebhookFactory, events_of
@@ -191,9 +191,24 @@ def test_what_waits_for_a_webhook_that_is_removed_is_not_sent(server, delivery, 
 
     hooks.remove(webhook, actor="olga")
 
+    assert not send_next()
+    upkeep.drop_of_removed("w1")
     delivery.refresh_from_db()
     assert (delivery.status, delivery.failure_type) == ("failed", "DROPPED")
-    assert not send_next()
+    assert not server.asked
+
+
+def test_what_was_claimed_before_its_webhook_was_removed_is_not_sent(server, delivery, answered, webhook):
+    answered()
+    claim = lifecycle.claim_next_delivery("w1")
+    hooks.remove(webhook, actor="olga")
+
+    with pytest.raises(sending.NotTaken) as refused:
+        sending.do(claim)
+    assert sending.fail(claim, refused.value)
+
+    delivery.refresh_from_db()
+    assert (delivery.status, delivery.failure_type) == ("failed", "DROPPED")
     assert not server.asked
 
 
@@ -204,7 +219,8 @@ def test_what_was_under_way_when_its_webhook_was_removed_is_not_sent_again(deliv
     lifecycle.postpone(claim, 500, "no", {}, None)
 
     is_due(delivery)
-    send_next()
+    assert not send_next()
+    upkeep.drop_of_removed("w1")
 
     delivery.refresh_from_db()
     assert (delivery.status, delivery.failure_type) == ("failed", "DROPPED")

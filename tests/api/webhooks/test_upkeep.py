@@ -2,13 +2,17 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from api.models import Delivery
-from api.webhooks import hooks, upkeep
+from api.webhooks import hooks, kinds, lifecycle, upkeep
 from runs.jobs import job_named
-from tests.factories import W1, DeliveryFactory, age, events_of, write
-from work import clock
+from tests.factories import W1, DeliveryFactory, WebhookFactory, age, events_of, write
+from work import clock, pruning
+from work.claims import Interrupted
 from work.models import Event
+from work.outcomes import Outcome
 
 pytestmark = pytest.mark.django_db
 DAYS = 24 * 3600
@@ -56,6 +60,57 @@ def test_what_waits_for_a_webhook_that_is_gone_is_not_sent(turn, webhook):
 
     delivery.refresh_from_db()
     assert delivery.failure_type == "DROPPED"
+
+
+def many_of(webhook, number):
+    for id in range(1, number + 1):
+        lifecycle.deliver(id, "run.failed", {}, [webhook.pk])
+    return Delivery.objects.filter(webhook=webhook)
+
+
+def test_a_webhook_is_removed_as_quickly_however_much_waits_for_it(turn, webhook):
+    other = WebhookFactory()
+    many_of(other, 1)
+    waiting = many_of(webhook, 300)
+
+    with CaptureQueriesContext(connection) as few:
+        hooks.remove(other, actor="olga")
+    with CaptureQueriesContext(connection) as many:
+        assert hooks.remove(webhook, actor="olga") == Outcome.REMOVED
+
+    assert len(many) == len(few) < 10
+    assert waiting.filter(status="queued").count() == 300
+    assert lifecycle.claim_next_delivery(W1) is None
+    assert upkeep.keep_up(turn) == 301
+    assert waiting.filter(status="failed", failure_type="DROPPED").count() == 300
+    assert {events_of(delivery).last().kind for delivery in waiting} == {"DELIVERY_DROPPED"}
+
+
+def test_workers_drop_some_of_it_at_a_time(webhook, monkeypatch):
+    monkeypatch.setattr(upkeep, "SECONDS_AT_ONCE", 0)
+    waiting = many_of(webhook, pruning.FIRST + 1)
+    hooks.remove(webhook, actor="olga")
+    assert upkeep.drop_of_removed in [chore.do for chore in kinds.DELIVERY.chores]
+
+    upkeep.drop_of_removed(W1)
+    left = waiting.filter(status="queued").count()
+    upkeep.drop_of_removed(W1)
+
+    assert left == 1
+    assert not waiting.filter(status="queued").exists()
+
+
+def test_the_job_goes_on_no_longer_than_its_turn(webhook):
+    waiting = many_of(webhook, pruning.FIRST + 1)
+    hooks.remove(webhook, actor="olga")
+
+    def is_over():
+        raise Interrupted("stopping")
+
+    with pytest.raises(Interrupted):
+        upkeep.keep_up(SimpleNamespace(owner=W1, go_on=is_over))
+
+    assert waiting.filter(status="queued").count() == 1
 
 
 def test_for_ever_is_for_ever(turn, webhook, settings):
