@@ -81,12 +81,9 @@ def _deliver(ended: list[Ended]) -> int:
     if not ended:
         return 0
     webhooks = list(Webhook.objects.there().only("workspace_id", "topics", "created_at"))
-    # A position may be one from which some is read again.
-    there = set(
-        Delivery.objects.filter(event_id__in=[each.id for each in ended], resend_of=None).values_list(
-            "event_id", "webhook_id"
-        )
-    )
+    # A position may be one from which some is read again. The webhooks are named for the index, which begins with them.
+    mine = {"webhook_id__in": [webhook.pk for webhook in webhooks], "event_id__in": [each.id for each in ended]}
+    there = set(Delivery.objects.filter(**mine, resend_of=None).values_list("event_id", "webhook_id"))
     made = 0
     for each, (workspace_id, payload) in payloads.workspaces_of(ended).items():
         wanted = [

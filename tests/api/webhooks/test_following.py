@@ -1,8 +1,11 @@
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from api.models import Delivery, WebhookTail
 from api.webhooks import hooks
 from api.webhooks.following import Follower
+from api.webhooks.lifecycle import DELIVERY
 from runs import lifecycle as runs
 from tests.api.webhooks.told import follow, newest
 from tests.factories import (
@@ -18,7 +21,7 @@ from tests.factories import (
     events_of,
     write,
 )
-from work import tail, written
+from work import lifecycle, tail, written
 from work.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -164,6 +167,26 @@ def test_a_removed_webhook_is_told_nothing(workspace, everything):
     DocumentFactory(workspace=workspace, status="processed")
 
     assert follow() == 0
+
+
+def test_what_was_delivered_before_is_looked_up_in_an_index(workspace, everything):
+    for webhook in (everything, WebhookFactory(workspace=workspace)):
+        values = {"webhook_id": webhook.pk, "topic": "run.failed", "payload": {}}
+        lifecycle.create(DELIVERY, values, varying={"event_id": list(range(10**6, 10**6 + 2000))})
+    DocumentFactory(workspace=workspace, status="processed")
+    with CaptureQueriesContext(connection) as asked:
+        assert follow() == 1
+    (sql,) = {query["sql"] for query in asked if "resend_of" in query["sql"] and query["sql"].startswith("SELECT")}
+
+    explain = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE webhook_deliveries")
+        cursor.execute(f"{explain} {sql}")
+        plan = str(cursor.fetchall())
+
+    assert "delivery_one_per_webhook_and_event" in plan
+    # Its first column; by the second alone all of the index is read.
+    assert "webhook_id=" in plan.replace(" ", "")
 
 
 @pytest.mark.only_on("postgresql")
