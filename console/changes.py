@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from django.contrib.auth.models import AbstractUser
@@ -16,6 +16,7 @@ from console.slots import page_of_job
 from console.visits import LONGEST, Absence
 from documents.models import Document
 from feeds.models import FeedSource
+from runs.jobs import all_jobs
 from runs.models import JobRun, Queue
 from runs.queue import QUEUE
 from work.models import Event, Worker
@@ -23,6 +24,8 @@ from work.models import Event, Worker
 MOST_SHOWN = 10
 MOST_COUNTED = 1000
 MOST_BUILDS, MOST_WORKERS = 200, 100
+# Nobody gives a slot up while all workers are away: a weekend.
+OUTAGE = timedelta(days=3)
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,10 @@ def _documents(person: AbstractUser, since: datetime) -> Mapping[str, int]:
 
 def _wrong(since: datetime) -> Sequence[Wrong]:
     bad = [JobRun.Status.FAILED, JobRun.Status.SKIPPED_TIMEOUT]
-    of_jobs = JobRun.objects.filter(started_at__gte=since, status__in=bad).order_by().values("job_name")
+    # There is an index of when they began, and none of when they ended.
+    begun = since - OUTAGE - max((job.stale_after for job in all_jobs()), default=timedelta())
+    ended = JobRun.objects.filter(started_at__gte=begun, finished_at__gte=since, status__in=bad)
+    of_jobs = ended.order_by().values("job_name")
     found = of_jobs.annotate(number=Count("pk"), last=Max("scheduled_for")).order_by("job_name")
     return [Wrong(*row) for row in found.values_list("job_name", "number", "last")]
 

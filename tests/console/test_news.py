@@ -65,6 +65,19 @@ def test_what_has_changed_since_is_told(seen_by, olga, run_of, configuration):
     assert "a disk is full" in text
 
 
+@pytest.mark.parametrize("status", ["failed", "skipped_timeout"])
+def test_a_slot_that_began_before_somebody_looked_is_told_when_it_ends(seen_by, olga, status):
+    now = clock.now()
+    looked(olga, HOUR)
+    long, before = (JobRunFactory(job_name=name) for name in ("retention_cleanup", "rss_ingestion"))
+    force_status(long, status, created_at=now - 2 * HOUR, started_at=now - 2 * HOUR, finished_at=now - HOUR / 2)
+    force_status(before, status, created_at=now - 3 * HOUR, started_at=now - 3 * HOUR, finished_at=now - 2 * HOUR)
+
+    (wrong,) = seen_by(olga, "/news/").context["changes"].wrong
+
+    assert (wrong.job, wrong.number) == ("retention_cleanup", 1)
+
+
 def test_looking_alone_writes_nothing(seen_by, olga, run_of):
     run_of("failed", HOUR)
 
