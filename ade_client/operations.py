@@ -397,6 +397,7 @@ class FeedDetailOut(TypedDict):
     checked_at: str | None
     succeeded_at: str | None
     failures: int
+    failing_since: str | None
     last_error: str
     paused_at: str | None
     paused_by: str
@@ -415,6 +416,7 @@ class FeedOut(TypedDict):
     checked_at: str | None
     succeeded_at: str | None
     failures: int
+    failing_since: str | None
     last_error: str
     paused_at: str | None
     paused_by: str

@@ -99,7 +99,7 @@ def since(person: AbstractUser, absence: Absence) -> Changes:
         documents=_documents(person, absence.since),
         wrong=_wrong(absence.since),
         # Those that fail now, and did not then.
-        feeds=list(FeedSource.objects.failing().filter(succeeded_at__gte=absence.since).order_by("pk")[:MOST_SHOWN]),
+        feeds=list(FeedSource.objects.failing_from(absence.since).order_by("pk")[:MOST_SHOWN]),
         queue=_queue(absence.since),
         workers=_workers(absence.since),
     )

@@ -55,8 +55,17 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
     list_filter = [choice_filter("state", STATES.items, lambda feeds, word: getattr(feeds, word)().order_by("-id"))]
     search_fields = ["title", "url"]
     fields = [
-        *("title", "link", "site", "how", "next_check", "articles", "failures", "last_error", "checked_at"),
-        *("succeeded_at", "next_check_at", "etag", "last_modified", "paused_at", "paused_by", "created_at"),
+        *("title", "link", "site", "how", "next_check", "articles", "failures", "failing_since", "last_error"),
+        *(
+            "checked_at",
+            "succeeded_at",
+            "next_check_at",
+            "etag",
+            "last_modified",
+            "paused_at",
+            "paused_by",
+            "created_at",
+        ),
     ]
     readonly_fields = ["link", "site", "how", "next_check", "articles"]
     actions = ["check_now", "pause", "resume"]

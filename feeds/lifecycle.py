@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Value
+from django.db.models.functions import Coalesce
 
 from feeds.models import FeedSource, RawArticle
 from work import clock, lifecycle
@@ -69,6 +71,7 @@ def answered(feed_id: int, next_check_at: datetime, *, actor: str, flaw: str | N
     """
     now = clock.now()
     sets = {"checked_at": now, "succeeded_at": now, "next_check_at": next_check_at, "failures": 0, **told}
+    sets["failing_since"] = None
     if flaw is not None:
         sets["last_error"] = flaw
     answering = FeedSource.objects.filter(pk=feed_id, failures=0)
@@ -83,9 +86,12 @@ def answered(feed_id: int, next_check_at: datetime, *, actor: str, flaw: str | N
 
 def failed(feed: FeedSource, message: str, next_check_at: datetime, *, actor: str, data: Data | None = None) -> bool:
     """An event for the first of a row of failures, and for each that says something else."""
-    sets: dict[str, Any] = {"checked_at": clock.now(), "next_check_at": next_check_at, "failures": feed.failures + 1}
-    if feed.failures and feed.last_error == message:
-        return bool(FeedSource.objects.filter(pk=feed.pk).update(**sets))
+    now = clock.now()
+    sets: dict[str, Any] = {"checked_at": now, "next_check_at": next_check_at, "failures": feed.failures + 1}
+    # As it is by now: since `feed` was read it may have answered, or failed.
+    sets["failing_since"] = Coalesce("failing_since", Value(now))
+    if FeedSource.objects.filter(pk=feed.pk, failures__gt=0, last_error=message).update(**sets):
+        return True
     return lifecycle.record(
         FEED, feed.pk, "FEED_FAILED", actor=actor, message=message, data=data, last_error=message, **sets
     )

@@ -44,6 +44,7 @@ class FeedOut(Out):
     checked_at: datetime | None
     succeeded_at: datetime | None
     failures: Annotated[int, Field(description="in a row")]
+    failing_since: Annotated[datetime | None, Field(description="the first of these; null while it does not fail")]
     last_error: Annotated[str, Field(description="how it last failed, or what of it could not be taken")]
     paused_at: datetime | None
     paused_by: str

@@ -18,6 +18,10 @@ class FeedQuerySet(SubjectQuerySet["FeedSource"]):
     def failing(self) -> "FeedQuerySet":
         return self.filter(paused_at__isnull=True, failures__gt=0)
 
+    def failing_from(self, moment: datetime) -> "FeedQuerySet":
+        """Failing, and not before that."""
+        return self.failing().filter(failing_since__gte=moment)
+
     def silent_since(self, moment: datetime) -> "FeedQuerySet":
         """Failing, and without an answer since then."""
         never = Q(succeeded_at__isnull=True, created_at__lt=moment)
@@ -41,6 +45,8 @@ class FeedSource(Subject):
     succeeded_at = models.DateTimeField(null=True, blank=True)
     # In a row, until it answers again: from it follows how long it is left alone. It is never given up.
     failures = models.PositiveIntegerField(default=0)
+    # When the first of these was.
+    failing_since = models.DateTimeField(null=True, blank=True)
     # How it last failed; or, where it has answered, what of it could not be taken.
     last_error = models.TextField(blank=True, default="")
     paused_at = models.DateTimeField(null=True, blank=True)
@@ -62,6 +68,11 @@ class FeedSource(Subject):
                 name="feed_failures_have_an_error",
                 condition=Q(failures=0) | ~Q(last_error=""),
                 violation_error_message="A feed that has failed says how.",
+            ),
+            models.CheckConstraint(
+                name="feed_failing_since_is_set_exactly_while_it_fails",
+                condition=Q(failures=0, failing_since__isnull=True) | Q(failures__gt=0, failing_since__isnull=False),
+                violation_error_message="A feed that fails says since when, and no other does.",
             ),
         ]
         indexes = [models.Index(name="feeds_due", fields=["next_check_at", "id"], condition=Q(paused_at__isnull=True))]

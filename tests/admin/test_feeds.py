@@ -217,7 +217,9 @@ def press_missing(site):
 
 
 def test_the_list_says_how_each_stands(sign_in, root, feed):
-    write(feed, failures=2, last_error="expected a feed, found a page", checked_at=clock.now())
+    write(
+        feed, failures=2, failing_since=clock.now(), last_error="expected a feed, found a page", checked_at=clock.now()
+    )
     text = sign_in(root).get(list_of(FeedSource)).content.decode()
 
     for said in ("Tides", "failing 2 times in a row, has never answered", "expected a feed, found a page", "due"):
@@ -226,7 +228,7 @@ def test_the_list_says_how_each_stands(sign_in, root, feed):
 
 def test_feeds_are_found(sign_in, root, feed):
     failing, still = FeedFactory(title="Moons"), paused(FeedFactory(title="Stars"))
-    write(failing, failures=1, last_error="no", next_check_at=clock.now().replace(year=2200))
+    write(failing, failures=1, failing_since=clock.now(), last_error="no", next_check_at=clock.now().replace(year=2200))
     site = sign_in(root)
 
     assert found(site, FeedSource, state="failing") == [failing.pk]
@@ -317,7 +319,15 @@ def test_only_what_is_of_the_web_is_a_link(sign_in, root):
 
 def test_what_feeds_say_is_shown_as_text(sign_in, root):
     feed = FeedFactory(title=HOSTILE)
-    write(feed, site_url="javascript:alert(1)", failures=1, last_error=HOSTILE, etag=HOSTILE, last_modified=HOSTILE)
+    write(
+        feed,
+        site_url="javascript:alert(1)",
+        failures=1,
+        failing_since=clock.now(),
+        last_error=HOSTILE,
+        etag=HOSTILE,
+        last_modified=HOSTILE,
+    )
     article = ArticleFactory(
         feed=feed, title=HOSTILE, summary=HOSTILE, author=HOSTILE, original_url='https://x"onclick="alert(1)'
     )

@@ -4,6 +4,7 @@ from feeds import lifecycle
 from feeds.models import FeedSource
 from tests.api.programs import Program, editor_of, problem_of
 from tests.factories import ArticleFactory, FeedFactory, events_of, write
+from work import clock
 
 URL = "https://tides.example.org/rss"
 HOSTILE = "<script>alert(1)</script>\x1b\u202e"
@@ -39,7 +40,7 @@ def results(answer):
 
 def test_feeds_come_in_pages_and_by_how_they_stand(program):
     feeds = [FeedFactory() for _ in range(3)]
-    write(feeds[1], failures=2, last_error="expected an answer")
+    write(feeds[1], failures=2, failing_since=clock.now(), last_error="expected an answer")
     lifecycle.pause(feeds[2].pk, actor="olga")
 
     first = program.get("/feeds", limit=2).json()
@@ -55,7 +56,7 @@ def test_feeds_come_in_pages_and_by_how_they_stand(program):
 
 
 def test_a_feed_tells_how_it_stands(program, feed):
-    write(feed, failures=3, last_error=f"expected a feed, found {HOSTILE}")
+    write(feed, failures=3, failing_since=clock.now(), last_error=f"expected a feed, found {HOSTILE}")
     ArticleFactory(feed=feed)
 
     told = program.get(f"/feeds/{feed.pk}").json()

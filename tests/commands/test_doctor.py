@@ -434,7 +434,12 @@ def test_this_machine_can_be_asked(tmp_path):
 
 def test_feeds_that_have_been_failing_for_long_are_named(manage):
     now = clock.now()
-    columns = {"failures": 3, "last_error": "expected a feed, found a page", "created_at": now - timedelta(days=9)}
+    columns = {
+        "failures": 3,
+        "failing_since": now,
+        "last_error": "expected a feed, found a page",
+        "created_at": now - timedelta(days=9),
+    }
     silent, never, lately, still, well = (FeedFactory(title=f"Feed {n}") for n in range(5))
     write(silent, **columns, succeeded_at=now - timedelta(days=4))
     write(never, **columns)
@@ -452,7 +457,13 @@ def test_feeds_that_have_been_failing_for_long_are_named(manage):
 
 def test_of_many_feeds_that_fail_some_are_named(manage):
     for _ in range(12):
-        write(FeedFactory(), failures=1, last_error="no", created_at=clock.now() - timedelta(days=9))
+        write(
+            FeedFactory(),
+            failures=1,
+            failing_since=clock.now(),
+            last_error="no",
+            created_at=clock.now() - timedelta(days=9),
+        )
 
     found = check(manage, "feeds.answering")
 

@@ -29,7 +29,13 @@ def ok():
 @pytest.fixture
 def failing():
     feed = fetched(FeedFactory(title="Moons"))
-    write(feed, failures=3, last_error="expected a feed, found a page", succeeded_at=clock.now() - timedelta(days=2))
+    write(
+        feed,
+        failures=3,
+        failing_since=clock.now(),
+        last_error="expected a feed, found a page",
+        succeeded_at=clock.now() - timedelta(days=2),
+    )
     return feed
 
 
@@ -246,7 +252,7 @@ def test_what_a_list_calls_feeds_does_nothing_to_the_terminal(manage, tmp_path):
     )
 
     said = manage("feed", "import", path).out + manage("feed", "list").out + manage("feed", "export").out
-    FeedSource.objects.update(title=HOSTILE, last_error=HOSTILE, failures=1)
+    FeedSource.objects.update(title=HOSTILE, last_error=HOSTILE, failures=1, failing_since=clock.now())
     id = FeedSource.objects.get().pk
     said += manage("feed", "list").out + manage("feed", "show", id).out
     exported = manage("feed", "export").out

@@ -241,8 +241,14 @@ def test_slots_of_a_paused_job_need_nobody(told, worker):
 
 def test_feeds_that_have_not_answered_for_long(told, worker):
     now = clock.now()
-    feed = write(FeedFactory(title="Gazette"), failures=9, last_error="it is gone", succeeded_at=now - 4 * DAY)
-    write(FeedFactory(), failures=9, last_error="it is gone", succeeded_at=now - DAY)
+    feed = write(
+        FeedFactory(title="Gazette"),
+        failures=9,
+        failing_since=clock.now(),
+        last_error="it is gone",
+        succeeded_at=now - 4 * DAY,
+    )
+    write(FeedFactory(), failures=9, failing_since=clock.now(), last_error="it is gone", succeeded_at=now - DAY)
 
     said = "The feed Gazette has not answered for over 3 d: it is gone"
     assert told() == [("feed", said, f"/feeds/{feed.pk}/")]
@@ -250,7 +256,13 @@ def test_feeds_that_have_not_answered_for_long(told, worker):
 
 def test_many_silent_feeds_are_one_line(told, worker):
     for _ in range(5):
-        write(FeedFactory(), failures=9, last_error="it is gone", created_at=clock.now() - 4 * DAY)
+        write(
+            FeedFactory(),
+            failures=9,
+            failing_since=clock.now(),
+            last_error="it is gone",
+            created_at=clock.now() - 4 * DAY,
+        )
 
     assert told() == [("feeds", "5 feeds have not answered for over 3 d.", "/feeds/")]
 

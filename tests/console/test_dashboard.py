@@ -249,7 +249,13 @@ def test_hostile_words_stay_text(seen_by, olga, workspace, worker):
     for status in ("failed", "running"):
         run = RunFactory(configuration=configuration, input_document=document, build=build)
         force_status(run, status, **({"error_message": HOSTILE} if status == "failed" else {}))
-    write(FeedFactory(title=HOSTILE), failures=3, last_error=HOSTILE, created_at=clock.now() - timedelta(days=9))
+    write(
+        FeedFactory(title=HOSTILE),
+        failures=3,
+        failing_since=clock.now(),
+        last_error=HOSTILE,
+        created_at=clock.now() - timedelta(days=9),
+    )
     write(worker, name=HOSTILE, host=HOSTILE)
 
     text = seen_by(olga, "/").content.decode()
@@ -269,7 +275,13 @@ def test_it_asks_few_questions(asks_at_most, olga, run_of, worker, workspaces):
             run_of(status, 20 * MINUTE)
     ScheduledJobFactory(name="rss_ingestion", created_at=clock.now() - timedelta(days=2))
     for _ in range(5):
-        write(FeedFactory(), failures=3, last_error="gone", created_at=clock.now() - timedelta(days=9))
+        write(
+            FeedFactory(),
+            failures=3,
+            failing_since=clock.now(),
+            last_error="gone",
+            created_at=clock.now() - timedelta(days=9),
+        )
     clock.keep_measured()
 
     asks_at_most(15, olga, "/")

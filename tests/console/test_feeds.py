@@ -53,7 +53,13 @@ def links_out_of(page):
 
 def test_the_list_tells_how_each_feed_stands(seen_by, ravi):
     good = write(FeedFactory(title="Good"), checked_at=clock.now(), succeeded_at=clock.now() - HOUR)
-    bad = write(FeedFactory(title="Bad"), checked_at=clock.now(), failures=3, last_error="404 Not Found")
+    bad = write(
+        FeedFactory(title="Bad"),
+        checked_at=clock.now(),
+        failures=3,
+        failing_since=clock.now(),
+        last_error="404 Not Found",
+    )
     late = write(FeedFactory(title="Late"), paused_at=clock.now() - HOUR, paused_by="olga")
 
     page = seen_by(ravi, "/feeds/")
@@ -68,7 +74,7 @@ def test_the_list_tells_how_each_feed_stands(seen_by, ravi):
 @pytest.mark.parametrize(("state", "number"), [("failing", 1), ("paused", 1), ("due", 2), ("lost", 3), ("all", 3)])
 def test_the_list_has_the_feeds_of_one_state(seen_by, ravi, state, number):
     FeedFactory()
-    write(FeedFactory(), failures=1, last_error="404")
+    write(FeedFactory(), failures=1, failing_since=clock.now(), last_error="404")
     write(FeedFactory(), paused_at=clock.now(), paused_by="olga")
 
     assert len(seen_by(ravi, f"/feeds/?state={state}").context["slice"].rows) == number
@@ -84,7 +90,13 @@ def test_an_empty_list_says_what_to_do(seen_by, ravi, editor):
 
 
 def test_a_feed_tells_what_it_brings_and_how_it_fails(seen_by, ravi):
-    feed = write(FeedFactory(), failures=2, last_error="no such host", next_check_at=clock.now() + HOUR)
+    feed = write(
+        FeedFactory(),
+        failures=2,
+        failing_since=clock.now(),
+        last_error="no such host",
+        next_check_at=clock.now() + HOUR,
+    )
     for n in range(3):
         ArticleFactory(feed=feed, title=f"Headline of {n}")
 
@@ -93,6 +105,7 @@ def test_a_feed_tells_what_it_brings_and_how_it_fails(seen_by, ravi):
     said = text_of(page)
     assert "no such host<br>It is left alone until" in said
     assert "<dd>3 articles</dd>" in said
+    assert "<dt>Fails since</dt>" in said
     assert said.index("Headline of 2") < said.index("Headline of 0")
     assert "FEED_ADDED" in said
     assert "Check now" not in said
@@ -108,7 +121,14 @@ def test_articles_are_counted_as_far_as_it_costs_nothing(seen_by, ravi, monkeypa
 
 
 def test_what_strangers_wrote_is_text_and_followed_only_if_it_is_of_the_web(seen_by, ravi):
-    feed = write(FeedFactory(), title=TITLES[0], site_url="javascript:alert(1)", failures=1, last_error=TITLES[1])
+    feed = write(
+        FeedFactory(),
+        title=TITLES[0],
+        site_url="javascript:alert(1)",
+        failures=1,
+        failing_since=clock.now(),
+        last_error=TITLES[1],
+    )
     cluster = ClusterFactory(title=TITLES[0])
     for n, url in enumerate(URLS):
         article = ArticleFactory(feed=feed, title=TITLES[n % len(TITLES)], url=url)

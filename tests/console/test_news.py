@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from console.models import Visit
+from feeds import lifecycle
 from runs import queue
 from tests.factories import (
     BuildFactory,
@@ -18,7 +19,7 @@ from work import clock
 pytestmark = pytest.mark.django_db
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}$(id)%s"
-HOUR = timedelta(hours=1)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.fixture
@@ -48,8 +49,8 @@ def test_what_has_changed_since_is_told(seen_by, olga, run_of, configuration):
     run_of("failed", 2 * HOUR)
     BuildFactory(configuration=configuration, fingerprint="another", status="failed")
     force_status(JobRunFactory(job_name="rss_ingestion"), "failed", error_message="nobody answered")
-    write(FeedFactory(title="Gazette"), failures=2, last_error="it is gone", succeeded_at=clock.now() - HOUR / 2)
-    write(FeedFactory(title="Herald"), failures=9, last_error="it is gone", succeeded_at=clock.now() - 2 * HOUR)
+    write(FeedFactory(title="Gazette"), failures=2, failing_since=clock.now() - HOUR / 2, last_error="it is gone")
+    write(FeedFactory(title="Herald"), failures=9, failing_since=clock.now() - 2 * HOUR, last_error="it is gone")
     queue.pause(actor="ada", reason="a disk is full")
 
     page = seen_by(olga, "/news/")
@@ -76,6 +77,18 @@ def test_a_slot_that_began_before_somebody_looked_is_told_when_it_ends(seen_by, 
     (wrong,) = seen_by(olga, "/news/").context["changes"].wrong
 
     assert (wrong.job, wrong.number) == ("retention_cleanup", 1)
+
+
+def test_feeds_that_began_to_fail_since_are_told_whenever_they_last_answered(seen_by, olga):
+    looked(olga, HOUR)
+    soon, never, silent, well = (FeedFactory() for _ in range(4))
+    write(soon, succeeded_at=clock.now() - HOUR - MINUTE)
+    write(silent, failures=3, failing_since=clock.now() - 2 * HOUR, last_error="404", succeeded_at=clock.now() - DAY)
+    for feed in (soon, never):
+        lifecycle.failed(feed, "it is gone", clock.now(), actor="w1")
+    lifecycle.answered(well.pk, clock.now(), actor="w1")
+
+    assert seen_by(olga, "/news/").context["changes"].feeds == [soon, never]
 
 
 def test_looking_alone_writes_nothing(seen_by, olga, run_of):
@@ -161,7 +174,9 @@ def test_nobody_is_told_of_others(seen_by, pressed_by, zed, olga, run_of):
 def test_hostile_words_stay_text(seen_by, olga, run_of):
     run_of("failed", HOUR, name=HOSTILE[:40], error_message=HOSTILE)
     queue.pause(actor="ada", reason=HOSTILE)
-    write(FeedFactory(title=HOSTILE), failures=2, last_error=HOSTILE, succeeded_at=clock.now())
+    write(
+        FeedFactory(title=HOSTILE), failures=2, failing_since=clock.now(), last_error=HOSTILE, succeeded_at=clock.now()
+    )
 
     assert "<script>alert" not in seen_by(olga, "/news/").content.decode()
 

@@ -318,9 +318,17 @@ def test_a_brief_without_anything_to_tell_is_published_too():
 def test_feeds_that_did_not_answer_are_told_from_those_that_had_nothing_to_tell():
     answered(hours=2)
     answered(hours=50)
-    write(FeedFactory(), checked_at=SLOT - timedelta(hours=1), failures=1, last_error="404")
-    write(FeedFactory(), checked_at=SLOT - timedelta(hours=40), failures=9, last_error="404")
-    write(FeedFactory(), checked_at=SLOT, failures=1, last_error="404", paused_at=SLOT, paused_by="olga")
+    write(FeedFactory(), checked_at=SLOT - timedelta(hours=1), failures=1, failing_since=clock.now(), last_error="404")
+    write(FeedFactory(), checked_at=SLOT - timedelta(hours=40), failures=9, failing_since=clock.now(), last_error="404")
+    write(
+        FeedFactory(),
+        checked_at=SLOT,
+        failures=1,
+        failing_since=clock.now(),
+        last_error="404",
+        paused_at=SLOT,
+        paused_by="olga",
+    )
 
     brief = published()
 

@@ -232,7 +232,7 @@ def test_a_second_brief_just_after_the_first_contradicts_neither_it_nor_itself(r
 
 
 def test_silent_feeds_beside_stories_do_not_make_them_unknown(reader):
-    tell(event(), write(FeedFactory(), checked_at=SLOT, failures=1, last_error="404"))
+    tell(event(), write(FeedFactory(), checked_at=SLOT, failures=1, failing_since=SLOT, last_error="404"))
     published()
 
     said = " ".join(read(reader, TEXT).split())
@@ -389,7 +389,7 @@ def test_the_list_is_by_month_the_newest_first(reader):
     feed = write(FeedFactory(), succeeded_at=SLOT + timedelta(hours=1))
     for days in (1, 2):
         published(SLOT + days * DAY)
-    write(feed, failures=1, last_error="404")
+    write(feed, failures=1, failing_since=SLOT, last_error="404")
     published(SLOT + 40 * DAY)
 
     page = html.fromstring(read(reader, LIST))

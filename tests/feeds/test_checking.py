@@ -133,6 +133,32 @@ def test_the_same_failure_again_is_no_news(feed, server):
     assert fresh(feed).failures == 4
 
 
+def test_a_feed_fails_since_the_first_of_its_failures_in_a_row(feed, server):
+    answer_with(server, feed, servers.failing(500))
+    began = fresh(feed).failing_since
+    assert began == feed.checked_at
+    answer_with(server, feed, servers.failing(404))
+    answer_with(server, feed, servers.failing(404))
+    assert (fresh(feed).failures, feed.failing_since) == (3, began)
+    assert feed.checked_at > began
+
+    answer_with(server, feed, servers.serving(rss(*stories(1, 1))))
+
+    assert (fresh(feed).failures, feed.failing_since) == (0, None)
+
+
+@pytest.mark.parametrize("message", ["404", "500"])
+def test_a_feed_that_has_answered_meanwhile_fails_since_now(feed, message):
+    lifecycle.failed(fresh(feed), "404", clock.now(), actor="olga")
+    early = fresh(feed).failing_since
+    read = FeedSource.objects.get(pk=feed.pk)
+    lifecycle.answered(feed.pk, clock.now(), actor="ravi")
+
+    assert lifecycle.failed(read, message, clock.now(), actor="olga")
+
+    assert fresh(feed).failing_since > early
+
+
 def test_a_feed_that_answers_again_has_recovered(feed, server):
     answer_with(server, feed, servers.failing(500))
 
@@ -358,7 +384,7 @@ def test_a_feed_that_fails_is_asked_ever_less_often_but_never_given_up():
 
 @pytest.mark.parametrize(("says", "pause"), [("7200", 7200), ("0", 0), ("999999999", 86400)])
 def test_what_its_server_asks_for_counts_more(feed, server, says, pause):
-    write(feed, failures=5, last_error="x")
+    write(feed, failures=5, failing_since=clock.now(), last_error="x")
 
     checked = answer_with(server, feed, servers.failing(429, Retry_After=says))
 

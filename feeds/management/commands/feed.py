@@ -30,7 +30,7 @@ from work.outcomes import Outcome
 
 COLUMNS = (
     *("id", "url", "title", "site_url", "state", "next_check_at", "checked_at", "succeeded_at", "failures"),
-    *("last_error", "paused_at", "paused_by", "created_at"),
+    *("failing_since", "last_error", "paused_at", "paused_by", "created_at"),
 )
 ARTICLE_COLUMNS = ("id", "title", "url", "published_at", "seen_at")
 CHOICES = ("failing", "paused", "due")
