@@ -15,7 +15,6 @@ from builds.models import Build
 from console import words
 from console.causes import Cause, cause_of
 from console.families import LEAST_RISING, TIMES
-from console.latest import Brief
 from console.situation import LONG_WAIT, MOST_FEEDS, SILENCE, Situation
 from console.slots import NOT_RUN, Turns
 from documents.models import DocumentProcessingJob
@@ -189,12 +188,12 @@ def _state(state: State) -> str:
 
 def _families(now: Situation) -> Iterator[Line]:
     """Failures of one cause that have become more: in the last hour, compared with the hours before it."""
-    turn = now.latest.turn
-    newer, older = now.latest.until - turn, max(turn - now.latest.since, INSTANT)
+    turn = now.ended.turn
+    newer, older = now.ended.until - turn, max(turn - now.ended.since, INSTANT)
     found: dict[str, tuple[Cause, Counter[bool]]] = {}
-    for run in now.latest.failures:
+    for run in now.ended.failures:
         cause = cause_of(RUN.kind, run.failure_type, run.said)
-        found.setdefault(cause.key, (cause, Counter()))[1][_is_newer(run, turn)] += 1
+        found.setdefault(cause.key, (cause, Counter()))[1][run.finished_at >= turn] += 1
     usual = TIMES * (newer / older)
     rising = [each for each in found.values() if each[1][True] >= max(LEAST_RISING, usual * each[1][False])]
     rising.sort(key=lambda each: -each[1][True])
@@ -202,10 +201,6 @@ def _families(now: Situation) -> Iterator[Line]:
     yield from _few(
         lines, "cause has become more frequent", "causes have become more frequent", reverse("console:failures")
     )
-
-
-def _is_newer(run: Brief, turn: datetime) -> bool:
-    return bool(run.finished_at and run.finished_at >= turn)
 
 
 def _of_family(cause: Cause, counts: "Counter[bool]", newer: timedelta, older: timedelta) -> Line:

@@ -4,16 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
 
 from django.contrib.auth.models import AbstractUser
 from django.db.models import Count, Max
 
 from builds.models import Build
 from console import latest
-from console.latest import Brief, Latest
+from console.latest import Brief, Ended
 from console.slots import page_of_job
-from console.visits import LONGEST, Absence
+from console.visits import Absence
 from documents.models import Document
 from feeds.models import FeedSource
 from runs.jobs import all_jobs
@@ -44,7 +43,7 @@ class Wrong:
 @dataclass(frozen=True)
 class Changes:
     absence: Absence
-    latest: Latest
+    ended: Ended
     builds: Sequence[Build]
     # Statuses of documents that came since then.
     documents: Mapping[str, int]
@@ -53,17 +52,13 @@ class Changes:
     queue: Sequence[Event]
     workers: Sequence[Worker]
 
-    @cached_property
-    def ended(self) -> Sequence[Brief]:
-        return self.latest.ended_since(self.absence.since)
-
     @property
     def outcomes(self) -> Mapping[str, int]:
-        return _counted(run.outcome for run in self.ended)
+        return _counted(run.outcome for run in self.ended.runs)
 
     @property
     def failures(self) -> Sequence[Brief]:
-        return [run for run in self.latest.failures if run.finished_at and run.finished_at >= self.absence.since]
+        return self.ended.failures
 
     @property
     def first_failures(self) -> Sequence[Brief]:
@@ -87,14 +82,14 @@ class Changes:
 
     @property
     def is_nothing(self) -> bool:
-        told = (self.ended, self.builds, self.documents, self.wrong, self.feeds, self.queue, self.workers)
+        told = (self.ended.runs, self.builds, self.documents, self.wrong, self.feeds, self.queue, self.workers)
         return not any(told)
 
 
 def since(person: AbstractUser, absence: Absence) -> Changes:
     return Changes(
         absence=absence,
-        latest=latest.of(person, LONGEST),
+        ended=latest.ended(person, absence.since),
         builds=_builds(person, absence.since),
         documents=_documents(person, absence.since),
         wrong=_wrong(absence.since),

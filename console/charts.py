@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from console import words
-from console.latest import Brief, Latest
+from console.latest import Submission, Submitted
 from runs.jobs.ledger import State
 from runs.models import Run
 
@@ -97,11 +97,11 @@ class Chart:
         return list(TONES)
 
 
-def of_runs(latest: Latest) -> Chart:
+def of_runs(submitted: Submitted) -> Chart:
     """By when they were submitted, and by what has become of them."""
-    step = _step(latest.until - latest.since)
-    starts = _starts(latest.since, latest.until, step)
-    counts = _counted(latest.runs, starts[0], step)
+    step = _step(submitted.until - submitted.since)
+    starts = _starts(submitted.since, submitted.until, step)
+    counts = _counted(submitted.runs, starts[0], step)
     highest = max((sum(each.values()) for each in counts.values()), default=0)
     of_all = sum(counts.values(), Counter[str]())
     bars = [_bar(n, began, counts.get(n, Counter()), highest, len(starts)) for n, began in enumerate(starts)]
@@ -111,17 +111,17 @@ def of_runs(latest: Latest) -> Chart:
         shares=[Share(outcome, tone, of_all[outcome]) for outcome, tone in TONES.items() if of_all[outcome]],
         highest=highest,
         step=words.length(step.total_seconds()),
-        about=_about(latest),
+        about=_about(submitted),
         labels=[bar.label for bar in bars[:: max(1, len(bars) // LABELS)]],
     )
 
 
-def _about(latest: Latest) -> str:
-    if latest.is_cut:
-        span = words.length((latest.until - latest.since).total_seconds())
-        return f"Of the last {len(latest.runs):,} runs, submitted within {span}."
-    hours = words.length((latest.until - latest.since).total_seconds())
-    return f"{words.number(len(latest.runs), 'run')} submitted in the last {'24 h' if hours == '1 d' else hours}."
+def _about(submitted: Submitted) -> str:
+    if submitted.is_cut:
+        span = words.length((submitted.until - submitted.since).total_seconds())
+        return f"Of the last {len(submitted.runs):,} runs, submitted within {span}."
+    hours = words.length((submitted.until - submitted.since).total_seconds())
+    return f"{words.number(len(submitted.runs), 'run')} submitted in the last {'24 h' if hours == '1 d' else hours}."
 
 
 def _step(span: timedelta) -> timedelta:
@@ -134,7 +134,7 @@ def _starts(since: datetime, until: datetime, step: timedelta) -> Sequence[datet
     return [first + n * step for n in range(int((until - first) / step) + 1)]
 
 
-def _counted(runs: Sequence[Brief], first: datetime, step: timedelta) -> "dict[int, Counter[str]]":
+def _counted(runs: Sequence[Submission], first: datetime, step: timedelta) -> "dict[int, Counter[str]]":
     found: dict[int, Counter[str]] = {}
     for run in runs:
         # One of the same moment may have been given its id a little later.

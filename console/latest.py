@@ -1,6 +1,8 @@
-"""The latest runs of a person, asked for once for all that a page tells of them: of a day, and no more than so many."""
+"""The latest runs of a person, asked for once for all that a page tells of them: those that were submitted, and by
+themselves those that have ended. Runs begin in the order in which they came: behind a backlog, the newest ones wait.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -22,23 +24,36 @@ FAILED = frozenset({"failed", "timed_out"})
 HOUR = timedelta(hours=1)
 
 
+class Submission(NamedTuple):
+    """A run, as far as a chart tells of it."""
+
+    status: str
+    failure_type: str
+    created_at: datetime
+
+    @property
+    def outcome(self) -> str:
+        return _outcome(self)
+
+
 class Brief(NamedTuple):
-    """A run, as far as a summary tells of it."""
+    """A run that has ended, as far as a summary tells of it."""
 
     pk: int
     status: str
     failure_type: str
     said: str
     created_at: datetime
+    # None: it was cancelled before.
     started_at: datetime | None
-    finished_at: datetime | None
+    finished_at: datetime
     configuration_id: int
     configuration__name: str
     input_document__name: str
 
     @property
     def outcome(self) -> str:
-        return "timed_out" if self.failure_type == Run.Failure.TIMED_OUT else self.status
+        return _outcome(self)
 
     @property
     def failed(self) -> bool:
@@ -46,36 +61,63 @@ class Brief(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Latest:
+class Submitted:
     # The newest first.
-    runs: Sequence[Brief]
-    # Between these moments they were submitted.
+    runs: Sequence[Submission]
+    # Between these moments.
     since: datetime
     until: datetime
     # Whether there are more than these: then `since` is when the first of these was submitted.
     is_cut: bool
 
+
+@dataclass(frozen=True)
+class Ended:
+    # The one that ended last comes first.
+    runs: Sequence[Brief]
+    # Between these moments.
+    since: datetime
+    until: datetime
+    # Whether there are more than these: then `since` is when the first of these ended.
+    is_cut: bool
+
     @cached_property
     def failures(self) -> Sequence[Brief]:
-        """The one that failed last comes first."""
-        failed = [run for run in self.runs if run.failed and run.finished_at]
-        return sorted(failed, key=lambda run: (run.finished_at, run.pk), reverse=True)
+        return [run for run in self.runs if run.failed]
 
     @property
     def turn(self) -> datetime:
         """From when on they are compared with those before: for an hour, or the newer half of less than two."""
         return max(self.until - HOUR, self.since + (self.until - self.since) / 2)
 
-    def ended_since(self, moment: datetime) -> Sequence[Brief]:
-        return [run for run in self.runs if run.finished_at and run.finished_at >= moment]
+    def after(self, moment: datetime) -> Sequence[Brief]:
+        return [run for run in self.runs if run.finished_at >= moment]
+
+    def is_cut_after(self, moment: datetime) -> bool:
+        """Whether more have ended from this moment on than are known of."""
+        return self.is_cut and self.since >= moment
 
 
-def of(person: AbstractUser, span: timedelta = DAY) -> Latest:
+def submitted(person: AbstractUser, theirs: Collection[int] | None = None) -> Submitted:
     now = clock.now()
-    wanted = Wanted(created_after=now - span)
-    found: Any = listing.runs(person, wanted, Piece(MOST + 1))
-    rows = found.annotate(said=Left("error_message", MOST_READ)).order_by("-pk").values_list(*Brief._fields)
-    runs = [Brief(*row) for row in rows[: MOST + 1]]
+    found: Any = listing.runs(person, Wanted(created_after=now - DAY), Piece(MOST + 1), theirs)
+    rows = found.order_by("-pk").values_list(*Submission._fields)
+    runs = [Submission(*row) for row in rows[: MOST + 1]]
     if len(runs) > MOST:
-        return Latest(runs[:MOST], runs[MOST - 1].created_at, now, is_cut=True)
-    return Latest(runs, now - span, now, is_cut=False)
+        return Submitted(runs[:MOST], runs[MOST - 1].created_at, now, is_cut=True)
+    return Submitted(runs, now - DAY, now, is_cut=False)
+
+
+def ended(person: AbstractUser, since: datetime) -> Ended:
+    """However long ago they were submitted."""
+    now = clock.now()
+    found: Any = listing.ended(person, since, MOST + 1)
+    rows = found.annotate(said=Left("error_message", MOST_READ)).order_by("-finished_at", "-pk")
+    runs = [Brief(*row) for row in rows.values_list(*Brief._fields)[: MOST + 1]]
+    if len(runs) > MOST:
+        return Ended(runs[:MOST], runs[MOST - 1].finished_at, now, is_cut=True)
+    return Ended(runs, since, now, is_cut=False)
+
+
+def _outcome(run: Submission | Brief) -> str:
+    return "timed_out" if run.failure_type == Run.Failure.TIMED_OUT else run.status

@@ -18,7 +18,7 @@ from django.db.models import Count, Exists, Min, Q, QuerySet
 from builds.models import Build
 from console import crew, latest, slots
 from console.crew import Crew, Hand
-from console.latest import Latest
+from console.latest import Ended, Submitted
 from console.slots import Turns
 from documents.models import Workspace
 from feeds.models import FeedSource
@@ -67,12 +67,13 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Throughput:
+    # Of those that are known of, if there are more.
     hour: int
+    is_hour_cut: bool
     soon: int
+    is_soon_cut: bool
     wait_seconds: float | None
     work_seconds: float | None
-    # Whether some of the last hour were not looked at.
-    is_cut: bool
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ class Situation:
     # Of everybody; the longest first.
     running: Sequence[Run]
     crew: Crew
-    latest: Latest
+    submitted: Submitted
+    ended: Ended
     # The newest first.
     builds: Sequence[Build]
     turns: Sequence[Turns]
@@ -113,14 +115,16 @@ class Situation:
 
     @property
     def throughput(self) -> Throughput:
-        ended = self.latest.ended_since(self.now - latest.HOUR)
+        hour, soon = self.now - latest.HOUR, self.now - SOON
+        ended = self.ended.after(hour)
         begun = [run for run in ended if run.started_at]
         return Throughput(
             hour=len(ended),
-            soon=len(self.latest.ended_since(self.now - SOON)),
+            is_hour_cut=self.ended.is_cut_after(hour),
+            soon=len(self.ended.after(soon)),
+            is_soon_cut=self.ended.is_cut_after(soon),
             wait_seconds=_median([run.started_at - run.created_at for run in begun if run.started_at]),
-            work_seconds=_median([run.finished_at - run.started_at for run in begun if run.started_at]),  # type: ignore[operator]  # they have ended
-            is_cut=self.latest.is_cut and self.latest.since > self.now - latest.HOUR,
+            work_seconds=_median([run.finished_at - run.started_at for run in begun if run.started_at]),
         )
 
     @cached_property
@@ -148,7 +152,8 @@ def of(person: Person) -> Situation:
         waiting=_waiting(now, person),
         running=_running(now),
         crew=crew.now(),
-        latest=latest.of(person.user),
+        submitted=latest.submitted(person.user, person.theirs),
+        ended=latest.ended(person.user, now - latest.DAY),
         builds=_builds(person.user),
         turns=slots.of_all(),
         silent_feeds=list(FeedSource.objects.silent_since(now - SILENCE).order_by("pk")[: MOST_FEEDS + 1]),

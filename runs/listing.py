@@ -5,7 +5,7 @@ PostgreSQL what is wanted of each is asked for by itself, and the first of all o
 rather walk along the primary key until it has met enough of those that are wanted, which may be all there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.expressions import ArraySubquery
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import OuterRef, QuerySet
 
@@ -52,8 +53,10 @@ class Piece:
     is_newest_first: bool = True
 
 
-def runs(user: User, wanted: Wanted, piece: Piece) -> RunQuerySet:
-    """Those of the piece, and maybe more; not in order."""
+def runs(user: User, wanted: Wanted, piece: Piece, theirs: Collection[int] | None = None) -> RunQuerySet:
+    """Those of the piece, and maybe more; not in order. `theirs` are the workspaces of the user, where the caller has
+    them: one question less.
+    """
     if wanted.outcomes == ():
         return Run.objects.none()
     if connection.vendor != "postgresql" or (_sees_all(user) and wanted == _of_time(wanted)):
@@ -66,9 +69,31 @@ def runs(user: User, wanted: Wanted, piece: Piece) -> RunQuerySet:
         lookups["backwards__gt" if piece.is_newest_first else "backwards__lt"] = -piece.after
     outcomes = tuple(wanted.outcomes or Run.OUTCOMES)
     shape = (owners.model, column, outcomes, tuple(lookups), piece.most, piece.is_newest_first)
-    found = _rows(list(owners.order_by().values_list("pk", flat=True)), shape, list(lookups.values()))
+    is_known = theirs is not None and owners.model is Workspace and wanted.workspace_id is None
+    asked = sorted(theirs or ()) if is_known else list(owners.order_by().values_list("pk", flat=True))
+    found = _rows(asked, shape, list(lookups.values()))
     ids = sorted((id for row in found for ids in row for id in ids), reverse=piece.is_newest_first)
     return Run.objects.filter(pk__in=ids[: piece.most])
+
+
+# Of each workspace by itself, for no index has the ends of several in their order.
+_ENDED = """
+    SELECT r.id FROM ({workspaces}) w (id) CROSS JOIN LATERAL (
+        SELECT id, finished_at FROM runs WHERE workspace_id = w.id AND finished_at >= %s
+        ORDER BY finished_at DESC, id DESC LIMIT %s
+    ) r ORDER BY r.finished_at DESC, r.id DESC LIMIT %s"""
+
+
+def ended(user: User, since: datetime, most: int) -> RunQuerySet:
+    """So many of those that ended last, and since then; maybe more, and not in order."""
+    if connection.vendor != "postgresql":
+        return Run.objects.for_user(user).filter(finished_at__gte=since)
+    try:
+        workspaces, params = Workspace.objects.for_user(user).order_by().values("pk").query.sql_with_params()
+    except EmptyResultSet:
+        return Run.objects.none()
+    found = statements.rows(_ENDED.format(workspaces=workspaces), [*params, since, most, most])
+    return Run.objects.filter(pk__in=[id for (id,) in found])
 
 
 def _plain(user: User, wanted: Wanted) -> RunQuerySet:

@@ -19,8 +19,8 @@ def dashboard(request: HttpRequest) -> HttpResponseBase:
     context = {
         "now": now,
         "attention": attention.lines(now),
-        "chart": charts.of_runs(now.latest),
-        "failures": now.latest.failures[:LATEST_FAILURES],
+        "chart": charts.of_runs(now.submitted),
+        "failures": now.ended.failures[:LATEST_FAILURES],
         "strips": [(turns, charts.of_hours(turns.hours)) for turns in now.turns],
     }
     return show(request, "console/dashboard.html", "Now", context, live=reverse("console:live"))

@@ -175,6 +175,10 @@ class Run(Work):
             models.Index(
                 name="runs_ended_badly", fields=["status", "id"], condition=Q(status__in=["failed", "cancelled"])
             ),
+            # What has ended lately, however long ago it was submitted.
+            models.Index(
+                name="runs_by_end", fields=["workspace", "finished_at", "id"], condition=Q(finished_at__isnull=False)
+            ),
             *(
                 models.Index("workspace", OUTCOME, BACKWARDS, name="runs_listed_by_workspace"),
                 models.Index("configuration", OUTCOME, BACKWARDS, name="runs_listed_by_configuration"),

@@ -282,6 +282,20 @@ def test_a_cause_of_failures_that_rises(told, worker, run_of):
     assert url.startswith("/failures/")
 
 
+def test_a_cause_that_rises_is_seen_behind_any_backlog(told, worker, run_of, monkeypatch):
+    monkeypatch.setattr("console.latest.MOST", 9)
+    run_of("failed", 5 * HOUR, error_message="expected 3 columns, found 9")
+    for n in range(4):
+        run_of("failed", n * MINUTE, error_message=f"expected 3 columns, found {n}")
+    for _ in range(12):
+        run_of("queued")
+
+    ((word, said, _),) = told()
+
+    assert word == "rising"
+    assert said.endswith(": the end of 4 runs in the last 1 h, and of 1 in the 23 h before.")
+
+
 def test_a_few_failures_are_no_rise(told, worker, run_of):
     for _ in range(2):
         run_of("failed", error_message="division by zero")

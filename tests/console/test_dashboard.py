@@ -75,7 +75,7 @@ def test_an_empty_installation_has_a_page(seen_by, olga, worker):
 
     assert "Nothing needs you." in page.content.decode()
     assert "No run was submitted in this time." in page.content.decode()
-    assert "No run of the last 24 h has failed." in page.content.decode()
+    assert "No run has failed in the last 24 h." in page.content.decode()
 
 
 def test_the_queue_is_told_of_with_its_places_and_slots(seen_by, olga, run_of, worker, settings):
@@ -96,8 +96,53 @@ def test_how_fast_it_goes_is_told(seen_by, olga, run_of):
 
     throughput = seen_by(olga, "/").context["now"].throughput
 
-    assert (throughput.soon, throughput.hour, throughput.is_cut) == (1, 2, False)
+    assert (throughput.soon, throughput.hour) == (1, 2)
+    assert (throughput.is_soon_cut, throughput.is_hour_cut) == (False, False)
     assert throughput.wait_seconds == 0
+
+
+def test_what_has_ended_is_seen_behind_any_backlog(seen_by, olga, run_of, monkeypatch):
+    monkeypatch.setattr("console.latest.MOST", 4)
+    failed = [run_of("failed", n * 20 * MINUTE) for n in range(3)]
+    for _ in range(9):
+        run_of("queued", MINUTE)
+
+    page = seen_by(olga, "/")
+    throughput = page.context["now"].throughput
+
+    assert (throughput.soon, throughput.hour, throughput.wait_seconds) == (1, 3, 0)
+    assert [run.pk for run in page.context["failures"]] == [run.pk for run in failed]
+    assert "Of the last 4 runs, submitted within" in text_of(page)
+    assert "Ended, last 5 min</dt><dd>1</dd>" in text_of(page)
+
+
+def test_of_more_runs_than_are_looked_at_it_is_said_that_there_are_more(seen_by, olga, run_of, monkeypatch):
+    monkeypatch.setattr("console.latest.MOST", 3)
+    for n in (1, 2, 3, 20, 30):
+        run_of("succeeded", n * MINUTE)
+    page = seen_by(olga, "/")
+    throughput = page.context["now"].throughput
+    assert (throughput.soon, throughput.is_soon_cut, throughput.hour, throughput.is_hour_cut) == (3, True, 3, True)
+    assert 'Ended, last 5 min</dt><dd><span class="small">over</span> 3</dd>' in text_of(page)
+    assert "None of the last 3 runs that ended has failed." in text_of(page)
+    assert "the medians are of the last 3 of them" in text_of(page)
+    monkeypatch.setattr("console.latest.MOST", 4)
+
+    throughput = seen_by(olga, "/").context["now"].throughput
+
+    assert (throughput.soon, throughput.is_soon_cut, throughput.hour, throughput.is_hour_cut) == (3, False, 4, True)
+
+
+def test_what_was_submitted_long_ago_and_ends_now_is_seen(seen_by, olga, run_of, monkeypatch):
+    monkeypatch.setattr("console.latest.MOST", 3)
+    old, now = run_of("failed"), clock.now()
+    write(old, created_at=now - timedelta(days=30))
+    for _ in range(5):
+        run_of("succeeded", 2 * MINUTE)
+
+    page = seen_by(olga, "/")
+
+    assert [run.pk for run in page.context["failures"]] == [old.pk]
 
 
 def test_workers_say_what_they_do(seen_by, olga, run_of, worker):
@@ -164,7 +209,7 @@ def test_many_runs_are_drawn_by_shorter_times(olga, run_of, monkeypatch):
     for n in range(5):
         run_of("succeeded", (20 - n) * MINUTE)
 
-    found = latest.of(olga)
+    found = latest.submitted(olga)
     chart = charts.of_runs(found)
 
     assert found.is_cut
@@ -177,7 +222,7 @@ def test_no_box_is_drawn_outside_of_its_chart(olga, run_of):
     for n in range(30):
         run_of(["succeeded", "failed", "cancelled"][n % 3], n * 47 * MINUTE)
 
-    for bar in charts.of_runs(latest.of(olga)).bars:
+    for bar in charts.of_runs(latest.submitted(olga)).bars:
         assert all(-0.1 <= box.y <= charts.HEIGHT for box in bar.boxes)
         assert all(0 <= box.x <= charts.WIDTH - box.width for box in bar.boxes)
 
@@ -265,7 +310,7 @@ def test_hostile_words_stay_text(seen_by, olga, workspace, worker):
     assert "{{7*7}}$(id)%s" in text
 
 
-@pytest.mark.parametrize("workspaces", [1, 7])
+@pytest.mark.parametrize("workspaces", [1, 4, 7])
 def test_it_asks_few_questions(asks_at_most, olga, run_of, worker, workspaces):
     for _ in range(workspaces - 1):
         theirs = MembershipFactory(user=olga).workspace

@@ -91,6 +91,40 @@ def test_feeds_that_began_to_fail_since_are_told_whenever_they_last_answered(see
     assert seen_by(olga, "/news/").context["changes"].feeds == [soon, never]
 
 
+def test_what_has_ended_is_told_behind_any_backlog(seen_by, olga, run_of, monkeypatch):
+    monkeypatch.setattr("console.latest.MOST", 3)
+    looked(olga, HOUR)
+    failed = run_of("failed", HOUR / 2)
+    for _ in range(5):
+        write(RunFactory(configuration=failed.configuration), created_at=clock.now())
+
+    page = seen_by(olga, "/news/")
+
+    assert page.context["changes"].outcomes == {"failed": 1}
+    assert "Nothing has changed" not in page.content.decode()
+    assert "there are more" not in page.content.decode()
+
+
+def test_of_more_runs_than_are_counted_it_is_said_that_there_are_more(seen_by, olga, run_of, monkeypatch):
+    monkeypatch.setattr("console.latest.MOST", 3)
+    looked(olga, HOUR)
+    for _ in range(5):
+        run_of("succeeded", HOUR / 2)
+
+    page = seen_by(olga, "/news/")
+
+    assert page.context["changes"].outcomes == {"succeeded": 3}
+    assert "Of the last 3 runs that ended, since " in page.content.decode()
+    assert "there are more" in page.content.decode()
+
+
+def test_a_run_that_was_submitted_long_ago_is_news_when_it_ends(seen_by, olga, run_of):
+    looked(olga, HOUR)
+    write(run_of("failed", HOUR / 2), created_at=clock.now() - timedelta(days=30))
+
+    assert seen_by(olga, "/news/").context["changes"].outcomes == {"failed": 1}
+
+
 def test_looking_alone_writes_nothing(seen_by, olga, run_of):
     run_of("failed", HOUR)
 

@@ -6,13 +6,23 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser
+from django.db import connection
 
 from documents.models import Narrowed
 from runs import listing
 from runs.listing import Piece, Wanted
 from runs.models import Run
-from tests.factories import ConfigurationFactory, DocumentFactory, MembershipFactory, RunFactory, force_status
-from work import clock
+from tests.factories import (
+    ConfigurationFactory,
+    DocumentFactory,
+    MembershipFactory,
+    RunFactory,
+    UserFactory,
+    force_status,
+    write,
+)
+from work import clock, statements
 
 pytestmark = pytest.mark.django_db
 PAGE = 3
@@ -110,8 +120,61 @@ def runs_elsewhere(runs, own):
     return next(run.workspace for run in runs if run.workspace_id not in own)
 
 
+def test_those_that_ended_last_are_found_however_long_ago_they_were_submitted(runs, workspace, olga):
+    chance, now = random.Random(3), clock.now()
+    both, root = MembershipFactory(workspace=workspace).user, UserFactory(is_superuser=True)
+    MembershipFactory(user=both, workspace=runs_elsewhere(runs, {workspace.pk}))
+    ended = [run for run in runs if run.finished_at]
+    for run in ended:
+        began, at = now - timedelta(days=9), now - timedelta(hours=chance.randint(0, 9))
+        write(run, created_at=began, started_at=began, finished_at=at)
+    ended.sort(key=lambda run: (run.finished_at, run.pk), reverse=True)
+
+    for user, mine in (
+        (olga, {workspace.pk}),
+        (both, None),
+        (root, None),
+        (Narrowed(both, workspace.pk, frozenset()), {workspace.pk}),
+    ):
+        for since, most in itertools.product((now - timedelta(hours=5), now - timedelta(hours=20), now), (1, 4, 99)):
+            right = [run.pk for run in ended if run.finished_at >= since and (mine is None or run.workspace_id in mine)]
+            rows = listing.ended(user, since, most).order_by("-finished_at", "-pk").values_list("pk", flat=True)
+            assert list(rows[:most]) == right[:most], (user, since, most)
+
+
+@pytest.mark.only_on("postgresql")
+def test_what_has_ended_is_found_by_the_index_of_ends(runs, olga, monkeypatch):
+    asked = []
+    monkeypatch.setattr(statements, "rows", lambda *of: asked.append(of) or [])
+    list(listing.ended(olga, clock.now() - timedelta(hours=5), 3))
+    ((sql, params),) = asked
+    with connection.cursor() as cursor:
+        # So few rows are read whole otherwise.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {sql}", params)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert "using runs_by_end on runs" in plan
+    assert "(finished_at >= " in plan
+
+
+@pytest.mark.parametrize("is_newest_first", [True, False])
+def test_workspaces_that_are_known_already_are_not_asked_for(runs, olga, workspace, is_newest_first):
+    own, wanted, piece = (
+        frozenset([workspace.pk]),
+        Wanted(created_after=runs[15].created_at),
+        Piece(99, is_newest_first=is_newest_first),
+    )
+
+    known = listing.runs(olga, wanted, piece, own)
+
+    assert {*known} == {*listing.runs(olga, wanted, piece)}
+
+
 def test_nobody_lists_nothing(zed, runs):
     assert found(zed, Wanted(), is_newest_first=True) == []
+    assert list(listing.ended(zed, clock.now() - timedelta(days=9), 9)) == []
+    assert list(listing.ended(AnonymousUser(), clock.now() - timedelta(days=9), 9)) == []
 
 
 def test_without_runs_every_list_is_empty(olga):
