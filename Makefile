@@ -25,11 +25,12 @@ test: test-sqlite test-postgres ## run the test suite on SQLite, then on Postgre
 
 # Tests that start many programs.
 PROGRAMS = tests/runs/engine $(foreach topic,build_failures building locking materializing offline pruning,tests/builds/test_$(topic).py) \
-	$(foreach topic,processing scenarios,tests/documents/test_$(topic).py)
+	$(foreach topic,processing scenarios,tests/documents/test_$(topic).py) $(foreach part,sweep workers,tests/$(part))
 # What `make test` leaves to `make long`: together it takes longer than the rest, and seldom finds what the rest does not.
-SELDOM_ON_SQLITE = $(PROGRAMS) tests/api/test_streams.py $(foreach part,examples extractor races sweep workers,tests/$(part))
+SELDOM_ON_SQLITE = $(PROGRAMS) $(foreach part,examples extractor races,tests/$(part)) tests/api/test_streams.py \
+	tests/commands/test_configuration_check.py tests/config/test_processes.py tests/console/test_live.py
 # There also what people and programs meet: how a page looks and who may call a route has little to do with the database.
-SELDOM_ON_POSTGRES = $(PROGRAMS) $(foreach part,admin api commands config console,tests/$(part))
+SELDOM_ON_POSTGRES = $(PROGRAMS) $(foreach part,admin api commands config console why,tests/$(part))
 
 # Whoever names tests gets those.
 but_for = $(if $(ARGS),$(ARGS),$(foreach path,$(1),--ignore=$(path)))
