@@ -7,6 +7,7 @@ Whatever a test of the product reaches is so compiled, by today's tests and by t
 import json
 import os
 import sys
+import threading
 
 import pytest
 from django.core.exceptions import EmptyResultSet
@@ -22,6 +23,25 @@ AS_THEY_ARE = {"work.clock", "work.compiled", "work.invariants", "work.statement
 compiled: dict[str, object] = {}
 refused: dict[str, object] = {}
 raw: dict[str, object] = {}
+
+
+class Thread(threading.local):
+    """Others go on with the database of the test meanwhile."""
+
+    compiles = False
+
+
+THREAD = Thread()
+
+
+class OfThread:
+    """What compiles for SQL Server, to the thread that does just that."""
+
+    def __init__(self, shim):
+        self._shim = shim
+
+    def __getattr__(self, name):
+        return getattr(self._shim if THREAD.compiles else real, name)
 
 
 class Believed:
@@ -51,16 +71,14 @@ OURS = {"work", "documents", "builds", "runs", "feeds", "api", "console", "confi
 
 
 def _record_queries(patch, shim):
+    patch.setattr(Query, "get_compiler", _compiler_of(shim))
     for compiler in (SQLCompiler, SQLInsertCompiler):
         patch.setattr(compiler, "execute_sql", _recording(compiler.execute_sql, shim))
 
 
 def _recording(execute_sql, shim):
     def execute(self, *args, **options):
-        with pytest.MonkeyPatch.context() as for_now:
-            # An aggregate asks for the compiler of the query within it by the name of a database.
-            for_now.setattr(Query, "get_compiler", _compiler_of(shim))
-            _compile(lambda: _again(self, shim).as_sql())
+        _compile(lambda: _again(self, shim).as_sql())
         return execute_sql(self, *args, **options)
 
     return execute
@@ -70,7 +88,9 @@ def _compiler_of(shim):
     get_compiler = Query.get_compiler
 
     def compiler(query, using=None, connection=None, elide_empty=True):
-        return get_compiler(query, None, shim, elide_empty)
+        # An aggregate asks for the compiler of the query within it by the name of a database.
+        using, connection = (None, shim) if THREAD.compiles else (using, connection)
+        return get_compiler(query, using, connection, elide_empty)
 
     return compiler
 
@@ -91,13 +111,12 @@ def _record_kept_queries(patch, shim):
     from work import compiled as keeper  # noqa: PLC0415  # not before Django is set up
     from work import statements  # noqa: PLC0415
 
+    for module in (keeper, statements):
+        patch.setattr(module, "connection", OfThread(shim))
     ask = keeper.sql_and_params
 
     def sql_and_params(query, *arguments):
-        with pytest.MonkeyPatch.context() as for_now:
-            for_now.setattr(keeper, "connection", shim)
-            for_now.setattr(statements, "connection", shim)
-            _compile(lambda: ask(query, *arguments))
+        _compile(lambda: ask(query, *arguments))
         return ask(query, *arguments)
 
     patch.setattr(keeper, "sql_and_params", sql_and_params)
@@ -105,6 +124,7 @@ def _record_kept_queries(patch, shim):
 
 def _compile(make):
     where = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
+    before, THREAD.compiles = THREAD.compiles, True
     try:
         made = make()
     except EmptyResultSet:
@@ -112,6 +132,8 @@ def _compile(make):
     except Exception as error:
         refused.setdefault(f"{type(error).__name__}: {error}", where)
         return
+    finally:
+        THREAD.compiles = before
     for sql, _params in made if isinstance(made, list) else [made]:
         compiled.setdefault(sql, where)
 
