@@ -25,6 +25,7 @@ from api.limits import SAFE
 from api.models import ApiToken, AuditEntry
 from documents.models import Workspace
 from work.commands import clean
+from work.numbers import id_of
 
 LARGEST_ID = 2**63 - 1
 # A row of the admin, or some that are chosen in its list.
@@ -126,7 +127,7 @@ def _look_at_the_admin(request: HttpRequest, record: Record) -> None:
     if not found or found["model"] not in apps.all_models.get(found["app"], {}):
         return
     chosen = request.POST.getlist("_selected_action") if found["id"] is None else [found["id"]]
-    ids = {int(id) for id in chosen if re.fullmatch("[0-9]{1,18}", id)}
+    ids = {id for text in chosen if (id := id_of(text)) is not None}
     record.subject_kind = found["model"]
     # Of all that match a filter, the form has those of its page only.
     is_of_all = found["id"] is None and request.POST.get("select_across", "0") != "0"

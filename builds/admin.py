@@ -1,5 +1,4 @@
 import json
-import re
 from typing import Any
 
 from django import forms
@@ -15,6 +14,7 @@ from builds.models import Build, Configuration
 from documents.models import Workspace
 from documents.scoped import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
 from work.admin import choice_filter, is_referred_to, short
+from work.numbers import id_of
 from work.outcomes import Outcome, of_cancel, of_cancel_ahead
 from work.rehearsals import Wish
 
@@ -27,9 +27,8 @@ class ConfigurationFilter(NamedFilter):
 
     def offered(self, request: HttpRequest) -> "QuerySet[Any]":
         """Within the workspace that is chosen, if one is."""
-        workspace = request.GET.get("workspace", "")
-        seen = self.named(request)
-        return seen.filter(workspace_id=workspace) if re.fullmatch("[0-9]{1,18}", workspace) else seen
+        workspace, seen = id_of(request.GET.get("workspace")), self.named(request)
+        return seen if workspace is None else seen.filter(workspace=workspace)
 
 
 class FilesField(forms.JSONField):

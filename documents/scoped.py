@@ -1,6 +1,5 @@
 """Bases of the admin of what belongs to workspaces: who sees which rows, and who may do something with them."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from django.utils.functional import cached_property
 
 from documents.models import Workspace
 from work.admin import LongListAdmin, VerbAdmin
+from work.numbers import id_of
 
 # A filter beside a list; whoever has more searches.
 MOST_CHOICES = 100
@@ -64,7 +64,7 @@ class NamedFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         found = dict(self.offered(request).order_by("name", "pk").values_list("pk", "name")[:MOST_CHOICES])
-        if (chosen := self._id()) and chosen not in found:
+        if (chosen := id_of(self.value())) and chosen not in found:
             found |= dict(self.named(request).filter(pk=chosen).values_list("pk", "name"))
         return [(str(id), name) for id, name in found.items()]
 
@@ -72,10 +72,7 @@ class NamedFilter(admin.SimpleListFilter):
         if not self.value():
             return queryset
         # Never as if nothing had been chosen: somebody may do something with all that are listed.
-        return queryset.filter(**{self.path: chosen}) if (chosen := self._id()) else queryset.none()
-
-    def _id(self) -> int | None:
-        return int(text) if re.fullmatch("[0-9]{1,18}", text := self.value() or "", re.ASCII) else None
+        return queryset.filter(**{self.path: chosen}) if (chosen := id_of(self.value())) else queryset.none()
 
 
 class WorkspaceFilter(NamedFilter):

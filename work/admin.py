@@ -18,6 +18,7 @@ from work.commands import clean
 from work.kinds import all_kinds, other_subjects
 from work.models import Event, Worker
 from work.moves import Moves
+from work.numbers import id_of
 from work.rehearsals import Ended, Wish, carry_out
 
 # Counted no further: a list of a million rows must not be read to say how long it is.
@@ -77,8 +78,8 @@ def of_one(name: str) -> Any:
             return bool(self.value())
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
-            asked = self.value() or ""
-            return [(asked, f"{name} {asked}")] if re.fullmatch("[0-9]{1,18}", asked) else []
+            asked = self.value()
+            return [(asked, f"{name} {asked}")] if asked and id_of(asked) is not None else []
 
         def queryset(self, request: HttpRequest, queryset: Any) -> Any:
             asked = self.value()

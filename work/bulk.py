@@ -20,6 +20,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 
 from work import once, rehearsals
+from work.numbers import id_of
 from work.outcomes import DONE, Outcome, ahead, sentence
 from work.rehearsals import Ended, Wish, carry_out, rehearse
 
@@ -160,7 +161,7 @@ def _chosen(site: Any, request: HttpRequest) -> Any:
 
 
 def _chosen_ids(request: HttpRequest) -> set[int]:
-    return {int(text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME) if re.fullmatch("[0-9]{1,18}", text)}
+    return {id for text in request.POST.getlist(ACTION_CHECKBOX_NAME) if (id := id_of(text)) is not None}
 
 
 def _gone(request: HttpRequest, rows: Any) -> list[Ended]:
@@ -209,5 +210,4 @@ def _page_of(row: Model) -> str:
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
-    text = request.POST.get(name, "")
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+    return id_of(request.POST.get(name))

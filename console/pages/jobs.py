@@ -16,7 +16,7 @@ from console.calendar import SQUARES, calendar_of, moment_of
 from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
 from console.roster import Line, all_lines, line_of
 from runs.job_runs import JOB_RUN
-from runs.jobs import Job, UnknownJob, all_jobs, asking, history, job_named, why
+from runs.jobs import Job, UnknownJob, asking, history, is_declared, job_named, why
 from runs.jobs.asking import NotASlot, SlotTaken
 from runs.jobs.history import SCHEDULED_JOB
 from runs.models import DueSlot, JobRun
@@ -69,7 +69,7 @@ def job_run(request: HttpRequest, name: str, id: int) -> HttpResponseBase:
         raise Http404("There is no such job run.")
     context = {
         "run": found,
-        "may": found.finished_at and found.status != JobRun.Status.SUCCESS and _is_declared(name) and _may(request),
+        "may": found.finished_at and found.status != JobRun.Status.SUCCESS and is_declared(name) and _may(request),
         "events": Event.objects.about(JOB_RUN.kind, id).order_by("-sequence")[:LATEST_EVENTS],
     }
     live = "" if found.finished_at else reverse("console:live")
@@ -148,10 +148,6 @@ def _line(name: str) -> Line:
 
 def _may(request: HttpRequest) -> bool:
     return person_of(request).has_perm(CHANGE)
-
-
-def _is_declared(name: str) -> bool:
-    return any(job.name == name for job in all_jobs())
 
 
 def _declared(request: HttpRequest, name: str) -> Job:

@@ -87,6 +87,10 @@ def all_jobs() -> Iterable[Job]:
     return _load(tuple(settings.JOBS))
 
 
+def is_declared(name: str) -> bool:
+    return any(job.name == name for job in all_jobs())
+
+
 def job_named(name: str) -> Job:
     """Raises UnknownJob."""
     job = next((job for job in all_jobs() if job.name == name), None)

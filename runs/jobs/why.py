@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from runs.job_runs import JOB_RUN
-from runs.jobs import all_jobs, standing
+from runs.jobs import all_jobs, is_declared, standing
 from runs.models import DueSlot, DueSlotQuerySet, JobRun, ScheduledJob, SchedulerLease
 from work import clock, why
 from work.why import Crew, Explanation, Gate
@@ -57,7 +57,7 @@ def _of_schedule(row: ScheduledJob) -> Explanation:
 
 def _of_code(name: str) -> Gate:
     """Does this version declare it? Workers claim no slots of jobs that they do not know."""
-    known = any(job.name == name for job in all_jobs())
+    known = is_declared(name)
     said = "The code declares the job." if known else f"The code declares no job of the name {name} any more."
     return Gate("code", not known, said)
 
