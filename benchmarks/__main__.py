@@ -24,6 +24,8 @@ from benchmarks.databases import World
 from tools.with_postgres import SIGNALS, leave
 
 PARTS = ("drain", "history", "busy", "unready", "open", "submit", "pickup", "workers")
+# Each is a part of its own, with its `Sizes` and its `Bench`, in the order in which they are measured.
+MODULES: tuple[Any, ...] = (search, reading, feeds, api, streams, console, live)
 # The states of the database that a part needs besides the plain one.
 STATES = {"history": "history", "busy": "busy", "unready": "unready", "open": "open"}
 DRAINS = ("drain", *STATES)
@@ -230,10 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller numbers: a first look, not a measurement")
     parser.add_argument("--tiny", action="store_true", help="the smallest numbers: only whether it works")
-    choices = (
-        *(*PARTS, search.PART, reading.PART, feeds.PART, api.PART, streams.PART, console.PART, live.PART),
-        *("engines", *engines.PARTS),
-    )
+    choices = (*PARTS, *(module.PART for module in MODULES), "engines", *engines.PARTS)
     parser.add_argument("--only", action="append", choices=choices, help="may be given more than once")
     parser.add_argument("--database", choices=("postgres", "sqlite"), help="only this one")
     parser.add_argument("--rounds", type=int)
@@ -242,22 +241,12 @@ def main(arguments: list[str] | None = None) -> int:
     size = "TINY" if options.tiny else "QUICK" if options.quick else "FULL"
     sizes: Sizes = globals()[size]
     of_engines: engines.Sizes = getattr(engines, size)
-    of_search: search.Sizes = getattr(search, size)
-    of_reading: reading.Sizes = getattr(reading, size)
-    of_feeds: feeds.Sizes = getattr(feeds, size)
-    of_api: api.Sizes = getattr(api, size)
-    of_streams: streams.Sizes = getattr(streams, size)
-    of_console: console.Sizes = getattr(console, size)
-    of_live: live.Sizes = getattr(live, size)
+    of_modules = {module.PART: getattr(module, size) for module in MODULES}
     if options.rounds:
         sizes, of_engines = replace(sizes, rounds=options.rounds), replace(of_engines, rounds=options.rounds)
-        of_search, of_reading = replace(of_search, rounds=options.rounds), replace(of_reading, rounds=options.rounds)
-        of_feeds, of_api = replace(of_feeds, rounds=options.rounds), replace(of_api, rounds=options.rounds)
-        of_streams = replace(of_streams, rounds=options.rounds)
-        of_console, of_live = replace(of_console, rounds=options.rounds), replace(of_live, rounds=options.rounds)
+        of_modules = {part: replace(each, rounds=options.rounds) for part, each in of_modules.items()}
     wanted = [options.database] if options.database else ["postgres", "sqlite"]
-    others = [search.PART, reading.PART, feeds.PART, api.PART, streams.PART, console.PART, live.PART, "engines"]
-    only = set(options.only or [*PARTS, *others])
+    only = set(options.only or [*PARTS, *of_modules, "engines"])
     bench = Bench(sizes, [part for part in PARTS if part in only], _say)
     engine_parts = [part for part in engines.PARTS if {part, "engines"} & only]
     engine_bench = engines.Bench(of_engines, engine_parts, bench.samples, _say)
@@ -270,20 +259,9 @@ def main(arguments: list[str] | None = None) -> int:
         with databases.servers(wanted, Path(scratch)) as servers:
             if bench.parts:
                 bench.run(servers, Path(scratch))
-            if search.PART in only:
-                search.Bench(of_search, bench.samples, _say).run(servers, Path(scratch))
-            if reading.PART in only:
-                reading.Bench(of_reading, bench.samples, _say).run(servers, Path(scratch))
-            if feeds.PART in only:
-                feeds.Bench(of_feeds, bench.samples, _say).run(servers, Path(scratch))
-            if api.PART in only:
-                api.Bench(of_api, bench.samples, _say).run(servers, Path(scratch))
-            if streams.PART in only:
-                streams.Bench(of_streams, bench.samples, _say).run(servers, Path(scratch))
-            if console.PART in only:
-                console.Bench(of_console, bench.samples, _say).run(servers, Path(scratch))
-            if live.PART in only:
-                live.Bench(of_live, bench.samples, _say).run(servers, Path(scratch))
+            for module in MODULES:
+                if module.PART in only:
+                    module.Bench(of_modules[module.PART], bench.samples, _say).run(servers, Path(scratch))
             engine_bench.run(servers, Path(scratch))
     found = report.lines([*goals.GOALS, *goals.ON_SQLITE_ALONE], bench.samples)
     print(report.table(found))
