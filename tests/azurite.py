@@ -87,8 +87,7 @@ def followed(answer):
         return StreamingHttpResponse([found.read()], status=found.status, headers=dict(found.headers))
 
 
-# Not of the session: other modules count the processes that this one has.
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def azurite(tmp_path_factory):
     path = program()
     if path is None:

@@ -1,15 +1,13 @@
+import gc
 import os
 
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.db.backends.base.operations import BaseDatabaseOperations
-from django.db.backends.postgresql.operations import DatabaseOperations
 
 from api import limits
 from documents import children
-from feeds.briefs import guards
-from feeds.models import Brief
+from tests import database, reporting
 from tests.azurite import azurite, blobs, each_storage  # noqa: F401 - fixtures
 from tests.factories import (
     W1,
@@ -25,34 +23,46 @@ from tests.processes import Programs
 from tests.services.fixtures import azure, open_ai  # noqa: F401  # fixtures are found by their names here
 from tests.stepping import Threads
 
-FLUSH = BaseDatabaseOperations.execute_sql_flush
-
 
 def pytest_configure():
     # The real one is slow on purpose.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    # TRUNCATE takes a quarter of a second for tables of a dozen rows. The foreign keys are looked at when it commits.
-    DatabaseOperations.sql_flush = lambda self, style, tables, **options: [f"DELETE FROM {table}" for table in tables]  # noqa: S608
-    BaseDatabaseOperations.execute_sql_flush = flush_with_briefs
+    database.install()
+    # What is collected stays until the end: nobody need look again and again whether it can go.
+    gc.disable()
 
 
-def flush_with_briefs(operations, statements):
-    """What was published is refused to go, also when a test is over."""
-    are_there = Brief.objects.exists()
-    if are_there:
-        guards.drop()
-    FLUSH(operations, statements)
-    if are_there:
-        guards.make()
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item):
+    if item.get_closest_marker("edge") and connection.vendor != "sqlite":
+        item.add_marker("long")
+
+
+# After `-m` has chosen.
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """A test of one database is not there on another: skipped is what somebody has to look at."""
-    others = [
-        item for item in items if (only := item.get_closest_marker("only_on")) and connection.vendor not in only.args
-    ]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if item not in others]
+    """A test of another database is deselected: a skip is for somebody to look at. The longest tests start first, so
+    that no process works on alone at the end.
+    """
+    elsewhere = [item for item in items if not runs_here(item)]
+    config.hook.pytest_deselected(items=elsewhere)
+    items[:] = sorted((item for item in items if runs_here(item)), key=seconds_of, reverse=True)
+
+
+def runs_here(item):
+    if item.get_closest_marker("once"):
+        return connection.vendor == "sqlite"
+    only = item.get_closest_marker("only_on")
+    return only is None or connection.vendor in only.args
+
+
+def seconds_of(item):
+    return max((mark.kwargs["seconds"] for mark in item.iter_markers("long") if "seconds" in mark.kwargs), default=0)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -61,6 +71,8 @@ def pytest_runtest_makereport(item, call):
     if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("ADE_REQUIRE_ALL") == "1":
         report.outcome = "failed"
         report.longrepr = f"ADE_REQUIRE_ALL=1, but this was skipped: {report.longrepr[2]}"
+    if report.failed:
+        report.sections += reporting.sections(item, call.when)
     return report
 
 

@@ -1,13 +1,13 @@
 """Real processes on the database of the test: workers, and scripts that do what a worker does, and die of it."""
 
+import atexit
 import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,11 +15,12 @@ import psutil
 from django.conf import settings
 from django.db import connection
 
+from tests.forkserver import Forked, Server
 from tests.stepping import until
 
 # A Python with Django in it starts in half a second, on a machine that has nothing else to do. On one with ten times
 # more to do than it has processors, it took half a minute.
-START_SECONDS = 60
+START_SECONDS = 300
 # Others are done with what they write within this; only who stands still holds SQLite's lock for longer.
 WRITE_SECONDS = 0.3
 # Within which PostgreSQL has begun with what a program had sent before it stood still.
@@ -74,24 +75,28 @@ def holds_a_lock(program):
         return False
 
 
+@cache
+def fork_server():
+    server = Server(settings.BASE_DIR)
+    atexit.register(server.end)
+    return server
+
+
 class Program:
     """One process. Its log is kept in a file, and what it says on its standard output is read as JSON, line by line."""
 
     def __init__(self, arguments, environment, log):
         self.log = log
         self.known_as = environment["PGAPPNAME"]
+        self._arguments = [*map(str, arguments)]
         with open(log, "ab") as file:
-            self._process = subprocess.Popen(
-                [sys.executable, *map(str, arguments)],
-                cwd=settings.BASE_DIR,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                text=True,
-            )
+            self._process = Forked(fork_server(), self._arguments, environment, settings.BASE_DIR, file.fileno())
         self.pid = self._process.pid
         self.said = []
+
+    def __str__(self):
+        how = "alive" if (code := self._process.code()) is None else f"ended with {code}"
+        return f"pid {self.pid}, {how}: {' '.join(self._arguments)[:200]}"
 
     def send(self, number):
         self._process.send_signal(number)
@@ -118,28 +123,32 @@ class Program:
             self.send(signal.SIGTERM)
 
     def kill(self):
-        self._process.kill()
-        return self._process.wait(START_SECONDS)
+        self.send(signal.SIGKILL)
+        return self._process.code(START_SECONDS)
 
     def code(self, seconds=START_SECONDS):
         """How it ended; minus the signal, if by one."""
-        out, _ = self._process.communicate(timeout=seconds)
-        self.said += [json.loads(line) for line in out.splitlines()]
-        return self._process.returncode
+        self.said += [json.loads(line) for line in self._process.lines(seconds)]
+        code = self._process.code(seconds)
+        assert code is not None, f"it goes on after {seconds} s: {self.logged()}"
+        return code
 
     def line(self):
         """The next thing that it says."""
-        text = self._process.stdout.readline()
+        text = self._process.line(START_SECONDS)
         assert text, self.logged()
         self.said.append(json.loads(text))
         return self.said[-1]
 
     def is_alive(self):
-        return self._process.poll() is None
+        return self._process.code() is None
 
     def is_stopped(self):
         """All of its threads: what /proc says of a process is that of its first one."""
-        return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+        states = [
+            file.read_text().rpartition(")")[2].split()[0] for file in Path(f"/proc/{self.pid}/task").glob("*/stat")
+        ]
+        return set(states) == {"T"}
 
     def children(self):
         """All that it has started, in whatever session."""
@@ -161,7 +170,7 @@ class Program:
             # Most end with what started them, some of them just now.
             with suppress(psutil.NoSuchProcess):
                 each.kill()
-        self._process.stdout.close()
+        self._process.close()
 
 
 class Programs:

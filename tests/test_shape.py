@@ -13,6 +13,8 @@ from work import failpoints
 from work.kinds import other_subjects
 from work.models import PROTECTED, Work
 
+pytestmark = pytest.mark.once
+
 ROOT = settings.BASE_DIR
 APPS = ("work", "documents", "builds", "runs", "feeds", "api", "console", "config")
 WRITERS = {"work/lifecycle.py", "work/sql.py", "work/portable.py"}

@@ -7,7 +7,7 @@ from runs.models import Run
 from tests.factories import BuildFactory, MembershipFactory, RunFactory, UserFactory, columns_of
 from work.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import pytest
 
 from tests.factories import BriefArticleFactory, UserFactory, columns_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 EVIL = "<script>alert(1)</script>"
 

@@ -5,7 +5,7 @@ import pytest
 from builds.models import Configuration
 from tests.factories import MembershipFactory, RunFactory, WorkspaceFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 ADD = "/admin/builds/configuration/add/"
 

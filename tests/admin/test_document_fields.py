@@ -7,7 +7,7 @@ from documents.models import DocumentField, FieldCorrection
 from tests.factories import DocumentFieldFactory, FieldCorrectionFactory, columns_of, events_of, force_status, write
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 LIST = reverse("admin:documents_documentfield_changelist")
 CORRECTIONS = reverse("admin:documents_fieldcorrection_changelist")

@@ -19,7 +19,7 @@ from tests.factories import (
 )
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 ADD = "/admin/feeds/feedsource/add/"
 URL = "https://tides.example.org/rss"

@@ -17,7 +17,7 @@ QUARTER = timedelta(minutes=15)
 HOSTILE = "<script>alert(1)</script>"
 PAGE = "/admin/runs/scheduledjob/"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

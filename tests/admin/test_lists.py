@@ -43,7 +43,7 @@ from tests.factories import (
 from work import boots
 from work.models import Event, Worker
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 FACTORIES = {
     Workspace: WorkspaceFactory,

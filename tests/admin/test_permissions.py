@@ -18,7 +18,7 @@ from tests.factories import (
 from work import boots
 from work.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

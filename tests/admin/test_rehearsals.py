@@ -24,7 +24,7 @@ from tests.factories import (
 )
 from work import clock, once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 LIST = "/admin/runs/run/"
 HOSTILE = "<script>alert(1)</script>"

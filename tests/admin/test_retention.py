@@ -6,7 +6,7 @@ from tests.admin.test_workspaces import ada as ada
 from tests.admin.test_workspaces import change_of, form
 from tests.factories import W1, DocumentFactory, age, events_of, write
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture(autouse=True)

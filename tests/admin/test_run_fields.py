@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from tests.factories import RunFactory, RunFieldFactory, columns_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 LIST = reverse("admin:runs_runfield_changelist")
 

@@ -3,7 +3,7 @@ from django.urls import reverse
 
 from tests.factories import ArtifactFactory, RunFactory, RunFieldFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

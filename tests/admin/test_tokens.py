@@ -5,7 +5,7 @@ from api import tokens
 from api.models import ApiToken
 from tests.factories import ApiTokenFactory, MembershipFactory, UserFactory, WorkspaceFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 ADD = "/admin/api/apitoken/add/"
 LIST = "/admin/api/apitoken/"

@@ -4,7 +4,7 @@ from django.urls import reverse
 from api.models import Delivery, Webhook
 from tests.factories import DeliveryFactory, MembershipFactory, UserFactory, WebhookFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from django.contrib.auth.models import Permission
 from tests.factories import UserFactory, events_of
 from work import boots, drains
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import pytest
 from documents.models import Membership, Workspace
 from tests.factories import DocumentFactory, UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

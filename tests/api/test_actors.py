@@ -9,7 +9,7 @@ from tests.runs.jobs.declared import EACH
 from work.commands import actor_of
 from work.lifecycle import ACTOR_CHARACTERS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 PERSON, PROGRAM = "o" * 150, "n" * 100
 ACTOR = f"{PERSON} (token {PROGRAM})"[:ACTOR_CHARACTERS]

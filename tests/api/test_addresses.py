@@ -3,6 +3,8 @@ import pytest
 from api.addresses import address_of, origin_of
 from config.environment import read
 
+pytestmark = pytest.mark.edge
+
 
 @pytest.fixture
 def asked(rf):

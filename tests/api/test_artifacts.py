@@ -5,7 +5,7 @@ from django.test import Client
 
 from tests.factories import ArtifactFactory, RunFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 DATA = b'{"total": 42}'
 SHA256 = "ab" * 32
 

@@ -10,7 +10,7 @@ from documents.models import Workspace
 from runs.models import Run
 from tests.factories import AuditEntryFactory, ConfigurationFactory, MembershipFactory, RunFactory, UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 AUDIT = "/api/v1/audit"
 
 

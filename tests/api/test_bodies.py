@@ -9,6 +9,8 @@ from api.bodies import MOST_DEPTH, loads
 from api.errors import Problem
 from runs.models import Run
 
+pytestmark = pytest.mark.edge
+
 REFUSED = {
     "no JSON": b"document_id=1",
     "broken": b'{"document_id": 1',

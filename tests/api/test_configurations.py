@@ -9,7 +9,7 @@ from builds.packages import Package
 from tests.documents.samples import zipped
 from tests.factories import BuildFactory, ConfigurationFactory, MembershipFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 CONFIGURATIONS = "/api/v1/configurations"
 FILES = {"main.py": "def main(document):\n    return {}\n", "rules/words.txt": "total\n"}

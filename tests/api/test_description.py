@@ -9,6 +9,8 @@ from api.errors import CODES
 from config.api import api
 from tests.api.described import DESCRIPTION, OPERATIONS, validator
 
+pytestmark = pytest.mark.edge
+
 CHANGING = {"post", "put", "patch", "delete"}
 USUAL = {"400", "401", "403", "404", "405", "413", "415", "429", "500", "503"}
 

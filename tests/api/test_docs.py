@@ -1,9 +1,12 @@
 import re
 
+import pytest
 from django.conf import settings
 
 from api.errors import CODES
 from api.models import Scope
+
+pytestmark = pytest.mark.edge
 
 DOCS = (settings.BASE_DIR / "docs" / "api.md").read_text()
 

@@ -6,7 +6,7 @@ from api.errors import CODES
 from config.api import api
 from tests.api.described import OPERATIONS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from tests.api.table import PAGES, ROWS, Shared
 from tests.factories import MembershipFactory, UserFactory, WorkspaceFactory, write
 from work import clock
 
+pytestmark = pytest.mark.edge
+
 OPERATIONS = {
     f"{method} {plain(path)}": operation for path, operation in api.operations() for method in operation.methods
 }

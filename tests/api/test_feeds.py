@@ -17,7 +17,7 @@ LIST = f"""<?xml version="1.0"?><opml version="2.0"><body>
 BOMB = b'<!DOCTYPE opml [<!ENTITY a "a">]><opml><body>&a;</body></opml>'
 MANY = b"<opml>" + b'<outline xmlUrl="https://hill.example.org/rss"/>' * 1001 + b"</opml>"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

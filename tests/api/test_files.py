@@ -12,7 +12,7 @@ from tests.documents.samples import PDF
 from tests.factories import DocumentFactory, MembershipFactory, write
 from work import clock
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_apart")]
+pytestmark = [pytest.mark.edge, pytest.mark.django_db, pytest.mark.usefixtures("kept_apart")]
 
 SIZE = len(PDF)
 

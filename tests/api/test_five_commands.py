@@ -12,7 +12,7 @@ from config.demo import EXAMPLES
 from runs.models import Artifact, Run
 from tests.api.serving import served
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 
 def commands():

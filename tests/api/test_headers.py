@@ -13,7 +13,7 @@ from documents import intake, views
 from tests.documents.samples import PDF
 from tests.factories import BriefFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 PAGES = ("/admin/", "/admin/runs/run/", "/documents/search/", "/briefs/")
 PATHS = ("/api/v1/runs", "/api/v1/runs/1", "/api/v1/nowhere")
 

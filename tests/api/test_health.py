@@ -9,6 +9,8 @@ from tests.api.programs import V1, Person, Program, problem_of
 from tests.factories import DueSlotFactory, JobRunFactory, RunFactory, age
 from work import boots, clock, health
 
+pytestmark = pytest.mark.edge
+
 
 @pytest.mark.django_db
 def test_health_needs_no_token_and_tells_nothing_else(client):

@@ -12,6 +12,8 @@ from api.streams.sse import HEARTBEAT, Item
 from work import clock
 from work.tail import Position, Seen
 
+pytestmark = pytest.mark.edge
+
 
 def items(count):
     return [

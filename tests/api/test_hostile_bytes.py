@@ -9,7 +9,7 @@ from tests.api.table import ROWS
 from tests.api.test_every_route import READS, made
 from tests.factories import UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 WITH_JSON = sorted(
     name

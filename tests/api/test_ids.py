@@ -2,6 +2,8 @@ import pytest
 
 from api.ids import MOST
 
+pytestmark = pytest.mark.edge
+
 NONE_AT_ALL = [
     "0",
     "-1",

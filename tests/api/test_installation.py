@@ -16,7 +16,7 @@ from tests.factories import (
 from tests.runs.jobs.declared import EACH
 from work import boots
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 READ = [
     "/jobs",

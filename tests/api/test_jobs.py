@@ -13,7 +13,7 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 QUARTER = timedelta(minutes=15)
 SLOT = "2026-03-01T11:45:00Z"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from api import limits
 from api.limits import Buckets
 from api.models import AuditEntry
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still")]
+pytestmark = [pytest.mark.edge, pytest.mark.django_db, pytest.mark.usefixtures("still")]
 
 READS = "/api/v1/runs"
 

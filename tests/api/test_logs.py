@@ -7,7 +7,7 @@ from tests.factories import RunFactory, claim_of
 from work import clock, lifecycle
 from work.changes import Told
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from tests.api.programs import V1, Person, Program
 from tests.factories import MembershipFactory, UserFactory, WorkspaceFactory, write
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def roles(program):

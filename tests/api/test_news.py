@@ -17,7 +17,7 @@ from work import clock
 
 HOSTILE = "<b>Bridge</b>\u202e closed"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from runs.models import Run
 from tests.api.calling import Program
 from tests.factories import ConfigurationFactory, DocumentFactory, MembershipFactory, events_of
 
+pytestmark = pytest.mark.edge
+
 KEY = {"Idempotency-Key": "5f0c7a52-3d0e"}
 
 

@@ -21,6 +21,8 @@ from tests.factories import (
 )
 from work.lifecycle import record
 
+pytestmark = pytest.mark.edge
+
 
 @pytest.fixture
 def runs(workspace, configuration):

@@ -5,7 +5,7 @@ from runs import queue
 from tests.api.conftest import client_with
 from tests.factories import MembershipFactory, RunFactory, UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

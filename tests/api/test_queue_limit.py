@@ -7,7 +7,7 @@ from runs.models import Run
 from tests.api.conftest import client_with
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, MembershipFactory
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 CLIENTS, PLACES = 40, 7
 
 

@@ -10,7 +10,7 @@ from structlog.stdlib import ProcessorFormatter
 
 from runs.models import Run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 ID = "request-17"
 

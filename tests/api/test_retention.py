@@ -9,7 +9,7 @@ from api.models import AuditEntry, KeptAnswer
 from tests.factories import AuditEntryFactory, KeptAnswerFactory, age
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 HOUR = 3600
 
 

@@ -19,7 +19,7 @@ from tests.factories import (
 )
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def post(client, path, body=None, **headers):

@@ -2,7 +2,7 @@ import pytest
 
 from tests.factories import DocumentChunkFactory, DocumentFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from api.models import AuditEntry
 from tests.config.test_handler import Client as Asgi
 from work import clock
 
+pytestmark = pytest.mark.edge
+
 LOGIN = "/admin/login/"
 PASSWORD = "a password of olga's"
 

@@ -29,7 +29,7 @@ from work.kinds import all_kinds
 from work.models import Event
 from work.tail import Position
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(autouse=True)

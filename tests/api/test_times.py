@@ -10,7 +10,7 @@ from work import lifecycle
 from work.kinds import kind_named
 from work.tail import Seen
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def of_list(viewer, path):

@@ -8,7 +8,7 @@ from documents.models import Membership
 from tests.factories import MembershipFactory, RunFactory, UserFactory, WorkspaceFactory
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 PATH = "/api/v1/tokens"
 

@@ -13,7 +13,7 @@ from tests.documents.hostile import NAMES
 from tests.documents.samples import DOCX, PDF, SAMPLES
 from tests.factories import MembershipFactory, WorkspaceFactory, events_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_apart")]
+pytestmark = [pytest.mark.edge, pytest.mark.django_db, pytest.mark.usefixtures("kept_apart")]
 PATHS = ["/documents", "/api/v1/documents"]
 
 

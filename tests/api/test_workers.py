@@ -8,7 +8,7 @@ from tests.api.programs import Person, Program, problem_of
 from tests.factories import BuildFactory, DocumentFactory, JobRunFactory, RunFactory, UserFactory, events_of, write
 from work import boots, clock, drains
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import pytest
 from tests.api.conftest import client_with
 from tests.factories import ConfigurationFactory, DocumentFactory, MembershipFactory, UserFactory, write
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

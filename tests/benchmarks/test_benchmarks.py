@@ -8,11 +8,12 @@ import pytest
 from benchmarks.goals import GOALS
 from benchmarks.report import Goal, Samples, lines, table
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_it_measures_and_reports(tmp_path):
     found = measured(tmp_path, "--database", "sqlite", "--only", "drain", "--only", "submit")
 
@@ -22,7 +23,6 @@ def test_it_measures_and_reports(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_it_measures_every_goal_on_both_databases(tmp_path):
     found = measured(tmp_path)
 

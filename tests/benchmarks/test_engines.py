@@ -7,11 +7,12 @@ import pytest
 
 from benchmarks.goals import ON_SQLITE_ALONE
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_every_part_with_real_workers_and_engines(tmp_path):
     file = tmp_path / "found.json"
     command = [sys.executable, "-m", "benchmarks", "--tiny", "--only", "engines", "--database", "sqlite"]

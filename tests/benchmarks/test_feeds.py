@@ -7,11 +7,12 @@ import pytest
 
 from benchmarks.goals import feeds_goals_of
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 @pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize("database", ["postgres", "sqlite"])
 def test_feeds_are_asked_in_little_memory_and_again_in_no_time(tmp_path, database):

@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks.goals import reading_goals_of
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 # What others do on the machine takes time of the worker's, and hardly of the bare loop's.
 BUSY = 6
@@ -14,7 +16,6 @@ BUSY = 6
 
 @pytest.mark.long
 @pytest.mark.only_on("sqlite")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("database", ["postgres", "sqlite"])
 def test_a_long_document_is_read_in_time_and_little_memory(tmp_path, database):
     file = tmp_path / "found.json"

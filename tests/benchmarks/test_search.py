@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks.goals import search_goals_of
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 # A machine that others use too is slower than the goals expect, and finds exactly as much.
 BUSY = 4
@@ -14,7 +16,6 @@ BUSY = 4
 
 @pytest.mark.long
 @pytest.mark.only_on("sqlite")
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("database", "most_ms"), [("postgres", 50), ("sqlite", 250)])
 def test_twenty_thousand_chunks_are_searched_in_time(tmp_path, database, most_ms):
     file = tmp_path / "found.json"

@@ -4,7 +4,7 @@ from runs.models import Run
 from tests.factories import DocumentFactory, RunFactory
 from work.models import Event
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import pytest
 from tests.api.described import OPERATIONS
 from tests.browser.people import Person
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.parametrize("scripts", [True, False])

@@ -6,7 +6,7 @@ from tests.factories import BriefArticleFactory, BriefFactory, BriefItemFactory,
 from tests.feeds.hostile_words import TITLES, URLS
 from tests.feeds.telling import SLOT, event, published, tell
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 DAY = timedelta(days=1)
 PAPERS = ("The Daily Example", "Beispiel-Zeitung", "Evening Sample", "Ejemplo")

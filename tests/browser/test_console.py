@@ -26,8 +26,15 @@ from tests.factories import (
 from work import boots, clock, lifecycle
 from work.kinds import kind_named
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+# How pages look, and who may see them, has nothing to do with the database.
+pytestmark = [pytest.mark.long, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
+# Widths and colours in which pages are looked at.
+SMALL = [(375, "light"), (375, "dark")]
+SMALL_AND_LARGE = [(375, "dark"), (1440, "light")]
+LOOKS = [(360, "light"), (375, "dark"), (1440, "light"), (1440, "dark")]
+# So that no process has all pages to look at.
+PARTS = 3
 HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}" + "W" * 120
 
 
@@ -87,36 +94,21 @@ def paths(workspace):
     return {name: PAGES[name].path(name, workspace) for name in LOOKED_AT if not PAGES[name].is_file}
 
 
-def seen(person, path):
-    """What is wrong with a page."""
-    answer = person.go(path)
-    person.page.wait_for_load_state()
-    found = [f"answered {answer.status}"] if answer.status >= 500 else []
-    if person.scripts:
-        found += [*person.breaches(), *(f"too wide: {each}" for each in person.overflow())]
-    found += person.complaints
-    person.complaints.clear()
-    return found
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_page_fits_and_can_be_used_by_everybody(look, olga, workspace, much, part):
+    person = look(olga)
+    some = list(paths(workspace).items())[part::PARTS]
 
-
-# How pages look has nothing to do with the database, and each of these takes a while.
-@pytest.mark.only_on("sqlite")
-@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (375, "dark"), (1440, "light"), (1440, "dark")])
-def test_every_page_fits_and_can_be_used_by_everybody(look, olga, workspace, much, width, scheme):
-    person = look(olga, width=width, scheme=scheme)
-
-    wrong = {name: found for name, path in paths(workspace).items() if (found := seen(person, path))}
+    wrong = {name: found for name, path in some if (found := person.wrong_at(path, LOOKS))}
 
     assert wrong == {}
 
 
-@pytest.mark.only_on("sqlite")
-@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1440, "light")])
-def test_previews_fit_and_can_be_used_by_everybody(look, ravi, previewed, width, scheme):
-    person = look(ravi, width=width, scheme=scheme)
+def test_previews_fit_and_can_be_used_by_everybody(look, ravi, previewed):
+    person = look(ravi)
     person.page.on("dialog", lambda dialog: person.complaints.append(dialog.message))
 
-    wrong = {path: found for path in previewed if (found := seen(person, path))}
+    wrong = {path: found for path in previewed if (found := person.wrong_at(path, SMALL_AND_LARGE))}
 
     assert wrong == {}
 
@@ -140,12 +132,10 @@ def test_previews_are_whole_without_scripts(look, ravi, previewed):
     assert person.complaints == []
 
 
-@pytest.mark.only_on("sqlite")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_empty_pages_are_pages_too(look, olga, workspace, scheme):
-    person = look(olga, width=375, scheme=scheme)
+def test_empty_pages_are_pages_too(look, olga, workspace):
+    person = look(olga)
 
-    wrong = {name: found for name, path in paths(workspace).items() if (found := seen(person, path))}
+    wrong = {name: found for name, path in paths(workspace).items() if (found := person.wrong_at(path, SMALL))}
 
     assert wrong == {}
 
@@ -200,13 +190,11 @@ def test_a_run_is_cancelled_by_keyboard_and_without_scripts(look, olga, run_of):
     assert run.status == "cancelled"
 
 
-@pytest.mark.only_on("sqlite")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_worker_is_drained_and_its_pages_fit(look, olga, scheme):
+def test_a_worker_is_drained_and_its_pages_fit(look, olga):
     olga.user_permissions.add(Permission.objects.get(codename="change_queue"))
     worker = boots.register("w1", "boot1", {"run": 2})
     write(worker, heartbeat_at=clock.now() + timedelta(minutes=5))
-    person = look(olga, width=360, scheme=scheme, scripts=False)
+    person = look(olga, width=360, scripts=False)
     person.go(f"/workers/{worker.pk}/")
 
     person.page.locator("summary", has_text="Drain").press("Enter")
@@ -216,12 +204,9 @@ def test_a_worker_is_drained_and_its_pages_fit(look, olga, scheme):
     assert f"{worker.owner} drains" in person.page.locator(".messages").inner_text()
     worker.refresh_from_db()
     assert (worker.drain_requested_by, worker.drain_reason) == ("olga", HOSTILE)
-    other = look(olga, width=360, scheme=scheme)
-    assert {path: seen(other, path) for path in ("/", "/workers/", f"/workers/{worker.pk}/")} == {
-        "/": [],
-        "/workers/": [],
-        f"/workers/{worker.pk}/": [],
-    }
+    other = look(olga)
+    for path in ("/", "/workers/", f"/workers/{worker.pk}/"):
+        assert other.wrong_at(path, [(360, "light"), (360, "dark")]) == []
 
 
 @pytest.mark.parametrize("before", ["queued", "running"])
@@ -239,78 +224,3 @@ def test_the_page_tells_what_really_happened(look, olga, run_of, before):
     assert "succeeded" in page.locator(".lead").inner_text()
     run.refresh_from_db()
     assert run.status == "succeeded"
-
-
-def test_a_button_never_becomes_another_one(look, olga, run_of):
-    """Whoever is about to press Cancel when the run ends presses nothing, and not Run again."""
-    run = run_of(status="running")
-    person = look(olga)
-    page = person.page
-    person.go(f"/runs/{run.pk}/")
-    page.locator("body[data-live=yes]").wait_for()
-    page.locator("summary", has_text="Cancel").click()
-    assert page.get_by_role("button", name="Cancel this run").is_visible()
-
-    bring_to(run, "succeeded")
-    page.locator(".lead", has_text="succeeded").wait_for()
-
-    assert page.locator("details.act[open]").count() == 0
-    assert page.get_by_role("button", name="Cancel this run").count() == 0
-    assert person.complaints == []
-
-
-def test_a_page_is_live_whenever_its_scripts_come(look, olga):
-    """They come from the cache from the second time on, and then not always in one go."""
-    person = look(olga)
-
-    for n in range(20):
-        person.go("/runs/" if n % 2 else "/")
-        person.page.locator("body[data-live=yes]").wait_for()
-
-    assert person.complaints == []
-
-
-def test_a_page_follows_a_run_to_its_end(look, olga, run_of):
-    run = run_of()
-    person = look(olga)
-    person.go(f"/runs/{run.pk}/")
-    person.page.locator("body[data-live=yes]").wait_for()
-
-    bring_to(run, "running")
-    person.page.locator(".lead", has_text="running").wait_for()
-    lifecycle.record(kind_named("run").moves, run.pk, "LOG", message="hello there", data={"stream": "stdout"})
-    person.page.locator(".log", has_text="hello there").wait_for()
-    bring_to(run, "succeeded")
-    person.page.locator(".lead", has_text="succeeded").wait_for()
-
-    assert person.complaints == []
-
-
-def test_what_is_being_written_stays_while_a_page_changes(look, olga, run_of):
-    run = run_of()
-    person = look(olga)
-    page = person.page
-    person.go(f"/runs/{run.pk}/")
-    page.locator("body[data-live=yes]").wait_for()
-    page.locator("summary", has_text="Cancel").click()
-    page.get_by_label("Reason").fill("half a sen")
-
-    bring_to(run, "running")
-    page.locator(".lead", has_text="running").wait_for()
-
-    assert page.get_by_label("Reason").input_value() == "half a sen"
-    assert page.evaluate("document.activeElement.name") == "reason"
-    assert person.complaints == []
-
-
-def test_a_list_shows_a_new_run_by_itself(look, olga, run_of):
-    run_of()
-    person = look(olga)
-    person.go("/runs/")
-    person.page.locator("body[data-live=yes]").wait_for()
-
-    new = run_of("new.pdf")
-
-    person.page.locator("main", has_text="new.pdf").wait_for()
-    assert person.page.locator("tbody a").first.inner_text() == str(new.pk)
-    assert person.complaints == []

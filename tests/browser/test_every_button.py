@@ -27,7 +27,7 @@ from tests.factories import (
 from work import boots
 from work.models import Worker
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 JOB = "/jobs/rss_ingestion/"
 # Those of families of failures, which the table of pages leaves to others.

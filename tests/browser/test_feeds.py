@@ -3,7 +3,7 @@ import pytest
 from feeds.models import FeedSource
 from tests.factories import FeedFactory, UserFactory, told
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 
 def test_a_feed_is_added_with_a_slip_first_and_then_paused(sign_in):

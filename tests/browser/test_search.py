@@ -3,7 +3,7 @@ import pytest
 from tests.documents.searched import published
 from tests.factories import MembershipFactory, force_status
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

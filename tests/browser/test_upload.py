@@ -6,7 +6,7 @@ from documents import intake
 from documents.models import Document
 from tests.documents.samples import HTML, PDF, PNG, TXT
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 ADD = "/admin/documents/document/add/"
 

@@ -67,13 +67,13 @@ def deflated(content, flush=zlib.Z_FINISH):
 
 def zipped(*entries, manifest=True, count=None, disk=0, shift=0, comment=b"", behind=b""):
     entries = [*([Entry(b"ade.toml", MANIFEST)] if manifest else []), *entries]
-    data, lines = b"", b""
+    data, lines = bytearray(), bytearray()
     for entry in entries:
         lines += entry.line(len(data))
         data += entry.header() + entry.bytes if entry.is_there else b""
     count = len(entries) if count is None else count
     end = struct.pack("<4s4H2LH", b"PK\5\6", disk, disk, count, count, len(lines), len(data) + shift, len(comment))
-    return data + lines + end + comment + behind
+    return bytes(data + lines) + end + comment + behind
 
 
 def problems_of(data):

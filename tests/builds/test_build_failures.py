@@ -9,7 +9,7 @@ from tests.builds.making import built, left_behind, log_of, path_of, queued, ste
 from tests.builds.wheels import put_wheel
 from tests.factories import age, events_of, told, write
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
 IN_THE_WAY = "a package has files in the place of the engine's or of the configuration's: "
 IMPORTED = "the entry point cannot be imported: "

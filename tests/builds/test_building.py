@@ -23,7 +23,7 @@ from tests.factories import events_of, told
 from tests.work.supervised import needs_bubblewrap
 from work.children.sandbox import bubblewrap
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
 SCRIPT = {
     "{told}/entry_points.txt": "[console_scripts]\npeel = peeler:main\n",

@@ -10,7 +10,7 @@ from tests.builds.making import built, log_of, path_of, pinned, ran, run_of, ste
 from tests.builds.wheels import put_sdist, put_wheel
 from tests.factories import told
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
 EAT = step("import apple", "context.field('apple', apple.VERSION)")
 # Setup code that leaves a trace where it could, whatever it is asked for.

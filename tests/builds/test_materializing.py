@@ -8,6 +8,8 @@ from tests.builds.making import built, left_behind, path_of, ran, run_of, slot, 
 from tests.builds.wheels import put_wheel
 from tests.factories import W1, W2, columns_of, told
 
+pytestmark = pytest.mark.long
+
 EAT = step("import apple", "context.field('apple', apple.VERSION)")
 MADE_AGAIN = "ENVIRONMENT_MATERIALIZED"
 

@@ -11,7 +11,7 @@ from tests.builds.making import built, log_of, path_of, pinned, ran, run_of, ste
 from tests.builds.wheels import put_wheel
 from tests.factories import events_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
 EAT = step("import apple", "context.field('apple', apple.VERSION)")
 TRIES = "the index cannot be reached: trying with what is in the cache"

@@ -12,6 +12,8 @@ from tests.builds.making import built, left_behind, path_of, ran, run_of, slot, 
 from tests.factories import told
 from tests.stepping import until
 
+pytestmark = pytest.mark.long
+
 DAY = timedelta(days=1).total_seconds()
 
 

@@ -7,6 +7,8 @@ from ade_client import Client, File, Problem, Transport, Unreachable
 from ade_client.transport import BETWEEN_STREAMS_SECONDS, LONGEST_PAUSE_SECONDS, MOST_REDIRECTS, Call, _led, events_of
 from tests.client.server import Server, hangs_up, says, streams
 
+pytestmark = pytest.mark.once
+
 GET, POST = Call("GET", "/x", {}), Call("POST", "/x", {}, body={})
 CREATE = Call("POST", "/x", {}, body={"a": 1}, creates=True)
 BUSY = json.dumps({"code": "run_queue_full", "message": "no place", "details": {"limit": 3}}).encode()

@@ -3,7 +3,7 @@ import pytest
 from tests.factories import BriefArticleFactory, BriefFactory, BriefItemFactory
 from tests.feeds.telling import SLOT, event, published, tell
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from builds.models import Build
 from tests.factories import BuildFactory, force_status
 from work.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def test_list_chooses(manage, configuration):

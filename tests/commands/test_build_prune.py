@@ -9,7 +9,7 @@ from tests.builds.making import built, path_of, step
 from tests.factories import BuildFactory, ConfigurationFactory
 
 DAY = timedelta(days=1).total_seconds()
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture(autouse=True)

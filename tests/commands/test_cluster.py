@@ -6,7 +6,7 @@ from feeds.models import EventCluster
 from tests.factories import ClusterArticleFactory, ClusterFactory, write
 from tests.feeds.clustered import article, cluster
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from django.db import OperationalError
 from config import environment
 from work.commands import EXIT_CODES, MEANINGS, Exit, clean, fields, table
 
+pytestmark = pytest.mark.edge
+
 
 def run(*arguments, tmp_path, **options):
     environment = {"PATH": os.environ["PATH"], "ADE_VAR_DIR": str(tmp_path), "ADE_ENV_FILE": os.devnull}

@@ -2,7 +2,7 @@ import pytest
 
 from tests.factories import ConfigurationFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def test_list_chooses_a_workspace(manage, configuration, workspace):

@@ -16,7 +16,7 @@ from tests.factories import ConfigurationFactory
 from tests.work.supervised import needs_bubblewrap
 from work.workplaces import LOCKS
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("index")]
+pytestmark = [pytest.mark.long, pytest.mark.django_db, pytest.mark.usefixtures("index")]
 
 GOOD = """
 from pathlib import Path

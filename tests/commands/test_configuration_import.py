@@ -6,7 +6,7 @@ import pytest
 from builds.models import Configuration
 from tests.factories import ConfigurationFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from tests.commands.conftest import APPS
 from work.commands import MEANINGS
 from work.outcomes import Outcome
 
+pytestmark = pytest.mark.edge
+
 DOCS = settings.BASE_DIR / "docs"
 
 

@@ -27,7 +27,7 @@ from tests.factories import (
 from work import boots, clock, drains
 from work.models import Worker
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 Usage = namedtuple("Usage", "total used free")
 

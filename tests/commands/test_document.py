@@ -4,7 +4,7 @@ from documents import lifecycle
 from documents.models import Document
 from tests.factories import DocumentFactory, events_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def test_list_chooses(manage, document):

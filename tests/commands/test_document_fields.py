@@ -3,7 +3,7 @@ import pytest
 from documents.models import FieldCorrection
 from tests.factories import DocumentFieldFactory, FieldCorrectionFactory, events_of, force_status
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from documents import embedding, vectors
 from tests.documents.searched import published
 from tests.factories import WorkspaceFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 APPLES = "The delivery of apples arrived on time."
 

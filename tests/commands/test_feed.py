@@ -10,7 +10,7 @@ from feeds.models import FeedSource
 from tests.factories import ArticleFactory, FeedFactory, events_of, write
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 LISTS = Path(__file__).parents[1] / "feeds" / "lists"
 URL = "https://tides.example.org/rss"

@@ -8,7 +8,7 @@ from tests.factories import ArticleFactory, FeedFactory, events_of, write
 from tests.feeds.servers import failing, redirecting, serving
 from work import clock
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.edge, pytest.mark.django_db(transaction=True)]
 
 HOSTILE = "a&#x9b;b&#x202e;c"
 

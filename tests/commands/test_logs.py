@@ -6,7 +6,7 @@ from tests.factories import BuildFactory, RunFactory, bring_to, claim_of
 from work import clock, lifecycle, watching
 from work.changes import Told
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def say(row, *messages, stream="stdout", **data):

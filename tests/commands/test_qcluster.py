@@ -3,6 +3,8 @@ from django.core.management import get_commands
 
 from config.management.commands.qcluster import REFUSAL
 
+pytestmark = pytest.mark.edge
+
 
 @pytest.mark.parametrize("arguments", [(), ("--run-once",), ("-n", "other")])
 def test_the_cluster_of_django_q_is_not_started(manage, arguments):

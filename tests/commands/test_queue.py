@@ -2,7 +2,7 @@ import pytest
 
 from runs import queue
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def test_it_is_paused_with_a_reason_and_goes_on(manage):

@@ -4,7 +4,7 @@ from runs.models import Run
 from tests.factories import JobFactory, RunFactory, StageFactory, age, expire_lease, write
 from work.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def rows_of(ended):

@@ -14,7 +14,7 @@ from tests.factories import (
     write,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from tests.factories import DocumentFactory, RunFactory, force_status
 from work import written
 from work.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def actors(run_id):

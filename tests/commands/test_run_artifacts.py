@@ -6,7 +6,7 @@ from django.core.files.storage import default_storage
 
 from tests.factories import ArtifactFactory, RunFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("each_storage")]
+pytestmark = [pytest.mark.edge, pytest.mark.django_db, pytest.mark.usefixtures("each_storage")]
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import pytest
 
 from tests.factories import RunFactory, RunFieldFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def test_show_has_what_a_run_found_in_its_order(manage):

@@ -8,7 +8,7 @@ from config.token_checks import tokens_last
 from tests.factories import ApiTokenFactory, AuditEntryFactory, UserFactory
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def test_create_prints_the_token_and_nothing_else(manage, olga, workspace, caplog):

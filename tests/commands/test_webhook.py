@@ -3,7 +3,7 @@ import pytest
 from api.models import Delivery, Topic, Webhook
 from tests.factories import DeliveryFactory, WebhookFactory, events_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 URL = "https://hooks.example.com/ade?key=1"
 
 

@@ -3,7 +3,7 @@ import pytest
 from tests.factories import BuildFactory, JobFactory, RunFactory, force_status
 from work import boots
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def test_a_run_says_what_holds_it(manage):

@@ -5,7 +5,7 @@ import pytest
 from tests.factories import events_of
 from work import boots, clock, drains
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def worker(name, **columns):

@@ -3,7 +3,7 @@ import pytest
 from documents.models import Workspace
 from tests.factories import UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def test_create(manage):

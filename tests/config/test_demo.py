@@ -7,7 +7,7 @@ from config.demo import demo_user, demo_workspace
 from documents.models import Document, Membership, Workspace
 from runs.models import Run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture(autouse=True)

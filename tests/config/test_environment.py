@@ -8,6 +8,8 @@ from django.conf import settings
 from config import environment
 from runs.models import JobRun, Run
 
+pytestmark = pytest.mark.once
+
 RANDOM = "k" * 50
 CONNECTION = "DefaultEndpointsProtocol=https;AccountName=ade;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net"
 BAD = {

@@ -13,7 +13,7 @@ from documents import intake, views
 from documents.models import Document
 from tests.documents.samples import PDF
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.edge, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from work import boots, clock
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 QUARTER = timedelta(minutes=15)
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

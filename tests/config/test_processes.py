@@ -13,6 +13,8 @@ from django.conf import settings
 from config import processes
 from config.processes import Program, Supervisor, how_it_ended
 
+pytestmark = pytest.mark.long
+
 SUPERVISE = """
 import sys
 from pathlib import Path

@@ -3,6 +3,8 @@ import re
 import pytest
 from django.conf import settings
 
+pytestmark = pytest.mark.edge
+
 DIRECTORY = settings.BASE_DIR / "requirements"
 COMPILED = sorted(DIRECTORY.glob("*.txt"))
 WRITTEN = sorted(DIRECTORY.glob("*.in"))

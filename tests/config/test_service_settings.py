@@ -9,6 +9,8 @@ from django.conf import settings
 
 from config import environment
 
+pytestmark = pytest.mark.once
+
 AZURE = {
     "ADE_EXTRACTOR": "azure",
     "ADE_AZURE_DI_ENDPOINT": "https://ade.cognitiveservices.azure.com/",

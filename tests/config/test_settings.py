@@ -12,6 +12,8 @@ from django.views.debug import get_default_exception_reporter_filter
 from config.settings import database, pooled
 from tests.azurite import KEY, connection_string, storages
 
+pytestmark = pytest.mark.edge
+
 LOG_BOTH_WAYS = """
 import logging, structlog
 structlog.contextvars.bind_contextvars(run_id=7)

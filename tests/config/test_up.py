@@ -20,6 +20,8 @@ from config.management.commands.up import Command, listening_socket, only_one_he
 from tests.azurite import connection_string, storages
 from tests.documents.faulty import refusing
 
+pytestmark = pytest.mark.edge
+
 
 def welcome(**options):
     return Command().welcome("127.0.0.1", 8000, **{"reset_password": False} | options)

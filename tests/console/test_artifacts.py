@@ -20,7 +20,7 @@ from tests.extractor.pdfs import long_pdf, says, with_content
 from tests.extractor.test_workbook import xlsx_of
 from tests.factories import ArtifactFactory, DocumentFactory, RunFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}$(id)%s{0.__class__}"
 NAMES = [HOSTILE, "a.pdf.html", "a\r\nSet-Cookie: x=1", "../../etc/passwd", "'\"><svg onload=alert(1)>", "W" * 255]

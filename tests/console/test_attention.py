@@ -19,7 +19,7 @@ from tests.factories import (
 from work import boots, clock, drains
 from work.models import Worker
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 Usage = namedtuple("Usage", "total used free")

@@ -19,7 +19,7 @@ from tests.factories import (
 )
 from work import boots, clock, journal, lifecycle
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -4,6 +4,8 @@ import pytest
 
 from console.causes import KEY_CHARACTERS, LONGEST, cause_of, normal
 
+pytestmark = pytest.mark.edge
+
 
 @pytest.mark.parametrize(
     ("message", "cause"),

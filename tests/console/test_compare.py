@@ -9,7 +9,7 @@ from work import lifecycle
 
 HOSTILE = "<script>alert(1)</script>"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.factories import (
 from work import clock
 from work.models import Event, Worker
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}$(id)%s"
 MINUTE = timedelta(minutes=1)

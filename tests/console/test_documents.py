@@ -30,7 +30,7 @@ from tests.factories import (
     write,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}"
 

@@ -7,7 +7,7 @@ from tests.console.table import ELSEWHERE, GUARDED, LOOKED_AT, PAGES, PRESSED, R
 from tests.factories import MembershipFactory, UserFactory, WorkspaceFactory
 from work.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def events():

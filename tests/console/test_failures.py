@@ -24,7 +24,7 @@ from tests.factories import (
 )
 from work import once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}$(id)%s"
 MESSAGE = "expected {} columns, found 9"

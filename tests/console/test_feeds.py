@@ -21,7 +21,7 @@ from tests.factories import (
 from tests.feeds.hostile_words import TITLES, URLS
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 HOUR = timedelta(hours=1)
 OPML = b"""<opml version="2.0"><body>

@@ -17,7 +17,7 @@ QUARTER, DAY = timedelta(minutes=15), timedelta(days=1)
 HOSTILE = "<script>alert(1)</script>{{7*7}}"
 PAGE = "/jobs/frequent/"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from work.models import Event
 
 HOSTILE = "<script>alert(1)</script>"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def refuse(row, verb="succeed", owner="w9@there:1:boot9"):

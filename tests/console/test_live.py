@@ -21,7 +21,7 @@ from work import clock, lifecycle
 from work.kinds import kind_named
 from work.models import Worker
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 EVERYTHING = "/live/"
 

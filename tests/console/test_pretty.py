@@ -5,6 +5,8 @@ import pytest
 
 from console.pretty import DEEPEST, indented, plain
 
+pytestmark = pytest.mark.edge
+
 MOST = 10_000
 
 

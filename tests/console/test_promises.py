@@ -17,7 +17,7 @@ ENDLESS = """
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000)
     SELECT 'run', MAX(i) FROM n HAVING MAX(i) < 0"""
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

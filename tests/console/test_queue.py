@@ -6,7 +6,7 @@ from runs import queue
 from runs.models import Run
 from tests.factories import QueueFactory, RunFactory, UserFactory, events_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}$(id)%s"
 

@@ -1,6 +1,6 @@
 import pytest
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def test_a_refusal_says_why_in_the_look_of_the_pages(seen_by, zed):

@@ -18,7 +18,7 @@ from tests.factories import (
 from work import clock, lifecycle
 from work.kinds import kind_named
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}$(id)%s"
 

@@ -1,5 +1,9 @@
+import pytest
+
 from console import snapshots
 from console.snapshots import difference
+
+pytestmark = pytest.mark.edge
 
 
 def package(files, requirements="", **more):

@@ -20,7 +20,7 @@ from tests.factories import (
 from work import boots, clock, drains
 from work.why import Crew
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -19,7 +19,7 @@ from tests.services.serving import says
 from tests.stepping import until
 from work.claims import Interrupted
 
-pytestmark = [pytest.mark.usefixtures("places"), pytest.mark.long]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("places"), pytest.mark.long]
 
 PDF, PNG, TXT = "application/pdf", "image/png", "text/plain"
 INVOICE = "Invoice number: 42\nTotal amount: 7.00 EUR\nApples | 3\nPears | 4\nThank you."

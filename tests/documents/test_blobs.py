@@ -21,7 +21,7 @@ from tests.azurite import KEY, connection_string, storages, stored_files
 from tests.documents.faulty import WAYS, Gate
 from tests.documents.samples import PNG
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.once, pytest.mark.long]
 
 BLOB = "documents/2026/11/" + "0" * 32
 OTHER_KEY = b64encode(b"another key of the same account").decode()

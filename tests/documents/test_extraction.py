@@ -15,6 +15,8 @@ from tests.extractor.pdfs import long_pdf, pdf_of
 from work import supervise
 from work.claims import Interrupted
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def directory(tmp_path):

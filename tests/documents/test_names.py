@@ -6,6 +6,8 @@ import pytest
 from documents.names import clean_name
 from tests.documents.hostile import NAMES
 
+pytestmark = pytest.mark.once
+
 
 def test_there_are_many_hostile_names():
     assert len(set(NAMES)) >= 81

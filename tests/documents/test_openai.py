@@ -15,7 +15,7 @@ from tests.services.openai import KEY, encoded, vector_of
 from tests.services.serving import changed, hangs
 from work.claims import Interrupted
 
-pytestmark = [pytest.mark.usefixtures("places"), pytest.mark.long]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("places"), pytest.mark.long]
 
 
 @pytest.fixture

@@ -27,6 +27,8 @@ from work.slots import Bell, Slot
 from work.supervise import SCRATCH
 from work.zygote import Zygote
 
+pytestmark = pytest.mark.long
+
 LETTER = "Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind regards\n"
 
 

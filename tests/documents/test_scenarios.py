@@ -17,6 +17,8 @@ from tests.services.serving import drips, hangs_up, says
 from work import clock, recovery
 from work.kinds import kind_named
 
+pytestmark = pytest.mark.long
+
 INVOICE = "Invoice number: 42\nTotal amount: 7.00 EUR"
 
 

@@ -18,7 +18,7 @@ from tests.services import openai as oa
 from tests.services.serving import changed, cut_off, drips, goes_on, hangs, hangs_up, says, unpacks_to
 from work import clock
 
-pytestmark = [pytest.mark.usefixtures("places"), pytest.mark.long]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("places"), pytest.mark.long]
 
 HTML = b"<html><body>Bad gateway</body></html>"
 INVALID = di.failed("InvalidRequest", "Invalid request.", "InvalidContent")

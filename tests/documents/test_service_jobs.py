@@ -237,7 +237,6 @@ def until_completed(document):
     assert job_of(document).status == "COMPLETED", job_of(document).error_log
 
 
-@pytest.mark.timeout(180)
 def test_f10_what_was_answered_and_kept_is_not_paid_again_though_the_worker_dies(worker, azure):
     document = add(pdf(TEXT))
 
@@ -251,7 +250,6 @@ def test_f10_what_was_answered_and_kept_is_not_paid_again_though_the_worker_dies
     assert_all_hold()
 
 
-@pytest.mark.timeout(180)
 def test_f10_what_was_answered_and_not_kept_is_paid_once_more_and_counted_as_a_loss(worker, azure):
     """Killed with the answer in hand: it stands still when it comes, so that it cannot have been stored."""
     document = add(pdf(TEXT))
@@ -282,7 +280,6 @@ def published(document):
     return len(chunks)
 
 
-@pytest.mark.timeout(180)
 def test_f11_a_service_that_dies_after_the_first_batch_leaves_nothing_behind(slot, open_ai):
     document = add(LETTERS, TXT, "letters.txt")
     open_ai.then("embed", None, hangs_up)
@@ -298,7 +295,6 @@ def test_f11_a_service_that_dies_after_the_first_batch_leaves_nothing_behind(slo
     assert_all_hold()
 
 
-@pytest.mark.timeout(180)
 def test_f11_a_worker_that_is_killed_with_its_vectors_in_hand_publishes_each_of_them_once(worker, open_ai):
     document = add(LETTERS, TXT, "letters.txt")
 

@@ -12,6 +12,8 @@ from tests.documents import samples
 from tests.documents.samples import CSV, DOCX, EML, HTML, JPEG, ODT, PDF, PNG, SAMPLES, SVG, TIFF, TXT, XLSX
 from tests.documents.samples import XLS as OLD_XLS
 
+pytestmark = pytest.mark.once
+
 ZIP = samples.zipped({"a.txt": "hello"})
 
 

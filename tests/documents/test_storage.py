@@ -10,7 +10,7 @@ from django.core.files.storage import default_storage
 from documents import storage
 from tests.azurite import local_only, stored_files
 
-pytestmark = pytest.mark.usefixtures("each_storage")
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("each_storage")]
 KEY = "documents/2026/11/" + "0" * 32
 
 

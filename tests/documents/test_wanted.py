@@ -4,6 +4,8 @@ import pytest
 
 from documents.search.wanted import MOST_CHARACTERS, MOST_TERMS, Term, read
 
+pytestmark = pytest.mark.once
+
 
 def term(*words, **flags):
     return Term(tuple(words), **flags)

@@ -6,6 +6,8 @@ import pytest
 from tests.examples import invoices
 from tests.examples.running import EXAMPLES, run_example
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 TEXT = """\
 Aldergate Orchards Ltd                                    INVOICE
 14 Orchard Lane

@@ -7,6 +7,8 @@ import pytest
 from tests.examples import invoices
 from tests.examples.running import run_example
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 WITH_PLACES = ("invoice_number", "invoice_date", "gross_total", "currency")
 # What the word under the box must say, where that is not the value itself.
 WRITTEN = {"EUR": r"€|EUR|Euro", "GBP": r"£|GBP", "USD": r"\$|USD", "CHF": "CHF"}

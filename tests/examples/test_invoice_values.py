@@ -9,6 +9,8 @@ import pytest
 
 from tests.examples.running import EXAMPLES
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 
 def module(name):
     sys.path.insert(0, str(EXAMPLES / "invoice"))

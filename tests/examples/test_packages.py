@@ -3,6 +3,8 @@ import pytest
 from builds import packages
 from tests.examples.running import EXAMPLES
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 PACKAGES = sorted(path.parent for path in EXAMPLES.glob("*/ade.toml"))
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.examples.running import EXAMPLES, run_example
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 ODS_CELLS = {
     str: '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>',
     float: '<table:table-cell office:value-type="float" office:value="{}"/>',

@@ -2,6 +2,8 @@ import pytest
 
 from tests.examples.running import EXAMPLES, run_example
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 LANGUAGES = {
     "en": (
         "The house by the river was sold in the spring, and they have not been back since."

@@ -5,6 +5,8 @@ from django.conf import settings
 
 from tests.examples.running import run_example
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 TUTORIAL = (settings.BASE_DIR / "docs" / "writing-configurations.md").read_text()
 BLOCKS = re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", TUTORIAL, re.DOTALL)
 QUOTES = [(path, text) for path, text in BLOCKS if path.startswith("examples/")]

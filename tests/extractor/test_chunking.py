@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from ade_extractor import chunking
 from ade_extractor.chunking import LONGEST, chunks
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 
 def test_short_paragraphs_of_a_page_share_a_chunk():
     assert [chunk.text for chunk in chunks([(1, "A title\n\nA line.\n\nAnother.")])] == [

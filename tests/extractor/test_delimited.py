@@ -2,6 +2,8 @@ import pytest
 
 from tests.extractor.extracting import CSV, extract, written
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 
 def rows_of(tmp_path, content):
     (page,) = extract(written(tmp_path / "a.csv", content), CSV).pages

@@ -11,6 +11,8 @@ from ade_extractor.labels import name_of
 from tests.extractor.extracting import CSV, PDF, extract, written
 from tests.extractor.pdfs import pdf_of
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 WIDE, HIGH, SPACE = 0.008, 0.012, 0.004
 
 

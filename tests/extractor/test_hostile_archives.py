@@ -10,7 +10,7 @@ from tests.extractor.archives import RELATIONSHIPS, archive, docx_of, ods_of, pa
 from tests.extractor.extracting import CSV, DOCX, EML, HTML, ODS, PDF, TXT, XLS, XLSX, extract, written
 from tests.extractor.test_hostile_pdf import failure
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.once, pytest.mark.long]
 
 TYPES = {"docx": DOCX, "xlsx": XLSX, "ods": ODS}
 

@@ -18,7 +18,7 @@ from tests.extractor.extracting import JPEG, PDF, PNG, TIFF, written
 from tests.extractor.pdfs import by_hand, stream
 from tests.extractor.scans import image_of, letter, needs_rapidocr, pdf_with
 
-pytestmark = [pytest.mark.long, needs_rapidocr]
+pytestmark = [pytest.mark.once, pytest.mark.long, needs_rapidocr]
 
 SECONDS = 20
 A4 = (1654, 2339)

@@ -10,7 +10,7 @@ from documents.extraction.local import extract as judged
 from tests.extractor.extracting import DOCX, PDF, XLSX, extract, written
 from tests.extractor.pdfs import bomb, by_hand, long_pdf, pdf_of, says, stream, with_content
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.once, pytest.mark.long]
 
 # Kept from the RC4 of the standard security handler: what a password is filled up with.
 PADDING = bytes.fromhex("28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0CA9FE6453697A")

@@ -5,6 +5,8 @@ import pytest
 from tests.extractor.extracting import HTML, WITHIN, extract, written
 from tests.extractor.test_hostile_pdf import failure
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 
 def page_of(tmp_path, markup):
     (page,) = extract(written(tmp_path / "a.html", markup), HTML).pages

@@ -6,6 +6,8 @@ from PIL import Image
 
 from tests.extractor.extracting import JPEG, NOBODY, PNG, TIFF, extract, written
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 KINDS = {"PNG": PNG, "JPEG": JPEG, "TIFF": TIFF}
 
 

@@ -4,6 +4,8 @@ import pytest
 
 from tests.extractor.extracting import EML, extract, written
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 
 def mail(**headers):
     message = EmailMessage()

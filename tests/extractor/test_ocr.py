@@ -20,6 +20,8 @@ from tests.extractor.scans import (
     words_drawn,
 )
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 ENGINES = [
     pytest.param(RAPIDOCR, marks=needs_rapidocr),
     pytest.param(TESSERACT, marks=needs_tesseract),

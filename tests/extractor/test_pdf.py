@@ -8,6 +8,8 @@ import pytest
 from tests.extractor.extracting import NOBODY, PDF, extract
 from tests.extractor.pdfs import by_hand, long_pdf, pdf_of, says, stream, with_content
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 
 def words_of(page):
     return [word[0] for word in page["words"]]

@@ -12,6 +12,8 @@ from tests.extractor.extracting import CSV, DOCX, PDF, XLSX, written
 from tests.extractor.pdfs import long_pdf
 from tests.extractor.test_workbook import xlsx_of
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 
 @pytest.fixture
 def peek(tmp_path):

@@ -2,6 +2,8 @@ import pytest
 
 from tests.extractor.extracting import TXT, extract, written
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 CONTROL = "\x01\x02\x03\x04"
 
 

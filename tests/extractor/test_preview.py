@@ -13,6 +13,8 @@ from ade_extractor.trouble import Trouble
 from tests.documents.samples import TXT
 from tests.extractor.extracting import JPEG, PNG, TIFF, written
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 image = pytest.importorskip("PIL.Image")
 
 TYPES = {PNG: "PNG", JPEG: "JPEG", TIFF: "TIFF"}

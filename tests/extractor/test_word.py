@@ -5,6 +5,8 @@ from docx.enum.text import WD_BREAK
 from tests.extractor.archives import docx_of, paragraph
 from tests.extractor.extracting import DOCX, extract, written
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 
 def read(tmp_path, body, **more):
     return extract(written(tmp_path / "a.docx", docx_of(body, **more)), DOCX)

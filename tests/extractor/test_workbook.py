@@ -7,6 +7,8 @@ import pytest
 from tests.extractor.archives import compound, ods_of, xls_of
 from tests.extractor.extracting import ODS, XLS, XLSX, extract, written
 
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
 
 def xlsx_of(path, **sheets):
     workbook = openpyxl.Workbook()

@@ -5,6 +5,8 @@ import pytest
 from tests.feedreader.reading import failure_of, item_of, items_of, moment, read
 from tests.feeds.samples import item, rss
 
+pytestmark = pytest.mark.once
+
 BODY = "<title>One</title><link>https://aster.example/1</link><description>Text</description>"
 RSS_1 = f"""<?xml version="1.0"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
  xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/">

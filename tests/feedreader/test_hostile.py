@@ -12,6 +12,8 @@ from feeds.reading import WALL_SECONDS, ReadFailed
 from tests.feedreader.reading import URL, failure_of, item_of, read
 from tests.feeds.samples import item, rss
 
+pytestmark = pytest.mark.once
+
 LAUGHS = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(9))
 DECLARING = {
     "billion laughs": f'<!DOCTYPE rss [<!ENTITY a0 "ha">{LAUGHS}]>',

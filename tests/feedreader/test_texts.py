@@ -5,6 +5,8 @@ import pytest
 from tests.feedreader.reading import item_of, items_of, read
 from tests.feeds.samples import item, rss
 
+pytestmark = pytest.mark.once
+
 
 def summary_of(description):
     return item_of(rss(item(description=description))).summary

@@ -10,6 +10,8 @@ from feeds import addresses
 from feeds.addresses import BadUrl, canonical, digest
 from feeds.models import LONGEST_URL
 
+pytestmark = pytest.mark.once
+
 # What URLs are made of, and what they are not.
 PIECES = [
     "http:", "HTTPS:", "//", "/", "\\", "?", "#", "#!/", "&", "=", ";", ":", ":80", ":0443", "@", "%", "%2", "%2e",

@@ -7,6 +7,8 @@ import pytest
 from feeds.fetching.addresses import address_of, is_public, parsed
 from feeds.fetching.reach import Reach
 
+pytestmark = pytest.mark.once
+
 PUBLIC = [
     "1.1.1.1",
     "8.8.8.8",

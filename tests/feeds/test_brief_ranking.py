@@ -7,6 +7,8 @@ import pytest
 from feeds.briefs import ranking
 from feeds.briefs.ranking import Event, rank
 
+pytestmark = pytest.mark.once
+
 UNTIL = datetime(2026, 5, 4, 6, tzinfo=UTC)
 
 

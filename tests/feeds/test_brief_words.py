@@ -3,6 +3,8 @@ import pytest
 from feeds.briefs import words
 from tests.feeds.hostile_words import LONG_URL, URLS
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     ("found", "read"),

@@ -8,6 +8,8 @@ from feeds.fetching import FetchFailed, fetch
 from feeds.fetching.outcome import LONGEST_MESSAGE
 from tests.feeds.servers import Server, answering, failing, head, redirecting, saying, serving
 
+pytestmark = pytest.mark.once
+
 FEED = b"<rss version='2.0'><channel><title>News</title></channel></rss>"
 YESTERDAY = "Tue, 17 Nov 2026 06:00:00 GMT"
 

@@ -30,6 +30,8 @@ from tests.feeds.servers import (
     trickling,
 )
 
+pytestmark = pytest.mark.once
+
 FEED = b"<rss version='2.0'><channel><title>News</title></channel></rss>"
 # For threads to have their turn on a busy machine.
 GRACE_SECONDS = 3.0

@@ -12,6 +12,8 @@ from feeds.fetching.targets import target_of
 from tests.feeds.servers import Server, redirecting
 from tests.feeds.sockets import watched
 
+pytestmark = pytest.mark.once
+
 # Names that lead inside, as their owners may set them up.
 NAMES = {
     "localhost": ["127.0.0.1"],

@@ -16,6 +16,8 @@ from tests.feeds.authority import Authority
 from tests.feeds.servers import Server, redirecting, saying, serving
 from tests.feeds.sockets import watched
 
+pytestmark = pytest.mark.once
+
 FEED = b"<rss version='2.0'><channel><title>News</title></channel></rss>"
 # For threads to have their turn on a busy machine.
 GRACE_SECONDS = 3.0

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from feeds import opml
 from feeds.opml import BadOpml, Entry
 
+pytestmark = pytest.mark.once
+
 LISTS = Path(__file__).parent / "lists"
 BUECHER = ("https://buecher.example.org/feed", "Bücher für Kölner", "https://buecher.example.org/")
 

@@ -9,6 +9,8 @@ from feeds.clustering import partition
 from feeds.clustering.partition import Groups, merged
 from tests.feeds.clustered import adjusted_rand_index
 
+pytestmark = pytest.mark.once
+
 
 def of_length_1(rows):
     return (rows / numpy.linalg.norm(rows, axis=1, keepdims=True)).astype("<f4")

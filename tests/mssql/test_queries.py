@@ -7,9 +7,9 @@ from django.db import models
 from work.kinds import all_kinds
 
 pytestmark = [
+    pytest.mark.once,
     # Two minutes for the tests that ask, and it is the same whichever database they run on.
     pytest.mark.long,
-    pytest.mark.timeout(600),
     pytest.mark.only_on("sqlite"),
 ]
 

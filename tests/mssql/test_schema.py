@@ -4,6 +4,8 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 
+pytestmark = pytest.mark.once
+
 FILTERED = re.compile(r"CREATE (UNIQUE )?INDEX \[(\w+)\] ON \[(\w+)\] \((.*?)\) WHERE (.*);")
 # The grammar of a filter on SQL Server: no OR, no NOT, no function.
 TERM = r"\[\w+\] (?:= '\w*'|< \d+\.\d+|IN \('\w*'(?:, '\w*')*\)|IS NULL|IS NOT NULL)"

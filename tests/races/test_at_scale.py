@@ -11,8 +11,9 @@ from tests.stepping import until
 from work.models import Event
 
 SCALES = [
-    pytest.param(3, 10, 150, id="small"),
-    pytest.param(16, 50, 5000, id="large", marks=[pytest.mark.long, pytest.mark.timeout(600)]),
+    pytest.param(3, 10, 150, id="small", marks=pytest.mark.long),
+    pytest.param(8, 50, 1000, id="large", marks=pytest.mark.long(seconds=10)),
+    pytest.param(16, 50, 5000, id="huge", marks=pytest.mark.soak),
 ]
 
 

@@ -1,7 +1,5 @@
 """Buttons that are pressed at the moment at which a worker claims or finishes: the page tells what really happened."""
 
-import os
-
 import pytest
 
 from runs import gates, lifecycle
@@ -11,8 +9,8 @@ from tests.factories import W1, DocumentFactory, RunFactory, claim_of, told
 from tests.races.invariants import assert_all_hold
 from work.models import Event
 
-# How often each is pressed at that moment; a hundred times by hand, on both databases.
-ROUNDS = int(os.environ.get("ADE_TEST_ROUNDS", 30))
+# How often each is pressed at that moment.
+ROUNDS = [pytest.param(10, marks=pytest.mark.long), pytest.param(100, marks=pytest.mark.soak)]
 
 CANCELLED, ASKED = "Cancelled 1 run.", "Asked 1 that is running to stop."
 TOO_LATE = "Skipped 1 that had already finished."
@@ -237,15 +235,14 @@ def assert_place_was_told_as_it_is(said, way, run):
     return new
 
 
-@pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("status", "work"), [("queued", claim), ("queued", claim_and_succeed), ("running", fail), ("running", succeed)]
 )
-def test_many_cancels_at_the_same_moment(threads, pressing, run_of, way, status, work):
+def test_many_cancels_at_the_same_moment(threads, pressing, run_of, way, status, work, rounds):
     seen = set()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         run = run_of(status)
         said, _ = threads.together([pressing(way, "cancel", run), lambda run=run: work(run)])
         see_through(run)
@@ -255,12 +252,11 @@ def test_many_cancels_at_the_same_moment(threads, pressing, run_of, way, status,
     assert_all_hold()
 
 
-@pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("status", "work"), [("queued", claim_and_succeed), ("running", fail), ("running", succeed)])
-def test_many_times_run_again_at_the_same_moment(threads, pressing, run_of, way, status, work):
-    for _ in range(ROUNDS):
+def test_many_times_run_again_at_the_same_moment(threads, pressing, run_of, way, status, work, rounds):
+    for _ in range(rounds):
         run = run_of(status)
         said, done = threads.together([pressing(way, "again", run), lambda run=run: work(run)])
         assert done is True
@@ -268,12 +264,11 @@ def test_many_times_run_again_at_the_same_moment(threads, pressing, run_of, way,
     assert_all_hold()
 
 
-@pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("way", WAYS)
-def test_many_times_run_again_for_the_last_place(threads, pressing, run_of, settings, way):
+def test_many_times_run_again_for_the_last_place(threads, pressing, run_of, settings, way, rounds):
     settings.ADE_QUEUE_SIZE = 1
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         run = run_of("running")
         said, done = threads.together([pressing(way, "again", run), lambda run=run: succeed(run)])
         assert done is True

@@ -3,14 +3,12 @@ all that a worker does, in a time that runs fast. Leases are lost and stolen in 
 """
 
 import json
-import os
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from django.db import connection
 
 from runs.jobs import cron, schedules
 from runs.models import DueSlot, JobRun, ScheduledJob
@@ -24,17 +22,21 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = ("one", "two", "three", "four", "five")
 JOBS = [f"tests.races.minutely.{name}" for name in NAMES]
 OWNERS = [f"w{n}@here:{n}:boot{n}" for n in range(4)]
-# Of each job, for processes: ten thousand in all. SQLite has one writer anyway, and as many there with
-# ADE_TEST_SLOTS=2000.
-MANY = int(os.environ.get("ADE_TEST_SLOTS", 2000 if connection.vendor == "postgresql" else 400))
-LARGE = [pytest.mark.long, pytest.mark.timeout(900)]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(params=[pytest.param("threads", id="threads"), pytest.param("processes", id="processes", marks=LARGE)])
+@pytest.fixture(
+    params=[
+        pytest.param("threads", id="threads"),
+        pytest.param("processes", id="processes", marks=pytest.mark.long(seconds=15)),
+        pytest.param("many", id="many", marks=pytest.mark.soak),
+    ]
+)
 def race(request, settings, monkeypatch):
     """All of them at the same: how many slots of each job, and what answers what each did, and who was at what when."""
-    slots, run = {"threads": (40, in_threads), "processes": (MANY, in_processes)}[request.param]
+    slots, run = {"threads": (40, in_threads), "processes": (400, in_processes), "many": (2000, in_processes)}[
+        request.param
+    ]
 
     def race(how, **plan):
         plan = {"began": time.monotonic(), "start": START.isoformat(), "jobs": JOBS, "names": NAMES, **plan}
@@ -55,7 +57,7 @@ def in_threads(request, how, plan, settings, monkeypatch):
 def in_processes(request, how, plan, settings, monkeypatch):
     programs = request.getfixturevalue("programs")
     started = [programs.main("tests.races.scheduler", how, name, json.dumps(plan)) for name in OWNERS]
-    ended = [program.code(seconds=800) for program in started]
+    ended = [program.code(seconds=1000) for program in started]
     assert ended == [0] * len(OWNERS), [program.logged()[-3000:] for program in started]
     return [program.said[-1] for program in started]
 

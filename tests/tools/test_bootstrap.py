@@ -1,8 +1,11 @@
 import re
 
+import pytest
 from django.conf import settings
 
 from tools.bootstrap import pinned_uv, version_problem
+
+pytestmark = pytest.mark.once
 
 BASE = settings.BASE_DIR / "requirements" / "base.txt"
 

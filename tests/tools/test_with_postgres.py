@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.once, pytest.mark.long]
 
 SHOW = "import os; print(os.environ['DATABASE_URL'], flush=True)"
 ASK = """

@@ -10,10 +10,11 @@ from builds import why as of_builds
 from builds.models import Build
 from runs import why as of_runs
 from runs.models import Run
+from tests.seeds import many_seeds
 from tests.why import crew
 from tests.why.lives import Lives, lift
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 EXPLAIN = {"run": (Run, of_runs.explain), "build": (Build, of_builds.explain)}
 GATES = ["paused", "worker", "capacity", "build", "document"]
@@ -84,7 +85,6 @@ def test_exactly_what_nothing_holds_is_claimed(workspace):
     assert {*held} == {*lifted} == {*GATES}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.parametrize("seed", many_seeds(12, of=60))
 def test_exactly_what_nothing_holds_is_claimed_in_many_states(workspace, seed):
     live(seed, workspace)

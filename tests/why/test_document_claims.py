@@ -9,11 +9,12 @@ from documents import lifecycle, orchestrator
 from documents.models import Document, DocumentProcessingJob, Stage
 from documents.why import explain
 from tests.factories import W1, DocumentFactory, JobFactory, claim_of, write
+from tests.seeds import many_seeds
 from tests.why import crew
 from work import clock
 from work.models import Worker
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 PAGES = [None, 1, 30, 200]
 FAILURES = ["EXTRACTION_FAILED", "EXTRACTION_FAILED", lifecycle.REFUSED]
@@ -128,7 +129,6 @@ def test_what_waits_for_other_stages_says_so(settings, workspace):
     )
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 140))
+@pytest.mark.parametrize("seed", many_seeds(8, of=40))
 def test_what_nothing_holds_is_begun_and_claimed_in_many_states(workspace, seed):
     live(seed, workspace)

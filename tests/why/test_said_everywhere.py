@@ -16,12 +16,13 @@ from tests.factories import WorkspaceFactory
 from tests.runs.jobs.conftest import at, jobs  # noqa: F401 - fixtures
 from tests.runs.jobs.declared import EACH, FREQUENT, PATIENT
 from tests.runs.jobs.test_why import shuffle
+from tests.seeds import many_seeds
 from tests.why import crew
 from tests.why.lives import Lives
 from tests.why.test_document_claims import begin_and_compare, claim_and_compare, go_on
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+]00:00)")
 SHOWN = re.compile(r'<li class="(holds|lets)">\s*<span[^>]*>(.*?)</span>\s*<strong>(\w+)</strong> (.*?)\n', re.DOTALL)
@@ -128,7 +129,6 @@ def test_of_jobs(jobs, settings, at, workspace, said):  # noqa: F811 - fixtures
     assert seen >= {"worker", "capacity", "job", "pause", "schedule"}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", many_seeds(4, of=20))
 def test_of_runs_and_builds_in_many_states(workspace, said, seed):
     tell_of_runs_and_builds(seed, 12, workspace, said)

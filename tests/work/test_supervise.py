@@ -26,6 +26,8 @@ from work import supervise
 from work.children import launcher
 from work.supervise import Ended, Limits
 
+pytestmark = pytest.mark.once
+
 NAMES = ["-rf", "--", "a b", "it's", '"', "$(id)", "`id`", ";", "*", "\n", "é", "\udcff", ""]
 
 

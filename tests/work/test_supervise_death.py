@@ -26,6 +26,8 @@ from tests.work.supervised import (
 from work import supervise
 from work.children import launcher
 
+pytestmark = pytest.mark.once
+
 SUPERVISOR = """
 from work import supervise
 said = []

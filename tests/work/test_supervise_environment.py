@@ -22,6 +22,8 @@ from work import supervise
 from work.children.sandbox import environment
 from work.supervise import Limits
 
+pytestmark = pytest.mark.once
+
 # Python adds the first, bubblewrap the second.
 NOT_OURS = {"LC_CTYPE", "PWD"}
 

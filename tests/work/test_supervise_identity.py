@@ -26,6 +26,8 @@ from work import supervise
 from work.children import processes
 from work.supervise import ProcessId, end_recorded
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def stranger():

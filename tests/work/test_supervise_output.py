@@ -10,6 +10,8 @@ from work import supervise
 from work.children.output import BATCH_LINES, EVENT_BYTES, LINE_CHARACTERS, TAIL_BYTES, Events, Lines, Output
 from work.supervise import Limits, Line
 
+pytestmark = pytest.mark.once
+
 
 def lines_of(*chunks):
     lines = Lines()

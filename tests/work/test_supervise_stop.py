@@ -27,7 +27,7 @@ from work import supervise
 from work.children import launcher
 from work.supervise import Limits, ProcessId
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.once, pytest.mark.long]
 
 FAMILIES = ["fork", "setsid", "double", "orphan", "heir"]
 # Where the kernel still has the first kind of control groups: a process frozen there cannot be killed.

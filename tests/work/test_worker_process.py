@@ -21,7 +21,7 @@ from work.worker import LAST_SECONDS
 # Where no lease is to run out, however slow the machine is.
 LONG = {"ADE_LEASE_SECONDS": 60}
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 def add(script="noop"):

@@ -35,7 +35,7 @@ from tests.work.test_worker_process import (
 from work import lifecycle
 from work.models import Event
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.long
 
 WAIT = "import os, signal; print(os.environ['DATABASE_URL'], flush=True); signal.pause()"
 

@@ -24,11 +24,10 @@ THREADS, SUBMISSIONS_OF_EACH = 20, 50
 # From a process that is asked to end to one that is killed.
 GRACE_SECONDS = 5
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_a_thousand_submissions_give_a_thousand_runs_and_one_build_that_is_made_once(unbuilt, threads):
     documents = [unbuilt.document(seconds=0.01) for _ in range(THREADS)]
     workers = [unbuilt.worker(name) for name in ("w1", "w2")]

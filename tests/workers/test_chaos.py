@@ -24,7 +24,7 @@ LEASE, SECONDS = 3, 20
 # What the clocks of the database and of this process may be apart.
 APART_SECONDS = 0.05
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.long
 
 
 class Chaos:

@@ -9,7 +9,7 @@ from tests.engines import kinds_of, outcome_of, until_ended
 from tests.factories import told
 from tests.races.invariants import assert_all_hold
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize(

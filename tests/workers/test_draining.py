@@ -19,7 +19,7 @@ GIVEN_BACK = ("failed", "PROCESS_TERMINATED")
 # what it takes, and less than any of its own waits.
 SOON = 10
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 def row_of(worker):

@@ -13,7 +13,7 @@ from tests.stepping import until
 LEASE, TICK = 3, 1
 RECOVERY_SECONDS = LEASE + 2 * TICK + 1
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 def test_an_end_that_the_database_refuses_thrice_is_written_the_fourth_time(site, engines):

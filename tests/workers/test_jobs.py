@@ -24,7 +24,7 @@ LEASE, TICK = 2, 1
 # Within which what a dead worker was at has been moved on.
 RECOVERY_SECONDS = LEASE + 2 * TICK + 3
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 class Place:

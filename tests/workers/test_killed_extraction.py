@@ -22,7 +22,7 @@ SLOTS = "stage=2"
 MOST_MEGABYTES = 200
 PAGES = 1000
 
-pytestmark = [pytest.mark.timeout(110), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture
@@ -67,7 +67,6 @@ def test_a7_a_job_whose_worker_is_killed_goes_on_where_it_was(worker, point, sta
 
 
 # Nine workers have to die of it.
-@pytest.mark.timeout(300)
 def test_a8_a_document_that_kills_each_of_its_workers_fails_and_others_proceed(worker):
     poison = receive(b"Kills whoever reads it.\n")
     deaths = 0

@@ -25,7 +25,7 @@ LEASE, TICK = 3, 1
 RECOVERY_SECONDS = LEASE + 2 * TICK + 1
 ORPHANED = ("failed", "PROCESS_TERMINATED")
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 def dies_at(site, point, **environment):

@@ -1,9 +1,12 @@
+import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
 from documents.models import Document
 from tests.factories import DocumentFactory, WorkspaceFactory, age, events_of
 from tests.stepping import until
+
+pytestmark = pytest.mark.long
 
 
 def test_a_worker_purges_what_is_due_beside_its_work(programs):

@@ -30,7 +30,7 @@ except EOFError:
 print(json.dumps(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
 """
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ ORPHANED = ("failed", "PROCESS_TERMINATED")
 # As it is for the first process of two containers of one host name.
 ALWAYS_THE_SAME = "w1@container:1:boot"
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 def started_by(run):

@@ -10,6 +10,8 @@ from feeds.fetching.posting import post
 from tests.feeds.authority import Authority
 from tests.feeds.servers import Server, answering
 
+pytestmark = pytest.mark.edge
+
 
 @pytest.fixture
 def closed(settings):

@@ -24,7 +24,7 @@ from tests.factories import (
 from work import lifecycle, tail, written
 from work.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 URL = "https://hooks.example.com/ade"
 ALL = [
     "run.succeeded", "run.failed", "run.cancelled", "build.ready", "build.failed", "build.cancelled",

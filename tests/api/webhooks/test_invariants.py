@@ -8,7 +8,7 @@ from tests.breaches import assert_all_hold, breaches, plant_copy, unguard
 from tests.factories import W1, DeliveryFactory, WebhookFactory, age, write
 from work import boots, clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 LONG = 3600
 
 

@@ -9,6 +9,8 @@ from tests.factories import DocumentFactory, events_of
 from tests.feeds import servers
 from tests.stepping import until
 
+pytestmark = pytest.mark.edge
+
 ONE_LANE = {"ADE_LEASE_SECONDS": 1, "ADE_WEBHOOK_NETWORKS": NETWORK, "ADE_SCHEDULES": "false"}
 
 

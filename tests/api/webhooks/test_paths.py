@@ -6,7 +6,7 @@ from api import tokens
 from api.models import Delivery, KeptAnswer, Webhook
 from tests.factories import DeliveryFactory, MembershipFactory, UserFactory, WebhookFactory, events_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 BODY = {"name": "ledger", "url": "https://hooks.example.com/ade", "topics": ["run.failed", "run.succeeded"]}
 
 

@@ -11,7 +11,7 @@ from tests.factories import DeliveryFactory, WebhookFactory, events_of
 from tests.feeds import servers
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.factories import DeliveryFactory, events_of, write
 from tests.feeds import servers
 from work import clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 PAGE = project.BASE_DIR / "docs" / "webhooks.md"
 
 

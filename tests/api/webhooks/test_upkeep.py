@@ -14,7 +14,7 @@ from work.claims import Interrupted
 from work.models import Event
 from work.outcomes import Outcome
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 DAYS = 24 * 3600
 
 

@@ -1,7 +1,6 @@
 """A million articles go (F19): no lock is held for long, who is killed has lost nothing, what a brief names stays."""
 
 import hashlib
-import os
 import random
 import signal
 import sys
@@ -28,14 +27,14 @@ VECTORS = [("0000803f" + "00000000" * 255), ("00000000" * 255 + "0000803f")]
 BASE = 10_000_000
 # One article in so many is in a brief.
 NAMED = 1000
-# Thousands of pages; on SQLite a page is smaller, and rests as long as it took. ADE_TEST_ARTICLES=1000000 has
-# a million.
-USUAL = {"postgresql": 300_000, "sqlite": 100_000}
-NUMBER = int(os.environ.get("ADE_TEST_ARTICLES", USUAL.get(connection.vendor, 0)))
-SECONDS = 3600
+# Hundreds of pages. On SQLite a page is smaller, and rests as long as it took.
+FEW = 40_000
+MILLION = 1_000_000
+SECONDS = 3 * 3600
 EVERY_SECONDS = 0.05
-LONGEST_SECONDS = 1.0
-# What is seen from outside is waiting too, for a processor that other tests keep busy.
+# How long a transaction may take at most: ten times as long as it does on a machine that does nothing else. What is
+# seen from outside is waiting too, for a processor that other tests keep busy.
+LONGEST_SECONDS = 10
 BUSY = 3
 DEATHS = 4
 
@@ -134,10 +133,14 @@ class Watch:
             self.looks += 1
 
 
-@pytest.mark.long
-@pytest.mark.timeout(SECONDS + 600)
-def test_a_million_articles_go(feed, programs, threads):
-    number = NUMBER
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(FEW, marks=pytest.mark.long(seconds=40)),
+        pytest.param(MILLION, marks=[pytest.mark.soak, pytest.mark.timeout(SECONDS + 600)]),
+    ],
+)
+def test_a_million_articles_go(feed, programs, threads, number):
     assert number > IN_STORIES
     fill(feed, number)
     stopping, chance = Flag(), random.Random(5)
@@ -148,7 +151,7 @@ def test_a_million_articles_go(feed, programs, threads):
     began, rests = time.monotonic(), []
     for _ in range(DEATHS):
         purging = start_purging(programs)
-        rests.append(until(lambda left=rests[-1] if rests else number: went_on(left), seconds=120))
+        rests.append(until(lambda left=rests[-1] if rests else number: went_on(left), seconds=1200))
         time.sleep(chance.uniform(0, 0.3))
         watch.killed.append(purging.known_as)
         purging.kill()
@@ -173,7 +176,7 @@ def test_a_million_articles_go(feed, programs, threads):
     connection.check_constraints()
     assert own < LONGEST_SECONDS, measured
     assert max(writer.longest, watch.longest) < BUSY * LONGEST_SECONDS, (measured, watch.longest)
-    assert len(writer.written) > took
+    assert len(writer.written) > DEATHS
 
 
 def start_purging(programs):

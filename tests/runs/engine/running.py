@@ -179,15 +179,18 @@ def assert_no_directory_is_left():
 
 
 def assert_no_process_is_left():
-    """Of this process but the launcher, with its keepers, which are as they were forked."""
-    left = [each for each in psutil.Process().children(recursive=True) if not _is_launcher(each)]
+    """Of this process, but the launcher with its keepers, which are as they were forked, and what other tests share."""
+    left = [each for each in psutil.Process().children(recursive=True) if not _stays(each)]
     gone, alive = psutil.wait_procs(left, timeout=2)
     assert not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE], (gone, alive)
 
 
-def _is_launcher(process):
+STAYS = {"work.children.launch", "tests.forkserver", "azurite-blob"}
+
+
+def _stays(process):
     try:
-        return any("work.children.launch" in each for each in process.cmdline())
+        return any(name in word for word in process.cmdline() for name in STAYS)
     except psutil.Error:
         return False
 

@@ -19,7 +19,7 @@ from tests.runs.engine.running import OWNER, assert_nothing_is_kept_of_what_fail
 from work import recovery
 from work.kinds import all_kinds
 
-pytestmark = pytest.mark.usefixtures("way")
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
 NOBODY = 65534
 

@@ -22,7 +22,7 @@ from tests.runs.engine.running import (
 )
 from work.zygote import EVENTS_NUMBER
 
-pytestmark = pytest.mark.usefixtures("way")
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
 CANARY = "canary-4711"
 # Python adds the first, bubblewrap the second.

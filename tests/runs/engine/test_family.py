@@ -13,7 +13,7 @@ from runs.models import Run
 from tests.runs.engine.running import LEVELS, each_level, error_of, named
 from tests.stepping import until
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.usefixtures("way"), pytest.mark.long]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("way"), pytest.mark.long]
 
 LEASE = 3
 FAMILY = ("fork", "setsid", "double")

@@ -27,7 +27,7 @@ from work.children.child import Child
 from work.kinds import all_kinds
 from work.workplaces import Desk, remove
 
-pytestmark = pytest.mark.usefixtures("way")
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
 NOBODY = 65534
 
@@ -119,7 +119,6 @@ def test_a_sweep_removes_what_dead_workers_left_and_nothing_of_living_ones(lane)
     assert not living.path.exists()
 
 
-@pytest.mark.timeout(60)
 def test_what_a_killed_worker_leaves_is_removed_by_the_next(witnesses, way, programs, token):
     run = witnesses.submit(f"name:{token}", "double", "hang")
     worker = programs.worker(slots="run=1", ADE_WARM_ENGINES=way == "warm")

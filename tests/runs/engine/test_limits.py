@@ -9,7 +9,7 @@ from runs import engines
 from tests.runs.engine.running import each_level, error_of
 from work import supervise
 
-pytestmark = pytest.mark.usefixtures("way")
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
 MB = 1 << 20
 

@@ -5,7 +5,7 @@ import pytest
 from tests.factories import told
 from tests.runs.engine.running import data_of, each_level, error_of, field, lines, named, way_of
 
-pytestmark = pytest.mark.usefixtures("way")
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
 
 @each_level

@@ -11,7 +11,7 @@ from tests.factories import events_of
 from tests.runs.engine.running import each_level, error_of, field, lines
 from tests.stepping import until
 
-pytestmark = pytest.mark.usefixtures("way")
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
 MB = 1 << 20
 
@@ -30,7 +30,6 @@ def test_output_without_end_is_cut_and_the_run_is_as_good(lane, level):
 
 
 @pytest.mark.long
-@pytest.mark.timeout(120)
 def test_a_gigabyte_of_output_without_a_line_end_costs_the_worker_little_memory(witnesses, way, programs):
     first = witnesses.submit("field:a=1")
     worker = programs.worker(slots="run=1", ADE_WARM_ENGINES=way == "warm", ADE_LEASE_SECONDS=30)

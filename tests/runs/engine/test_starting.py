@@ -21,7 +21,7 @@ from tests.factories import force_status, told, write
 from tests.runs.engine.running import STEP, assert_no_directory_is_left, each_level, error_of, idle, way_of
 from work import supervise
 
-pytestmark = pytest.mark.usefixtures("way")
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
 
 def test_nothing_of_ours_runs_code_between_fork_and_exec():

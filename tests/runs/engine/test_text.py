@@ -6,7 +6,7 @@ from runs.models import Run
 from tests.factories import write
 from tests.runs.engine.running import error_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 TELL = """
 from ade_engine import step

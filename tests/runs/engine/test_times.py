@@ -12,7 +12,7 @@ from tests.factories import told
 from tests.runs.engine.running import each_level, error_of, named, took
 from tests.stepping import until
 
-pytestmark = [pytest.mark.usefixtures("way"), pytest.mark.long]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("way"), pytest.mark.long]
 
 
 @pytest.fixture
@@ -95,7 +95,6 @@ def test_an_engine_ends_with_the_lease_of_its_run(lane, short, settings):
     assert Run.objects.get(pk=run.pk).status == "running"
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("deeds", [["hang"], ["double", "hang"]], ids=["hang", "double"])
 def test_a_cancel_ends_a_run_within_a_second(witnesses, way, programs, token, deeds):
     run = witnesses.submit("log:at work", f"name:{token}", *deeds)

@@ -29,7 +29,7 @@ from work import warm
 from work.children import launcher
 from work.warm import Pool
 
-pytestmark = [warm_only, pytest.mark.usefixtures("way")]
+pytestmark = [pytest.mark.once, pytest.mark.long, warm_only, pytest.mark.usefixtures("way")]
 
 
 def kill_when_named(lane, token, pidfd, number):

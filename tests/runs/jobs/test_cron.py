@@ -11,6 +11,8 @@ from runs.jobs import cron
 from runs.jobs.cron import BadSchedule
 from tests.runs.jobs.declared import frequent
 
+pytestmark = pytest.mark.once
+
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 ZONES = ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia"]

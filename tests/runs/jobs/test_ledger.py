@@ -12,6 +12,7 @@ from runs.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W1, W2, DueSlotFactory, JobRunFactory, ScheduledJobFactory, expire_lease
 from tests.runs.jobs import declared
 from tests.runs.jobs.declared import EACH, FREQUENT, MORNING, PATIENT, each, frequent, patient
+from tests.seeds import many_seeds
 from work import recovery
 from work.kinds import kind_named
 
@@ -341,7 +342,7 @@ def test_a_slot_that_is_handed_over_while_somebody_looks_is_not_missed(noon, at,
     assert only(row, NOON + QUARTER).state == "running"
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 60))])
+@pytest.mark.parametrize("seed", [*range(4), *many_seeds(12, of=60)])
 def test_in_any_history_each_slot_is_there_once_and_moves_on_as_slots_do(jobs, at, monkeypatch, seed):
     history_of = History(seed, jobs, at, monkeypatch)
 

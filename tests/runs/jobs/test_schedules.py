@@ -248,7 +248,6 @@ STRANGE = {
 }
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("strange", STRANGE.values(), ids=STRANGE)
 def test_a_schedule_of_somebody_else_is_never_run_and_holds_up_nobody(jobs, at, strange):
     """It would call what stands there in the process of the worker, or go through all the minutes since then."""
