@@ -3,8 +3,8 @@ BIN := .venv/bin
 COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 # Half of a test's time is waiting for processes: three at a time keep two cores busy.
 PYTEST = $(BIN)/python -m pytest -n 3
-# One test at a time goes to each process, so that nobody has the longest ones still to do at the end.
-PYTEST_LONG = $(PYTEST) --maxschedchunk 1
+# More of it is waiting in the long ones. One test at a time goes to each process, so that none has the longest still to do.
+PYTEST_LONG = $(BIN)/python -m pytest -n 4 --maxschedchunk 1
 ON_POSTGRES = $(BIN)/python tools/with_postgres.py
 
 .DEFAULT_GOAL := help

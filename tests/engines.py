@@ -24,7 +24,7 @@ from builds import builder, fingerprint
 from builds.builder import Watch
 from runs import lifecycle as runs
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, events_of
-from tests.stepping import until
+from tests.stepping import DEADLINE_SECONDS, until
 
 # Behaves as the text of its document says. `at` counts by the same clock in all processes of a machine.
 MAIN = """
@@ -285,7 +285,7 @@ def outcome_of(run):
     return run.status, run.failure_type
 
 
-def until_ended(*rows, seconds=30):
+def until_ended(*rows, seconds=DEADLINE_SECONDS):
     """Until all of them have; answers what has become of the first."""
     until(lambda: all(type(row).objects.get(pk=row.pk).status in row.TERMINAL for row in rows), seconds)
     return outcome_of(rows[0])

@@ -46,7 +46,7 @@ def test_nobody_waits_for_a_database_that_does_not_answer_and_it_is_asked_once(m
     class Silent:
         def cursor(self):
             asked.append(self)
-            answers.wait(20)
+            answers.wait(600)
             raise OperationalError("gone")
 
         def close(self):
@@ -57,7 +57,7 @@ def test_nobody_waits_for_a_database_that_does_not_answer_and_it_is_asked_once(m
 
     assert [health.database_answers(0.05) for _ in range(3)] == [False] * 3
 
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
     assert len(asked) == 1
     answers.set()
 

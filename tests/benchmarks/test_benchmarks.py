@@ -13,23 +13,17 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.long
-def test_it_measures_and_reports(tmp_path):
-    found = measured(tmp_path, "--database", "sqlite", "--only", "drain", "--only", "submit")
-
-    assert found["samples"]["sqlite.drain.plain"][0] > 0
-    assert found["samples"]["sqlite.refused"] == [0]
-    assert {line["text"] for line in found["goals"]} >= {"sqlite: drain / raw SQL", "sqlite: submit / create"}
-
-
-@pytest.mark.long
+@pytest.mark.long(seconds=250)
 def test_it_measures_every_goal_on_both_databases(tmp_path):
     found = measured(tmp_path)
 
     assert [line["text"] for line in found["goals"]] == [goal.text for goal in GOALS]
+    assert found["samples"]["sqlite.drain.plain"][0] > 0
+    assert found["samples"]["sqlite.refused"] == [0]
     # Every run that a worker has done has told of it three times.
     assert found["samples"]["postgres.workers.2x1.events each"] == [3.0]
     assert found["samples"]["sqlite.workers.1x2.events each"] == [3.0]
+    assert all(line["measured"] > 0 for line in found["goals"] if line["goal"] in ("h", "i", "j"))
 
 
 def test_a_goal_is_met_or_says_by_how_much_it_is_missed():
@@ -53,6 +47,6 @@ def test_a_goal_is_met_or_says_by_how_much_it_is_missed():
 def measured(directory, *options):
     file = directory / "found.json"
     command = [sys.executable, "-m", "benchmarks", "--tiny", "--json", str(file), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=580, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1100, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(file.read_text())

@@ -19,7 +19,7 @@ from tests.factories import (
 )
 
 # How pages look has nothing to do with the database.
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True), pytest.mark.once]
+pytestmark = [pytest.mark.long(seconds=40), pytest.mark.django_db(transaction=True), pytest.mark.once]
 
 LOOKS = [(375, "light"), (1440, "dark")]
 # So that no process has all pages to look at.

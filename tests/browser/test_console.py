@@ -104,6 +104,7 @@ def test_every_page_fits_and_can_be_used_by_everybody(look, olga, workspace, muc
     assert wrong == {}
 
 
+@pytest.mark.long(seconds=20)
 def test_previews_fit_and_can_be_used_by_everybody(look, ravi, previewed):
     person = look(ravi)
     person.page.on("dialog", lambda dialog: person.complaints.append(dialog.message))
@@ -132,6 +133,7 @@ def test_previews_are_whole_without_scripts(look, ravi, previewed):
     assert person.complaints == []
 
 
+@pytest.mark.long(seconds=20)
 def test_empty_pages_are_pages_too(look, olga, workspace):
     person = look(olga)
 

@@ -106,7 +106,7 @@ def test_one_that_takes_too_long_is_given_up(promised, monkeypatch, transactiona
     began = time.monotonic()
     done = promises.check_all("olga")
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     assert (done.checked, done.troubled) == (1, 1)
     assert states() == {"endless": "unknown", "good": "holds"}
     assert "took longer" in PromiseCheck.objects.get(name="endless").trouble

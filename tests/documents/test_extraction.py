@@ -77,14 +77,14 @@ def test_what_the_extractor_says_is_handed_on(tmp_path, directory):
 
 
 def test_one_that_is_stopped_is_interrupted(tmp_path, directory, pretend):
-    pretend("time.sleep(60)")
+    pretend("time.sleep(600)")
     before = time.monotonic()
 
     with pytest.raises(Interrupted) as caught:
-        extract(written(tmp_path / "a", "a"), TXT, 1, 1, directory, wall_seconds=30, stop=lambda: "lease_lost")
+        extract(written(tmp_path / "a", "a"), TXT, 1, 1, directory, wall_seconds=300, stop=lambda: "lease_lost")
 
     assert caught.value.reason == "lease_lost"
-    assert time.monotonic() - before < 20
+    assert time.monotonic() - before < 200
 
 
 SIGNALS = {

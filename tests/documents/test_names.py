@@ -15,11 +15,11 @@ def test_there_are_many_hostile_names():
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:40]))
 def test_no_name_does_harm(name):
-    started = time.monotonic()
+    started = time.process_time()
 
     found = clean_name(name)
 
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
     assert found
     assert found.strip() == found
     assert found not in (".", "..")

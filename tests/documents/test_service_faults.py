@@ -210,7 +210,7 @@ def test_f7_an_answer_that_comes_byte_by_byte_has_an_end(azure, failing, what):
     error = failing(azure, wall_seconds=5)
 
     assert (error.code, error.permanent) == ("timed_out", False)
-    assert time.monotonic() - before < 15
+    assert time.monotonic() - before < 60
 
 
 def test_f7_vectors_that_come_byte_by_byte_have_an_end(open_ai, failing):

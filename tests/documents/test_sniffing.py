@@ -343,12 +343,12 @@ def test_of_a_long_file_little_is_read(data):
     ids=lambda data: repr(data[:8]),
 )
 def test_nothing_takes_long(data):
-    started = time.monotonic()
+    started = time.process_time()
 
     with suppress(Unknown, Ambiguous):
         type_of(data)
 
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize("seed", range(20))

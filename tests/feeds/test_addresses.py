@@ -159,13 +159,13 @@ def test_no_url_on_the_web_is_taken_for_something_else(url):
 
 @pytest.mark.parametrize("piece", ["%", "../", "&utm_source", "//", "[", "é", "\\", "\t"])
 def test_the_longest_that_is_looked_at_takes_no_time(piece):
-    began = time.monotonic()
+    began = time.process_time()
 
     for _ in range(10):
         with suppress(BadUrl):
             canonical("https://a.example/" + "x" * 900 + piece * (7000 // len(piece)))
 
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("piece", ["|", "é", "%", "%41", "/%7C", "?|", "#!|", "&|", "utm_source=|"])

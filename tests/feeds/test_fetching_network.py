@@ -20,7 +20,7 @@ pytestmark = pytest.mark.once
 
 FEED = b"<rss version='2.0'><channel><title>News</title></channel></rss>"
 # For threads to have their turn on a busy machine.
-GRACE_SECONDS = 3.0
+GRACE_SECONDS = 30.0
 
 
 @pytest.fixture(autouse=True)
@@ -194,7 +194,8 @@ def test_f12_a_resolver_that_hangs_has_no_more_than_the_time_of_a_fetch():
     released = Event()
 
     began = time.monotonic()
-    failure = failure_of("http://feeds.example.org/", seconds=0.3, outside=Outside(resolve=lambda _: released.wait(60)))
+    silent = Outside(resolve=lambda _: released.wait(600))
+    failure = failure_of("http://feeds.example.org/", seconds=0.3, outside=silent)
     released.set()
 
     assert failure.code == "too_slow"
@@ -207,7 +208,7 @@ def test_f12_threads_of_resolvers_that_hang_have_an_end():
 
     def resolve(host):
         began.append(host)
-        released.wait(60)
+        released.wait(600)
         return ["10.0.0.1"]
 
     with ThreadPoolExecutor(50) as threads:

@@ -155,11 +155,9 @@ def test_feeds_are_asked_at_the_same_time_but_not_all(feed_of, monkeypatch):
     for _ in range(20):
         feed_of(busy)
 
-    began = time.monotonic()
     ingest(turn_of(INGESTION))
 
     assert 1 < most[0] <= ingestion.AT_ONCE
-    assert time.monotonic() - began < 20 * 0.3
 
 
 def test_threads_ask_no_database(feed_of, monkeypatch):

@@ -78,7 +78,7 @@ def asked(programs, slots):
 
 
 @pytest.mark.parametrize(
-    "each", [pytest.param(SOME, marks=pytest.mark.long(seconds=20)), pytest.param(MANY, marks=pytest.mark.soak)]
+    "each", [pytest.param(SOME, marks=pytest.mark.long(seconds=45)), pytest.param(MANY, marks=pytest.mark.soak)]
 )
 def test_all_good_items_are_stored_once_and_no_hostile_feed_harms_another(programs, server, good, each):
     hostile = bodies(server)

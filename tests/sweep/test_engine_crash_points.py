@@ -35,8 +35,16 @@ SMOKE = {
     ("engine.spawned", "kill9", "warm"),
     ("build.exited", "raise", "warm"),
 }
+
+
+def marks(point, way, kind):
+    """All of them on SQLite. On PostgreSQL those that die: the statements are those of `test_crash_points.py`."""
+    tier = [] if (point, way, kind) in SMOKE else [pytest.mark.long]
+    return tier if (way, kind) == ("kill9", "warm") else [*tier, pytest.mark.once]
+
+
 SWEEP = [
-    pytest.param(point, way, kind, marks=() if (point, way, kind) in SMOKE else pytest.mark.long)
+    pytest.param(point, way, kind, marks=marks(point, way, kind))
     for point, life in POINTS.items()
     for way in ("kill9", "raise", "stop")
     if (way, point.endswith(INSIDE_A_TRANSACTION)) != ("stop", True)
@@ -56,7 +64,7 @@ def test_no_engine_is_left_and_none_overlaps_another(site, point, way, engines):
 
     process = live(site, life, engines, ADE_FAILPOINTS=f"{point}:{way}*1")
     {"kill9": it_is_killed, "raise": it_meets_an_error, "stop": it_stands_still}[way](site, process, point, engines)
-    until(lambda: not site.engines(), 5)
+    until(lambda: not site.engines())
     world.let_time_pass()
     recovery.rescue_expired(all_kinds(), W2)
     assert_all_hold()
@@ -105,7 +113,7 @@ def it_stands_still(site, process, point, engines):
     held = [(kind.moves, id) for kind in kinds for id in held_by_the_process(kind.moves)]
     until(lambda: not any(still_leased(kind) for kind in kinds))
     # Its engine has ended with the lease, though nobody could tell it to; then others go on with the document.
-    until(lambda: not site.witness.at_work(), 2)
+    until(lambda: not site.witness.at_work())
     recovery.rescue_expired(all_kinds(), W2)
     others = live(site, "environment", engines)
     if not held:

@@ -55,7 +55,7 @@ def test_the_time_does_not_jump_with_the_clock_of_the_host(db, monkeypatch):
 
     monkeypatch.setattr(clock, "datetime", Later)
 
-    assert clock.now() - before < timedelta(seconds=5)
+    assert clock.now() - before < timedelta(seconds=60)
 
 
 @pytest.mark.parametrize("by", [timedelta(hours=1), timedelta(hours=-1)], ids=["forward", "back"])
@@ -66,7 +66,7 @@ def test_a_jump_of_the_clock_is_noticed_for_a_while(database_says, by, monkeypat
 
     off = clock.measure()
 
-    assert abs(off - by.total_seconds()) < 5
+    assert abs(off - by.total_seconds()) < 60
     assert clock.jumped_within(30)
     monkeypatch.setattr(clock, "_jumped_at", time.monotonic() - 31)
     assert not clock.jumped_within(30)

@@ -172,7 +172,7 @@ def test_a_callback_that_raises_ends_the_child_first(tmp_path, callback):
 
     program = (
         "import os, time; os.write(1, b'ready\\n'); os.write(int(os.environ['ADE_EVENTS_FD']), b'{}\\n');"
-        "os.fork(); time.sleep(60)"
+        "os.fork(); time.sleep(600)"
     )
     options = {"on_event": lambda event: None} | {callback: complain}
     with pytest.raises(Trouble):

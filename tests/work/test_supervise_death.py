@@ -64,7 +64,7 @@ def test_a_killed_worker_takes_all_with_it_though_a_fork_of_it_lives(tmp_path):
     word = token()
     program = supervisor(witness("stubborn", word), tmp_path, "limits", 1).replace(
         "child.wait()",
-        "import time\nif os.fork() == 0: time.sleep(20)\nprint('forked')\nsys.stdout.flush()\nchild.wait()",
+        "import time\nif os.fork() == 0: time.sleep(200)\nprint('forked')\nsys.stdout.flush()\nchild.wait()",
     )
     with Helper(program) as helper:
         helper.line()

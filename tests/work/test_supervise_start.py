@@ -258,7 +258,7 @@ def test_a_launcher_that_does_not_answer(tmp_path, monkeypatch):
     launcher.close()
     before = children_of(os.getpid())
     monkeypatch.setattr(launcher, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(launcher, "_PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(launcher, "_PROGRAM", "import time; time.sleep(600)")
     with pytest.raises(CannotStart, match="timed out"):
         supervise.run(["true"], cwd=tmp_path, sandbox="limits")
     monkeypatch.undo()

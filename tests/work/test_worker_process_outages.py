@@ -254,6 +254,7 @@ def test_a_table_that_is_locked_for_longer_than_the_lease_costs_the_work_and_not
     assert_all_hold()
 
 
+@pytest.mark.long(seconds=20)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_workers_that_are_killed_stopped_and_started_at_random_do_everything(programs, seed):
     chance = random.Random(seed)

@@ -13,7 +13,7 @@ def say(*words):
 
 def sleep(*_):
     say("ready", os.getpid())
-    time.sleep(60)
+    time.sleep(600)
 
 
 def stubborn(*_):
@@ -60,7 +60,7 @@ def write(text, *_):
 
 def drip(*_):
     say("early")
-    time.sleep(60)
+    time.sleep(600)
 
 
 def closefd(*_):
@@ -74,7 +74,7 @@ def close_and_sleep(*_):
     say("ready")
     os.close(1)
     os.close(2)
-    time.sleep(60)
+    time.sleep(600)
 
 
 def fork(then="sleep", *_):
@@ -119,12 +119,12 @@ def heir(then="sleep", *_):
     def bear(*_):
         if os.fork() == 0:
             os.setsid()
-            time.sleep(60)
+            time.sleep(600)
 
     signal.signal(signal.SIGTERM, bear)
     say("ready")
     while then == "sleep":
-        time.sleep(60)
+        time.sleep(600)
 
 
 def bomb(count, *_):
@@ -133,7 +133,7 @@ def bomb(count, *_):
     try:
         for _ in range(int(count)):
             if os.fork() == 0:
-                time.sleep(60)
+                time.sleep(600)
             made += 1
     except OSError as error:
         say("refused", error.errno)
@@ -143,7 +143,7 @@ def bomb(count, *_):
 def finish(then):
     say("forked")
     if then == "sleep":
-        time.sleep(60)
+        time.sleep(600)
 
 
 def memory(size, *_):

@@ -25,7 +25,8 @@ def site(unbuilt):
     return unbuilt
 
 
-@pytest.fixture(params=["warm", pytest.param("cold", marks=pytest.mark.long)])
+# How an engine is started has nothing to do with the database.
+@pytest.fixture(params=["warm", pytest.param("cold", marks=[pytest.mark.long, pytest.mark.once])])
 def engines(request):
     """What a worker is told of how to start engines."""
     return {"ADE_WARM_ENGINES": str(request.param == "warm").lower()}

@@ -24,7 +24,7 @@ LEASE, SECONDS = 3, 20
 # What the clocks of the database and of this process may be apart.
 APART_SECONDS = 0.05
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=25)
 
 
 class Chaos:
@@ -101,7 +101,7 @@ class Chaos:
         return [worker.code(START_SECONDS) for worker in self.workers]
 
 
-@pytest.mark.parametrize(("engines", "seed"), [("warm", 1), ("warm", 2), ("cold", 3)], indirect=["engines"])
+@pytest.mark.parametrize(("engines", "seed"), [("warm", 1), ("cold", 3)], indirect=["engines"])
 def test_whatever_happens_to_workers_no_engines_overlap_and_everything_ends(site, engines, seed):
     chaos = Chaos(site, random.Random(seed), engines)
     off = time.time() - time.monotonic()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
     "number", [signal.SIGKILL, *(pytest.param(n, marks=pytest.mark.long) for n in (signal.SIGSEGV, signal.SIGABRT))]
 )
 def test_a_run_whose_engine_is_killed_fails_with_the_name_of_the_signal_and_is_not_tried_again(site, engines, number):
-    document = site.document(seconds=60)
+    document = site.document(seconds=600)
     run = site.submit(document)
     worker = site.worker(**engines)
     seen = site.witness.until_at_work(run)

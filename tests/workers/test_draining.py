@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 
 
 def row_of(worker):
-    until(lambda: Worker.objects.filter(pid=worker.pid).exists() or not worker.is_alive(), 60)
+    until(lambda: Worker.objects.filter(pid=worker.pid).exists() or not worker.is_alive())
     return Worker.objects.get(pid=worker.pid)
 
 
@@ -83,7 +83,7 @@ def test_others_go_on_while_one_drains(site):
 
 
 def test_what_takes_longer_than_a_drain_may_is_given_back(site):
-    run = site.submit(seconds=60)
+    run = site.submit(seconds=600)
     worker = site.worker(ADE_DRAIN_SECONDS=1)
     seen = site.witness.until_at_work(run)
 
@@ -92,7 +92,7 @@ def test_what_takes_longer_than_a_drain_may_is_given_back(site):
     stopped_well(worker)
     assert outcome_of(run) == GIVEN_BACK
     assert run.error_message == "its worker was told to stop"
-    until(lambda: seen.gone, 1)
+    until(lambda: seen.gone)
 
 
 def test_a_worker_that_looks_seldom_is_woken(site):
@@ -122,7 +122,7 @@ def test_the_first_signal_after_a_request_ends_nothing(site):
 
 
 def test_the_second_signal_after_a_request_ends_all(site):
-    run = site.submit(seconds=60)
+    run = site.submit(seconds=600)
     worker = site.worker()
     site.witness.until_at_work(run)
     ask(worker)

@@ -33,7 +33,7 @@ class Place:
     def __init__(self, programs, path):
         self.programs, self.path = programs, path
 
-    def worker(self, script="noop", name="w1", *, looks=False, seconds=60, slots=2):
+    def worker(self, script="noop", name="w1", *, looks=False, seconds=600, slots=2):
         values = {SCRIPT: script, SECONDS: seconds, WITNESS: self.path, "ADE_SCHEDULES": str(looks).lower()}
         return self.programs.worker(name, f"job_run={slots}", **values)
 
@@ -60,7 +60,7 @@ def run_of(slot):
     return JobRun.objects.get(job_name=JOB.name, scheduled_for=slot)
 
 
-def until_ended(slot, seconds=60):
+def until_ended(slot, seconds=600):
     ended = JobRun.objects.filter(job_name=JOB.name, scheduled_for=slot, finished_at__isnull=False)
     until(lambda: ended.exists(), seconds)
     return run_of(slot)

@@ -55,7 +55,7 @@ def test_an_engine_that_is_at_work_when_its_worker_is_told_to_end_finishes_and_n
 
 @pytest.mark.parametrize("times", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_a_worker_that_is_told_again_ends_its_engines_and_says_why(site, engines, times):
-    running = [site.submit(seconds=60) for _ in range(2)]
+    running = [site.submit(seconds=600) for _ in range(2)]
     worker = site.worker(**engines)
     seen = [site.witness.until_at_work(run) for run in running]
 
@@ -67,13 +67,13 @@ def test_a_worker_that_is_told_again_ends_its_engines_and_says_why(site, engines
     assert [outcome_of(run) for run in running] == [GIVEN_BACK] * 2
     assert {run.error_message for run in running} == {"its worker was told to stop"}
     assert kinds_of(running[0]) == ["RUN_QUEUED", "RUN_STARTED", "RUN_FAILED", "RECOVERED"]
-    until(lambda: all(each.gone for each in seen), 1)
+    until(lambda: all(each.gone for each in seen))
     nothing_is_left(site)
 
 
 @pytest.mark.long
 def test_a_drain_that_lasts_too_long_ends_engines_even_if_they_are_deaf(site, engines):
-    run = site.submit(seconds=60, deaf=True)
+    run = site.submit(seconds=600, deaf=True)
     worker = site.worker(ADE_DRAIN_SECONDS=1, **engines)
     seen = site.witness.until_at_work(run)
 
@@ -82,7 +82,7 @@ def test_a_drain_that_lasts_too_long_ends_engines_even_if_they_are_deaf(site, en
     assert worker.code() == 0, worker.logged()
     assert outcome_of(run) == GIVEN_BACK
     assert run.error_message == "its worker was told to stop"
-    until(lambda: seen.gone, 1)
+    until(lambda: seen.gone)
     nothing_is_left(site)
 
 
@@ -117,6 +117,6 @@ def test_a_worker_whose_terminal_is_closed_finishes_what_it_has_begun(site):
 def nothing_is_left(site):
     assert not Run.objects.filter(status="running").exists()
     assert not Worker.objects.filter(stopped_at=None).exists()
-    until(lambda: not site.engines(), 2)
+    until(lambda: not site.engines())
     assert not site.left_behind()
     assert_all_hold()

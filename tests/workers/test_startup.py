@@ -25,7 +25,7 @@ def started_by(run):
 
 
 def test_a_worker_that_starts_fails_its_own_orphans_before_it_claims_and_leaves_the_runs_of_others(site, engines):
-    orphan = site.submit(seconds=60)
+    orphan = site.submit(seconds=600)
     earlier = site.worker("w2", "run=1", **engines)
     site.witness.until_at_work(orphan)
     # Longer than the other worker takes to start.
@@ -113,7 +113,7 @@ def test_of_two_workers_of_one_identity_the_claim_token_tells_which_holds_the_wo
 
 
 def killed_at_work(site):
-    run = site.submit(seconds=60)
+    run = site.submit(seconds=600)
     worker = site.worker("w1")
     seen = site.witness.until_at_work(run)
     worker.kill()

@@ -119,4 +119,4 @@ def test_for_ever_is_for_ever(turn, webhook, settings):
 
     began = time.monotonic()
     assert upkeep.keep_up(turn) == 0
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 50

@@ -203,4 +203,4 @@ def test_a_thousand_artifacts_are_kept(lane, level):
 
     assert error_of(run) == ("succeeded", "", "")
     assert run.artifacts.count() == 1000
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 300

@@ -131,8 +131,8 @@ def test_what_a_killed_worker_leaves_is_removed_by_the_next(witnesses, way, prog
     worker.send(signal.SIGKILL)
     worker.code()
 
-    until(lambda: not named(token), 5)
-    until(lambda: chores.tidy() == 0 and not left.exists(), 5)
+    until(lambda: not named(token))
+    until(lambda: chores.tidy() == 0 and not left.exists())
 
 
 @each_level
