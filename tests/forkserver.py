@@ -76,19 +76,19 @@ class Forked:
     """A program that was forked, and its standard output."""
 
     def __init__(self, server, arguments, environment, directory, stderr):
-        self._output, output = os.pipe()
-        self._end, end = os.pipe()
+        self._output, output = _pipe()
+        self._end, end = _pipe()
         program = {"arguments": arguments, "environment": environment, "directory": str(directory)}
-        self.pid = server.fork(program, output, stderr, end)
-        os.close(output)
-        os.close(end)
+        self.pid = server.fork(program, output.fileno(), stderr, end.fileno())
+        output.close()
+        end.close()
         self._unread = b""
         self._status = None
 
     def code(self, seconds=0):
         """How it ended, minus the signal if by one; `None` if it has not within these seconds."""
         if self._status is None and select.select([self._end], [], [], seconds)[0]:
-            said = os.read(self._end, 16)
+            said = self._end.read(16)
             assert said, "the fork server has died"
             self._status = int(said)
         return None if self._status is None else os.waitstatus_to_exitcode(self._status)
@@ -116,15 +116,20 @@ class Forked:
         return text.splitlines()
 
     def close(self):
-        os.close(self._output)
-        os.close(self._end)
+        self._output.close()
+        self._end.close()
 
     def _read(self, give_up_at):
         if not select.select([self._output], [], [], max(0, give_up_at - time.monotonic()))[0]:
             raise TimeoutError(f"process {self.pid} goes on without a word")
-        data = os.read(self._output, 1 << 16)
+        data = self._output.read(1 << 16)
         self._unread += data
         return data
+
+
+def _pipe():
+    reading, writing = os.pipe()
+    return os.fdopen(reading, "rb", buffering=0), os.fdopen(writing, "wb", buffering=0)
 
 
 def serve(fd):

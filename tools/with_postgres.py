@@ -21,7 +21,8 @@ FAST = {
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
-    "max_connections": "100",
+    # Four processes of pytest, each with some workers of a dozen connections.
+    "max_connections": "400",
     "client_connection_check_interval": "1s",
 }
 # For measurements: what a small production server would have.

@@ -337,4 +337,4 @@ def test_an_idle_worker_is_quiet(programs):
     after = process.cpu_times()
     used = after.user + after.system - before.user - before.system
     # Of a core that others use too, which makes each second of it worth less.
-    assert used / (time.monotonic() - began) < 0.05
+    assert used / (time.monotonic() - began) < 0.1
