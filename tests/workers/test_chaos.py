@@ -20,11 +20,18 @@ from work.models import Event
 from work.workplaces import sweep
 
 WORKERS, DOCUMENTS = 3, 20
-LEASE, SECONDS = 3, 20
+LEASE = 3
 # What the clocks of the database and of this process may be apart.
 APART_SECONDS = 0.05
 
-pytestmark = pytest.mark.long(seconds=25)
+SHORT = pytest.mark.long(seconds=25)
+LIVES = [
+    pytest.param("warm", 1, 20, marks=SHORT),
+    # How an engine is started has nothing to do with the database.
+    pytest.param("cold", 3, 20, marks=[SHORT, pytest.mark.once]),
+    # Thousands of runs.
+    pytest.param("warm", 2, 1800, marks=[pytest.mark.soak, pytest.mark.timeout(7200)]),
+]
 
 
 class Chaos:
@@ -94,18 +101,18 @@ class Chaos:
     def calm_down(self):
         while self.thaw():
             pass
-        until(lambda: not Run.objects.live().exists(), 90, every=0.2)
+        until(lambda: not Run.objects.live().exists(), every=0.2)
         for worker in self.workers:
             worker.until_logged("worker.recovered")
             worker.send(signal.SIGTERM)
         return [worker.code(START_SECONDS) for worker in self.workers]
 
 
-@pytest.mark.parametrize(("engines", "seed"), [("warm", 1), ("cold", 3)], indirect=["engines"])
-def test_whatever_happens_to_workers_no_engines_overlap_and_everything_ends(site, engines, seed):
+@pytest.mark.parametrize(("engines", "seed", "seconds"), LIVES, indirect=["engines"])
+def test_whatever_happens_to_workers_no_engines_overlap_and_everything_ends(site, engines, seed, seconds):
     chaos = Chaos(site, random.Random(seed), engines)
     off = time.time() - time.monotonic()
-    until_calm = time.monotonic() + SECONDS
+    until_calm = time.monotonic() + seconds
 
     # On a machine with much else to do, less happens in that time, and all of it has to.
     while time.monotonic() < until_calm or not chaos.has_done_all:
