@@ -20,7 +20,7 @@ ODS = "application/vnd.oasis.opendocument.spreadsheet"
 CSV, HTML, TXT, EML = "text/csv", "text/html", "text/plain", "message/rfc822"
 PNG, JPEG, TIFF = "image/png", "image/jpeg", "image/tiff"
 NOBODY = ("rapidocr", "tesseract")
-WITHIN = changed(LIMITS, wall_seconds=60, cpu_seconds=60)
+WITHIN = changed(LIMITS, wall_seconds=600, cpu_seconds=60)
 
 
 @dataclass

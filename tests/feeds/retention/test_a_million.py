@@ -28,7 +28,7 @@ BASE = 10_000_000
 # One article in so many is in a brief.
 NAMED = 1000
 # Hundreds of pages. On SQLite a page is smaller, and rests as long as it took.
-FEW = 40_000
+FEW = 20_000
 MILLION = 1_000_000
 SECONDS = 3 * 3600
 EVERY_SECONDS = 0.05
@@ -136,7 +136,7 @@ class Watch:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(FEW, marks=pytest.mark.long(seconds=40)),
+        pytest.param(FEW, marks=pytest.mark.long(seconds=25)),
         pytest.param(MILLION, marks=[pytest.mark.soak, pytest.mark.timeout(SECONDS + 600)]),
     ],
 )
