@@ -1,6 +1,7 @@
 """What the tests of the extractor share: the real child, within the limits that documents has it in."""
 
 import json
+import os
 import sys
 from dataclasses import dataclass
 from dataclasses import replace as changed
@@ -8,8 +9,8 @@ from pathlib import Path
 
 from ade_extractor import OUTPUT, PROGRAM
 from documents.extraction.local import LIMITS
-from work import supervise
 from work.supervise import Ended
+from work.zygote import Zygote
 
 ROOT = Path(__file__).parents[2]
 PDF = "application/pdf"
@@ -53,23 +54,46 @@ class Outcome:
 def extract(file, content_type, first=1, last=100_000, *, directory=None, limits=WITHIN, without=(), options=()):
     directory = directory or file.parent / f"{file.name}.out"
     directory.mkdir(exist_ok=True)
-    command = [sys.executable, "-I", "-X", "utf8", "-c", program(without), str(ROOT), "extract", str(file)]
-    command += [
-        "--type",
-        content_type,
-        "--first",
-        str(first),
-        "--last",
-        str(last),
-        "--output",
-        str(directory),
-        "--words",
-        *options,
-    ]
+    pages = ["--first", str(first), "--last", str(last)]
+    order = ["extract", str(file), "--type", content_type, *pages, "--output", str(directory), "--words", *options]
     events = []
-    ended = supervise.run(command, cwd=directory, limits=limits, on_event=events.append, readable=[file])
+    with READERS.of(without).spawn(cwd=directory, stdin=_only(order), limits=limits, on_event=events.append) as child:
+        ended = child.wait()
     output = directory / OUTPUT
     return Outcome(ended, events, output.read_bytes() if output.exists() else None)
+
+
+class Readers:
+    """The programs that read, kept warm as a worker keeps them: each fork of them reads one document."""
+
+    def __init__(self):
+        # That of the tests: all they read and write lies below it. Set by a fixture.
+        self.folder = None
+        self._warm = {}
+
+    def of(self, without):
+        warm = self._warm.get(tuple(without))
+        if warm is None or not warm.is_free():
+            command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", program(without), str(ROOT), "serve"]
+            warm = self._warm[tuple(without)] = Zygote(command, cwd=self.folder)
+            assert warm.wait(lambda: None) is None
+        return warm
+
+    def close(self):
+        for warm in self._warm.values():
+            warm.close()
+        self._warm.clear()
+
+
+READERS = Readers()
+
+
+def _only(order):
+    """A pipe with one order in it, and the end."""
+    reading, writing = os.pipe()
+    with open(writing, "wb") as file:
+        file.write(json.dumps(order).encode() + b"\n")
+    return reading
 
 
 def program(without=()):
