@@ -3,7 +3,7 @@ BIN := .venv/bin
 COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 # Half of a test's time is waiting for processes: three at a time keep two cores busy.
 PYTEST = $(BIN)/python -m pytest -n 3
-# More of it is waiting in the long ones. One test at a time goes to each process, so that none has the longest still to do.
+# The long ones wait more. They are handed out one by one: nobody is left with several of them at the end.
 PYTEST_LONG = $(BIN)/python -m pytest -n 4 --maxschedchunk 1
 ON_POSTGRES = $(BIN)/python tools/with_postgres.py
 

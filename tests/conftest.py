@@ -25,8 +25,6 @@ from tests.processes import Programs
 from tests.services.fixtures import azure, open_ai  # noqa: F401  # fixtures are found by their names here
 from tests.stepping import Threads
 
-# As pyproject.toml has it.
-QUICK = "not long and not soak"
 MARKS_OF_FILE = re.compile(r"^pytestmark = .*?(?=^\S|\Z)", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"pytest\.mark\.(\w+)")
 
@@ -35,13 +33,17 @@ def pytest_configure():
     # The real one is slow on purpose.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     database.install()
-    # What is collected stays until the end: nobody need look again and again whether it can go.
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is collected stays until the end, so the collector of garbage need not look at it."""
     gc.disable()
-
-
-def pytest_collection_finish():
-    gc.freeze()
-    gc.enable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -50,13 +52,11 @@ def pytest_ignore_collect(collection_path, config):
     if is_named or collection_path.suffix != ".py" or not (found := MARKS_OF_FILE.search(collection_path.read_text())):
         return None
     marks = set(MARK.findall(found[0]))
-    is_long = bool(marks & {"long", "soak"}) or ("edge" in marks and connection.vendor != "sqlite")
-    if is_long and config.option.markexpr == QUICK:
-        return True
-    return True if "once" in marks and connection.vendor != "sqlite" else None
+    is_long = "long" in marks or ("edge" in marks and connection.vendor != "sqlite")
+    is_elsewhere = "once" in marks and connection.vendor != "sqlite"
+    return is_elsewhere or (is_long and "not long" in config.option.markexpr) or None
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item):
     if item.get_closest_marker("edge") and connection.vendor != "sqlite":
         item.add_marker("long")

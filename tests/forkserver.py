@@ -4,7 +4,7 @@ A program that a test starts spends most of its first second on imports. The ser
 on settings, and forks a program from there in a few milliseconds. Such a program is a process like any other: it has
 its own environment, working directory, output and log, can be killed and stopped, and ends as Python ends.
 
-The client sends a line of JSON over a socket, with three descriptors beside it: for standard output, for standard
+The client sends a message in JSON over a socket, with three descriptors: for standard output, for standard
 error, and for how the program ended. The server answers with the process id.
 """
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.parametrize("database", ["postgres", "sqlite"])
 def test_feeds_are_asked_in_little_memory_and_again_in_no_time(tmp_path, database):
     file = tmp_path / "found.json"

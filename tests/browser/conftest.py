@@ -6,6 +6,7 @@ from playwright.sync_api import sync_playwright
 from tests.api.serving import served
 from tests.browser.consoles import Operator
 from tests.browser.people import Person
+from tests.factories import DocumentFactory, RunFactory
 
 FLAGS = [
     "--no-sandbox",
@@ -56,3 +57,12 @@ def look(chromium, programs):
     yield look
     for person in people:
         person.context.close()
+
+
+@pytest.fixture
+def run_of(configuration, build, workspace):
+    def run_of(name="invoice.pdf", **values):
+        document = DocumentFactory(workspace=workspace, name=name)
+        return RunFactory(configuration=configuration, build=build, input_document=document, **values)
+
+    return run_of

@@ -36,12 +36,10 @@ class Operator(Person):
         super().__init__(browser, address, width=width, scheme=scheme, scripts=scripts)
         cookie = {"name": settings.SESSION_COOKIE_NAME, "value": signed_in(user), "url": address}
         self.context.add_cookies([cookie])
-        self.scripts = scripts
 
-    def wrong_at(self, path, looks, fits_at=(), allowed=range(500)):
-        """What is wrong with a page: what it complains of, and at each width and in each scheme what does not fit and
-        what keeps somebody out; at other widths only what does not fit. It is loaded once, for loading it again shows
-        the same.
+    def wrong_at(self, path, looks, allowed=range(500)):
+        """What is wrong with a page: its complaints, and at each width and in each scheme what does not fit and what
+        breaks a rule of accessibility. It is loaded once, for loading it again shows the same.
         """
         answer = self.go(path)
         self.page.wait_for_load_state()
@@ -55,9 +53,6 @@ class Operator(Person):
             self.page.emulate_media(color_scheme=scheme)
             self.page.evaluate(FINISH)
             found += [f"{width} {scheme}: {each}" for each in [*self.overflow(), *self.breaches()]]
-        for width in fits_at:
-            self.page.set_viewport_size({"width": width, "height": 900})
-            found += [f"{width}: {each}" for each in self.overflow()]
         # What looks for breaches reads some styles by a style of its own, which the policy forbids it.
         self.complaints.clear()
         return found

@@ -16,9 +16,7 @@ from tests.extractor.test_workbook import xlsx_of
 from tests.factories import (
     ArtifactFactory,
     ClusterFactory,
-    DocumentFactory,
     FeedFactory,
-    RunFactory,
     RunFieldFactory,
     bring_to,
     write,
@@ -32,18 +30,10 @@ pytestmark = [pytest.mark.long, pytest.mark.once, pytest.mark.django_db(transact
 # Widths and colours in which pages are looked at.
 SMALL = [(375, "light"), (375, "dark")]
 SMALL_AND_LARGE = [(375, "dark"), (1440, "light")]
+LOOKS = [(360, "light"), *SMALL_AND_LARGE, (1440, "dark")]
 # So that no process has all pages to look at.
 PARTS = 3
 HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}" + "W" * 120
-
-
-@pytest.fixture
-def run_of(configuration, build, workspace):
-    def run_of(name="invoice.pdf", **values):
-        document = DocumentFactory(workspace=workspace, name=name)
-        return RunFactory(configuration=configuration, build=build, input_document=document, **values)
-
-    return run_of
 
 
 @pytest.fixture
@@ -98,7 +88,7 @@ def test_every_page_fits_and_can_be_used_by_everybody(look, olga, workspace, muc
     person = look(olga)
     some = list(paths(workspace).items())[part::PARTS]
 
-    wrong = {name: found for name, path in some if (found := person.wrong_at(path, SMALL_AND_LARGE, fits_at=[360]))}
+    wrong = {name: found for name, path in some if (found := person.wrong_at(path, LOOKS))}
 
     assert wrong == {}
 

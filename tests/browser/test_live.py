@@ -2,20 +2,11 @@
 
 import pytest
 
-from tests.factories import DocumentFactory, RunFactory, bring_to
+from tests.factories import bring_to
 from work import lifecycle
 from work.kinds import kind_named
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture
-def run_of(configuration, build, workspace):
-    def run_of(name="invoice.pdf", **values):
-        document = DocumentFactory(workspace=workspace, name=name)
-        return RunFactory(configuration=configuration, build=build, input_document=document, **values)
-
-    return run_of
 
 
 def test_a_button_never_becomes_another_one(look, olga, run_of):

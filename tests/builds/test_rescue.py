@@ -81,26 +81,6 @@ def test_an_accepted_cancel_is_honoured(kind, w2):
     assert told(build)[-2:] == ["BUILD_CANCELLED", "RECOVERED"]
 
 
-def test_a_cancel_that_comes_between_the_verbs_of_recovery_is_honoured(kind, w2, monkeypatch):
-    build = expire_lease(BuildFactory(status="building"))
-    move = recovery.Found.move
-
-    def move_and_cancel(found, verb, **options):
-        made = move(found, verb, **options)
-        if verb == "drop":
-            lifecycle.cancel(build, actor="olga")
-        return made
-
-    monkeypatch.setattr(recovery.Found, "move", move_and_cancel)
-    assert recovery.rescue_expired([kind], w2) == 0
-    monkeypatch.undo()
-    assert recovery.rescue_expired([kind], w2) == 1
-
-    build.refresh_from_db()
-    assert build.status == "cancelled"
-    assert told(build)[-2:] == ["BUILD_CANCELLED", "RECOVERED"]
-
-
 @pytest.mark.parametrize("status", ["queued", "ready", "failed", "cancelled"])
 def test_a_build_that_nobody_holds_is_left_alone(kind, status, w2):
     build = age(BuildFactory(status=status), 86400)

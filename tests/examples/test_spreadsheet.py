@@ -208,7 +208,6 @@ def test_rows_of_different_lengths_are_no_trouble(run):
     assert rows_of(outcome, "x.csv") == [["a", "b", "column C"], ["1", "", ""], ["2", "3", "4"]]
 
 
-@pytest.mark.long
 def test_many_rows_are_told_with_progress(run):
     rows = "".join(f"{number},{number / 4},2026-01-{number % 28 + 1:02}\n" for number in range(50_000))
     outcome = run("number,quarter,day\n" + rows, "many.csv")

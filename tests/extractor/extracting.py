@@ -1,13 +1,13 @@
 """What the tests of the extractor share: the real child, within the limits that documents has it in."""
 
 import json
-import os
 import sys
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from pathlib import Path
 
 from ade_extractor import OUTPUT, PROGRAM
+from documents import children
 from documents.extraction.local import LIMITS
 from work.supervise import Ended
 from work.zygote import Zygote
@@ -57,8 +57,10 @@ def extract(file, content_type, first=1, last=100_000, *, directory=None, limits
     pages = ["--first", str(first), "--last", str(last)]
     order = ["extract", str(file), "--type", content_type, *pages, "--output", str(directory), "--words", *options]
     events = []
-    with READERS.of(without).spawn(cwd=directory, stdin=_only(order), limits=limits, on_event=events.append) as child:
-        ended = child.wait()
+    with children._only(order) as orders:
+        told = {"cwd": directory, "stdin": orders.fileno(), "limits": limits, "on_event": events.append}
+        with READERS.of(without).spawn(**told) as child:
+            ended = child.wait()
     output = directory / OUTPUT
     return Outcome(ended, events, output.read_bytes() if output.exists() else None)
 
@@ -74,6 +76,8 @@ class Readers:
     def of(self, without):
         warm = self._warm.get(tuple(without))
         if warm is None or not warm.is_free():
+            if warm is not None:
+                warm.close()
             command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", program(without), str(ROOT), "serve"]
             warm = self._warm[tuple(without)] = Zygote(command, cwd=self.folder)
             assert warm.wait(lambda: None) is None
@@ -86,14 +90,6 @@ class Readers:
 
 
 READERS = Readers()
-
-
-def _only(order):
-    """A pipe with one order in it, and the end."""
-    reading, writing = os.pipe()
-    with open(writing, "wb") as file:
-        file.write(json.dumps(order).encode() + b"\n")
-    return reading
 
 
 def program(without=()):

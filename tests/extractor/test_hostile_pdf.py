@@ -328,7 +328,6 @@ def test_one_that_is_an_archive_too(tmp_path):
     assert failure(whole, XLSX) == "malformed"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("seed", range(60))
 def test_damage_anywhere_ends_in_text_or_in_words(tmp_path, seed):
     chance = random.Random(seed)

@@ -85,7 +85,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_megabyte_of_anything_ends(tmp_path, name):
     """In text, or in the limit of CPU time, which is shorter here to save some."""
@@ -95,7 +94,6 @@ def test_a_megabyte_of_anything_ends(tmp_path, name):
     assert outcome.ended.returncode in (0, 1) or outcome.ended.signal in ("SIGXCPU", "SIGKILL"), outcome.ended
 
 
-@pytest.mark.long
 def test_what_takes_too_long_is_told_within_ten_seconds(tmp_path):
     assert failure(written(tmp_path / "a.html", HOSTILE["half a tag"]), HTML) == "too_slow"
 

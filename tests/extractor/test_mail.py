@@ -139,7 +139,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_megabyte_of_anything_ends(tmp_path, name):
     outcome = extract(written(tmp_path / "a.eml", HOSTILE[name]), EML)

@@ -84,7 +84,6 @@ def test_whoever_has_scans_read_elsewhere_has_them_left_alone_here(tmp_path, ima
     assert [(page["has_text"], page["ocr"]) for page in outcome.pages] == [(False, None)]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 def test_lines_are_read_from_the_top_and_each_from_the_left(tmp_path, engine):
     text = "\n".join(f"Row {n}      left {n}                    right {n}" for n in range(11, 40))
@@ -96,7 +95,6 @@ def test_lines_are_read_from_the_top_and_each_from_the_left(tmp_path, engine):
     assert lines == [line.split() for line in text.split("\n")]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_a_page_that_is_shown_turned(tmp_path, image, engine, degrees):
@@ -121,7 +119,6 @@ def turned_back(word, degrees):
     }[degrees]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_a_page_that_lies_on_its_side_is_read_as_if_it_stood(tmp_path, image, engine, degrees):
@@ -135,7 +132,6 @@ def test_a_page_that_lies_on_its_side_is_read_as_if_it_stood(tmp_path, image, en
     assert all(lies_within(turned_back(found, degrees), wanted) for found, wanted in pairs)
 
 
-@pytest.mark.long
 @needs_rapidocr
 @pytest.mark.parametrize("degrees", [-2, 1.5])
 def test_a_page_that_is_askew(tmp_path, image, degrees):
@@ -152,7 +148,6 @@ def lines_of(tmp_path):
     return page["text"].split("\n")
 
 
-@pytest.mark.long
 @needs_rapidocr
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_a_photograph_is_read_as_people_see_it(tmp_path, image, orientation):
@@ -187,7 +182,6 @@ KINDS = {
 SUFFIXES = {PNG: "png", JPEG: "jpg", TIFF: "tiff"}
 
 
-@pytest.mark.long
 @needs_rapidocr
 @pytest.mark.parametrize("kind", KINDS)
 def test_images_of_all_kinds(tmp_path, image, kind):
@@ -201,7 +195,6 @@ def test_images_of_all_kinds(tmp_path, image, kind):
     assert (page["width"], page["height"]) == image.size
 
 
-@pytest.mark.long
 @needs_rapidocr
 @pytest.mark.parametrize("mode", ["LA", "RGBA", "P"])
 def test_what_shines_through_is_white(tmp_path, image, mode):
@@ -215,7 +208,6 @@ def test_what_shines_through_is_white(tmp_path, image, mode):
     assert share_right(page["text"], LETTER) >= ENOUGH
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_fax_of_several_pages(tmp_path, engine):
     first, *others = (image_of(tmp_path / f"{n}.pdf", f"This is page number {n}00") for n in (1, 2, 3))
@@ -228,7 +220,6 @@ def test_a_fax_of_several_pages(tmp_path, engine):
     assert (second["number"], second["text"]) == (2, "This is page number 200")
 
 
-@pytest.mark.long
 @needs_rapidocr
 def test_letters_that_are_not_english(tmp_path):
     text = "Müller & Söhne, Straße 5, señor, déjà vu, à l'école"
@@ -239,7 +230,6 @@ def test_letters_that_are_not_english(tmp_path):
     assert share_right(page["text"], text) >= ENOUGH
 
 
-@pytest.mark.long
 @needs_rapidocr
 def test_small_print_with_long_lines(tmp_path):
     text = letter(1400).replace("\n", " ")
@@ -263,7 +253,6 @@ def image_of_small_print(tmp_path, text):
     return found
 
 
-@pytest.mark.long
 @needs_rapidocr
 def test_a_till_receipt_and_a_line_alone(tmp_path):
     image = image_of(tmp_path / "a.pdf", "\n".join(f"Apples {n} pieces {n}.50" for n in range(101, 130)))

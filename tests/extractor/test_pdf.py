@@ -213,7 +213,6 @@ def test_a_hyphen_at_the_end_of_a_line_is_one(tmp_path):
 PAGES = 300
 
 
-@pytest.mark.long
 def test_hundreds_of_pages_take_little_longer_than_the_library_does(tmp_path):
     """By two measures, both of pypdfium2 alone: for what we tell, and for text without any places."""
     file = long_pdf(tmp_path / "long.pdf", PAGES)

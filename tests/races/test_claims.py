@@ -24,13 +24,16 @@ from tests.factories import (
     RunFactory,
     StageFactory,
     bring_to,
+    expire_lease,
+    told,
     write,
 )
 from tests.races.invariants import assert_all_hold
 from tests.testwork import lifecycle as errands
 from tests.testwork.models import Errand
-from work import clock, lifecycle
+from work import clock, lifecycle, recovery
 from work.contention import Contended
+from work.kinds import kind_named
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("writer")]
 
@@ -243,6 +246,30 @@ def test_a_cancel_meets_a_recovery_that_puts_the_row_back_into_the_queue(threads
 
     assert Errand.objects.get(pk=row.pk).status == "cancelled"
     assert_all_hold()
+
+
+@pytest.mark.parametrize(
+    ("name", "factory", "status", "cancel"),
+    [("run", RunFactory, "running", runs.cancel), ("build", BuildFactory, "building", builds.cancel)],
+)
+def test_a_cancel_between_the_verbs_of_a_recovery_is_honoured(name, factory, status, cancel, monkeypatch):
+    row = expire_lease(factory(status=status))
+    kind, move = kind_named(name), recovery.Found.move
+
+    def move_and_cancel(found, verb, **options):
+        made = move(found, verb, **options)
+        if verb == "drop":
+            cancel(row, actor="olga")
+        return made
+
+    monkeypatch.setattr(recovery.Found, "move", move_and_cancel)
+    assert recovery.rescue_expired([kind], W2) == 0
+    monkeypatch.undo()
+    assert recovery.rescue_expired([kind], W2) == 1
+
+    row.refresh_from_db()
+    assert row.status == "cancelled"
+    assert told(row)[-2:] == [f"{name.upper()}_CANCELLED", "RECOVERED"]
 
 
 def test_orchestrators_do_not_count_one_failed_attempt_twice(threads):

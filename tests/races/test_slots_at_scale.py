@@ -34,9 +34,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 )
 def race(request, settings, monkeypatch):
     """All of them at the same: how many slots of each job, and what answers what each did, and who was at what when."""
-    slots, run = {"threads": (40, in_threads), "processes": (400, in_processes), "many": (2000, in_processes)}[
-        request.param
-    ]
+    scales = {"threads": (40, in_threads), "processes": (400, in_processes), "many": (2000, in_processes)}
+    slots, run = scales[request.param]
 
     def race(how, **plan):
         plan = {"began": time.monotonic(), "start": START.isoformat(), "jobs": JOBS, "names": NAMES, **plan}

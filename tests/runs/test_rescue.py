@@ -79,26 +79,6 @@ def test_an_accepted_cancel_is_honoured(kind, lost, settings, w2):
     assert told(run)[-2:] == ["RUN_CANCELLED", "RECOVERED"]
 
 
-def test_a_cancel_that_comes_between_the_verbs_of_recovery_is_honoured(kind, w2, monkeypatch):
-    run = expire_lease(RunFactory(status="running"))
-    move = recovery.Found.move
-
-    def move_and_cancel(found, verb, **options):
-        made = move(found, verb, **options)
-        if verb == "drop":
-            lifecycle.cancel(run, actor="olga")
-        return made
-
-    monkeypatch.setattr(recovery.Found, "move", move_and_cancel)
-    assert recovery.rescue_expired([kind], w2) == 0
-    monkeypatch.undo()
-    assert recovery.rescue_expired([kind], w2) == 1
-
-    run.refresh_from_db()
-    assert run.status == "cancelled"
-    assert told(run)[-2:] == ["RUN_CANCELLED", "RECOVERED"]
-
-
 def test_a_run_is_moved_on_once(kind, w2):
     run = expire_lease(RunFactory(status="running"))
     recovery.rescue_expired([kind], w2)

@@ -248,7 +248,6 @@ time.sleep(600)
         helper.process.send_signal(signal.SIGCONT)
 
 
-@pytest.mark.long
 @pytest.mark.skipif(
     not (FREEZER / "cgroup.procs").exists() or not os.access(FREEZER, os.W_OK),
     reason="only root, with control groups of version 1, can make a process that SIGKILL does not end",

@@ -87,9 +87,7 @@ def test_a_worker_does_what_waits_and_ends_when_told_to(programs):
     assert_all_hold()
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.long) for n in (signal.SIGINT, signal.SIGHUP))]
-)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_worker_that_is_told_to_end_finishes_what_it_has_begun_and_begins_nothing(programs, number):
     begun = add("sleep:2")
     worker = programs.worker(slots="errand=1", **LONG)
@@ -224,7 +222,6 @@ def test_two_workers_of_one_name_leave_each_others_work_alone(programs):
     assert [first.code(), second.code()] == [0, 0]
 
 
-@pytest.mark.long
 def test_a_lease_that_is_shorter_than_the_work_is_kept_by_renewal(programs):
     rows = [add("sleep:9"), add("child:9")]
     programs.worker(ADE_LEASE_SECONDS=4)
@@ -322,7 +319,6 @@ def test_work_that_is_added_is_claimed_well_before_the_next_tick(programs):
     until(lambda: statuses() == {"done": 11 + len(burst)})
 
 
-@pytest.mark.long
 def test_an_idle_worker_is_quiet(programs):
     worker = programs.worker(slots="errand=4", ADE_LEASE_SECONDS=30)
     worker.until_logged("worker.recovered")

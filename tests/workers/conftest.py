@@ -26,7 +26,7 @@ def site(unbuilt):
 
 
 # How an engine is started has nothing to do with the database.
-@pytest.fixture(params=["warm", pytest.param("cold", marks=[pytest.mark.long, pytest.mark.once])])
+@pytest.fixture(params=["warm", pytest.param("cold", marks=pytest.mark.once)])
 def engines(request):
     """What a worker is told of how to start engines."""
     return {"ADE_WARM_ENGINES": str(request.param == "warm").lower()}

@@ -27,7 +27,6 @@ GRACE_SECONDS = 50
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.long
 def test_a_thousand_submissions_give_a_thousand_runs_and_one_build_that_is_made_once(unbuilt, threads):
     documents = [unbuilt.document(seconds=0.01) for _ in range(THREADS)]
     workers = [unbuilt.worker(name) for name in ("w1", "w2")]
@@ -54,7 +53,7 @@ def test_a_thousand_submissions_give_a_thousand_runs_and_one_build_that_is_made_
     assert_all_hold(quiet=True)
 
 
-@pytest.mark.parametrize("most", [1, 2, pytest.param(4, marks=pytest.mark.long)])
+@pytest.mark.parametrize("most", [1, 2, 4])
 def test_a_worker_executes_as_many_runs_at_once_as_it_may_and_never_more(site, engines, most):
     waiting = [site.submit(seconds=0.2) for _ in range(4 * most)]
 
@@ -80,7 +79,6 @@ def test_a_run_that_takes_too_long_ends_with_a_message_and_the_next_of_its_docum
     assert_all_hold(quiet=True)
 
 
-@pytest.mark.long
 def test_a_run_that_takes_too_long_and_hears_no_signal_is_killed(site, engines):
     run = site.submit(seconds=600, deaf=True)
 
@@ -167,7 +165,6 @@ def test_one_slot_starts_runs_in_the_order_in_which_they_were_submitted(site, en
     assert site.witness.most_at_once() == 1
 
 
-@pytest.mark.long
 def test_a_worker_with_nothing_to_do_uses_hardly_any_of_a_core_its_warm_engines_included(site):
     worker = site.worker()
     runs_of_both_slots = [site.submit(seconds=0.5) for _ in range(2)]

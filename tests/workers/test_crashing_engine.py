@@ -12,9 +12,7 @@ from tests.races.invariants import assert_all_hold
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGKILL, *(pytest.param(n, marks=pytest.mark.long) for n in (signal.SIGSEGV, signal.SIGABRT))]
-)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
 def test_a_run_whose_engine_is_killed_fails_with_the_name_of_the_signal_and_is_not_tried_again(site, engines, number):
     document = site.document(seconds=600)
     run = site.submit(document)

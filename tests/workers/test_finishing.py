@@ -30,7 +30,6 @@ def test_an_end_that_the_database_refuses_thrice_is_written_the_fourth_time(site
     assert_all_hold(quiet=True)
 
 
-@pytest.mark.long
 def test_a_run_whose_end_is_always_refused_fails_while_its_worker_lives_and_does_not_stop_the_next(site, engines):
     document = site.document(keeps="result.txt")
     run, following = site.submit(document), site.submit(document)

@@ -117,7 +117,6 @@ def test_a_run_whose_worker_is_killed_after_it_has_committed_the_end_has_succeed
     assert_all_hold(quiet=True)
 
 
-@pytest.mark.long
 def test_a_sweep_takes_what_the_dead_have_left_and_nothing_of_the_living(site):
     dead, alive = site.submit(seconds=600), site.submit(seconds=600)
     first = site.worker("w1", "run=1")
@@ -136,7 +135,6 @@ def test_a_sweep_takes_what_the_dead_have_left_and_nothing_of_the_living(site):
     assert second.is_alive()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("point", ["build.claimed", "build.exited", "build.finish.before_commit"])
 def test_a_build_whose_worker_is_killed_is_made_again_by_another(unbuilt, point):
     run = unbuilt.submit()
@@ -178,7 +176,6 @@ def test_a_build_whose_worker_is_killed_half_way_leaves_nothing_that_could_be_ta
     assert_all_hold(quiet=True)
 
 
-@pytest.mark.long
 def test_a_machine_that_is_lost_costs_its_own_work_and_nobody_elses(site, engines):
     lost = [site.submit(seconds=600) for _ in range(2)]
     first = site.worker("w1", ADE_LEASE_SECONDS=LEASE, **engines)

@@ -33,9 +33,7 @@ print(json.dumps(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.long) for n in (signal.SIGINT, signal.SIGHUP))]
-)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_an_engine_that_is_at_work_when_its_worker_is_told_to_end_finishes_and_none_is_begun(site, engines, number):
     begun = site.submit(seconds=1, keeps="result.txt")
     worker = site.worker(slots="run=1", **engines)
@@ -53,7 +51,7 @@ def test_an_engine_that_is_at_work_when_its_worker_is_told_to_end_finishes_and_n
     nothing_is_left(site)
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(5, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [2, 5])
 def test_a_worker_that_is_told_again_ends_its_engines_and_says_why(site, engines, times):
     running = [site.submit(seconds=600) for _ in range(2)]
     worker = site.worker(**engines)
@@ -71,7 +69,6 @@ def test_a_worker_that_is_told_again_ends_its_engines_and_says_why(site, engines
     nothing_is_left(site)
 
 
-@pytest.mark.long
 def test_a_drain_that_lasts_too_long_ends_engines_even_if_they_are_deaf(site, engines):
     run = site.submit(seconds=600, deaf=True)
     worker = site.worker(ADE_DRAIN_SECONDS=1, **engines)

@@ -51,7 +51,6 @@ def test_a_worker_that_starts_fails_its_own_orphans_before_it_claims_and_leaves_
     assert_all_hold()
 
 
-@pytest.mark.long
 def test_two_workers_of_one_name_leave_each_others_engines_alone(site):
     first_run = site.submit(seconds=3)
     first = site.worker("w1", "run=1")
@@ -70,7 +69,6 @@ def test_two_workers_of_one_name_leave_each_others_engines_alone(site):
     assert_all_hold()
 
 
-@pytest.mark.long
 def test_a_dead_worker_whose_pid_another_process_has_by_now_is_known_to_be_dead(site):
     orphan = killed_at_work(site)
     Worker.objects.update(pid=os.getpid())

@@ -32,9 +32,7 @@ FEW = 20_000
 MILLION = 1_000_000
 SECONDS = 3 * 3600
 EVERY_SECONDS = 0.05
-# How long a transaction may take at most: ten times as long as it does on a machine that does nothing else. What is
-# seen from outside is waiting too, for a processor that other tests keep busy.
-LONGEST_SECONDS = 10
+# What is seen of a transaction from outside is waiting too, for a processor that other tests keep busy.
 BUSY = 3
 DEATHS = 4
 
@@ -134,13 +132,14 @@ class Watch:
 
 
 @pytest.mark.parametrize(
-    "number",
+    ("number", "longest_seconds"),
     [
-        pytest.param(FEW, marks=pytest.mark.long(seconds=25)),
-        pytest.param(MILLION, marks=[pytest.mark.soak, pytest.mark.timeout(SECONDS + 600)]),
+        # Ten times as long as it takes on a machine that does nothing else.
+        pytest.param(FEW, 10, marks=pytest.mark.long(seconds=25)),
+        pytest.param(MILLION, 1, marks=[pytest.mark.soak, pytest.mark.timeout(SECONDS + 600)]),
     ],
 )
-def test_a_million_articles_go(feed, programs, threads, number):
+def test_a_million_articles_go(feed, programs, threads, number, longest_seconds):
     assert number > IN_STORIES
     fill(feed, number)
     stopping, chance = Flag(), random.Random(5)
@@ -174,8 +173,8 @@ def test_a_million_articles_go(feed, programs, threads, number):
     assert set(BriefArticle.objects.values_list("raw_article_id", flat=True)) == set(range(NAMED, number + 1, NAMED))
     every_count_is_true()
     connection.check_constraints()
-    assert own < LONGEST_SECONDS, measured
-    assert max(writer.longest, watch.longest) < BUSY * LONGEST_SECONDS, (measured, watch.longest)
+    assert own < longest_seconds, measured
+    assert max(writer.longest, watch.longest) < BUSY * longest_seconds, (measured, watch.longest)
     assert len(writer.written) > DEATHS
 
 

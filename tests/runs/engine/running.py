@@ -18,6 +18,7 @@ from runs import engines
 from runs import lifecycle as runs
 from runs.kinds import RUN
 from runs.models import Run
+from tests import azurite
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, told
 from tests.work.supervised import needs_bubblewrap as needs_bubblewrap
 from work import supervise
@@ -29,6 +30,8 @@ WITNESS = Path(__file__).with_name("witness.py").read_text()
 STEP = "from ade_engine import step\n@step\ndef only(context):\n    context.field('a', 1)\n"
 OWNER = "w1@here:101:boot1"
 MAKE_SECONDS = 60
+# In the command lines of what tests of one process share.
+STAYS = ("work.children.launch", "tests.forkserver", azurite.PROGRAM)
 # Warm is what a worker does; cold comes to the same, and takes longer.
 WAYS = ["warm", pytest.param("cold", marks=pytest.mark.long)]
 LEVELS = ["limits", pytest.param("bubblewrap", marks=needs_bubblewrap)]
@@ -183,9 +186,6 @@ def assert_no_process_is_left():
     left = [each for each in psutil.Process().children(recursive=True) if not _stays(each)]
     gone, alive = psutil.wait_procs(left, timeout=2)
     assert not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE], (gone, alive)
-
-
-STAYS = {"work.children.launch", "tests.forkserver", "azurite-blob"}
 
 
 def _stays(process):

@@ -195,7 +195,6 @@ def test_the_artifacts_of_a_run_that_was_cancelled_meanwhile_are_nobodys(lane):
     assert_nothing_is_kept_of_what_failed(run)
 
 
-@pytest.mark.long
 @each_level
 def test_a_thousand_artifacts_are_kept(lane, level):
     began = time.monotonic()

@@ -29,7 +29,6 @@ def test_output_without_end_is_cut_and_the_run_is_as_good(lane, level):
     assert sum(map(len, kept)) < 1.1 * MB
 
 
-@pytest.mark.long
 def test_a_gigabyte_of_output_without_a_line_end_costs_the_worker_little_memory(witnesses, way, programs):
     first = witnesses.submit("field:a=1")
     worker = programs.worker(slots="run=1", ADE_WARM_ENGINES=way == "warm", ADE_LEASE_SECONDS=30)
