@@ -1,8 +1,14 @@
-"""Makes environments: locks the requirements, installs them, adds the engine and the configuration, and looks whether
-its entry point can be imported. Nothing of it is there for others until all of it is.
+"""Makes environments: lock the requirements, install them, compare them with their RECORD, and add the engine and the
+configuration. Then seal the files and check that the entry point can be imported. An environment becomes visible only
+when it is complete.
+
+Packages are hostile. None of their code runs before the import of the entry point, which happens in a sandbox that
+cannot write to the environment. So programs that can write to it (uv, the compiler) never run with the Python of an
+environment that has packages: that would execute their `.pth` files.
 """
 
 import math
+import os
 import shutil
 import sys
 import time
@@ -17,27 +23,39 @@ from django.conf import settings
 
 import ade_engine
 import ade_keeper
-from builds import environments, fingerprint, uv
+from builds import environments, fingerprint, integrity, uv
 from builds.environments import Staging
 from builds.fingerprint import Snapshot
+from builds.integrity import Seal
 from work import private, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Ended, Limits, Line
 
-# A resolver and an unpacker, for wheels of some GB; they are ours, not the configuration's.
-UV_LIMITS = Limits(cpu_seconds=None, address_space_bytes=None, file_size_bytes=8 << 30, open_files=8192)
-# An import that takes longer than this would take it from every run.
+# For a resolver and an unpacker of wheels of some GB. These are ADE's programs, not the configuration's.
+UV_LIMITS = Limits(
+    cpu_seconds=None,
+    address_space_bytes=None,
+    file_size_bytes=8 << 30,
+    open_files=8192,
+    # uv starts some threads per core.
+    tasks=2048,
+    # All builds share one cache folder, which is too large to be summed twice a second.
+    disk_bytes=None,
+)
+# The compiler is Python's own, but a source file of some MB can take GB to compile.
+COMPILE_LIMITS = replace(UV_LIMITS, tasks=512)
+# A slower import would take this time from every run.
 CHECK_SECONDS = 60.0
-# Whatever tells us of them runs beside the code of the configuration, which may tell us anything.
+# Limits for reports from a process that also runs the configuration's code, which may report anything.
 LONGEST_MESSAGE = 2000
 LONGEST_NAME = 100
 MOST_STEPS = 1000
-# What is kept of the output of one program, to say why it failed.
+# The last lines of a program's output, to explain a failure.
 SAID_LINES = 30
 
 
 class BuildFailed(Exception):
-    """Says in words for people what was expected and what was found."""
+    """The message says what was expected and what happened."""
 
     def __init__(self, failure_type: str, message: str) -> None:
         super().__init__(message)
@@ -46,11 +64,11 @@ class BuildFailed(Exception):
 
 @dataclass
 class Watch:
-    """How the programs of one build are watched: by whom they are stopped, recorded and listened to."""
+    """Stops, records and logs the programs of one build."""
 
-    # Of time.monotonic().
+    # A value of time.monotonic().
     until: float
-    # How that time is called in a message.
+    # The name of that time limit in a message.
     time: str = "the time for it"
     stop: Callable[[], str | None] = lambda: None
     on_start: Callable[[Child], None] = lambda child: None
@@ -58,7 +76,7 @@ class Watch:
     said: list[str] = field(default_factory=list)
 
     def run(self, what: str, argv: list[str], cwd: Path, limits: Limits, **options: Any) -> Ended:
-        """Raises Interrupted when it was stopped, and BuildFailed when time is over."""
+        """Run a program. Raise Interrupted if it was stopped, and BuildFailed if the time is over."""
         self.said = []
         left = max(self.until - time.monotonic(), 0.1)
         own = limits.wall_seconds or math.inf
@@ -95,7 +113,7 @@ class Made:
 
 
 def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None) -> Made:
-    """The environment of this fingerprint, on this host. With a lock, exactly what that says is installed."""
+    """Make the environment of this fingerprint on this host. With a lock, install exactly its packages."""
     if fingerprint.of_build(fingerprint.of_contents(snapshot)) != wanted:
         raise BuildFailed(
             "OTHER_ENGINE",
@@ -111,33 +129,48 @@ def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None)
 
 @contextmanager
 def made_for_once(snapshot: Snapshot, watch: Watch) -> Iterator[tuple[Path, Made]]:
-    """An environment that nobody else sees, and that is gone afterwards."""
+    """Yield an environment that is never published, and is removed afterwards."""
     with environments.staging(fingerprint.of_contents(snapshot)) as staged:
         yield staged.home, _make(snapshot, staged, watch, None)
 
 
 def resolve(snapshot: Snapshot, work: Path, watch: Watch) -> str:
-    """The lock of these requirements; empty when there are none."""
+    """Return the lock of the requirements, or an empty string without requirements."""
     if not has_requirements(snapshot["requirements"]):
         return ""
     wanted, lock = work / "requirements.txt", work / "lock.txt"
     wanted.write_text(snapshot["requirements"], "utf-8")
     watch.tell("locking the requirements")
-    command = partial(uv.compile_lock, _python(snapshot), wanted, lock)
-    _with_or_without_network("the requirements cannot be met", command, work, watch)
+
+    def compile_lock(*, offline: bool) -> None:
+        command = uv.compile_lock(_python(snapshot), wanted, lock, offline=offline)
+        _uv("the requirements cannot be met", command, work, watch)
+
+    _with_or_without_network(compile_lock, watch)
     return lock.read_text("utf-8")
 
 
 def _make(snapshot: Snapshot, staged: Staging, watch: Watch, lock: str | None) -> Made:
     started = time.monotonic()
     wanted = fingerprint.of_build(fingerprint.of_contents(snapshot))
-    lock = _install(snapshot, staged, watch, lock)
-    told = {"fingerprint": wanted, "entry_point": snapshot["entry_point"]}
-    environments.write_marker(staged.home, **told)
-    _compile(staged, environments.path_of(environments.name_of(wanted, lock)), watch)
-    steps = _check(staged, watch)
+    watch.tell("making the environment")
+    empty = _make_empty(snapshot, staged, watch)
+    if lock is None:
+        lock = resolve(snapshot, staged.work, watch)
+    if lock:
+        _install(snapshot, staged, empty, lock, watch)
+    _add_ours(snapshot, empty.packages, staged.home)
+    destination = environments.path_of(environments.name_of(wanted, lock))
+    _compile(staged, empty.python, destination, watch)
+    marker = {"fingerprint": wanted, "entry_point": snapshot["entry_point"]}
+    environments.write_marker(staged.home, **marker)
     size = environments.size_of(staged.home)
-    environments.write_marker(staged.home, **told, size_bytes=size)
+    environments.write_marker(staged.home, **marker, size_bytes=size)
+    seal = environments.seal(staged)
+    steps = _check(staged, watch)
+    if changes := integrity.compare(staged.home, seal):
+        message = f"importing the entry point changed the environment, which has to stay as it is: {changes}"
+        raise BuildFailed("CHECK_FAILED", message)
     watch.tell(f"ready in {time.monotonic() - started:.1f} s: {size / 2**20:.1f} MB, steps {', '.join(steps)}")
     return Made(lock, size, steps)
 
@@ -146,57 +179,101 @@ def has_requirements(text: str) -> bool:
     return any(line.partition("#")[0].strip() for line in text.splitlines())
 
 
-def _install(snapshot: Snapshot, staged: Staging, watch: Watch, lock: str | None) -> str:
-    uv.cache().mkdir(mode=0o700, parents=True, exist_ok=True)
-    watch.tell("making the environment")
-    make_environment = uv.make_environment(_python(snapshot), staged.home)
-    _uv("the environment cannot be made", make_environment, staged.work, watch)
-    # Looked for before packages are there, which may bring folders of that name.
+@dataclass(frozen=True)
+class _Empty:
+    """An environment before packages are installed. Packages may bring a Python and folders of the same names."""
+
+    # The target of the environment's link and not the link itself, because the environment will have packages.
+    python: str
+    packages: Path
+    files: Seal
+
+
+def _make_empty(snapshot: Snapshot, staged: Staging, watch: Watch) -> _Empty:
+    command = uv.make_environment(_python(snapshot), staged.home)
+    _uv("the environment cannot be made", command, staged.work, watch, staged.root)
     (packages,) = staged.home.glob("lib/python*/site-packages")
-    if lock is None:
-        lock = resolve(snapshot, staged.work, watch)
-    if lock:
-        path = staged.work / "lock.txt"
-        path.write_text(lock, "utf-8")
-        watch.tell("installing")
-        command = partial(uv.install, staged.home, path)
-        _with_or_without_network("the packages cannot be installed", command, staged.work, watch)
+    python = os.path.realpath(environments.python_of(staged.home))
+    return _Empty(python, packages, integrity.make_seal(staged.home))
+
+
+def _install(snapshot: Snapshot, staged: Staging, empty: _Empty, lock: str, watch: Watch) -> None:
+    path = staged.work / "lock.txt"
+    path.write_text(lock, "utf-8")
+    watch.tell("installing")
+
+    def install(*, offline: bool, cached: bool = True) -> None:
+        if integrity.compare(staged.home, empty.files):
+            # A failed attempt left packages. uv starts the Python of the environment, which would run their code.
+            environments.erase(staged.home)
+            _make_empty(snapshot, staged, watch)
+        command = uv.install(staged.home, path, offline=offline, cached=cached)
+        _uv("the packages cannot be installed", command, staged.work, watch, staged.root)
+
+    _with_or_without_network(install, watch)
+    problems = _problems_of_packages(staged.home, empty)
+    if problems and not settings.ADE_BUILD_OFFLINE:
+        watch.tell(f"{integrity.in_short(problems)}: installing without the cache, which may have been changed")
+        _with_or_without_network(partial(install, cached=False), watch)
+        problems = _problems_of_packages(staged.home, empty)
+    if problems:
+        named = integrity.in_short(problems)
+        raise BuildFailed("BUILD_FAILED", f"the installed files are not what the packages declare (RECORD): {named}")
+
+
+def _problems_of_packages(home: Path, empty: _Empty) -> list[str]:
+    # uv's lock file, which every user may write to.
+    (home / ".lock").unlink(missing_ok=True)
+    for folder in [path for path in home.rglob(integrity.BYTECODE) if path.is_dir() and not path.is_symlink()]:
+        # A package can ship bytecode for another package's sources. It is compiled again from the sources.
+        shutil.rmtree(folder, ignore_errors=True)
+    changes = integrity.compare(home, empty.files)
+    replaced = [f"{path} of the environment was replaced" for path in [*changes.missing, *changes.changed]]
+    return [*integrity.check_packages(home, empty.packages, empty.files), *replaced]
+
+
+def _add_ours(snapshot: Snapshot, packages: Path, home: Path) -> None:
     try:
-        _add_engine(packages)
-        environments.write_configuration(staged.home, snapshot["files"])
+        for package in (ade_engine, ade_keeper):
+            source = Path(package.__path__[0])
+            shutil.copytree(source, packages / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+        environments.write_configuration(home, snapshot["files"])
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         message = f"a package has files in the place of the engine's or of the configuration's: {error}"
         raise BuildFailed("BUILD_FAILED", message) from error
-    return lock
 
 
-def _with_or_without_network(trouble: str, command: Callable[..., list[str]], cwd: Path, watch: Watch) -> None:
+def _with_or_without_network(attempt: Callable[..., None], watch: Watch) -> None:
     if settings.ADE_BUILD_OFFLINE:
-        return _uv(trouble, command(offline=True), cwd, watch)
+        return attempt(offline=True)
     try:
-        return _uv(trouble, command(offline=False), cwd, watch)
+        return attempt(offline=False)
     except BuildFailed as failed:
         if not uv.lacks_network(str(failed)):
             raise
         watch.tell("the index cannot be reached: trying with what is in the cache")
         try:
-            return _uv(trouble, command(offline=True), cwd, watch)
+            return attempt(offline=True)
         except BuildFailed as again:
             raise failed from again
 
 
-def _uv(trouble: str, argv: list[str], cwd: Path, watch: Watch) -> None:
-    ended = watch.run(trouble, argv, cwd, UV_LIMITS, env=uv.variables(), network=True, writable=uv.writable())
+def _uv(trouble: str, argv: list[str], cwd: Path, watch: Watch, *writable: Path) -> None:
+    uv.cache().mkdir(mode=0o700, parents=True, exist_ok=True)
+    places = [*writable, uv.cache()]
+    ended = watch.run(trouble, argv, cwd, UV_LIMITS, env=uv.variables(), network=True, writable=places)
     if ended.returncode != 0:
         raise BuildFailed("BUILD_FAILED", f"{trouble}: {_reason(ended, watch)}")
 
 
-def _compile(staged: Staging, destination: Path, watch: Watch) -> None:
-    """To bytecode, with the paths as they will be: what runs cannot write it, and tracebacks show them."""
+def _compile(staged: Staging, python: str, destination: Path, watch: Watch) -> None:
+    """Compile to bytecode, with the final paths for tracebacks. Runs cannot write bytecode themselves."""
     folders = [str(path) for path in (staged.home / "lib", staged.home / environments.CONFIGURATION)]
-    argv = [environments.python_of(staged.home), "-I", "-m", "compileall", "-q", "-s", str(staged.home)]
-    # A file that does not compile is told by the import, if it is ever imported: some packages ship such.
-    watch.run("compiling", [*argv, "-p", str(destination), *folders], staged.work, UV_LIMITS, writable=[staged.home])
+    argv = [python, "-I", "-S", "-m", "compileall", "-f", "-q", "-s", str(staged.home), "-p", str(destination)]
+    # Some packages ship files that do not compile. The import reports it if such a file is ever imported.
+    ended = watch.run("compiling", [*argv, *folders], staged.work, COMPILE_LIMITS, writable=[staged.home])
+    if ended.over_limit:
+        raise BuildFailed("BUILD_FAILED", f"compiling was over its limit of {ended.over_limit}")
 
 
 def _check(staged: Staging, watch: Watch) -> list[str]:
@@ -219,14 +296,10 @@ def _check(staged: Staging, watch: Watch) -> list[str]:
 
 
 def _reason(ended: Ended, watch: Watch) -> str:
+    if ended.over_limit:
+        return str(ended)
     said = " ".join(line.strip() for line in watch.said if line.strip())
     return said[-1500:] if said else str(ended)
-
-
-def _add_engine(packages: Path) -> None:
-    for package in (ade_engine, ade_keeper):
-        source = Path(package.__path__[0])
-        shutil.copytree(source, packages / source.name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def _python(snapshot: Snapshot) -> str:

@@ -1,15 +1,16 @@
-"""The prepared environments of this host: a directory for each fingerprint and lock, which is complete or not there.
+"""The prepared environments of this host: one directory per fingerprint and lock, complete or absent.
 
-Both are in its name: a fingerprint says what was asked for, and the index answers differently from day to day.
+The name has both: a fingerprint identifies the request, but the index answers it differently from day to day.
 
-Whoever uses one holds a shared lock on its name, and whoever makes one holds the lock on the directory it is made in;
-the kernel lets go of both when a process dies. So pruning and sweeping need to know nothing of runs or of workers.
+A user of an environment holds a shared lock on its name, and its maker holds the lock on the staging directory. The
+kernel releases both when a process dies, so pruning and sweeping need to know nothing of runs or workers.
+
+Each environment has a seal, the list of its files (builds/integrity.py), and is not used if it differs from it.
 """
 
 import hashlib
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,26 +18,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+import structlog
 from django.conf import settings
 
 from ade_engine.runner import CONFIGURATION as CONFIGURATION
 from ade_engine.runner import MARKER as MARKER
-from work import filelocks
+from builds import integrity
+from builds.integrity import Seal
+from work import filelocks, workplaces
 
 BUILDING = ".building-"
 REMOVED = ".removed-"
 LOCKS = ".locks"
+SEALS = ".seals"
+# Checking all files of a large environment takes some 10 ms, so runs in quick succession skip it.
+LOOK_SECONDS = 10.0
+_MISSING = "is missing"
+# Name -> when its files were last found unchanged (time.monotonic()), and in which directory.
+_looked: dict[str, tuple[float, int]] = {}
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class Staging:
-    """Where an environment is made: `home` becomes it, `work` is thrown away."""
+    """The directory of an environment in the making: `home` becomes it, `seal` lists its files, `work` is deleted."""
 
     root: Path
 
     @property
     def home(self) -> Path:
         return self.root / "environment"
+
+    @property
+    def seal(self) -> Path:
+        return self.root / "seal.json"
 
     @property
     def work(self) -> Path:
@@ -61,7 +77,7 @@ class Stored:
 @dataclass(frozen=True)
 class Pruned:
     removed: list[Stored]
-    # They would have gone, but for whoever uses them now.
+    # Environments that would have been removed, but are in use.
     in_use: list[Stored]
 
 
@@ -82,14 +98,35 @@ def python_of(environment: Path) -> str:
 
 
 def exists(name: str) -> bool:
-    """Complete, and with a Python that is still on this host."""
+    """Return whether it is complete, and its Python still exists on this host."""
     path = path_of(name)
     return (path / MARKER).is_file() and os.path.exists(python_of(path))
 
 
+def is_usable(name: str) -> bool:
+    return not why_unusable(name)
+
+
+def why_unusable(name: str) -> str:
+    """Return why it cannot be used as the rest of a sentence, or an empty string if it can.
+
+    This process must have checked its files at most LOOK_SECONDS ago; otherwise it checks them now.
+    """
+    if not exists(name):
+        return _MISSING
+    looked_at, inode = _looked.get(name, (-LOOK_SECONDS, 0))
+    if time.monotonic() - looked_at < LOOK_SECONDS and inode == _inode(name):
+        return ""
+    return _look(name)
+
+
+def read_seal(name: str) -> Seal | None:
+    return integrity.read_seal(_seal_path(name))
+
+
 @contextmanager
 def in_use(name: str) -> Iterator[Path]:
-    """While this is held, nobody removes the environment; it may have to be made first."""
+    """Protect the environment from removal. It may not exist yet."""
     with filelocks.shared(_lock(name)):
         path = path_of(name)
         with suppress(FileNotFoundError):
@@ -107,23 +144,32 @@ def staging(fingerprint: str) -> Iterator[Staging]:
             made.work.mkdir()
             yield made
         finally:
-            shutil.rmtree(made.root, ignore_errors=True)
+            erase(made.root)
     _lock(name).unlink(missing_ok=True)
 
 
 def publish(staged: Staging, name: str) -> bool:
-    """In one rename. False when somebody was faster: then theirs is used, which is the same."""
-    path = path_of(name)
-    if path.exists() and not exists(name):
-        # Its Python has been removed from this host since.
-        os.rename(path, root() / f"{REMOVED}{uuid4().hex}")
-    try:
-        os.rename(staged.home, path)
-    except OSError:
-        if exists(name):
+    """Publish the seal, and then the directory in one rename. An unusable environment of that name is replaced.
+
+    Return False if another process has published it already; its environment is the same and is used instead.
+    """
+    with filelocks.alone(_publishing(name)):
+        if exists(name) and not _look(name):
             return False
-        raise
+        _put_away(name)
+        _seal_path(name).parent.mkdir(mode=0o700, exist_ok=True)
+        os.replace(staged.seal, _seal_path(name))
+        os.rename(staged.home, path_of(name))
+        _looked[name] = (time.monotonic(), _inode(name))
     return True
+
+
+def seal(staged: Staging) -> Seal:
+    """Make the environment read-only and write its seal."""
+    integrity.protect(staged.home)
+    made = integrity.make_seal(staged.home)
+    integrity.write_seal(staged.seal, made)
+    return made
 
 
 def write_configuration(home: Path, files: dict[str, str]) -> None:
@@ -135,12 +181,12 @@ def write_configuration(home: Path, files: dict[str, str]) -> None:
 
 
 def write_marker(home: Path, **values: str | int) -> None:
-    """What the engine reads, and what a list of environments shows."""
+    """Write the file that the engine and lists of environments read."""
     (home / MARKER).write_text(json.dumps(values))
 
 
 def size_of(directory: Path) -> int:
-    """What it takes on the disk; what it shares with the cache by hard links is counted too."""
+    """Return the size of all files. A file system that shares blocks between copies uses less."""
     total = 0
     for folder, _, names in os.walk(directory):
         total += sum(os.lstat(os.path.join(folder, name)).st_size for name in names)
@@ -148,7 +194,7 @@ def size_of(directory: Path) -> int:
 
 
 def stored() -> list[Stored]:
-    """All that are there, the longest unused first."""
+    """Return all environments, longest unused first."""
     found = []
     with suppress(FileNotFoundError):
         for entry in os.scandir(root()):
@@ -165,20 +211,25 @@ def _told_size(path: Path) -> int:
 
 
 def remove(name: str) -> bool:
-    """False when it is in use."""
-    gone = root() / f"{REMOVED}{uuid4().hex}"
+    """Remove an environment. Return False if it is in use."""
     with filelocks.alone_at_once(_lock(name)) as ours:
         if ours:
-            # Unless somebody else has pruned it a moment ago.
-            with suppress(FileNotFoundError):
-                os.rename(path_of(name), gone)
-    # Nobody who wants it again has to wait for this.
-    shutil.rmtree(gone, ignore_errors=True)
+            with filelocks.alone(_publishing(name)):
+                gone = _put_away(name)
+    if ours and gone:
+        # Erased after the locks are released, so that no build waits for it.
+        erase(gone)
     return ours
 
 
+def erase(tree: Path) -> None:
+    """Remove a tree that is read-only, whatever packages have done to it."""
+    integrity.unprotect(tree)
+    workplaces.remove(tree)
+
+
 def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: bool = False) -> Pruned:
-    """Remove what nobody has used for so long, and then the longest unused until the rest fits."""
+    """Remove environments that are unused for too long, and then the longest unused until the rest fits the size."""
     found, pruned = stored(), Pruned([], [])
     left = sum(each.size_bytes for each in found)
     for each in found:
@@ -200,7 +251,7 @@ def is_free(name: str) -> bool:
 
 
 def sweep() -> int:
-    """Remove what died half-made or half-removed; answers how many."""
+    """Remove half-made and half-removed environments. Return how many."""
     swept = 0
     with suppress(FileNotFoundError):
         for entry in list(os.scandir(root())):
@@ -208,10 +259,78 @@ def sweep() -> int:
                 continue
             with filelocks.alone_at_once(_lock(entry.name)) as dead:
                 if dead:
-                    shutil.rmtree(entry.path, ignore_errors=True)
+                    erase(Path(entry.path))
                     _lock(entry.name).unlink(missing_ok=True)
                     swept += 1
+        _sweep_seals()
     return swept
+
+
+def _sweep_seals() -> None:
+    """Remove seals of environments that were deleted by hand, and half-written ones."""
+    with suppress(FileNotFoundError):
+        for entry in list(os.scandir(root() / SEALS)):
+            seal = Path(entry)
+            with filelocks.alone_at_once(_publishing(seal.stem)) as ours:
+                if ours and (seal.suffix == ".new" or not path_of(seal.stem).exists()):
+                    seal.unlink()
+
+
+def _look(name: str) -> str:
+    """Like `why_unusable`, but always check the files."""
+    inode, now = _inode(name), time.monotonic()
+    sealed = read_seal(name)
+    if sealed is None:
+        return "has no seal: it was made by an older version, or the seal was removed"
+    try:
+        changes = integrity.compare(path_of(name), sealed)
+    except FileNotFoundError:
+        return _MISSING
+    if changes:
+        log.warning("environments.changed", name=name, changes=str(changes))
+        return f"was changed after it was made: {changes}"
+    if changes.has_new_times:
+        _seal_again(name, inode)
+    _looked[name] = (now, inode)
+    return ""
+
+
+def _seal_again(name: str, inode: int) -> None:
+    """Update the times in the seal, so that the next check need not read the files. The content is unchanged."""
+    with filelocks.alone_at_once(_publishing(name)) as ours:
+        sealed = read_seal(name)
+        if not ours or sealed is None or inode != _inode(name):
+            return
+        now = integrity.make_seal(path_of(name))
+        if {path: entry.sha256 for path, entry in now.items()} == {path: each.sha256 for path, each in sealed.items()}:
+            integrity.write_seal(_seal_path(name), now)
+
+
+def _put_away(name: str) -> Path | None:
+    """Rename it out of the way. The caller holds the publishing lock. Return None if it does not exist."""
+    _looked.pop(name, None)
+    gone = root() / f"{REMOVED}{uuid4().hex}"
+    _seal_path(name).unlink(missing_ok=True)
+    try:
+        os.rename(path_of(name), gone)
+    except FileNotFoundError:
+        return None
+    return gone
+
+
+def _inode(name: str) -> int:
+    try:
+        return os.stat(path_of(name)).st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def _seal_path(name: str) -> Path:
+    return root() / SEALS / f"{name}.json"
+
+
+def _publishing(name: str) -> Path:
+    return root() / LOCKS / f"{name}.publishing"
 
 
 def _lock(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""What uv is asked to do, and in which environment."""
+"""Command lines and environment variables for uv."""
 
 import os
 import re
@@ -7,11 +7,13 @@ from pathlib import Path
 import uv
 from django.conf import settings
 
-from builds import environments
-
-# Where packages come from and how to get there is for the operator to say, in the words of uv.
-_PASSED = re.compile(r"UV_.*|SSL_CERT_(FILE|DIR)|(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy")
-# What uv says when an index cannot be reached; with a warm cache it may do without.
+# The operator configures package sources and network access with uv's own variables. Not passed on are those that would
+# run a package's code in a process that can write to the cache: building from source, and compiling in the environment.
+_PASSED = re.compile(
+    r"UV_(?!NO_BINARY|ONLY_BINARY|NO_BUILD|BUILD|COMPILE|NO_CACHE|VENV).*|SSL_CERT_(FILE|DIR)"
+    r"|(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy"
+)
+# Messages of uv when an index is unreachable. With a warm cache it may work offline.
 _NO_NETWORK = re.compile(
     r"error sending request|dns error|failed to (fetch|lookup)|connection (refused|reset)|network (is )?unreachable"
     r"|request failed after|could not connect|timed out",
@@ -27,23 +29,25 @@ def cache() -> Path:
     return Path(settings.ADE_CACHE_DIR)
 
 
-def writable() -> list[Path]:
-    """One place that holds cache and environments, where it is one: from there hard links are made, and no copies."""
-    together = environments.root() in cache().parents
-    return [environments.root()] if together else [environments.root(), cache()]
-
-
 def variables() -> dict[str, str]:
     passed = {name: value for name, value in os.environ.items() if _PASSED.fullmatch(name)}
-    ours = {"UV_CACHE_DIR": str(cache()), "UV_NO_CONFIG": "1", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
-    if len(writable()) > 1:
-        ours["UV_LINK_MODE"] = "copy"
-    # A worker does not fetch interpreters behind the operator's back; who wants that, says so.
-    return {"UV_PYTHON_DOWNLOADS": "never", "UV_HTTP_TIMEOUT": "30", **passed, **ours}
+    ours = {
+        "UV_CACHE_DIR": str(cache()),
+        # With hard links, a write in one environment would reach the cache and all others. "clone" falls back to hard
+        # links where the file system cannot share blocks, "copy" never does.
+        "UV_LINK_MODE": "copy",
+        "UV_NO_CONFIG": "1",
+        "UV_NO_PROGRESS": "1",
+        "NO_COLOR": "1",
+    }
+    # A worker does not download interpreters unless the operator allows it. A company's certificate authority is in the
+    # system's store, and not among uv's own certificates.
+    defaults = {"UV_PYTHON_DOWNLOADS": "never", "UV_HTTP_TIMEOUT": "30", "UV_SYSTEM_CERTS": "1"}
+    return {**defaults, **passed, **ours}
 
 
 def compile_lock(python: str, requirements: Path, lock: Path, *, offline: bool) -> list[str]:
-    """Every version pinned, with the hashes of its files."""
+    """Return the command that pins every version, with the hashes of its files."""
     return [
         *(
             program(),
@@ -64,11 +68,12 @@ def make_environment(python: str, home: Path) -> list[str]:
     return [program(), "venv", "--quiet", "--relocatable", "--no-project", "--python", python, "--", str(home)]
 
 
-def install(home: Path, lock: Path, *, offline: bool) -> list[str]:
-    """Wheels only: to build a package is to run its code, with the network at hand."""
+def install(home: Path, lock: Path, *, offline: bool, cached: bool = True) -> list[str]:
+    """Return the command that installs the lock. Wheels only: building a package runs its code, with network access."""
     return [
         *(program(), "pip", "sync", "--require-hashes", "--only-binary", ":all:", "--python", str(home)),
         *_offline(offline),
+        *([] if cached else ["--no-cache"]),
         *("--", str(lock)),
     ]
 

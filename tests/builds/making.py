@@ -1,6 +1,7 @@
 """Builds and runs that are claimed and done in this thread, as a slot of a worker does them."""
 
 import re
+from contextlib import contextmanager
 from threading import Event as Flag
 
 from builds import environments, fingerprint
@@ -13,7 +14,7 @@ from work.slots import Bell, Slot
 
 
 def step(*body, before=""):
-    """A main.py with one step."""
+    """Return a main.py with one step."""
     lines = "".join(f"    {line}\n" for line in body or ["pass"])
     return f"from ade_engine import step\n{before}\n\n@step\ndef read(context):\n{lines}"
 
@@ -24,7 +25,7 @@ def queued(main=None, **contents):
 
 
 def built(main=None, **contents):
-    """Queued, and then made or failed."""
+    """Queue a build and do it."""
     return work_on(queued(main, **contents))
 
 
@@ -33,13 +34,13 @@ def ran(build):
 
 
 def run_of(build):
-    """A queued run, of a document without a file."""
+    """Queue a run of a document without a file."""
     document = DocumentFactory(workspace=build.configuration.workspace, file="", content_type="text/plain")
     return RunFactory(configuration=build.configuration, build=build, input_document=document)
 
 
 def work_on(row, owner=W1):
-    """The next one in the queue, which had better be this."""
+    """Do the next row in the queue, which must be this one."""
     assert slot(BUILD if isinstance(row, Build) else RUN, owner).run_once()
     row.refresh_from_db()
     return row
@@ -57,12 +58,23 @@ def path_of(build):
     return environments.path_of(environments.name_of(build.fingerprint, build.lock))
 
 
+@contextmanager
+def writable(*paths):
+    """Make read-only paths of an environment writable, as their owner can, and restore the modes afterwards."""
+    modes = [path.stat().st_mode for path in paths]
+    for path, mode in zip(paths, modes, strict=True):
+        path.chmod(mode | 0o700)
+    yield
+    for path, mode in zip(paths, modes, strict=True):
+        path.chmod(mode)
+
+
 def files_below(folder):
     return {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
 
 
 def left_behind():
-    """What is half-made or half-removed, of any fingerprint."""
+    """Return the half-made and half-removed environments."""
     root = environments.root()
     names = (environments.BUILDING, environments.REMOVED)
     return [path.name for path in root.iterdir() if path.name.startswith(names)] if root.exists() else []

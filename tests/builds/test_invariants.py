@@ -6,7 +6,7 @@ from tests.factories import BuildFactory
 from work import clock
 from work.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("history_is_open")]
 
 
 @pytest.fixture(autouse=True)

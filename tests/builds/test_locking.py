@@ -13,7 +13,7 @@ from tests.factories import told
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
 EAT = step("import apple", "context.field('apple', apple.VERSION)")
-# Setup code that leaves a trace where it could, whatever it is asked for.
+# Setup code that leaves a trace if it is ever executed.
 SETUP = (
     "import os\nopen(os.environ['UV_CACHE_DIR'] + '/setup-ran', 'w').close()\nraise SystemExit('the setup code ran')\n"
 )
@@ -118,7 +118,7 @@ def test_a_package_for_other_machines(index):
 
 def test_a_file_that_is_not_what_was_locked_is_refused(index, settings):
     build = built(EAT, requirements="apple")
-    shutil.rmtree(path_of(build))
+    environments.erase(path_of(build))
     shutil.rmtree(settings.ADE_CACHE_DIR)
     put_wheel(index, "apple", "1.0", more={"apple.py": "VERSION = 'evil'\n"})
 
@@ -133,7 +133,7 @@ def test_a_file_that_is_not_what_was_locked_is_refused(index, settings):
 
 def test_a_hash_that_is_missing_is_refused(index):
     build = built(EAT, requirements="apple")
-    shutil.rmtree(path_of(build))
+    environments.erase(path_of(build))
     build.lock = "apple==1.0\n"
     build.save(update_fields=["lock"])
 
@@ -144,7 +144,7 @@ def test_a_hash_that_is_missing_is_refused(index):
 
 
 def test_the_same_configuration_of_another_day_has_the_versions_of_its_own_lock(index):
-    """Two workspaces have it; between their builds a new version has come out."""
+    """Two workspaces have the configuration; a new version of the package is published between their builds."""
     early = built(EAT, requirements="apple")
     put_wheel(index, "apple", "2.0")
     late = built(EAT, requirements="apple")
@@ -162,7 +162,7 @@ def test_the_same_configuration_with_the_same_lock_has_one_environment(index):
 
 
 def test_a_configuration_may_ask_for_another_python_and_its_packages(index, monkeypatch, tmp_path):
-    """That is of this machine, under another name: what is asked for is what uv looks for."""
+    """The other Python is this one under another name: uv looks for the name that the configuration requests."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     (tmp_path / name).symlink_to(sys.executable)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

@@ -18,7 +18,7 @@ MADE_AGAIN = "ENVIRONMENT_MATERIALIZED"
 def test_what_is_not_on_this_host_is_made_again_exactly_as_it_was(index):
     build = built(EAT, requirements="apple>=1")
     before = columns_of(build)
-    shutil.rmtree(path_of(build))
+    environments.erase(path_of(build))
     put_wheel(index, "apple", "2.0")
 
     run = ran(build)
@@ -34,7 +34,7 @@ def test_what_is_not_on_this_host_is_made_again_exactly_as_it_was(index):
 @pytest.mark.django_db
 def test_it_is_made_once_for_all_that_follow(index):
     build = built(EAT, requirements="apple")
-    shutil.rmtree(path_of(build))
+    environments.erase(path_of(build))
 
     first, second = ran(build), ran(build)
 
@@ -52,7 +52,7 @@ def test_a_build_that_is_ready_is_not_made_again(host):
 def test_what_cannot_be_made_again_fails_the_run_and_not_the_build(index):
     build = built(EAT, requirements="apple")
     before = columns_of(build)
-    shutil.rmtree(path_of(build))
+    environments.erase(path_of(build))
     shutil.rmtree(environments.root() / ".cache")
     (index / "apple-1.0-py3-none-any.whl").unlink()
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_made_again_fails_the_run_and_not_the_build(index):
 def test_the_time_of_the_run_counts(host, settings):
     slow = step(before="import time\ntime.sleep(1.5)")
     build = built(slow)
-    shutil.rmtree(path_of(build))
+    environments.erase(path_of(build))
     settings.ADE_RUN_TIMEOUT_SECONDS = 1
 
     run = ran(build)
@@ -81,7 +81,7 @@ def test_the_time_of_the_run_counts(host, settings):
 
 def test_two_runs_that_make_it_at_once_do_each_other_no_harm(index, threads):
     build = built(EAT, requirements="apple")
-    shutil.rmtree(path_of(build))
+    environments.erase(path_of(build))
     runs = [run_of(build), run_of(build)]
 
     threads.together([slot(RUN, W1).run_once, slot(RUN, W2).run_once])

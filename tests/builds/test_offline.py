@@ -1,5 +1,4 @@
 import re
-import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -19,7 +18,7 @@ TRIES = "the index cannot be reached: trying with what is in the cache"
 
 class Site(SimpleHTTPRequestHandler):
     def end_headers(self):
-        # Else uv would not ask again for minutes.
+        # Otherwise uv would use its cached answer for minutes.
         self.send_header("Cache-Control", "no-cache")
         super().end_headers()
 
@@ -28,7 +27,7 @@ class Site(SimpleHTTPRequestHandler):
 
 
 class Server:
-    """A package index for pip and uv, as files; it goes away when it is told to."""
+    """A package index for pip and uv, served from files, which a test can stop."""
 
     def __init__(self, folder):
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=folder))
@@ -55,7 +54,7 @@ class Server:
 def server(host, tmp_path, monkeypatch):
     server = Server(tmp_path / "site")
     monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://{server.address}")
-    # How often and how long uv tries again is not ours to wait for.
+    # The tests should not wait for uv's retries.
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     server.offer("apple")
     yield server
@@ -121,7 +120,7 @@ def test_without_requirements_nobody_asks_an_index(server, settings):
 
 def test_an_environment_is_made_again_from_the_cache(server):
     build = built(EAT, requirements="apple")
-    shutil.rmtree(path_of(build))
+    environments.erase(path_of(build))
     server.end()
 
     run = work_on(run_of(build))

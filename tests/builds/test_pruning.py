@@ -11,6 +11,7 @@ from runs.kinds import RUN
 from tests.builds.making import built, left_behind, path_of, ran, run_of, slot, step, value_of
 from tests.factories import told
 from tests.stepping import until
+from tests.work.supervised import needs_bubblewrap
 
 pytestmark = pytest.mark.long
 
@@ -32,7 +33,7 @@ def here(*builds):
 
 
 def prune(**rules):
-    """The names of what went."""
+    """Return the names of the removed environments."""
     return [stored.name for stored in pruned(**rules).removed]
 
 
@@ -134,7 +135,7 @@ def test_where_there_is_nothing_nothing_is_pruned(host):
 
 
 def test_what_a_run_uses_stays_whatever_its_age(host, threads):
-    """The limit asks for all of it, and what is free goes."""
+    """The limits apply to every environment, but only the unused one is removed."""
     busy, free = built(step("import time", "time.sleep(1)", "import calendar")), built(step("pass  # free"))
     run = run_of(busy)
     worker = threads.start(slot(RUN).run_once)
@@ -153,6 +154,7 @@ def test_what_a_run_uses_stays_whatever_its_age(host, threads):
     assert prune(most_bytes=1) == [path_of(busy).name]
 
 
+@needs_bubblewrap
 @pytest.mark.django_db
 def test_what_a_warm_engine_is_kept_for_stays_until_it_is_given_up(host, settings):
     settings.ADE_WARM_ENGINES = True

@@ -5,7 +5,7 @@ import pytest
 
 from builds import environments
 from builds.chores import tidy
-from tests.builds.making import built, left_behind, log_of, path_of, queued, ran, step, work_on
+from tests.builds.making import built, left_behind, log_of, path_of, queued, ran, step, work_on, writable
 from work import filelocks
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,8 @@ def test_half_an_environment_is_none(host):
 
 def test_one_whose_python_has_gone_is_none_and_is_made_again(host):
     build = built()
-    (path_of(build) / "bin" / "python").unlink()
+    with writable(path_of(build) / "bin"):
+        (path_of(build) / "bin" / "python").unlink()
     assert not environments.exists(path_of(build).name)
 
     run = ran(build)
@@ -48,7 +49,9 @@ def test_whoever_comes_second_uses_what_is_there(host):
 
     with environments.staging(build.fingerprint) as staged:
         shutil.copytree(path_of(build), staged.home, symlinks=True)
-        (staged.home / environments.MARKER).write_text("{}")
+        with writable(staged.home / environments.MARKER):
+            (staged.home / environments.MARKER).write_text("{}")
+        environments.seal(staged)
         published = environments.publish(staged, build.fingerprint)
 
     assert not published
@@ -57,7 +60,7 @@ def test_whoever_comes_second_uses_what_is_there(host):
 
 
 def test_a_disk_that_takes_nothing_is_told(host):
-    """As when it is full: the place for environments is a file."""
+    """A file in the place of the environments directory fails like a full disk."""
     host.mkdir()
     environments.root().write_text("")
 
@@ -102,7 +105,9 @@ def test_its_use_is_noted_and_waits_for_nobody(host):
 
 
 def test_what_is_being_removed_is_waited_for(host, threads):
-    """Whoever comes while it is removed finds nothing, and makes it again: never a half of it."""
+    """A run that arrives during the removal waits, finds nothing and builds again; it never uses a half-removed
+    environment.
+    """
     build = built()
     name = path_of(build).name
 
@@ -113,7 +118,7 @@ def test_what_is_being_removed_is_waited_for(host, threads):
     with filelocks.alone_at_once(environments.root() / environments.LOCKS / name) as ours:
         assert ours
         user = threads.start(use)
-        shutil.rmtree(path_of(build))
+        environments.erase(path_of(build))
         assert user.is_under_way()
 
     assert user.answer() is False

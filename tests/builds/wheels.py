@@ -1,4 +1,4 @@
-"""Packages that a test makes for itself, in a folder that takes the place of a package index."""
+"""Packages that a test creates in a folder that replaces a package index."""
 
 import base64
 import hashlib
@@ -10,8 +10,10 @@ ABOUT = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
 WHEEL = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {tag}\n"
 
 
-def put_wheel(index, name, version="1.0", *, requires=(), more=None, tag="py3-none-any"):
-    """A module of that name which knows its VERSION, and `more` files."""
+def put_wheel(index, name, version="1.0", *, requires=(), more=None, unlisted=(), tag="py3-none-any"):
+    """Write a wheel with a module of that name that has a VERSION, and `more` files; RECORD does not list the
+    `unlisted` ones.
+    """
     told = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": f"VERSION = {version!r}\n",
@@ -20,7 +22,9 @@ def put_wheel(index, name, version="1.0", *, requires=(), more=None, tag="py3-no
         + "".join(f"Requires-Dist: {r}\n" for r in requires),
         f"{told}/WHEEL": WHEEL.format(tag=tag),
     }
-    record = [f"{path},sha256={_digest(text)},{len(text.encode())}" for path, text in files.items()]
+    record = [
+        f"{path},sha256={_digest(text)},{len(text.encode())}" for path, text in files.items() if path not in unlisted
+    ]
     files[f"{told}/RECORD"] = "\n".join([*record, f"{told}/RECORD,,", ""])
     path = index / f"{name}-{version}-{tag}.whl"
     with zipfile.ZipFile(path, "w") as wheel:
