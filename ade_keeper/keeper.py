@@ -1,13 +1,15 @@
-"""Starts one child after another, and keeps each until it is gone with all that it forked. Standard library only: it
-is forked by the worker's launcher, and runs as the zygote inside the environments of configurations.
+"""The process guard: start one child after another, and keep each until it and all its descendants are gone.
 
-It is a subreaper: what a child forks comes back to it, also after setsid or a double fork, so it finds and ends
-all of it. It enforces the times, so they hold while the worker is stopped. It ends everything when the worker or
-its own parent is gone. The child in turn dies with its keeper, by PR_SET_PDEATHSIG: that signal is tied to the
-thread that forked, and a keeper has only one.
+It uses the standard library only: the worker's launcher forks it, and it also runs as the warm engine inside the
+environments of configurations.
 
-A token looked for in /proc/*/environ would need no keeper, but a program can wash its environment and cannot
-wash its ancestors. A Python per child would need no launcher, and cost as much as a small program itself.
+It is a subreaper: orphaned descendants are reparented to it, even after setsid or a double fork, so it finds and kills
+all of them. It enforces the time limits, so they hold while the worker is stopped. It ends everything when the worker
+or its own parent is gone. The child in turn dies with its keeper, through PR_SET_PDEATHSIG: the kernel ties that signal
+to the thread that forked, and a keeper has only one thread.
+
+Searching /proc/*/environ for a token would need no keeper, but a program can clear its environment and cannot change
+its ancestors. A Python process per child would need no launcher, but would cost as much as a small program itself.
 """
 
 import array
@@ -25,26 +27,31 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ade_keeper import proc
+from ade_keeper.groups import Group
 
-# What the kernel passes in one message (SCM_MAX_FD).
+# The kernel passes at most this many descriptors in one message (SCM_MAX_FD).
 DESCRIPTORS_AT_MOST = 253
-# SIGKILL is at once, unless a process is in uninterruptible sleep: then we stop waiting and say who is left.
+# SIGKILL works at once, except on a process in uninterruptible sleep. After this time, stop waiting and report what is
+# left.
 KILL_SECONDS = 5.0
-# While processes are being killed they may fork new ones: look again.
+# Processes that are being killed may still fork: look again after this time.
 SWEEP_SECONDS = 0.02
-# When memory runs out the kernel shall take the child, not the worker.
+# When memory runs out, the kernel must kill the child and not the worker.
 OOM_SCORE = "800"
 
-# Python ignores SIGPIPE and SIGXFSZ, nohup ignores SIGHUP, and what is ignored stays so over exec.
+# Python ignores SIGPIPE and SIGXFSZ, nohup ignores SIGHUP, and ignored signals stay ignored after exec.
 _ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
 
 
 def execute(order: dict[str, Any], tell: int) -> NoReturn:
-    os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # a shell is not wanted
+    os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # execve takes no shell
 
 
 class Keeper:
-    """`turn_into` is the last step of becoming the child: it does not return, and closes `tell` when it has begun."""
+    """Guard children that `control` orders.
+
+    `turn_into` is the last step in the child. It must not return, and must close `tell` once the program runs.
+    """
 
     def __init__(
         self, control: socket.socket, parent: int, turn_into: Callable[[dict[str, Any], int], NoReturn] = execute
@@ -56,6 +63,7 @@ class Keeper:
         self.turn_into = turn_into
         self.unread = b""
         self.orphaned = False
+        self.group: Group | None = None
 
     def run(self) -> int:
         socket.send_fds(self.control, [_line({"keeper": os.getpid()})], [os.pidfd_open(os.getpid())])
@@ -65,17 +73,17 @@ class Keeper:
                 while not self.child_is_gone() and time.monotonic() < self.give_up_at:
                     self.enforce()
                 if self.finish():
-                    return 1  # the launcher goes on with what is left
+                    return 1  # the launcher deals with the processes that are left
         return 0
 
     def receive_order(self) -> tuple[dict[str, Any], list[int]] | None:
-        """None when nobody is left to order."""
+        """Return the next order with its descriptors, or None when the worker or the parent is gone."""
         descriptors: list[int] = []
         while not self.orphaned:
             while b"\n" in self.unread:
                 line, _, self.unread = self.unread.partition(b"\n")
                 message = json.loads(line)
-                if "env" in message:  # anything else was meant for the last child and came too late
+                if "env" in message:  # any other message was meant for the previous child and came too late
                     return message, descriptors
             if self.parent in self.wait_for([self.control.fileno(), self.parent]):
                 return None
@@ -96,7 +104,7 @@ class Keeper:
         watched = select.poll()
         for each in descriptors:
             watched.register(each, select.POLLIN)
-        # At least a millisecond: a time that rounds to nothing would spin.
+        # Wait at least a millisecond: a timeout that rounds to zero would spin.
         timeout = None if seconds == float("inf") else max(seconds * 1000, 1)
         return {each for each, _ in watched.poll(timeout)}
 
@@ -104,16 +112,17 @@ class Keeper:
         told, trouble = -1, b""
         try:
             if time.monotonic() >= order["trust_until"]:
-                # Whoever ordered it stood still meanwhile: by now this may be somebody else's work.
+                # The worker stood still in the meantime; another worker may have claimed this work by now.
                 raise OSError(errno.ETIMEDOUT, "nobody is trusted with it any longer")
             if len(descriptors) != len(order["numbers"]):
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             told, tell = os.pipe()
             descriptors.append(tell)
             keeper = os.getpid()
+            self.group = Group.of(order.get("group"))
             self.pid = os.fork()
             if self.pid == 0:
-                become(order, descriptors[:-1], keeper, tell, self.turn_into)
+                become(order, descriptors[:-1], keeper, tell, self.turn_into, self.group)
         except OSError as error:
             trouble = failure("fork", error)
         for each in descriptors:
@@ -122,6 +131,7 @@ class Keeper:
         if told >= 0:
             os.close(told)
         if trouble:
+            self.leave_group()
             self.control.sendall(trouble)
             return False
         self.take_on(order)
@@ -149,7 +159,7 @@ class Keeper:
             if trouble:
                 os.waitpid(self.pid, 0)
             return trouble
-        os._exit(1)  # nobody waits for it any more; our death ends the child
+        os._exit(1)  # The worker or the parent is gone. Our death kills the child.
 
     def child_is_gone(self) -> bool:
         until = min(self.deadline, self.untrusted_at, self.kill_at, self.give_up_at)
@@ -190,7 +200,7 @@ class Keeper:
         if now >= self.kill_at:
             self.kill_at = float("inf")
             self.give_up_at = min(self.give_up_at, now + KILL_SECONDS)
-            # Its descendants follow when it is gone, and are ours then.
+            # Its descendants are reparented to this process afterwards, and are killed then.
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def begin_end(self, why: str, grace: float) -> None:
@@ -201,13 +211,16 @@ class Keeper:
 
     def ask_to_end(self) -> None:
         group = self.group_to_ask()
-        # A stopped process takes SIGTERM only when it continues.
+        # A stopped process handles SIGTERM only after it continues.
         for number in (signal.SIGTERM, signal.SIGCONT):
             with contextlib.suppress(OSError):
                 os.killpg(group, number)
 
     def group_to_ask(self) -> int:
-        """bubblewrap itself would end at once and take the program with it: ask the group inside."""
+        """Return the process group to send SIGTERM to.
+
+        With bubblewrap this is the group inside the sandbox: bubblewrap itself would end at once and kill the program.
+        """
         inner = [each for each in proc.processes() if each.parent == self.pid] if self.sandboxed else []
         return next((each.group for each in inner if each.group == each.session), self.pid)
 
@@ -216,7 +229,9 @@ class Keeper:
         pid, status, usage = os.wait4(self.pid, os.WNOHANG)
         self.count(usage)
         os.close(self.pidfd)
+        self.stop_forks()
         left = self.end_the_rest()
+        self.leave_group()
         report = {
             "status": status if pid else None,
             "why": self.why,
@@ -230,9 +245,19 @@ class Keeper:
             self.control.sendall(_line(report))
         return left
 
+    def stop_forks(self) -> None:
+        """Forbid further forks; otherwise each look could find more processes."""
+        if self.group:
+            with contextlib.suppress(OSError):
+                self.group.limit(0)
+
+    def leave_group(self) -> None:
+        if self.group:
+            self.group.remove()
+
     def end_the_rest(self) -> list[int]:
         give_up_at = min(self.give_up_at, time.monotonic() + KILL_SECONDS)
-        # All in the sandbox is dead with its first process, and only needs to be reaped.
+        # Everything in a sandbox dies with its first process and only needs to be reaped.
         look_at = min(give_up_at, time.monotonic() + (SWEEP_SECONDS if self.sandboxed else 0))
         rest: list[proc.Process] = []
         while self.has_children():
@@ -246,7 +271,10 @@ class Keeper:
         return []
 
     def has_children(self) -> bool:
-        """After reaping. bubblewrap does not wait for its sandbox, so what that used is told only here."""
+        """Reap all ended children and return whether any are left.
+
+        bubblewrap does not wait for its sandbox, so only this call sees the resource usage of the processes inside.
+        """
         with contextlib.suppress(ChildProcessError):
             while (ended := os.wait4(-1, os.WNOHANG))[0]:
                 self.count(ended[2])
@@ -264,21 +292,29 @@ def become(
     keeper: int,
     tell: int,
     turn_into: Callable[[dict[str, Any], int], NoReturn],
+    group: Group | None,
 ) -> NoReturn:
-    """Turns this process into the program, or says on `tell` which step failed."""
+    """Turn this process into the program, or report on `tell` which step failed."""
     step = "setsid"
     try:
         os.setsid()
         step = "prctl"
         proc.prctl(proc.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != keeper:
-            os._exit(1)  # it died before the signal was set
-        # A fork of a child has both of these from that.
+            os._exit(1)  # the keeper died before the signal was set
+        # A fork of a warm engine has inherited both from it.
         if not order["sandboxed"] and not order["is_fork"]:
             proc.prctl(proc.PR_SET_NO_NEW_PRIVS, 1)  # bubblewrap sets it itself, and is set-uid on some hosts
         if not order["is_fork"]:
             with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
                 file.write(OOM_SCORE)
+        step = "group"
+        if group:
+            group.join()
+        if order["sandboxed"] and os.geteuid() == 0:
+            # Not where a container forbids it: a sandbox is worth more than none.
+            with contextlib.suppress(OSError):
+                proc.protect_devices()
         step = "descriptors"
         tell = _place(descriptors, order["numbers"], tell)
         step = "chdir"
@@ -290,7 +326,7 @@ def become(
         step = "exec"
         turn_into(order, tell)
     except BaseException as error:
-        # Whatever it was, this process must not return into the keeper's code.
+        # Catch everything: this process must never return into the keeper's code.
         os.write(tell, failure(step, error))
     finally:
         os._exit(127)
@@ -306,7 +342,7 @@ def _place(descriptors: list[int], numbers: list[int], tell: int) -> int:
 
 def _restore_signals(*, is_fork: bool) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    # A fork is a Python already, which wants to be told by an exception.
+    # A fork is a Python process already and needs Python's signal handling, which turns SIGPIPE into an exception.
     for number in () if is_fork else _ignored:
         signal.signal(number, signal.SIG_DFL)
 
@@ -316,13 +352,16 @@ def _limit(limits: dict[str, int]) -> None:
         number = getattr(resource, name)
         most = resource.getrlimit(number)[1]
         soft = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-        # The signal of RLIMIT_CPU comes at the soft limit; at the hard one the kernel kills.
+        # RLIMIT_CPU sends a signal at the soft limit; at the hard limit the kernel kills.
         hard = soft + 1 if name == "RLIMIT_CPU" and soft != most else soft
         resource.setrlimit(number, (soft, hard))
 
 
 def receive(connection: socket.socket, size: int, descriptors_at_most: int) -> tuple[bytes, list[int], bool]:
-    """Message, descriptors, and whether they are all. Python's own recv_fds ignores its flags: not close-on-exec."""
+    """Return the message, its descriptors, and whether all descriptors arrived.
+
+    Unlike Python's recv_fds, the descriptors are close-on-exec: recv_fds ignores that flag.
+    """
     numbers = array.array("i")
     space = socket.CMSG_SPACE(descriptors_at_most * numbers.itemsize)
     message, ancillary, flags, _ = connection.recvmsg(size, space, socket.MSG_CMSG_CLOEXEC)

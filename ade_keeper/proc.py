@@ -1,4 +1,4 @@
-"""What /proc and prctl say and do. Imports little: every keeper is a copy of the launcher, which imports this."""
+"""Access to /proc and prctl. It imports little, because every keeper is a copy of the launcher, which imports it."""
 
 import ctypes
 import os
@@ -11,8 +11,15 @@ PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
+# Of <linux/mount.h> and <linux/sched.h>.
+_MS_RDONLY, _MS_NOSUID, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_SLAVE = 1, 2, 8, 32, 4096, 16384, 1 << 19
+_CLONE_NEWNS = 0x00020000
+# Those that bubblewrap takes from this machine.
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+_libc.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p]
 
 
 class Process(NamedTuple):
@@ -39,7 +46,7 @@ def processes() -> list[Process]:
 
 
 def descendants(root: int) -> list[Process]:
-    """All of them, parents first. Reads the whole of /proc: some milliseconds."""
+    """Return all descendants, parents first. This reads all of /proc, which takes some milliseconds."""
     children: dict[int, list[Process]] = {}
     for each in processes():
         children.setdefault(each.parent, []).append(each)
@@ -50,7 +57,7 @@ def descendants(root: int) -> list[Process]:
 
 
 def send_exactly(target: Process, number: int) -> bool:
-    """Signals this process and none that got its number later."""
+    """Signal this process, and not a later one that reuses its pid. Return False if it is gone."""
     try:
         pidfd = os.pidfd_open(target.pid)
     except OSError:
@@ -72,10 +79,35 @@ def prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"prctl {option}")
 
 
+def protect_devices() -> None:
+    """For this process and what it starts: they may still be written to, but nobody changes their mode or owner.
+
+    bubblewrap shows the devices of this machine, and keeps a mount read-only that is so. Whoever has the number of root
+    owns them, without a capability too.
+    """
+    if _libc.unshare(_CLONE_NEWNS) != 0:
+        raise OSError(ctypes.get_errno(), "cannot make a mount namespace")
+    _mount(None, "/", _MS_REC | _MS_SLAVE)
+    for path in DEVICES:
+        if os.path.exists(path):
+            _mount(path, path, _MS_BIND)
+            _mount(None, path, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NOEXEC)
+
+
+def _mount(source: str | None, target: str, flags: int) -> None:
+    if _libc.mount(source.encode() if source else None, target.encode(), None, flags, None) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), target)
+
+
 def pidfd_of_parent(expected: int) -> int:
-    """Not PDEATHSIG, which fires when the *thread* that started us ends, though its process lives on."""
+    """Return a descriptor that becomes readable when the parent ends. Exit if the parent is another process.
+
+    PR_SET_PDEATHSIG would not do: it fires when the *thread* that started this process ends, even if its process lives
+    on.
+    """
     if expected == 0 and os.getpid() == 1:
-        # The first process of a sandbox: what is outside takes it along. Of its own end it never hears.
+        # This is the first process of a sandbox, and its parent is outside. The sandbox dies with the outside, so watch
+        # this process itself, whose descriptor never becomes readable here.
         return os.pidfd_open(os.getpid())
     pidfd = os.pidfd_open(expected)
     if os.getppid() != expected:

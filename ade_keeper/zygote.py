@@ -1,11 +1,15 @@
-"""The program of a process that is kept warm: it loads what is needed once, and forks a fresh process for each piece of
-work. It never does any itself, and keeps what it forks as the worker's own keepers keep theirs: until it is gone with
-all that it forked, within its times and limits.
+"""A warm process: it loads a program once and forks a fresh process for each piece of work.
+
+It never works itself. It guards its forks as the worker's own keepers do: within their time and other limits, until
+each fork and all its descendants are gone.
 """
 
+import contextlib
+import fcntl
 import gc
 import os
 import socket
+import stat
 import sys
 import threading
 from collections.abc import Callable
@@ -14,6 +18,8 @@ from typing import Any, NoReturn, TypeVar
 from ade_keeper import proc
 from ade_keeper.keeper import Keeper
 
+# Of this process, in /proc: what its owner may change without a capability, and forks inherit or read.
+SETTINGS = ("oom_score_adj", "coredump_filter", "autogroup")
 # Above all that a process may have; the kernel closes a range in one call.
 HIGHEST_DESCRIPTOR = 1 << 20
 Loaded = TypeVar("Loaded")
@@ -22,8 +28,11 @@ Loaded = TypeVar("Loaded")
 def serve(
     descriptor: int, load: Callable[[], Loaded], become: Callable[[Loaded], NoReturn], events_variable: str
 ) -> None:
-    """Until nobody is left to order. In a fork, `become` finds the working directory and the environment of its work,
-    and the descriptor for its events in the variable of that name.
+    """Take orders until the worker is gone.
+
+    In each fork, `become` finds the working directory and the environment of its work, and the descriptor for its
+    events in the variable `events_variable`. Exit if the program started threads or shares memory or files with its
+    forks.
     """
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
@@ -31,27 +40,104 @@ def serve(
     started_with = dict(os.environ)
     loaded = load()
     if threading.active_count() > 1:
-        # A fork has none of the threads, and whatever they held stays locked.
+        # A fork has none of the threads, and the locks that they held stay locked.
         sys.exit("this program starts threads when it is imported: it cannot be kept warm")
     gc.collect()
     gc.freeze()
-    # A collection would copy the pages that all forks share.
+    # A collection would write to the memory pages that all forks share, and so copy them.
     gc.disable()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    # By default a process may read and change the memory of all others of its user: a fork that of those after it.
+    # By default a process may read and change the memory of all processes of its user. A fork could change this
+    # process, and so all later forks.
     proc.prctl(proc.PR_SET_DUMPABLE, 0)
-    opened_by_imports = _open_descriptors() - {descriptor}
+    opened_by_imports = _open_descriptors() - {descriptor, 0, 1, 2}
+    reopened = _what_forks_open_anew(opened_by_imports)
+    if shared := [*_shared_memory(), *_shared_files(opened_by_imports - reopened.keys())]:
+        # One piece of work could leave data there for the next.
+        sys.exit(f"this program shares {', '.join(shared)} between processes: it cannot be kept warm")
 
     def turn_into(order: dict[str, Any], _tell: int) -> NoReturn:
         proc.prctl(proc.PR_SET_DUMPABLE, 1)
-        # What is this fork's own. What an import has set stays, as it does where the work follows the import.
+        # Set only what differs from the environment at start. A variable that an import has set stays, as in a cold
+        # start.
         os.environ.update({name: value for name, value in order["env"].items() if started_with.get(name) != value})
-        # As exec would have done: the control socket and all else of the keeper; `tell` says by that that we run.
+        # Do what exec would have done: close the control socket and all other descriptors of the keeper. Closing `tell`
+        # reports that the program runs.
         _close_all_but({0, 1, 2, int(os.environ[events_variable]), *opened_by_imports})
+        for number, (path, flags, position) in reopened.items():
+            _open_anew(number, path, flags, position)
         become(loaded)
 
-    Keeper(control, parent, turn_into).run()
+    _Keeper(control, parent, turn_into).run()
+
+
+class _Keeper(Keeper):
+    """What a fork may write of this process, where both are root, is not for the next."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.settings = {name: _setting(name) for name in SETTINGS}
+
+    def start(self, order: dict[str, Any], descriptors: list[int]) -> bool:
+        for name, value in self.settings.items():
+            if _setting(name) != value:
+                with contextlib.suppress(OSError), open(f"/proc/self/{name}", "w") as file:
+                    file.write(value)
+        return super().start(order, descriptors)
+
+
+def _setting(name: str) -> str:
+    """In the form in which it is written."""
+    try:
+        with open(f"/proc/self/{name}") as file:
+            value = file.read().split()[-1]
+    except (OSError, IndexError):
+        return ""
+    return f"0x{value}" if name == "coredump_filter" else value
+
+
+def _shared_memory() -> list[str]:
+    """Return mappings that every fork could write to and all others would see."""
+    with open("/proc/self/maps") as file:
+        lines = [line.split(maxsplit=5) for line in file]
+    return [
+        f"memory ({(each[5:] or ['of no file'])[0].strip()})"
+        for each in lines
+        if each[1][1] == "w" and each[1][3] == "s"
+    ]
+
+
+def _what_forks_open_anew(descriptors: set[int]) -> dict[int, tuple[str, int, int]]:
+    """Return the regular files that are open read-only. Forks would share their read position, so each fork opens them
+    again.
+    """
+    found = {}
+    for each in descriptors:
+        flags = fcntl.fcntl(each, fcntl.F_GETFL)
+        kind = os.fstat(each)
+        if stat.S_ISREG(kind.st_mode) and kind.st_nlink and flags & os.O_ACCMODE == os.O_RDONLY:
+            found[each] = (os.readlink(f"/proc/self/fd/{each}"), flags, os.lseek(each, 0, os.SEEK_CUR))
+    return found
+
+
+def _open_anew(number: int, path: str, flags: int, position: int) -> None:
+    inheritable = os.get_inheritable(number)
+    descriptor = os.open(path, flags | os.O_CLOEXEC)
+    os.dup2(descriptor, number, inheritable)
+    os.close(descriptor)
+    os.lseek(number, position, os.SEEK_SET)
+
+
+def _shared_files(descriptors: set[int]) -> list[str]:
+    """Return descriptors through which forks could share data: pipes, sockets and writable files. Devices store
+    nothing.
+    """
+    return [
+        f"a descriptor ({os.readlink(f'/proc/self/fd/{each}')})"
+        for each in sorted(descriptors)
+        if not stat.S_ISCHR(os.fstat(each).st_mode) and not stat.S_ISDIR(os.fstat(each).st_mode)
+    ]
 
 
 def _close_all_but(keep: set[int]) -> None:
@@ -62,7 +148,7 @@ def _close_all_but(keep: set[int]) -> None:
 
 def _open_descriptors() -> set[int]:
     listed = {int(name) for name in os.listdir("/proc/self/fd")}
-    # The one that the list was read through is closed by now.
+    # The descriptor through which the directory was listed is closed by now.
     return {each for each in listed if _is_open(each)}
 
 

@@ -1,5 +1,5 @@
-"""The engines of this worker: for each build in use a process that has everything imported and forks one for each run,
-and where that cannot be, a cold start.
+"""The engines of this worker: a warm engine per build in use, which forks a process for each run,
+or else a cold start.
 """
 
 import atexit
@@ -22,15 +22,22 @@ from work.zygote import Zygote
 
 # Isolated, unbuffered, and with a traceback for a crash in C.
 FLAGS = ("-I", "-u", "-B", "-X", "utf8", "-X", "faulthandler", "-m", "ade_engine")
-# Two slots of a worker are busy with as many runs: libraries that start a thread per core would fight over them.
+# A worker runs several engines at once. Libraries that start a thread per core would compete for the cores.
 VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 OUT_OF_TIME = "out_of_time"
 
 
-def take(claim: Claim, name: str, until: float) -> Warm | None:
-    """None: start a cold one. Raises Interrupted when the claim has to end, EngineFailed when time is over."""
+def take(claim: Claim, name: str, workspace_id: int, until: float) -> Warm | None:
+    """Take a warm engine, or return None to start a cold one.
+
+    Raises Interrupted if the claim must end, and EngineFailed if the run's time is over.
+    """
+
+    def stop() -> str | None:
+        return claim.why_stop() or (OUT_OF_TIME if monotonic() >= until else None)
+
     try:
-        return POOL.take(name, lambda: claim.why_stop() or (OUT_OF_TIME if monotonic() >= until else None))
+        return POOL.take(name, stop, owner=workspace_id)
     except Interrupted as interrupted:
         if str(interrupted) != OUT_OF_TIME:
             raise
@@ -50,8 +57,12 @@ def _start(name: str, folder: Path, held: ExitStack) -> Started:
         hidden=private.places(),
     )
     inode = _inode(name)
-    # Another environment may be in that place by now, and this one be gone.
-    return Started(zygote, lambda: inode is not None and _inode(name) == inode)
+
+    def is_current() -> bool:
+        # The environment may have been replaced or removed, or its files changed, and a fork may import more of them.
+        return inode is not None and _inode(name) == inode and environments.is_usable(name)
+
+    return Started(zygote, is_current, zygote.is_walled_off)
 
 
 def _inode(name: str) -> int | None:
@@ -65,7 +76,14 @@ def limits(wall_seconds: float | None) -> Limits:
     # Two busy threads all the time.
     cpu_seconds = 2 * settings.ADE_RUN_TIMEOUT_SECONDS
     memory = settings.ADE_ENGINE_MEMORY_BYTES
-    return Limits(wall_seconds=wall_seconds, cpu_seconds=cpu_seconds, address_space_bytes=memory)
+    return Limits(
+        wall_seconds=wall_seconds,
+        cpu_seconds=cpu_seconds,
+        address_space_bytes=memory,
+        memory_bytes=memory,
+        tasks=settings.ADE_RUN_PROCESSES,
+        disk_bytes=settings.ADE_RUN_DISK_BYTES,
+    )
 
 
 def start_warm(
@@ -103,7 +121,7 @@ def start_cold(
 
 
 def _most_idle() -> int:
-    # As many as there are slots, twice: a worker that goes through many builds keeps the latest.
+    # Twice the number of worker threads: a worker that uses many builds keeps the most recent.
     return 2 * settings.ADE_MAX_CONCURRENCY
 
 

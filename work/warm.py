@@ -1,4 +1,6 @@
-"""Children that are kept because starting them takes long: each forks a fresh process for each piece of work."""
+"""Warm processes: children that are kept because starting them is slow. Each forks a fresh process
+per piece of work.
+"""
 
 import threading
 from collections.abc import Callable
@@ -18,9 +20,9 @@ from work.supervise import CannotStart
 from work.workplaces import Desk
 from work.zygote import Zygote
 
-# Less than this share of the machine's memory left: what is kept only to be quick is given up.
+# Stop warm processes when less than this share of the machine's memory is free.
 LEAST_MEMORY = 0.08
-# How long one that could not be kept warm is not tried again by this process: it may have been the machine.
+# How long this process does not try again to keep a failed one warm; the cause may have been the machine.
 HOPELESS_SECONDS = 600.0
 
 log = structlog.get_logger(__name__)
@@ -28,21 +30,28 @@ log = structlog.get_logger(__name__)
 
 class Started(NamedTuple):
     zygote: Zygote
-    # Whether what it has loaded is still what others of its name would load.
+    # Whether it has still loaded what a new process of its name would load.
     is_current: Callable[[], bool] = lambda: True
+    # Whether it is isolated well enough that one piece of work leaves nothing for the next.
+    serves_many: bool = True
 
 
-# Starts the one of that name in a folder of its own, and enters what has to be held as long as it lives.
+# Starts the process of this name in its own folder, and enters on the stack what must be held while it lives.
 Start = Callable[[str, Path, ExitStack], Started]
 
 
 @dataclass
 class Warm:
     name: str
-    zygote: Zygote
+    # Only work of this owner may use it.
+    owner: int | None
     folder: Path
-    is_current: Callable[[], bool]
+    started: Started
     held: ExitStack
+
+    @property
+    def zygote(self) -> Zygote:
+        return self.started.zygote
 
     def close(self) -> None:
         self.zygote.close()
@@ -50,7 +59,7 @@ class Warm:
 
 
 class Pool:
-    """Used by all slots of a worker; one that is taken is its taker's alone."""
+    """Warm processes, shared by all threads of a worker. A taken process belongs to one thread."""
 
     def __init__(self, root: Callable[[], Path], start: Start, most_idle: Callable[[], int]) -> None:
         self._root, self._start, self._most_idle = root, start, most_idle
@@ -65,34 +74,51 @@ class Pool:
                 self._desk = Desk(self._root())
             return self._desk
 
-    def take(self, name: str, stop: Callable[[], str | None]) -> Warm | None:
-        """None: do without. Raises Interrupted when `stop` has given a reason while one was being started."""
+    def take(self, name: str, stop: Callable[[], str | None], *, owner: int | None = None) -> Warm | None:
+        """Take one that has served only this owner, starting it if necessary. Return None to work without.
+
+        Raises Interrupted if `stop` returns a reason while one is being started.
+        """
         if not settings.ADE_WARM_ENGINES or monotonic() < self._hopeless.get(name, 0.0):
             return None
-        if found := self._idle_one(name):
-            if found.zygote.is_free() and found.is_current():
+        if found := self._idle_one(name, owner):
+            if found.zygote.is_free() and found.started.is_current():
                 return found
             found.close()
         if memory_is_short():
             self.retire(everything=True)
             return None
-        return self._started(name, stop)
+        return self._started(name, owner, stop)
 
     def give_back(self, warm: Warm) -> None:
-        spent = warm.zygote.forked >= settings.ADE_WARM_RUNS
-        if spent or not warm.zygote.is_free() or not workplaces.is_intact(warm.folder):
+        spent = not warm.started.serves_many or warm.zygote.forked >= settings.ADE_WARM_RUNS
+        if spent or not _is_idle(warm) or not workplaces.is_intact(warm.folder):
             warm.close()
             return
         with self._lock:
             self._idle.append(warm)
-            # Whoever goes through many names keeps the latest.
+            # A worker with many names keeps the most recent ones.
             most = self._most_idle()
             surplus, self._idle = self._idle[:-most], self._idle[-most:]
         for each in surplus:
             each.close()
 
+    def look(self) -> int:
+        """End those that do something although no work was given to them. Return how many."""
+        gone = []
+        for each in list(self._idle):
+            # A thread that wants this one waits a millisecond for the answer, and does not start another one.
+            with self._lock:
+                if each in self._idle and not _is_idle(each):
+                    self._idle.remove(each)
+                    gone.append(each)
+        for each in gone:
+            log.warning("warm.not_idle", name=each.name[:12], owner=each.owner)
+            each.close()
+        return len(gone)
+
     def retire(self, *, everything: bool = False) -> int:
-        """End those that nobody has needed for a while; answers how many."""
+        """End those that were idle too long, or all. Return how many."""
         oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
         with self._lock:
             gone = [each for each in self._idle if everything or each.zygote.used_at < oldest]
@@ -108,20 +134,20 @@ class Pool:
                 self._desk.close()
                 self._desk = None
 
-    def _idle_one(self, name: str) -> Warm | None:
-        """The one that was used last: what is seldom needed gets old, and is ended."""
+    def _idle_one(self, name: str, owner: int | None) -> Warm | None:
+        """Return the most recently used one, so that surplus ones become idle long enough to be ended."""
         with self._lock:
-            found = next((each for each in reversed(self._idle) if each.name == name), None)
+            found = next((each for each in reversed(self._idle) if (each.name, each.owner) == (name, owner)), None)
             if found is not None:
                 self._idle.remove(found)
             return found
 
-    def _started(self, name: str, stop: Callable[[], str | None]) -> Warm | None:
+    def _started(self, name: str, owner: int | None, stop: Callable[[], str | None]) -> Warm | None:
         with ExitStack() as opened:
             try:
-                warm = self._spawned(name)
+                warm = self._spawned(name, owner)
             except CannotStart as error:
-                # That may be the machine's fault: the next one tries again.
+                # This may be the machine's fault, so the next call tries again.
                 log.warning("warm.not_started", name=name[:12], error=str(error))
                 return None
             opened.callback(warm.close)
@@ -136,12 +162,16 @@ class Pool:
             opened.pop_all()
             return warm
 
-    def _spawned(self, name: str) -> Warm:
+    def _spawned(self, name: str, owner: int | None) -> Warm:
         with ExitStack() as held:
             folder = self.desk().place()
             held.callback(workplaces.remove, folder)
             started = self._start(name, folder, held)
-            return Warm(name, started.zygote, folder, started.is_current, held.pop_all())
+            return Warm(name, owner, folder, started, held.pop_all())
+
+
+def _is_idle(warm: Warm) -> bool:
+    return warm.zygote.is_free() and warm.zygote.is_alone()
 
 
 def memory_is_short() -> bool:

@@ -1,32 +1,48 @@
-"""A child that forks a fresh process for each piece of work, with everything imported already.
+"""The worker's side of a warm process: a child that has imported a program and forks a fresh process per piece of work.
 
-It is a keeper (`ade_keeper/keeper.py`) in a program of its own, and itself an ordinary supervised child: in its
-sandbox, ended with the worker. What it forks is a `Child` like any other. One at a time.
+It is a process guard (`ade_keeper/keeper.py`) in a program of its own, and also an ordinary supervised child: it has a
+sandbox and ends with the worker. A fork is a `Child` like any other, one at a time.
 """
 
 import math
+import os
 import select
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
+from ade_keeper import proc
+from work import supervise
 from work.children.child import CannotStart, Child
 from work.children.launcher import Keeper, Wires
-from work.supervise import GRACE_SECONDS, Limits, Line, OnEvent, OnOutput, Path, connect, explained, place, spawn
+from work.children.usage import Usage, below, first_below
+from work.supervise import (
+    GRACE_SECONDS,
+    Limits,
+    Line,
+    OnEvent,
+    OnOutput,
+    Path,
+    connect,
+    explained,
+    place,
+    spawn,
+)
 
-# Above what the program has open itself, and below the limit of open files: the number is the same in every fork.
+# Above the program's own descriptors and below the limit of open files. The number is the same in every fork.
 EVENTS_NUMBER = 900
-# One look at whether it is ready.
+# How long one check for readiness waits.
 LOOK_SECONDS = 0.02
-# Between the end of its socket and its own.
+# How long the process may take to exit after it closed its socket.
 LAST_WORDS_SECONDS = 2.0
 
 
 class Zygote:
-    """Used by one thread at a time. Raises CannotStart."""
+    """A warm process, used by one thread at a time. Raises CannotStart."""
 
     def __init__(
         self,
@@ -39,10 +55,15 @@ class Zygote:
         hidden: Sequence[Path] = (),
     ) -> None:
         self.forked = 0
+        # Whether everything that a fork leaves disappears with it.
+        self.is_walled_off = supervise.level() == "bubblewrap"
         self.used_at = time.monotonic()
         self.said: list[str] = []
         self._limits = replace(limits or Limits(), wall_seconds=None, cpu_seconds=None)
-        # None until it is ready, and while a fork has it.
+        self._folder = os.path.abspath(cwd)
+        # The process that forks, as seen from outside its sandbox. It is looked up once and not for each fork.
+        self._root: proc.Process | None = None
+        # None until it is ready, and while a fork uses it.
         self._keeper: Keeper | None = None
         with ExitStack() as opened:
             self._control, there = socket.socketpair()
@@ -62,7 +83,9 @@ class Zygote:
             opened.pop_all()
 
     def wait(self, stop: Callable[[], str | None]) -> str | None:
-        """Until it is ready to fork, or `stop` gives a reason, which is answered. Raises CannotStart if it ends."""
+        """Wait until it is ready to fork. Return the reason if `stop` gives one. Raises CannotStart if the process
+        ends.
+        """
         while self._keeper is None:
             if reason := stop():
                 return reason
@@ -73,6 +96,10 @@ class Zygote:
                     self._keeper = Keeper(self._control)
                 except OSError as error:
                     raise self._not_warm() from error
+                outermost = self._child.process_id.pid
+                self._root = proc.process(first_below(outermost) if self.is_walled_off else outermost)
+                if not self.is_alone():
+                    raise CannotStart("cannot keep a process warm: it starts others when it is imported")
         return None
 
     def spawn(
@@ -87,15 +114,15 @@ class Zygote:
         on_event: OnEvent | None = None,
         trust_until: float = math.inf,
     ) -> Child:
-        """Forks a child, as `supervise.spawn` starts one. Raises CannotStart."""
-        if self._keeper is None:
+        """Fork a child, with the same contract as `supervise.spawn`. Raises CannotStart."""
+        if self._keeper is None or self._root is None:
             raise RuntimeError("expected a zygote that is ready and free")
         directory, _, variables = place(cwd, env or {})
         limits = limits or Limits()
         pipes = limits.pipes(on_output, on_event)
         keeper, self._keeper, self.forked = self._keeper, None, self.forked + 1
         with ExitStack() as lent, ExitStack() as ours, ExitStack() as theirs, explained("a fork", directory):
-            # From now on its child closes it, or gives it back.
+            # From here on the child closes the keeper, or gives it back.
             lent.callback(keeper.close)
             wires = Wires(ours, theirs, ())
             connect(wires, pipes, variables, stdin=stdin, events_number=EVENTS_NUMBER)
@@ -109,6 +136,15 @@ class Zygote:
                 "trust_until": trust_until,
             }
             answer = keeper.start(order | times, wires)
+            # With the process that forks, which may take as much as what it forks.
+            usage = Usage(
+                self._child.keeper_pid,
+                [self._folder],
+                limits.most(),
+                victim=self._root,
+                walled_off=self.is_walled_off,
+                own_network=self.is_walled_off,
+            )
             # To end what it forked, whoever comes later ends the zygote: inside a sandbox, pids mean nothing here.
             child = Child(
                 "a fork",
@@ -119,16 +155,25 @@ class Zygote:
                 **times,
                 process_id=self._child.process_id,
                 give_back=self._take_back,
+                usage=usage,
             )
             lent.pop_all()
             return child
 
     def is_free(self) -> bool:
-        """Ready for the next: it lives, and what it forked is gone."""
+        """Return whether it can fork: it is alive, and its last fork is gone."""
         return self._keeper is not None and self._child.poll(0) is None
 
+    def is_alone(self) -> bool:
+        """Nothing runs in it but itself. Its own keeper cannot be asked: an import can have made anything of that."""
+        own = {self._child.process_id.pid, self._root.pid if self._root else 0}
+        # Without a descriptor left nobody can say so.
+        with suppress(OSError):
+            return set(islice(below(self._child.keeper_pid), len(own) + 1)) <= own
+        return False
+
     def close(self) -> None:
-        """Ends it, and all that it has forked."""
+        """End it and everything that it forked."""
         if self._keeper is not None:
             self._keeper.close()
         self._control.close()
@@ -139,7 +184,9 @@ class Zygote:
         self.used_at = time.monotonic()
 
     def _not_warm(self) -> CannotStart:
-        """It closes its socket a moment before it has ended; one that closes it and lives on is of no use."""
+        """Return the error with the process's last output. It closes its socket just before it
+        ends, so wait a moment.
+        """
         ended = self._child.poll(0)
         give_up_at = time.monotonic() + LAST_WORDS_SECONDS
         while not ended and time.monotonic() < give_up_at:
@@ -148,7 +195,7 @@ class Zygote:
         return CannotStart(f"cannot keep a process warm: it {ended or 'does not answer'}, and said: {said}")
 
     def _hear(self, lines: list[Line]) -> None:
-        # The last lines say why it ended.
+        # The last lines explain why it ended.
         self.said = [*self.said, *(line.text for line in lines)][-5:]
 
 

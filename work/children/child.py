@@ -1,4 +1,4 @@
-"""One started child: taking in what it writes, and ending it. Made by `work/supervise.py`."""
+"""A started child process: reading its output, and ending it. `work/supervise.py` creates it."""
 
 import json
 import os
@@ -19,13 +19,18 @@ from work.children import launcher
 from work.children.launcher import Answer, Keeper
 from work.children.output import Events, Output
 from work.children.processes import ProcessId
+from work.children.usage import Usage
 
-# A lost lease or a cancellation is seen this often: half of what we promise.
+# How often a lost lease or a cancel is checked: half of the 100 ms that `supervise.run` promises.
 LOOK_SECONDS = 0.05
-# What the keeper may take longer than it promises before it is held for stuck.
+# How long the keeper may exceed its own time limits before it counts as stuck.
 KEEPER_SECONDS = 2.0
-# One read: as much as a pipe holds.
+# The size of a read: a pipe's capacity.
 READ_BYTES = 1 << 16
+# Why a keeper has ended its child, as it says.
+WHYS = (None, "stopped", "orphaned", "trust_ended", "timed_out")
+# As many as an event names.
+MOST_LEFT_BEHIND = 100
 # Reads of a pipe once the child is gone: the largest pipe, and an end to a writer that nobody could kill.
 DRAIN_READS = 32
 
@@ -33,21 +38,23 @@ DRAIN_READS = 32
 @dataclass(frozen=True)
 class Ended:
     # "lost": its keeper was killed, and the child with it.
-    reason: Literal["exited", "signalled", "timed_out", "stopped", "lost"]
-    # As in subprocess: the exit code, or minus the signal. None when nobody could see it.
+    reason: Literal["exited", "signalled", "timed_out", "stopped", "over_limit", "lost"]
+    # As in subprocess: the exit code, or minus the signal. None if it is unknown.
     returncode: int | None
     signal: str | None
     stop_reason: str | None
+    # The exceeded limit on all its processes together, in words that continue "over its limit of".
+    over_limit: str | None
     # By time.monotonic().
     started: float
     ended: float
     output_bytes: int
     truncated: bool
     events_refused: int
-    # The largest process of its tree; not below the 10 MB or so of the process that became the child.
+    # The largest process of its tree. At least some 10 MB, which the process has before it becomes the child.
     max_rss_bytes: int
     cpu_seconds: float
-    # Processes that not even SIGKILL ended in time: do not use their directory again.
+    # Processes that even SIGKILL did not end in time. Do not use their directory again.
     left_behind: tuple[int, ...]
 
     @property
@@ -60,6 +67,7 @@ class Ended:
             "signalled": f"ended by {self.signal}{_USUAL_CAUSES.get(self.signal or '', '')}",
             "timed_out": "timed out",
             "stopped": f"stopped ({self.stop_reason})",
+            "over_limit": f"ended over its limit of {self.over_limit}",
             "lost": "lost: the process that kept it was killed",
         }[self.reason]
         left = f"; could not be killed: {', '.join(map(str, self.left_behind))}" if self.left_behind else ""
@@ -74,7 +82,7 @@ _USUAL_CAUSES = {
 
 
 class CannotStart(Exception):
-    """Nothing of the program ran. Says what was expected and what was found."""
+    """The program did not run at all. The message says what was expected and what happened."""
 
     def __init__(self, message: str, number: int | None = None) -> None:
         super().__init__(message)
@@ -83,17 +91,17 @@ class CannotStart(Exception):
 
 @dataclass
 class Pipes:
-    """What the child writes, and who takes it in."""
+    """The pipes that the child writes to, and their readers."""
 
     output: Output
     events: Events | None
     feeds: dict[int, Callable[[bytes], None]]
-    # Where bubblewrap says whether the program ran; None without bubblewrap.
+    # The pipe on which bubblewrap reports whether the program ran; None without bubblewrap.
     sandbox_report: int | None = None
 
 
 class Child:
-    """Used by one thread; `stop` and `trust_until` may be called from any."""
+    """A running child. One thread uses it, but `stop` and `trust_until` may be called from any thread."""
 
     def __init__(
         self,
@@ -107,10 +115,15 @@ class Child:
         grace_seconds: float,
         process_id: ProcessId | None = None,
         give_back: Callable[[Keeper], None] = launcher.give_back,
+        usage: Usage | None = None,
     ) -> None:
-        # Whoever ends this process ends the child.
+        # Recovery kills this process to end the child. For a fork of a warm process it is the warm process.
         self.process_id = process_id or ProcessId.here(answer.pid, answer.start_ticks)
+        # What it forks comes to this one, whatever becomes of its parents.
+        self.keeper_pid = keeper.pid
         self._give_back = give_back
+        self._usage = usage
+        self._over_limit: str | None = None
         self.ended: Ended | None = None
         self._program = program
         self._keeper = keeper
@@ -125,7 +138,7 @@ class Child:
         self._grace_seconds = grace_seconds
         self._out_of_time_at = answer.at + wall_seconds
         self._stuck_at = self._out_of_time_at + self._longest_end(grace_seconds)
-        # Of poll, not epoll: one descriptor less per child.
+        # poll and not epoll, which would take a descriptor per child.
         self._selector = selectors.PollSelector()
         self._selector.register(keeper.control, selectors.EVENT_READ, self._hear)
         for descriptor, feed in pipes.feeds.items():
@@ -147,14 +160,15 @@ class Child:
                 return ended
 
     def poll(self, timeout_seconds: float = 0.0) -> Ended | None:
-        """Takes in what there is, waiting for it at most so long. None while the child runs.
+        """Read the output, waiting at most this long for it. Return None while the child runs.
 
-        Raises CannotStart when bubblewrap could not start the program, which is known only now.
+        Raises CannotStart if bubblewrap could not start the program, which becomes known only here.
         """
         if self.ended or self._closed:
             return self.ended
-        for key, _ in self._selector.select(max(min(timeout_seconds, self._pipes.output.seconds_until_due()), 0)):
+        for key, _ in self._selector.select(max(min(timeout_seconds, *self._seconds_until_due()), 0)):
             key.data()
+        self._look_at_usage()
         if self._pipes.output.seconds_until_due() <= 0:
             self._pipes.output.flush()
         if self._report is None and time.monotonic() >= self._stuck_at:
@@ -166,25 +180,39 @@ class Child:
                 self.close()
         return self.ended
 
+    def _seconds_until_due(self) -> list[float]:
+        due = [self._pipes.output.seconds_until_due()]
+        return [*due, self._usage.seconds_until_due()] if self._usage and self._over_limit is None else due
+
+    def _look_at_usage(self) -> None:
+        if self._usage is None or self._over_limit or self._report or self._usage.seconds_until_due() > 0:
+            return
+        self._over_limit = self._usage.excess()
+        if self._over_limit:
+            self._stuck_at = min(self._stuck_at, time.monotonic() + self._longest_end(0))
+            self._tell({"stop": 0})
+            self._usage.end()
+
     def stop(self, reason: str, grace_seconds: float | None = None) -> None:
-        """Asks the keeper for SIGTERM, the grace, SIGKILL, and returns at once. The first reason counts."""
+        """Request SIGTERM, the grace period and SIGKILL from the keeper, without waiting. The first reason counts."""
         grace = self._grace_seconds if grace_seconds is None else grace_seconds
         self._stop_reason = self._stop_reason or reason
         self._stuck_at = min(self._stuck_at, time.monotonic() + self._longest_end(grace))
         self._tell({"stop": grace})
 
     def trust_until(self, moment: float) -> None:
-        """At this moment of time.monotonic() the keeper kills the child, unless it is told a later one before.
+        """Make the keeper kill the child at this moment of time.monotonic(), unless a later one is sent before.
 
-        Also when this process is stopped or hangs: for a lease that has to be renewed.
+        This works even if this process is stopped or hangs. It is for leases that must be renewed.
         """
         self._tell({"trust_until": moment})
 
     def _tell(self, command: dict[str, Any]) -> None:
         message = json.dumps(command | {"number": self._started.number}).encode() + b"\n"
-        with self._sending, suppress(OSError):  # it has ended when nobody listens
+        with self._sending, suppress(OSError):  # the keeper has ended if it is not listening
             if not self._closed:
-                self._keeper.control.sendall(message)
+                # Without waiting for one that does not read: whoever renews leases would wait for all of them.
+                os.write(self._keeper.control.fileno(), message)
 
     def _read(self, descriptor: int, feed: Callable[[bytes], None]) -> bool:
         try:
@@ -192,7 +220,7 @@ class Child:
         except BlockingIOError:
             return False
         if not data:
-            # Closed, which a running program may do: only the keeper says that it has ended.
+            # A running program may close it. Only the keeper reports the end.
             self._selector.unregister(descriptor)
             return False
         feed(data)
@@ -205,12 +233,31 @@ class Child:
             data = b""
         self._unread += data
         self._hear_lines()
-        if not data and self._report is None:
+        if self._report is None and (not data or len(self._unread) > launcher.ANSWER_BYTES):
             self._report = self._report_of_lost()
 
     def _hear_lines(self) -> None:
         if b"\n" in self._unread:
-            self._report = json.loads(self._unread)
+            line, _, self._unread = self._unread.partition(b"\n")
+            try:
+                self._report = self._checked(launcher.parse(line))
+            except (OSError, TypeError, ValueError, KeyError):
+                self._report = self._report_of_lost()
+
+    def _checked(self, report: dict[str, Any]) -> dict[str, Any]:
+        """What a keeper says, if it may be so: one in a sandbox may be anything. Raises ValueError, and what else
+        comes of values that are no numbers.
+        """
+        if report["why"] not in WHYS:
+            raise ValueError(report["why"])
+        if report["status"] is not None:
+            os.waitstatus_to_exitcode(report["status"])
+        numbers = [report[name] for name in ("at", "max_rss_bytes", "cpu_seconds")]
+        if not all(0 <= number < launcher.LARGEST for number in numbers):
+            raise ValueError(numbers)
+        left = [int(pid) for pid in report["left_behind"][:MOST_LEFT_BEHIND]]
+        at = max(self._started.at, min(report["at"], time.monotonic()))
+        return report | {"at": at, "left_behind": left, "keeper_is_free": report["keeper_is_free"] is True}
 
     def _report_of_lost(self) -> dict[str, Any]:
         now = time.monotonic()
@@ -242,6 +289,7 @@ class Child:
             returncode=returncode,
             signal=_signal_name(returncode),
             stop_reason=stop_reason,
+            over_limit=self._over_limit,
             started=self._started.at,
             ended=report["at"],
             output_bytes=self._pipes.output.seen_bytes,
@@ -259,10 +307,12 @@ class Child:
         if code == 1 and report["why"] is None and b"exit-code" not in os.read(self._pipes.sandbox_report, READ_BYTES):
             found = " ".join(self._pipes.output.last) or "nothing"
             raise CannotStart(f"cannot start {self._program}: bubblewrap ended without running it, and said: {found}")
-        # bubblewrap tells a signal as a shell does, and so a program that exits with 137 looks killed.
+        # bubblewrap reports a signal as a shell does, so a program that exits with 137 looks killed.
         return 128 - code if code > 128 and code - 128 in signal.valid_signals() else code
 
     def _reason(self, why: str | None, returncode: int | None) -> tuple[Any, str | None]:
+        if self._over_limit:
+            return "over_limit", None
         if why == "trust_ended":
             return "stopped", "not trusted any longer"
         if why == "stopped":
@@ -270,7 +320,7 @@ class Child:
         return why or ("signalled" if returncode is not None and returncode < 0 else "exited"), None
 
     def close(self) -> None:
-        """Kills what still runs, waits until it is gone, and closes the descriptors."""
+        """Kill the child if it still runs, wait until it is gone, and close the descriptors."""
         if self._closed:
             return
         if self._report is None:
@@ -286,7 +336,7 @@ class Child:
         else:
             self._keeper.close()
         self._opened.close()
-        # It holds our methods, and so us: thousands of ended children would wait for the collector.
+        # It references this object's methods; a cycle would keep thousands of ended children until garbage collection.
         self._selector.close()
 
     def _await_report(self, seconds: float) -> None:
@@ -309,7 +359,7 @@ class Child:
 
 
 def _is_ready(descriptor: int, seconds: float) -> bool:
-    """A pidfd is when its process has ended."""
+    """Return whether the descriptor is readable in time. A pidfd becomes readable when its process ends."""
     watched = select.poll()
     watched.register(descriptor, select.POLLIN)
     return bool(watched.poll(seconds * 1000))

@@ -1,4 +1,4 @@
-"""This process's end of `work/children/launch.py`: starts the launcher when first needed, and orders children."""
+"""The worker's side of the launcher: it starts `work/children/launch.py` when first needed, and orders children."""
 
 import atexit
 import errno
@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -15,11 +16,15 @@ from typing import Any, NamedTuple, Self
 
 from ade_keeper.keeper import receive
 
-# It answers within a millisecond. Longer than this and it is stopped, or the machine is.
+# The launcher answers within a millisecond. If it takes longer than this, it or the machine is stopped.
 ANSWER_SECONDS = 10.0
+# One answer. A keeper in a sandbox may be anything that a configuration has made of it.
+ANSWER_BYTES = 1 << 20
+# Of any number in it; what is no number is not below it either.
+LARGEST = 1 << 62
 # As many as a worker has slots; more are ended when their child has.
 IDLE_KEEPERS = 8
-# Isolated and without site-packages: it starts in 6 ms, and is small to fork.
+# Isolated and without site-packages, so that it starts in 6 ms and is cheap to fork.
 _PYTHON = (sys.executable, "-I", "-S", "-X", "utf8")
 _ROOT = str(Path(__file__).parents[2])
 _PROGRAM = (
@@ -28,7 +33,7 @@ _PROGRAM = (
 
 
 class Launcher:
-    """Not tied to the thread that starts it: it ends with this process."""
+    """The launcher process. It ends with this process, not with the thread that started it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,11 +41,11 @@ class Launcher:
         self._doorbell: socket.socket | None = None
 
     def ring(self, descriptors: Sequence[int]) -> None:
-        """Asks for a keeper, which gets this socket as its control. Raises OSError."""
+        """Request a keeper, which gets this socket as its control socket. Raises OSError."""
         with self._lock:
             with suppress(BrokenPipeError, ConnectionResetError):
                 return self._send(descriptors)
-            self._forget()  # it was killed: all its children went with it, the next ones need another
+            self._forget()  # It was killed, and all its children with it. Start another.
             return self._send(descriptors)
 
     def _send(self, descriptors: Sequence[int]) -> None:
@@ -59,7 +64,7 @@ class Launcher:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd="/",
-                # Nothing of ours: a child of the same user can read it in /proc.
+                # Empty: children of the same user can read it in /proc.
                 env={},
                 start_new_session=True,
             )
@@ -80,7 +85,9 @@ class Launcher:
         self._doorbell = self._process = None
 
     def abandon(self) -> None:
-        """In a forked process: the launcher is its parent's. No lock: nobody is left to release it."""
+        """Close the descriptors in a forked process, because the launcher belongs to its parent. The lock may be held
+        forever.
+        """
         if self._doorbell is not None:
             self._doorbell.close()
         if self._process is not None:
@@ -88,7 +95,7 @@ class Launcher:
 
 
 class Wires:
-    """The descriptors of one start. Ours stay with the child's object, theirs are closed once handed over."""
+    """The descriptors of one start. Ours stay with the child object; theirs are closed once sent."""
 
     def __init__(self, ours: ExitStack, theirs: ExitStack, pass_fds: Sequence[int]) -> None:
         self.ours = ours
@@ -99,7 +106,7 @@ class Wires:
             self.give(descriptor, descriptor)
 
     def give(self, descriptor: int, number: int) -> None:
-        os.fstat(descriptor)  # raises now what sending it would raise with an order half written
+        os.fstat(descriptor)  # fails now rather than while an order is half sent
         self.descriptors.append(descriptor)
         self.numbers.append(number)
 
@@ -121,7 +128,7 @@ class Wires:
 
 
 class Answer(NamedTuple):
-    """What a keeper said of the child it started."""
+    """A keeper's report about the child it started."""
 
     number: int
     pid: int
@@ -132,7 +139,7 @@ class Answer(NamedTuple):
 
 
 class Refused(Exception):
-    """Nothing was started; whoever refused says at which step."""
+    """Nothing was started. `step` says where it failed."""
 
     def __init__(self, step: str, number: int | None, error: str) -> None:
         super().__init__(error)
@@ -141,16 +148,20 @@ class Refused(Exception):
 
 
 class Keeper:
-    """One process that keeps one child at a time. Forking one costs more than many a child, so it is used again."""
+    """The worker's side of a process guard, which keeps one child at a time. It is reused, because forking is
+    expensive.
+    """
 
     def __init__(self, control: socket.socket) -> None:
-        """Takes over the socket, once the keeper at its other end has said that it is there."""
+        """Take over the socket, and wait until the keeper at its other end reports."""
         self._orders = 0
         self.control = control
         with ExitStack() as opened:
             opened.enter_context(control)
             control.settimeout(ANSWER_SECONDS)
-            _, _, self.pidfd = self._receive(opened)
+            found, _, self.pidfd = self._receive(opened)
+            # As itself sees it, which inside of a sandbox is another number than ours.
+            self.pid = _number(found, "keeper")
             opened.pop_all()
 
     @classmethod
@@ -165,44 +176,74 @@ class Keeper:
             raise
 
     def start(self, order: dict[str, Any], wires: Wires) -> Answer:
-        """Raises Refused.
+        """Start a child. Raises Refused.
 
-        BrokenPipeError and ConnectionResetError say that it has not read the order, so nothing was started: the
-        kernel resets a connection that is closed with something unread. After any other OSError nobody knows.
+        BrokenPipeError and ConnectionResetError mean that the keeper has not read the order, so nothing was started:
+        the kernel resets a connection that is closed with unread data. After any other OSError the state is unknown.
         """
         self._orders += 1
         message = json.dumps(order | {"numbers": wires.numbers, "number": self._orders}).encode() + b"\n"
-        # Room for the child's pidfd: if there is none, that must show before the child starts.
+        # Reserve a descriptor for the child's pidfd, so that a shortage shows before the child starts.
         spare = os.dup(self.pidfd)
+        asked_at = time.monotonic()
         try:
             sent = socket.send_fds(self.control, [message], wires.descriptors)
             self.control.sendall(message[sent:])
         finally:
             os.close(spare)
         answer, unread, pidfd = self._receive(wires.ours)
-        return Answer(self._orders, answer["pid"], answer["start_ticks"], answer["at"], unread, pidfd)
+        pid, ticks, at = (_number(answer, name) for name in ("pid", "start_ticks", "at"))
+        # Times are counted from here: nobody is to begin later than now.
+        return Answer(self._orders, int(pid), int(ticks), max(asked_at, min(at, time.monotonic())), unread, pidfd)
 
     def _receive(self, opened: ExitStack) -> tuple[dict[str, Any], bytes, int]:
+        """Raises OSError for whatever is no answer."""
         data, descriptors = b"", list[int]()
+        give_up_at = time.monotonic() + ANSWER_SECONDS
         while b"\n" not in data:
+            if time.monotonic() >= give_up_at:
+                raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
             part, received, complete = receive(self.control, 1 << 16, 1)
             for each in received:
                 opened.callback(os.close, each)
             if not complete:
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            if len(data) > ANSWER_BYTES or len(descriptors) + len(received) > 1:
+                raise OSError(errno.EPROTO, "it said too much")
             if not part:
                 raise ConnectionAbortedError(errno.ECONNABORTED, "the launcher was killed, or has too many open files")
             data += part
             descriptors += received
         line, _, unread = data.partition(b"\n")
-        answer = json.loads(line)
+        answer = parse(line)
         if "failed" in answer:
-            raise Refused(answer["step"], answer["failed"], answer["error"])
+            number = answer["failed"] if isinstance(answer["failed"], int) else None
+            raise Refused(str(answer.get("step")), number, str(answer.get("error")))
+        if not descriptors:
+            raise OSError(errno.EPROTO, "it sent no descriptor")
         return answer, unread, descriptors[0]
 
     def close(self) -> None:
         self.control.close()
         os.close(self.pidfd)
+
+
+def parse(line: bytes) -> dict[str, Any]:
+    """Raises OSError for what no keeper says."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise OSError(errno.EPROTO, "it said what is no JSON") from error
+    if not isinstance(found, dict):
+        raise OSError(errno.EPROTO, "it said what is no answer")
+    return found
+
+
+def _number(found: dict[str, Any], name: str) -> Any:
+    value = found.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
+        raise OSError(errno.EPROTO, f"it said no {name}")
+    return value
 
 
 class Pool:
@@ -222,7 +263,7 @@ class Pool:
                 self.give_back(keeper)
                 raise
             except (BrokenPipeError, ConnectionResetError):
-                keeper.close()  # it was killed while it was idle, or its launcher was
+                keeper.close()  # it or its launcher was killed while it was idle
                 if fresh:
                     raise
             except BaseException:
@@ -237,9 +278,9 @@ class Pool:
             try:
                 return Keeper.of(launcher), True
             except ConnectionAbortedError:
-                return Keeper.of(launcher), True  # it was killed with our call unanswered; now it is started again
+                return Keeper.of(launcher), True  # it was killed before it answered, and has been restarted now
         except TimeoutError:
-            # It is stopped, or stuck. Its keepers may be well, and end with it: so it stays, and another serves.
+            # It is stopped or stuck. Its keepers may still work and would end with it, so keep it and start another.
             if self._launcher is launcher:
                 self._retired.append(launcher)
                 self._launcher = Launcher()
@@ -259,7 +300,7 @@ class Pool:
         self._retired.clear()
 
     def abandon(self) -> None:
-        """In a forked process: all this is its parent's, only the descriptors are to be closed."""
+        """Close the descriptors in a forked process, because everything here belongs to its parent."""
         for keeper in self._idle:
             keeper.close()
         for each in [self._launcher, *self._retired]:
@@ -274,12 +315,12 @@ def start(order: dict[str, Any], wires: Wires) -> tuple[Keeper, Answer]:
 
 
 def give_back(keeper: Keeper) -> None:
-    """Once its child is gone with all that it forked."""
+    """Return a keeper whose child and all its descendants are gone."""
     _pool.give_back(keeper)
 
 
 def close() -> None:
-    """Ends the launcher, its keepers and their children. The next child starts others."""
+    """End the launcher, its keepers and their children. The next child starts a new launcher."""
     _pool.close()
 
 

@@ -1,24 +1,56 @@
-"""The walls around a child: what environment it may see, and bubblewrap where the machine has it."""
+"""The isolation of a child: its environment variables, and bubblewrap where the machine has it."""
 
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-# Unprefixed, and as the end of a longer name: REPLICA_DATABASE_URL.
+# Matches names alone and as a suffix: REPLICA_DATABASE_URL.
 _SECRET = re.compile(r"DJANGO_.*|.*(DATABASE_URL|SECRET_KEY|PGPASSWORD)")
-# Here are the sockets of databases, containers and the system bus, which need no network to be reached.
-SOCKETS = "/run"
+# The directories with a distribution's programs. A child without network sees nothing else of the machine.
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+# Configuration for libraries, time zone, locales and certificates. No keys, and no settings of programs.
+SETTINGS: tuple[str, ...] = (
+    "/etc/alternatives",
+    "/etc/fonts",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/locale.alias",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
+    "/etc/timezone",
+    # Numeric libraries read the number of cores here.
+    "/sys/devices/system/cpu",
+)
 # Whoever has the number of root may write these, also without a capability: to have a program of his started by the
 # kernel, outside of any sandbox.
-KERNEL_SWITCHES = ("/proc/sys", "/proc/sysrq-trigger")
+KERNEL_SWITCHES = (
+    *("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"),
+    *("/proc/driver", "/proc/dynamic_debug", "/proc/mtrr", "/proc/pressure"),
+)
+TEMPORARY = "/tmp"  # noqa: S108  # the name inside the sandbox
 # Where programs without a PATH of ours find theirs.
 PATH = "/usr/local/bin:/usr/bin:/bin"
+# The limit of the kernel.
+MOST_LINKS = 40
 
 
 def environment(cwd: str, scratch: str, extra: Mapping[str, str]) -> dict[str, str]:
-    """An allow-list: of our own environment only PATH and LANG pass."""
+    """Build the child's environment from an allow-list: only PATH and LANG are inherited."""
     for name in extra:
         if _SECRET.fullmatch(name):
             raise ValueError(
@@ -41,40 +73,116 @@ def environment(cwd: str, scratch: str, extra: Mapping[str, str]) -> dict[str, s
 
 @dataclass(frozen=True)
 class Walls:
+    program: str
     cwd: str
     scratch: str
     network: bool
     writable: Sequence[str]
     readable: Sequence[str]
     hidden: Sequence[str]
-    # Without a process of bubblewrap's own inside, which what is inside could change, and which outlives it.
+    # Without bubblewrap's own first process, which the program could change and which would outlive it.
     is_first: bool = False
 
 
-def wrap(argv: Sequence[str], walls: Walls, *, status: int) -> list[str]:
-    """The command inside bubblewrap. A later bind covers an earlier one, so hiding comes before showing."""
+def wrap(argv: Sequence[str], walls: Walls, *, status: int, seccomp: int | None) -> list[str]:
+    """Return the command inside bubblewrap. A later bind covers an earlier one, so hiding comes before showing."""
     command = [
-        bubblewrap() or "bwrap",
-        "--unshare-all",
-        "--die-with-parent",
-        "--new-session",
-        "--cap-drop",
-        "ALL",
+        *(bubblewrap() or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+        *("--json-status-fd", str(status)),
     ]
     command += ["--as-pid-1"] if walls.is_first else []
-    command += ["--json-status-fd", str(status), "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+    command += ["--share-net"] if walls.network else []
+    command += ["--seccomp", str(seccomp)] if seccomp is not None else []
+    named = [*walls.readable, *walls.writable, walls.cwd]
+    shown = ["/"] if walls.network else [*SYSTEM, *SETTINGS, *installation_of(walls.program), *walls.readable]
+    command += _shown(shown)
+    for path, target in _links_of(walls.program):
+        if not any(_is_below(path, each) for each in (*shown, *named)):
+            command += ["--symlink", target, path]
+    command += ["--proc", "/proc", "--dev", "/dev"]
     for path in KERNEL_SWITCHES:
         command += ["--ro-bind-try", path, path]
-    # Shared memory and semaphores, on the child's own disk: a tmpfs would be memory that no limit counts.
-    command += ["--bind", walls.scratch, "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108  # the sandbox's own
-    command += ["--share-net"] if walls.network else ["--tmpfs", SOCKETS]
-    for path in walls.hidden:
+    # /dev/shm is on the child's own disk: a tmpfs would use memory that no limit counts, and that the next process of
+    # the same sandbox finds.
+    command += ["--bind", walls.scratch, "/dev/shm"]  # noqa: S108  # the path inside the sandbox
+    if not walls.network and not any(_is_below(path, TEMPORARY) for path in (*shown, *named)):
+        command += ["--bind", walls.scratch, TEMPORARY]
+    return [*command, *_hidden_and_written(walls, shown), "--chdir", walls.cwd, "--", *argv]
+
+
+def _hidden_and_written(walls: Walls, shown: Sequence[str]) -> list[str]:
+    """Hide paths below shown or writable ones, except for readable and writable paths inside them."""
+    written = [*walls.writable, walls.cwd]
+    above = [path for path in written if any(_is_below(each, path) for each in walls.hidden)]
+    covered = [path for path in walls.hidden if any(_is_below(path, each) for each in (*shown, *above))]
+    command: list[str] = []
+    for path in above:
+        command += ["--bind", path, path]
+    for path in covered:
         command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     for path in walls.readable:
-        command += ["--ro-bind", path, path]
-    for path in [*walls.writable, walls.cwd]:
-        command += ["--bind", path, path]
-    return [*command, "--chdir", walls.cwd, "--", *argv]
+        if any(_is_below(path, each) for each in covered):
+            command += ["--ro-bind", path, path]
+    for path in written:
+        command += ["--bind", path, path] if path not in above else []
+    # Make everything read-only that is not on a disk.
+    for path in ("/", "/dev", *filter(os.path.isdir, covered)):
+        command += ["--remount-ro", path]
+    return command
+
+
+def installation_of(program: str) -> list[str]:
+    """Return the directories that belong to a program: an interpreter's environment and library, otherwise the file
+    itself.
+    """
+    home = Path(program).parent.parent
+    real = os.path.realpath(program)
+    found = [str(home)] if (home / "pyvenv.cfg").is_file() else []
+    # Both the names in use and the real paths, because version directories are often links.
+    for python in (*_base_of(home), real):
+        base = Path(python).parent.parent
+        if any(base.glob("lib/python3*/os.py")):
+            found += [str(base), os.path.realpath(base)]
+    return list(dict.fromkeys(found)) or [program]
+
+
+def _base_of(home: Path) -> list[str]:
+    """Return the base interpreter of a virtual environment, or an empty list."""
+    try:
+        lines = (home / "pyvenv.cfg").read_text("utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+    pairs = [line.partition("=") for line in lines]
+    return [f"{value.strip()}/python" for name, _, value in pairs if name.strip() == "home"]
+
+
+def _links_of(program: str) -> list[tuple[str, str]]:
+    """Return the links that lead to a program, each with its target."""
+    found: list[tuple[str, str]] = []
+    while os.path.islink(program) and len(found) < MOST_LINKS:
+        target = os.readlink(program)
+        found.append((program, target))
+        program = os.path.normpath(os.path.join(os.path.dirname(program), target))
+    return found
+
+
+def _shown(paths: Iterable[str]) -> list[str]:
+    command: list[str] = []
+    shown: list[str] = []
+    for path in dict.fromkeys(paths):
+        if any(_is_below(path, each) for each in shown):
+            continue
+        if os.path.islink(path) and path in SYSTEM:
+            command += ["--symlink", os.readlink(path), path]
+        elif os.path.exists(path):
+            command += ["--ro-bind", path, path]
+            shown.append(path)
+    return command
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Return whether the path is the folder or inside it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def bubblewrap() -> str | None:

@@ -1,0 +1,63 @@
+"""Put a child and everything it forks into a control group of the kernel.
+
+The group limits the number of processes and threads, so a fork bomb leaves the machine usable until the child is
+killed. Control groups v1 and v2 use the same files for this.
+"""
+
+import contextlib
+import os
+from typing import Self
+
+from ade_keeper import proc
+
+PREFIX = "ade-"
+
+
+class Group:
+    """The control group of one keeper. It is reused for one child after another."""
+
+    def __init__(self, folder: str) -> None:
+        me = proc.process(os.getpid())
+        self.path = os.path.join(folder, f"{PREFIX}{os.getpid()}-{me.start_ticks if me else 0}")
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self.path)
+
+    @classmethod
+    def of(cls, order: dict[str, str | int] | None) -> Self | None:
+        """Return None without an order, or if the kernel refuses the group. The worker also counts processes itself."""
+        if order is None:
+            return None
+        try:
+            group = cls(str(order["folder"]))
+            group.limit(int(order["tasks"]))
+        except OSError:
+            return None
+        return group
+
+    def limit(self, tasks: int) -> None:
+        """Set the limit. Processes above it keep running, but none in the group can fork."""
+        self._write("pids.max", str(tasks))
+
+    def join(self) -> None:
+        self._write("cgroup.procs", "0")
+
+    def remove(self) -> None:
+        # A process that survived even SIGKILL keeps the group from being removed.
+        with contextlib.suppress(OSError):
+            os.rmdir(self.path)
+
+    def _write(self, name: str, value: str) -> None:
+        with open(os.path.join(self.path, name), "w") as file:
+            file.write(value)
+
+
+def remove_abandoned(folder: str) -> None:
+    """Remove the groups of keepers that are gone. A group that is not empty stays."""
+    for name in os.listdir(folder):
+        pid, _, ticks = name.removeprefix(PREFIX).partition("-")
+        if not name.startswith(PREFIX) or not pid.isdigit():
+            continue
+        keeper = proc.process(int(pid))
+        if keeper is None or str(keeper.start_ticks) != ticks:
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.join(folder, name))

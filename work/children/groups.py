@@ -1,0 +1,81 @@
+"""Finds the folder in which control groups for children can be created, if this machine allows it."""
+
+import os
+from functools import cache
+from typing import NamedTuple
+
+from ade_keeper.groups import Group, remove_abandoned
+
+# Room for bubblewrap, and for the count of tasks to notice an excess. The child's own limit is enforced by that count.
+MARGIN = 32
+
+
+class Mount(NamedTuple):
+    version: int
+    # Which part of the hierarchy is mounted, and where.
+    root: str
+    point: str
+
+
+def order(tasks: int | None) -> dict[str, str | int] | None:
+    """Return the keeper's instructions for the child's control group."""
+    place = folder()
+    return None if place is None or tasks is None else {"folder": place, "tasks": tasks + MARGIN}
+
+
+@cache
+def folder() -> str | None:
+    """Return the folder, or None. It is tried once, by creating and removing a group."""
+    with open("/proc/self/mountinfo") as mounts, open("/proc/self/cgroup") as memberships:
+        candidates = find_candidates(mounts.read(), memberships.read())
+    for candidate in candidates:
+        try:
+            remove_abandoned(candidate)
+            group = Group(candidate)
+            group.limit(1)
+            group.remove()
+        except OSError:
+            continue
+        return candidate
+    return None
+
+
+def find_candidates(mounts: str, memberships: str) -> list[str]:
+    """Return folders whose groups count processes, according to /proc/self/mountinfo and /proc/self/cgroup."""
+    found = []
+    for mount in _mounts(mounts):
+        for line in memberships.splitlines():
+            number, controllers, path = line.split(":", 2)
+            if mount.version == 1 and "pids" in controllers.split(","):
+                found.append(_place(mount, path))
+            elif mount.version == 2 and number == "0":
+                # Groups for children are siblings of ours: a group with processes cannot have groups below it with
+                # controllers.
+                own = _place(mount, path)
+                found += [each for each in (own, os.path.dirname(own)) if "pids" in _counted_below(each)]
+    return found
+
+
+def _mounts(mounts: str) -> list[Mount]:
+    found = []
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        root, point = before.split(" ")[3:5]
+        if kind == "cgroup2":
+            found.append(Mount(2, root, point))
+        elif kind == "cgroup" and "pids" in options.split(","):
+            found.append(Mount(1, root, point))
+    return found
+
+
+def _place(mount: Mount, path: str) -> str:
+    return os.path.normpath(os.path.join(mount.point, os.path.relpath(path, mount.root)))
+
+
+def _counted_below(folder: str) -> list[str]:
+    try:
+        with open(os.path.join(folder, "cgroup.subtree_control")) as file:
+            return file.read().split()
+    except OSError:
+        return []

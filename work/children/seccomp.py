@@ -1,0 +1,185 @@
+"""A seccomp filter (classic BPF) of the system calls that a sandboxed program may not make.
+
+It forbids what outlives a process or reaches beyond the sandbox: System V shared memory and queues, keyrings, mounts,
+namespaces, and the memory of other processes. All other calls are allowed.
+"""
+
+import errno
+import os
+import struct
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+# From <linux/audit.h>: the architecture of a call as a filter sees it.
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+# x32 calls on x86_64 have this bit and would bypass the filter with their own numbers.
+_X32_BIT = 0x40000000
+
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+# Offsets in `struct seccomp_data`. The lower half of an argument comes first on both architectures.
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+
+_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+
+# The flags of clone() and unshare() that make a namespace: time, mount, cgroup, uts, ipc, user, pid, net.
+_NAMESPACES = 0x00000080 | 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
+# These can insert characters into a terminal's input, as if another user had typed them.
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+
+
+class Calls(NamedTuple):
+    x86_64: int | None
+    aarch64: int | None
+
+
+# No program makes these calls by accident or could continue without them, so it is killed.
+FATAL = {
+    "mount": Calls(165, 40),
+    "umount2": Calls(166, 39),
+    "pivot_root": Calls(155, 41),
+    "chroot": Calls(161, 51),
+    "setns": Calls(308, 268),
+    "open_tree": Calls(428, 428),
+    "move_mount": Calls(429, 429),
+    "fsopen": Calls(430, 430),
+    "fsconfig": Calls(431, 431),
+    "fsmount": Calls(432, 432),
+    "fspick": Calls(433, 433),
+    "mount_setattr": Calls(442, 442),
+    "open_tree_attr": Calls(467, 467),
+}
+
+# Libraries try some of these and work without them.
+REFUSED = {
+    # System V objects remain after the process has ended.
+    "shmget": Calls(29, 194),
+    "shmat": Calls(30, 196),
+    "shmctl": Calls(31, 195),
+    "semget": Calls(64, 190),
+    "semop": Calls(65, 193),
+    "semctl": Calls(66, 191),
+    "semtimedop": Calls(220, 192),
+    "msgget": Calls(68, 186),
+    "msgsnd": Calls(69, 189),
+    "msgrcv": Calls(70, 188),
+    "msgctl": Calls(71, 187),
+    # POSIX message queues. POSIX semaphores and shared memory are files in /dev/shm.
+    "mq_open": Calls(240, 180),
+    "mq_unlink": Calls(241, 181),
+    "add_key": Calls(248, 217),
+    "request_key": Calls(249, 218),
+    "keyctl": Calls(250, 219),
+    "ptrace": Calls(101, 117),
+    "process_vm_readv": Calls(310, 270),
+    "process_vm_writev": Calls(311, 271),
+    "process_madvise": Calls(440, 440),
+    "pidfd_getfd": Calls(438, 438),
+    "kcmp": Calls(312, 272),
+    # Large parts of the kernel's attack surface that no child needs.
+    "bpf": Calls(321, 280),
+    "perf_event_open": Calls(298, 241),
+    "userfaultfd": Calls(323, 282),
+    "io_uring_setup": Calls(425, 425),
+    "io_uring_enter": Calls(426, 426),
+    "io_uring_register": Calls(427, 427),
+    "init_module": Calls(175, 105),
+    "finit_module": Calls(313, 273),
+    "delete_module": Calls(176, 106),
+    "kexec_load": Calls(246, 104),
+    "kexec_file_load": Calls(320, 294),
+    "open_by_handle_at": Calls(304, 265),
+    "name_to_handle_at": Calls(303, 264),
+    "quotactl": Calls(179, 60),
+    "quotactl_fd": Calls(443, 443),
+    "swapon": Calls(167, 224),
+    "swapoff": Calls(168, 225),
+    "reboot": Calls(169, 142),
+    "syslog": Calls(103, 116),
+    "acct": Calls(163, 89),
+    "uselib": Calls(134, None),
+    "modify_ldt": Calls(154, None),
+    "fanotify_init": Calls(300, 262),
+}
+
+# Files without a name, whose memory no file limit counts and which can be passed on. glibc does not need them.
+_MEMFD = {"memfd_create": Calls(319, 279), "memfd_secret": Calls(447, 447)}
+# Its flags are in a structure, which a filter cannot read. Programs fall back to clone() if the call does not exist.
+_CLONE3 = Calls(435, 435)
+_CLONE, _UNSHARE = Calls(56, 220), Calls(272, 97)
+_IOCTL = Calls(16, 29)
+# SO_SNDBUF and SO_RCVBUF, of SOL_SOCKET. What waits in sockets is memory that belongs to no process, and is counted by
+# their number; so each holds what it does by default. Whoever asks for more is told that it has it.
+_SETSOCKOPT, _SOL_SOCKET, _BUFFERS = Calls(54, 208), 1, [7, 8]
+# Of the first process of a sandbox, from which others will be forked: nobody is to slow it down. Which argument is the
+# number of the process; 0 and their own are theirs.
+_OF_A_PROCESS = {
+    "prlimit64": (Calls(302, 261), 0),
+    "sched_setaffinity": (Calls(203, 122), 0),
+    "sched_setscheduler": (Calls(144, 119), 0),
+    "sched_setparam": (Calls(142, 118), 0),
+    "sched_setattr": (Calls(314, 274), 0),
+    "setpriority": (Calls(141, 140), 1),
+    "ioprio_set": (Calls(251, 30), 1),
+}
+# These calls can address a group or a user instead, depending on the first argument, and so other processes.
+_OF_MORE_THAN_ONE = {"setpriority": (Calls(141, 140), [1, 2]), "ioprio_set": (Calls(251, 30), [2, 3])}
+
+
+@cache
+def program() -> bytes | None:
+    """Return the filter for this machine, or None on another architecture."""
+    machine = os.uname().machine
+    if machine not in _ARCHITECTURES:
+        return None
+    filters = [
+        *_when_other(_ARCHITECTURE, _ARCHITECTURES[machine], _KILL),
+        _statement(_LOAD, _NUMBER),
+    ]
+    if machine == "x86_64":
+        filters += [_jump(_JUMP_AT_LEAST, _X32_BIT, 0, 1), _statement(_RETURN, _KILL)]
+    filters += _when_called(machine, FATAL.values(), _KILL)
+    filters += _when_called(machine, [*REFUSED.values(), *_MEMFD.values()], _REFUSE | errno.EPERM)
+    filters += _when_called(machine, [_CLONE3], _REFUSE | errno.ENOSYS)
+    for calls in (_CLONE, _UNSHARE):
+        filters += _when_argument(machine, calls, 0, _JUMP_ANY_BIT, [_NAMESPACES], _KILL)
+    filters += _when_argument(machine, _IOCTL, 1, _JUMP_EQUAL, [_TIOCSTI, _TIOCLINUX], _REFUSE | errno.EPERM)
+    filters += _when_socket_option(machine, _BUFFERS, _REFUSE | 0)
+    for calls, position in _OF_A_PROCESS.values():
+        filters += _when_argument(machine, calls, position, _JUMP_EQUAL, [1], _REFUSE | errno.EPERM)
+    for calls, kinds in _OF_MORE_THAN_ONE.values():
+        filters += _when_argument(machine, calls, 0, _JUMP_EQUAL, kinds, _REFUSE | errno.EPERM)
+    return b"".join([*filters, _statement(_RETURN, _ALLOW)])
+
+
+def _when_other(offset: int, expected: int, answer: int) -> list[bytes]:
+    return [_statement(_LOAD, offset), _jump(_JUMP_EQUAL, expected, 1, 0), _statement(_RETURN, answer)]
+
+
+def _when_called(machine: str, calls: Iterable[Calls], answer: int) -> list[bytes]:
+    numbers = [number for each in calls if (number := getattr(each, machine)) is not None]
+    return [part for number in numbers for part in (_jump(_JUMP_EQUAL, number, 0, 1), _statement(_RETURN, answer))]
+
+
+def _when_argument(
+    machine: str, calls: Calls, position: int, compare: int, values: list[int], answer: int
+) -> list[bytes]:
+    """Compare only the lower half of the argument; the kernel uses no more of these."""
+    asked = [part for value in values for part in (_jump(compare, value, 0, 1), _statement(_RETURN, answer))]
+    body = [_statement(_LOAD, _ARGUMENTS + 8 * position), *asked, _statement(_LOAD, _NUMBER)]
+    return [_jump(_JUMP_EQUAL, getattr(calls, machine), 0, len(body)), *body]
+
+
+def _when_socket_option(machine: str, options: list[int], answer: int) -> list[bytes]:
+    asked = [part for each in options for part in (_jump(_JUMP_EQUAL, each, 0, 1), _statement(_RETURN, answer))]
+    body = [_statement(_LOAD, _ARGUMENTS + 8), _jump(_JUMP_EQUAL, _SOL_SOCKET, 0, 1 + len(asked))]
+    body += [_statement(_LOAD, _ARGUMENTS + 16), *asked, _statement(_LOAD, _NUMBER)]
+    return [_jump(_JUMP_EQUAL, getattr(_SETSOCKOPT, machine), 0, len(body)), *body]
+
+
+def _statement(code: int, value: int) -> bytes:
+    return _jump(code, value, 0, 0)
+
+
+def _jump(code: int, value: int, when_true: int, when_false: int) -> bytes:
+    return struct.pack("=HBBI", code, when_true, when_false, value)
