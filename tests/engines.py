@@ -1,7 +1,7 @@
 """Real engines in a real environment, and a witness that sees which of them are at work.
 
-The step of the witness configuration connects to a socket of the test and stamps it for as long as it works. The
-kernel closes the connection with the process, however that ends; and who connects later was started later.
+The step of the witness configuration connects to a socket of the test and sends messages while it works. The kernel
+closes the connection when the process ends, however it ends; a later connection comes from a later process.
 """
 
 import json
@@ -25,8 +25,9 @@ from builds.builder import Watch
 from runs import lifecycle as runs
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, events_of
 from tests.stepping import DEADLINE_SECONDS, until
+from work.children import sandbox
 
-# Behaves as the text of its document says. `at` counts by the same clock in all processes of a machine.
+# Behaves as the text of its document says. `at` is read from a clock that all processes of a machine share.
 MAIN = """
 import json
 import os
@@ -84,10 +85,10 @@ def work(context: Context) -> None:
 
 @dataclass(eq=False)
 class Seen:
-    """One attempt at the step of a run, or one making of the environment, as far as it has been seen."""
+    """One attempt at the step of a run, or one build of the environment, as far as the witness has seen it."""
 
     connection: socket.socket
-    # In the eyes of this process, whatever the sandbox calls it.
+    # The PID outside the sandbox, from the credentials of the socket.
     pid: int
     unread: bytes = b""
     run: int = 0
@@ -98,11 +99,13 @@ class Seen:
     last: float = 0.0
     finished: bool = False
     gone: bool = False
-    # Of the same kind, at work when this one began.
+    # The others of the same kind that were at work when this one began.
     beside: list["Seen"] = field(default_factory=list)
 
     def was_at_work(self, moment):
-        """Not yet gone, though all that had happened before is known, or seen at work later."""
+        """Return whether it was at work at `moment`: seen later, or not ended although all earlier messages have been
+        read.
+        """
         return self.began < moment and (not self.gone or self.last > moment)
 
 
@@ -110,6 +113,9 @@ class Witness:
     def __init__(self):
         self._directory = tempfile.mkdtemp(prefix="ade-witness-")
         self.path = os.path.join(self._directory, "socket")
+        # The sandbox hides the socket from engines unless it is listed, here and in workers (tests/testwork).
+        self._shown, sandbox.SETTINGS = sandbox.SETTINGS, (*sandbox.SETTINGS, self._directory)
+        os.environ["ADE_TEST_SHOWN"] = self._directory
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listening.bind(self.path)
         self._listening.listen(512)
@@ -123,12 +129,12 @@ class Witness:
         self._thread.start()
 
     def of(self, run):
-        """The attempts at this run that have begun by now, in their order."""
+        """Return the attempts at this run that have begun by now, oldest first."""
         self._catch_up()
         return sorted((each for each in self.running() if each.run == run.pk), key=lambda each: each.began)
 
     def _catch_up(self):
-        """Until all is heard that was said before now: a word of our own is the last of it."""
+        """Wait until all earlier messages have been read: they arrive before this mark."""
         mark = next(self._numbers)
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as own:
             own.connect(self.path)
@@ -145,7 +151,7 @@ class Witness:
         return [each for each in self.running() if not each.gone]
 
     def until_at_work(self, run):
-        """Until an engine is at work on it; answers that."""
+        """Wait until an engine works on the run; return it."""
 
         def look():
             run.refresh_from_db()
@@ -155,11 +161,11 @@ class Witness:
         return until(look)
 
     def overlaps(self):
-        """Of two engines of one document."""
+        """Return the pairs of runs of the same document that were at work at the same time."""
         return [(a.run, b.run) for a in self.running() for b in a.beside if a.document == b.document]
 
     def most_at_once(self, key=lambda seen: None):
-        """The most that were at work at once of those that have the same key."""
+        """Return the largest number of engines with the same key that were at work at the same time."""
         return max(1 + sum(key(other) == key(each) for other in each.beside) for each in self.running())
 
     def end(self):
@@ -169,6 +175,8 @@ class Witness:
             key.fileobj.close()
         self._selector.close()
         shutil.rmtree(self._directory)
+        sandbox.SETTINGS = self._shown
+        del os.environ["ADE_TEST_SHOWN"]
         assert not self.troubles, self.troubles
 
     def _look(self):
@@ -187,7 +195,7 @@ class Witness:
         self._selector.register(connection, selectors.EVENT_READ, lambda: self._read(seen))
 
     def _read(self, seen):
-        """All that there is, to the end if it has ended."""
+        """Read all available messages, and note the end of the connection."""
         while not seen.gone:
             try:
                 data = seen.connection.recv(1 << 16)
@@ -215,7 +223,7 @@ class Witness:
             self._meet(seen)
 
     def _meet(self, seen):
-        """Who was there when this one began; and, should its word have come late, who came while it was there."""
+        """Record the overlaps with this engine; its start message may also arrive after the start of a later engine."""
         for other in self._seen:
             if other.doing != seen.doing:
                 continue
@@ -229,7 +237,7 @@ class Witness:
 
 
 class Site:
-    """An installation of its own: its directory, its workers, and a configuration that the witness watches."""
+    """An installation with its own directory and workers, and a configuration that the witness watches."""
 
     def __init__(self, programs, witness, directory, make_seconds=0):
         self.programs, self.witness, self.directory = programs, witness, directory
@@ -238,7 +246,7 @@ class Site:
         self.workspace = self.configuration.workspace
 
     def build(self):
-        """The environment, made here and now, and the row that says so."""
+        """Build the environment in this process and create its row."""
         snapshot = self.configuration.snapshot()
         wanted = fingerprint.of_build(fingerprint.of_contents(snapshot))
         builder.make(snapshot, wanted, Watch(until=time.monotonic() + 60))
@@ -248,16 +256,16 @@ class Site:
         return DocumentFactory(workspace=self.workspace, file="", content_type="text/plain", text=json.dumps(orders))
 
     def submit(self, document=None, **orders):
-        """A run over this document, or over a new one with these orders."""
+        """Submit a run over this document, or over a new one with these orders."""
         return runs.submit(self.configuration, document or self.document(**orders), actor="olga")
 
     def worker(self, name="w1", slots="run=2", **environment):
-        """One that loses no lease unless a test wants it to, however slow the machine is."""
+        """Start a worker with a lease long enough for a slow machine, unless a test shortens it."""
         values = {"ADE_VAR_DIR": self.directory, "ADE_LEASE_SECONDS": 60, **environment}
         return self.programs.worker(name, slots, **values)
 
     def engines(self):
-        """All processes that the environment's Python runs in, the warm ones that wait for work among them."""
+        """Return all processes of the environment's Python, including warm ones that wait for work."""
         return [each for each in psutil.process_iter(["cmdline"]) if self._is_engine(each.info["cmdline"] or [])]
 
     def _is_engine(self, command):
@@ -265,7 +273,7 @@ class Site:
         return "ade_engine" in command and any(word.startswith(environments) for word in command)
 
     def left_behind(self):
-        """What engines have left in the directory of engines, but for locks that nobody holds."""
+        """Return the files that remain in the directory of engines, except the locks directory."""
         root = self.directory / "engines"
         return [path for path in root.iterdir() if path.name != ".locks"] if root.exists() else []
 
@@ -275,7 +283,7 @@ def create_site(programs, witness, make_seconds=0):
 
 
 def kinds_of(row, *leaving_out):
-    """The kinds of its events, but for what its log and its steps say."""
+    """Return the kinds of the row's events, except log lines and steps."""
     left_out = {"LOG", "STEP_STARTED", "STEP_SUCCEEDED", *leaving_out}
     return [kind for kind in events_of(row).values_list("kind", flat=True) if kind not in left_out]
 
@@ -286,6 +294,6 @@ def outcome_of(run):
 
 
 def until_ended(*rows, seconds=DEADLINE_SECONDS):
-    """Until all of them have; answers what has become of the first."""
+    """Wait until all of the rows have ended; return the outcome of the first."""
     until(lambda: all(type(row).objects.get(pk=row.pk).status in row.TERMINAL for row in rows), seconds)
     return outcome_of(rows[0])

@@ -1,4 +1,4 @@
-"""A program that behaves badly on request: `python -I -S witness.py MODE [ARGUMENT...]`."""
+"""A program that behaves badly on request: `python -I -S -c SOURCE MODE [ARGUMENT...]`, with this file as SOURCE."""
 
 import json
 import os
@@ -37,8 +37,8 @@ def spam(size, *_):
 
 
 def burst(size, *_):
-    """All at once, into a pipe that it has made larger."""
-    import fcntl  # noqa: PLC0415  # only this mode is worth its time
+    """Write all bytes at once into an enlarged pipe."""
+    import fcntl  # noqa: PLC0415  # the import is slow and only for this mode
 
     fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, int(size))
     os.write(1, b"x" * (int(size) - 4096))
@@ -77,8 +77,46 @@ def close_and_sleep(*_):
     time.sleep(600)
 
 
+def meddle(*_):
+    """What of the machine's own can be changed: modes of devices, and files of the kernel that are of no process."""
+    changed = []
+    # Its own are a folder, /dev/shm, and terminals, /dev/pts.
+    for path in (f"/dev/{name}" for name in os.listdir("/dev") if name not in ("shm", "pts")):
+        try:
+            if not os.path.islink(path):
+                os.chmod(path, os.stat(path).st_mode)
+                changed.append(path)
+        except OSError:
+            pass
+    for at, folders, files in os.walk("/proc"):
+        if at == "/proc":
+            folders[:] = [each for each in folders if not each.isdigit() and each not in ("self", "thread-self")]
+        for path in (os.path.join(at, name) for name in files):
+            try:
+                os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+                changed.append(path)
+            except OSError:
+                pass
+    with open("/dev/null", "w") as null:
+        null.write("still there")
+    say(json.dumps(changed))
+
+
+def multiply(wanted, *_):
+    """Fork until the kernel refuses, or until this many processes exist."""
+    forked = 0
+    try:
+        while forked < int(wanted):
+            if os.fork() == 0:
+                time.sleep(600)
+            forked += 1
+    except BlockingIOError:
+        say(forked)
+    time.sleep(600)
+
+
 def fork(then="sleep", *_):
-    """A child in the same session. `then`: what the parent does."""
+    """Fork a child in the same session; `then` is what the parent does."""
     if os.fork() == 0:
         stubborn()
     finish(then)
@@ -92,11 +130,13 @@ def setsid(then="sleep", *_):
 
 
 def double(then="sleep", *_):
-    """What daemons do. It even washes its environment."""
+    """Fork twice like a daemon, and clear the environment."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            arguments = [sys.executable, "-I", "-S", __file__, "stubborn", *sys.argv[3:]]
+            with open("/proc/self/cmdline") as file:
+                python = file.read().split("\0")[:5]
+            arguments = [*python, "stubborn", *sys.argv[3:]]
             os.execve(sys.executable, arguments, {})  # noqa: S606  # as a daemon would
         os._exit(0)
     os.wait()
@@ -104,7 +144,7 @@ def double(then="sleep", *_):
 
 
 def orphan(then="sleep", *_):
-    """In the same session, but nobody's descendant any more."""
+    """Fork a grandchild in the same session whose parent ends."""
     if os.fork() == 0:
         if os.fork() == 0:
             stubborn()
@@ -114,7 +154,7 @@ def orphan(then="sleep", *_):
 
 
 def heir(then="sleep", *_):
-    """Has another in a session of its own as soon as it is asked to end, and stays."""
+    """Fork a child in a new session as soon as it is asked to end, and stay."""
 
     def bear(*_):
         if os.fork() == 0:
@@ -128,7 +168,7 @@ def heir(then="sleep", *_):
 
 
 def bomb(count, *_):
-    """Stops at the first fork that fails."""
+    """Fork this many children; stop at the first failure."""
     made = 0
     try:
         for _ in range(int(count)):
@@ -160,7 +200,7 @@ def open_files(count, *_):
     held = []
     try:
         for _ in range(int(count)):
-            held.append(open(os.devnull))  # noqa: SIM115  # all at once
+            held.append(open(os.devnull))  # noqa: SIM115  # all at the same time
     except OSError as error:
         say("refused", error.errno)
     say("opened", len(held))
@@ -182,7 +222,7 @@ def fds(*_):
         try:
             found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
         except FileNotFoundError:
-            continue  # the one that listed them
+            continue  # the descriptor of this listing
     say(json.dumps(found))
 
 
@@ -195,7 +235,7 @@ def stdin(*_):
 
 
 def facts(*_):
-    import ctypes  # noqa: PLC0415  # only this mode is worth its time
+    import ctypes  # noqa: PLC0415  # the import is slow and only for this mode
     import resource  # noqa: PLC0415
 
     death = ctypes.c_int()
@@ -230,7 +270,7 @@ def facts(*_):
 
 
 def touch(*paths):
-    """Which of these may be written?"""
+    """Report which of these paths can be written to."""
     answers = {}
     for path in paths:
         try:
@@ -250,7 +290,7 @@ def show(*paths):
 
 
 def connect(port, *_):
-    import socket  # noqa: PLC0415  # only this mode is worth its time
+    import socket  # noqa: PLC0415  # the import is slow and only for this mode
 
     try:
         socket.create_connection(("127.0.0.1", int(port)), timeout=2).close()
@@ -259,8 +299,19 @@ def connect(port, *_):
         say("refused", error.errno)
 
 
+def connect_to(path, *_):
+    import socket  # noqa: PLC0415  # the import is slow and only for this mode
+
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+        say("connected")
+    except OSError as error:
+        say("refused", error.errno)
+
+
 def lock(*_):
-    import multiprocessing  # noqa: PLC0415  # only this mode is worth its time
+    import multiprocessing  # noqa: PLC0415  # the import is slow and only for this mode
 
     with multiprocessing.Lock():
         say("locked")

@@ -1,4 +1,4 @@
-"""Runs of the witness configuration, through the lane as a worker takes them, each looked at for what it leaves."""
+"""Run the witness configuration through the lane as a worker does, and check what each run leaves."""
 
 import os
 import time
@@ -21,6 +21,7 @@ from runs.models import Run
 from tests import azurite
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, told
 from tests.work.supervised import needs_bubblewrap as needs_bubblewrap
+from tests.work.supervised import needs_groups as needs_groups
 from work import supervise
 from work.claims import Holdings
 from work.models import Event
@@ -30,13 +31,13 @@ WITNESS = Path(__file__).with_name("witness.py").read_text()
 STEP = "from ade_engine import step\n@step\ndef only(context):\n    context.field('a', 1)\n"
 OWNER = "w1@here:101:boot1"
 MAKE_SECONDS = 60
-# In the command lines of what tests of one process share.
+# Parts of the command lines of processes that all tests of one process share.
 STAYS = ("work.children.launch", "tests.forkserver", azurite.PROGRAM)
-# Warm is what a worker does; cold comes to the same, and takes longer.
+# Workers use warm engines; cold ones give the same result and take longer.
 WAYS = ["warm", pytest.param("cold", marks=pytest.mark.long)]
 LEVELS = ["limits", pytest.param("bubblewrap", marks=needs_bubblewrap)]
 each_level = pytest.mark.parametrize("level", LEVELS, indirect=True)
-# What is of no concern: the run is warm, or walled off, only because something has to be chosen.
+# For tests that need only one of the ways, or that depend on it.
 warm_only = pytest.mark.parametrize("way", ["warm"], indirect=True)
 cold_only = pytest.mark.parametrize("way", ["cold"], indirect=True)
 
@@ -46,7 +47,7 @@ def snapshot_of(files, entry_point="main"):
 
 
 def make_environment(files, entry_point="main"):
-    """On this host, as the builder makes it; answers its fingerprint."""
+    """Build the environment on this host if it is missing; return its fingerprint."""
     snapshot = snapshot_of(files, entry_point)
     wanted = fingerprint.of_build(fingerprint.of_contents(snapshot))
     if not environments.exists(wanted):
@@ -74,7 +75,9 @@ class Lane:
         self.configuration, self.fingerprint = self.configure({"main.py": WITNESS})
 
     def configure(self, files, entry_point="main", *, make=True):
-        """A configuration with a build that is ready, and its environment here; answers both."""
+        """Create a configuration with a ready build, and its environment if `make`; return the configuration and the
+        fingerprint.
+        """
         configuration = ConfigurationFactory(workspace=self.workspace, files=files, entry_point=entry_point)
         build = BuildFactory(configuration=configuration, status="ready")
         if make:
@@ -95,7 +98,7 @@ class Lane:
         return runs.submit(configuration or self.configuration, document, actor="olga")
 
     def execute(self, *deeds, **options):
-        """Submits a run that does these deeds, and takes it to its end; answers it as it is then."""
+        """Submit a run with these deeds and execute it; return it in its final state."""
         run = self.submit(*deeds, **options)
         self.run_once()
         run = Run.objects.get(pk=run.pk)
@@ -110,7 +113,7 @@ class Lane:
         assert not list(self.holdings)
 
     def assert_well(self, document=None):
-        """The slot takes the next run, also of the same document with other deeds in it, and it succeeds."""
+        """Check that the slot takes a next run and that it succeeds, even for the same document with other deeds."""
         run = self.execute("field:well=yes", document=document, rewrite=document is not None)
         assert (run.status, run.error_message) == ("succeeded", "")
 
@@ -120,7 +123,7 @@ def error_of(run):
 
 
 def idle():
-    """The warm engines that wait for their next run."""
+    """Return the warm engines that wait for their next run."""
     return list(engines.POOL._idle)
 
 
@@ -131,13 +134,13 @@ def field(run, name):
 def facts_of(lane, *before):
     run = lane.execute(*before, "facts")
     assert error_of(run) == ("succeeded", "", "")
-    # Not by the way that is left when the other is shut.
+    # It must not have used the fallback way.
     assert way_of(run) == ("warm" if settings.ADE_WARM_ENGINES else "cold")
     return field(run, "facts")
 
 
 def lines(run):
-    """What the run has written and logged."""
+    """Return the output and log lines of the run."""
     found = Event.objects.filter(subject_kind="run", subject_id=run.pk, kind="LOG").order_by("sequence")
     return list(found.values_list("message", flat=True))
 
@@ -151,7 +154,7 @@ def took(run):
 
 
 def way_of(run):
-    """Whether it was warm or cold, of one that has succeeded."""
+    """Return "warm" or "cold" for a run that has succeeded."""
     return data_of(run, "RUN_SUCCEEDED")["engine"]
 
 
@@ -170,7 +173,7 @@ def files_below(folder):
 
 
 def assert_no_directory_is_left():
-    """Of runs; the idle engines have a folder each, with nothing in it."""
+    """Check that no run directory remains; each idle engine has an empty folder."""
     pool = engines.POOL
     if pool._desk is None:
         return
@@ -182,9 +185,11 @@ def assert_no_directory_is_left():
 
 
 def assert_no_process_is_left():
-    """Of this process, but the launcher with its keepers, which are as they were forked, and what other tests share."""
+    """Check that no child remains, except the launcher with its keepers in the state after the fork, and what tests
+    share.
+    """
     left = [each for each in psutil.Process().children(recursive=True) if not _stays(each)]
-    gone, alive = psutil.wait_procs(left, timeout=2)
+    gone, alive = psutil.wait_procs(left, timeout=60)
     assert not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE], (gone, alive)
 
 
@@ -196,7 +201,7 @@ def _stays(process):
 
 
 def named(name):
-    """Who is alive under this name, in whatever session or pid namespace."""
+    """Return the processes with this name, in any session or PID namespace."""
     found = []
     for each in proc.processes():
         try:

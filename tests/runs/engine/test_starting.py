@@ -1,12 +1,11 @@
-"""Engines that cannot be started: the run fails in words, or has its environment made again; the worker goes on.
+"""Engines that cannot start: the run fails with a clear message, or its environment is built again; the worker goes on.
 
-D18, a pid that belongs to somebody else by now, is tests/work/test_supervise_identity.py; how children are forked
-without a thread's locks (D21) is the next test here and tests/work/test_supervise_start.py.
+D18, a PID that another process has by now, is covered in tests/work/test_supervise_identity.py; forking without holding
+locks of threads (D21) in the next test and in tests/work/test_supervise_start.py.
 """
 
 import os
 import resource
-import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -14,9 +13,10 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.files.storage import default_storage
 
-from builds import environments
+from builds import environments, integrity
 from builds.models import Build
 from runs import chores
+from tests.builds.making import writable
 from tests.factories import force_status, told, write
 from tests.runs.engine.running import STEP, assert_no_directory_is_left, each_level, error_of, idle, way_of
 from work import supervise
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")
 
 
 def test_nothing_of_ours_runs_code_between_fork_and_exec():
-    """In a process with threads it may wait for a lock that nobody will release."""
+    """In a process with threads, such code may wait for a lock that is never released."""
     folders = [django_settings.BASE_DIR / app for app in ("work", "builds", "runs", "documents")]
     sources = [path for folder in folders for path in folder.rglob("*.py")]
 
@@ -37,7 +37,7 @@ def test_nothing_of_ours_runs_code_between_fork_and_exec():
 
 @contextmanager
 def few_descriptors(free):
-    """This process may open so many files more."""
+    """Limit this process to this many more open files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(max(map(int, os.listdir("/proc/self/fd"))) + 20)]
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(opened) + 1, hard))
@@ -57,13 +57,13 @@ def other(lane):
     number = os.urandom(8).hex()
     configuration, name = lane.configure({"main.py": f"# {number}\n{STEP}"})
     yield configuration, environments.path_of(name)
-    shutil.rmtree(environments.path_of(name), ignore_errors=True)
+    environments.erase(environments.path_of(name))
 
 
 @each_level
 def test_an_environment_that_was_removed_behind_our_back_is_made_again(lane, level, other):
     configuration, path = other
-    shutil.rmtree(path)
+    environments.erase(path)
 
     run = lane.execute("", configuration=configuration)
 
@@ -80,20 +80,21 @@ def test_no_engine_is_forked_that_knows_only_an_environment_that_was_removed(lan
     configuration, name = lane.configure({"main.py": f"# {os.urandom(8).hex()}\n{code}", "late.py": ""})
     path = environments.path_of(name)
     before = lane.execute("", configuration=configuration)
-    shutil.rmtree(path)
+    environments.erase(path)
 
     run = lane.execute("", configuration=configuration)
 
     assert error_of(before) == error_of(run) == ("succeeded", "", "")
     assert way_of(run) == way
-    shutil.rmtree(path)
+    environments.erase(path)
 
 
 def test_an_environment_whose_python_is_gone_from_this_machine_is_made_again(lane, other):
     configuration, path = other
     python = path / "bin" / "python"
-    python.unlink()
-    python.symlink_to("/nowhere/python3")
+    with writable(python.parent):
+        python.unlink()
+        python.symlink_to("/nowhere/python3")
 
     run = lane.execute("", configuration=configuration)
 
@@ -115,9 +116,12 @@ def test_an_environment_whose_python_is_gone_from_this_machine_is_made_again(lan
 def test_a_python_that_does_not_start_fails_the_run_in_words(lane, level, other, content, words):
     configuration, path = other
     python = path / "bin" / "python"
-    python.unlink()
-    python.write_text(content or "")
+    with writable(python.parent):
+        python.unlink()
+        python.write_text(content or "")
     python.chmod(0o755 if content else 0o644)
+    # Renew the seal as if the environment had been built this way; otherwise it would be built again.
+    integrity.write_seal(environments.root() / environments.SEALS / f"{path.name}.json", integrity.make_seal(path))
 
     run = lane.execute("", configuration=configuration)
 
@@ -153,7 +157,7 @@ def test_whichever_descriptor_is_the_one_too_many_nothing_is_left_and_none_lost(
     assert run.status in ("failed", "succeeded")
     assert_no_directory_is_left()
     lane.assert_well(run.input_document)
-    # The keepers of cold starts stay for the next.
+    # The keepers of cold starts remain for the next run.
     assert len(os.listdir("/proc/self/fd")) <= before + 6
 
 
@@ -170,7 +174,7 @@ def test_a_document_whose_file_is_gone_fails_its_run_in_words(lane):
 def test_a_document_that_was_purged_all_the_same_fails_its_run_in_words(lane):
     document = force_status(lane.document("field:a=1", name="invoice.txt"), "processed")
     run = lane.submit(document=document)
-    # As nobody can do who goes through ADE.
+    # Written past ADE's checks, which make this impossible.
     write(document, file="", purged_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
 
     lane.run_once()
@@ -191,5 +195,5 @@ def test_a_machine_without_processes_fails_the_run_in_words(lane, monkeypatch, w
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
     assert "the limit of processes, of this user or of the machine, is reached" in run.error_message
-    # A bad moment of the machine is not for ever.
+    # A temporary problem of the machine does not disable warm engines.
     assert way_of(lane.execute("field:a=1")) == way

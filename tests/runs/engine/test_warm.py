@@ -1,4 +1,4 @@
-"""Engines that are kept warm: they fork a fresh process for each run, and are given up as soon as anything is odd."""
+"""Warm engines fork a fresh process for each run, and are discarded at the first irregularity."""
 
 import os
 import select
@@ -25,7 +25,7 @@ from tests.runs.engine.running import (
     way_of,
 )
 from tests.stepping import until
-from work import warm
+from work import supervise, warm
 from work.children import launcher
 from work.warm import Pool
 
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.once, pytest.mark.long, warm_only, pytest.mark.usefixt
 
 
 def kill_when_named(lane, token, pidfd, number):
-    """Sends this signal as soon as a process of that name is there, and the worker has heard that it started."""
+    """Send this signal as soon as a process has this name and the worker knows that it has started."""
 
     def send():
         until(lambda: named(token) and any(claim.child for claim in lane.holdings))
@@ -45,7 +45,9 @@ def kill_when_named(lane, token, pidfd, number):
 
 
 def warmed_up(lane):
-    """A warm engine that is idle."""
+    """Return an idle warm engine; skip without a sandbox, because then none is kept."""
+    if supervise.sandbox_level() == "limits":
+        pytest.skip("bubblewrap is not installed, or this machine forbids it")
     lane.assert_well()
     (warm,) = idle()
     return warm
@@ -55,10 +57,14 @@ def warmed_up(lane):
 def test_what_is_imported_once_serves_many_runs_each_in_a_process_of_its_own(lane, level):
     found = [facts_of(lane) for _ in range(3)]
 
-    assert len({facts["imported_by"] for facts in found}) == 1
-    assert len({facts["pid"] for facts in found} | {found[0]["imported_by"]}) == 4
-    (warm,) = idle()
-    assert warm.zygote.forked == 3
+    importers = {facts["imported_by"] for facts in found}
+    assert not {facts["pid"] for facts in found} & importers
+    if level == "bubblewrap":
+        (warm,) = idle()
+        assert (len(importers), warm.zygote.forked) == (1, 3)
+    else:
+        # Files that a run leaves on the machine would affect the next run.
+        assert (len(importers), idle()) == (3, [])
 
 
 @each_level
@@ -86,6 +92,19 @@ def test_a_run_cannot_change_what_outlives_it(lane):
 
     assert way_of(run) == "warm"
     assert field(run, "meddled") == []
+
+
+@needs_bubblewrap
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may write them")
+def test_settings_of_the_process_that_forks_are_the_same_for_each_run(lane):
+    """Of the score by which the kernel kills, for example: 200 values are a letter each."""
+    first = lane.execute("settings:900", "settings:")
+
+    second = lane.execute("settings:")
+
+    before, after = first.fields.filter(name="settings").order_by("position").values_list("value", flat=True)
+    assert before != after
+    assert field(second, "settings") == before
 
 
 @needs_bubblewrap
@@ -118,9 +137,8 @@ def test_an_engine_that_is_killed_while_it_is_idle_is_replaced(lane):
     assert way_of(lane.execute("field:a=1")) == "warm"
 
 
-@each_level
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_an_engine_whose_outermost_process_is_killed_is_replaced(lane, level, number):
+def test_an_engine_whose_outermost_process_is_killed_is_replaced(lane, number):
     warm = warmed_up(lane)
     os.kill(warm.zygote._child.process_id.pid, number)
 
@@ -130,8 +148,7 @@ def test_an_engine_whose_outermost_process_is_killed_is_replaced(lane, level, nu
     assert warm not in idle()
 
 
-@each_level
-def test_an_engine_that_is_killed_during_a_run_ends_it_with_all_that_it_forked(lane, level, token):
+def test_an_engine_that_is_killed_during_a_run_ends_it_with_all_that_it_forked(lane, token):
     warm = warmed_up(lane)
     killer = kill_when_named(lane, token, warm.zygote._keeper.pidfd, signal.SIGKILL)
 
@@ -147,7 +164,7 @@ def test_an_engine_that_is_killed_during_a_run_ends_it_with_all_that_it_forked(l
 
 
 def test_descriptors_are_closed_once_when_an_engine_dies_during_a_run(lane, token):
-    """A number that is closed twice may be somebody else's by then."""
+    """A descriptor number that is closed twice may belong to another file by then."""
     warm = warmed_up(lane)
     opened = sorted(os.listdir("/proc/self/fd"))
     for _ in range(3):
@@ -249,6 +266,7 @@ def test_memory_is_short_when_less_than_a_share_of_it_is_left(monkeypatch):
     assert not warm.memory_is_short()
 
 
+@needs_bubblewrap
 def test_of_many_builds_the_latest_are_kept(lane, settings):
     settings.ADE_MAX_CONCURRENCY = 1
     for number in range(3):
@@ -285,12 +303,12 @@ def test_what_cannot_be_kept_warm_starts_cold_and_is_not_tried_again(lane, level
 
 
 def test_what_could_not_be_kept_warm_is_tried_again_after_a_while(lane, monkeypatch):
-    """It may have been the machine."""
+    """The cause may have been a temporary problem of the machine."""
     monkeypatch.setattr(warm, "HOPELESS_SECONDS", 0.0)
     configuration, _ = lane.configure({"main.py": "import sys\nif 'serve' in sys.argv: sys.exit()\n" + STEP})
     spawned = []
     spawn = Pool._spawned
-    monkeypatch.setattr(Pool, "_spawned", lambda pool, name: spawned.append(name) or spawn(pool, name))
+    monkeypatch.setattr(Pool, "_spawned", lambda pool, *rest: spawned.append(rest) or spawn(pool, *rest))
 
     ways = [way_of(lane.execute("", configuration=configuration)) for _ in range(2)]
 

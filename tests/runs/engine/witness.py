@@ -1,6 +1,7 @@
 """A configuration that behaves badly on request: each line of the document is a deed, `verb` or `verb:argument`.
 
-Only its text is used: it becomes the `main.py` of an environment. Nobody else may import it, and who does ends.
+Only its text is used: it becomes the `main.py` of an environment. A process outside an engine that imports it is
+killed.
 """
 
 import atexit
@@ -8,6 +9,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import mmap
 import os
 import random
 import resource
@@ -24,7 +26,7 @@ if not os.path.exists(os.path.join(sys.prefix, "ade.json")):
     os._exit(66)
 
 IMPORTED_BY = os.getpid()
-# As some libraries do; it is remembered.
+# As some libraries do at import; the result is cached.
 tempfile.gettempdir()
 SLEEP_SECONDS = 60
 seen: list[str] = []
@@ -89,12 +91,12 @@ def do_artifact(context, argument):
 
 
 def do_name(context, argument):
-    """The name of this process and of all that it forks."""
+    """Set the name of this process and of all processes that it forks."""
     with open("/proc/self/comm", "w") as file:
         file.write(argument)
 
 
-# How it ends.
+# How the run ends.
 
 
 def do_raise(context, argument):
@@ -151,7 +153,7 @@ def do_atexit(context, argument):
     atexit.register(time.sleep, SLEEP_SECONDS)
 
 
-# What it leaves.
+# Processes that it leaves.
 
 
 def do_fork(context, argument):
@@ -178,11 +180,11 @@ def do_double(context, argument):
 
 
 def do_return_twice(context, argument):
-    """As a program does that forgets that it has forked."""
+    """Behave like a program that forgets that it has forked."""
     os.fork()
 
 
-# What it takes.
+# Resources that it uses.
 
 
 def do_bomb(context, argument):
@@ -201,13 +203,13 @@ def do_cpu(context, argument):
 
 
 def do_limit(context, argument):
-    """A lower one than it was given."""
+    """Lower a limit of its own."""
     name, _, value = argument.partition("=")
     resource.setrlimit(getattr(resource, name), (int(value), int(value) + 1))
 
 
 def do_open_files(context, argument):
-    context.data["open"] = [open(os.devnull) for _ in range(int(argument))]  # noqa: SIM115  # all at once
+    context.data["open"] = [open(os.devnull) for _ in range(int(argument))]  # noqa: SIM115  # all at the same time
 
 
 def do_file(context, argument):
@@ -216,7 +218,7 @@ def do_file(context, argument):
             file.write(bytes(1 << 20))
 
 
-# What it says.
+# Its output and its events.
 
 
 def do_spam(context, argument):
@@ -252,7 +254,7 @@ def do_garbage(context, argument):
 
 
 def do_events(context, argument):
-    """So many times the same."""
+    """Send the same event this many times."""
     count, _, line = argument.partition(" ")
     for _ in range(int(count) // 100):
         write_event(context, (line.encode() + b"\n") * 100)
@@ -263,7 +265,7 @@ def write_event(context, data):
         data = data[os.write(context._channel._descriptor, data) :]
 
 
-# What it makes: below `artifacts`, without asking.
+# Files in `artifacts` that it writes without the API.
 
 
 def made(name):
@@ -322,7 +324,7 @@ def do_bad_name(context, argument):
 
 
 def do_deep(context, argument):
-    """Folders in folders, deeper than any path is long."""
+    """Nest folders deeper than the longest possible path."""
     os.makedirs("artifacts" if not argument.endswith("!") else "deep", exist_ok=True)
     home = os.open(".", os.O_RDONLY)
     os.chdir("artifacts" if not argument.endswith("!") else "deep")
@@ -342,14 +344,14 @@ def do_fifo_here(context, argument):
 
 
 def do_locked(context, argument):
-    """A folder that its owner may not look into, unless he is root."""
+    """Create a folder that its owner cannot read, unless the owner is root."""
     os.makedirs("locked/inside")
     open("locked/inside/file", "w").close()
     os.chmod("locked/inside", 0)
     os.chmod("locked", 0)
 
 
-# What it sees, and what it leaves to others.
+# Facts about its environment, and changes to it.
 
 
 def do_facts(context, argument):
@@ -358,7 +360,7 @@ def do_facts(context, argument):
         try:
             descriptors[name] = os.readlink(f"/proc/self/fd/{name}")
         except FileNotFoundError:
-            continue  # the one that listed them
+            continue  # the descriptor of this listing
     facts = {
         "pid": os.getpid(),
         "imported_by": IMPORTED_BY,
@@ -389,7 +391,7 @@ def do_log_name(context, argument):
 
 
 def do_litter(context, argument):
-    """Changes all that a program can change of where it runs."""
+    """Change everything that a program can change about its process."""
     seen.append(argument)
     os.environ["LITTER"] = argument
     random.seed(7)
@@ -409,7 +411,7 @@ def do_litter_in(context, argument):
 
 
 def do_meddle(context, argument):
-    """The memory of which other processes may be written?"""
+    """Report the processes whose memory it can write to."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if int(pid) != os.getpid():
@@ -423,8 +425,21 @@ def do_meddle(context, argument):
         context.field("meddled", found)
 
 
+def do_settings(context, argument):
+    """What the process that it was forked from has in /proc, before and after it writes this."""
+    found = []
+    for name in ("oom_score_adj", "coredump_filter", "autogroup"):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/1/{name}") as file:
+                found.append(file.read())
+            if argument:
+                with open(f"/proc/1/{name}", "w") as file:
+                    file.write(argument)
+    context.field("settings", found)
+
+
 def do_write(context, argument):
-    """Which of these may be written?"""
+    """Report which of these paths can be written to."""
     answers = {}
     for path in argument.split(","):
         try:
@@ -436,7 +451,7 @@ def do_write(context, argument):
 
 
 def do_look(context, argument):
-    """Which of these are there to be seen?"""
+    """Report which of these paths can be read."""
     answers = {}
     for path in argument.split(","):
         try:
@@ -447,7 +462,7 @@ def do_look(context, argument):
 
 
 def do_trap(context, argument):
-    """Where somebody cleans up after it, it puts a link to what is not its own."""
+    """Replace a folder that ADE removes with a link to a path of another owner."""
     os.rmdir("../.tmp")
     os.symlink(argument, "../.tmp")
 
@@ -461,7 +476,7 @@ def do_connect(context, argument):
 
 
 def do_stamp(context, argument):
-    """Begin and end by a clock that all processes share, while it holds on for a while."""
+    """Record the begin and the end of its work by a clock that all processes share, and hold on in between."""
     path, _, seconds = argument.partition("=")
     with open(path, "a") as file:
         file.write(json.dumps(["begin", context.document.id, os.getpid(), time.monotonic()]) + "\n")
@@ -470,3 +485,187 @@ def do_stamp(context, argument):
         time.sleep(0.02)
         with open(path, "a") as file:
             file.write(json.dumps(["alive", context.document.id, os.getpid(), time.monotonic()]) + "\n")
+
+
+# Traces for the next run or for another workspace.
+
+
+def _numbered(call, *arguments):
+    """Make a system call by its number, because glibc has no function for some."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.syscall(call, *arguments)
+
+
+def _places():
+    """Return the writable mount points that the kernel reports."""
+    found = []
+    with open("/proc/self/mountinfo") as file:
+        for line in file:
+            words = line.split()
+            kind = line.partition(" - ")[2].split()[0]
+            if "rw" in words[5].split(",") and kind not in ("proc", "sysfs", "devpts", "mqueue"):
+                found.append(words[4].encode().decode("unicode_escape"))
+    return found
+
+
+def do_leave(context, argument):
+    """Leave a word in every place that a program can write to."""
+    left = []
+    for place in {"/tmp", "/dev/shm", "/var/tmp", "/run", "..", "../.tmp", *_places()}:
+        with contextlib.suppress(OSError):
+            with open(os.path.join(place, "left"), "w") as file:
+                file.write(argument)
+            left.append(place)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    if (memory := libc.shmget(4711, 4096, 0o1600)) >= 0:
+        ctypes.memmove(libc.shmat(memory, None, 0), argument.encode() + b"\0", len(argument) + 1)
+        left.append("shared memory")
+    left += [name for name in ("semget", "msgget") if getattr(libc, name)(4711, *[1, 0o1600][name == "msgget" :]) >= 0]
+    if os.uname().machine == "x86_64":
+        # These are mq_open(), and add_key() to the keyring of the user.
+        left += ["queue"] if _numbered(240, b"left", os.O_CREAT | os.O_RDWR, 0o600, None) >= 0 else []
+        word = argument.encode()
+        left += ["key"] if _numbered(248, b"user", b"left", word, len(word), -4) >= 0 else []
+    if os.fork() == 0:
+        # A daemon that accepts connections from other runs.
+        os.setsid()
+        server = socket.socket(socket.AF_UNIX)
+        server.bind("\0left")
+        server.listen()
+        time.sleep(SLEEP_SECONDS)
+        os._exit(0)
+    context.field("left", sorted(left))
+
+
+def do_find(context, argument):
+    """Search for the word that an earlier run has left."""
+    found = []
+    for place in {"/tmp", "/dev/shm", "/var/tmp", "/run", "..", "../.tmp", *_places()}:
+        with contextlib.suppress(OSError), open(os.path.join(place, "left")) as file:
+            found += [place] if argument in file.read() else []
+    libc = ctypes.CDLL(None, use_errno=True)
+    found += [name for name in ("shmget", "semget", "msgget") if _has(libc, name)]
+    if os.uname().machine == "x86_64":
+        found += ["queue"] if _numbered(240, b"left", os.O_RDWR, 0, None) >= 0 else []
+        found += ["key"] if _numbered(249, b"user", b"left", None, -4) >= 0 else []
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect("\0left")
+        found.append("daemon")
+    context.field("found", found)
+
+
+def _has(libc, name):
+    arguments = {"shmget": (4711, 0, 0), "semget": (4711, 0, 0), "msgget": (4711, 0)}[name]
+    return getattr(libc, name)(*arguments) >= 0
+
+
+# Resources that it uses with many processes.
+
+
+def do_family(context, argument):
+    """Fork this many children that hold this many bytes each, all at the same time."""
+    count, _, size = argument.partition("x")
+    for _ in range(int(count)):
+        if os.fork() == 0:
+            held = bytearray(int(size))
+            held[::4096] = b"x" * len(held[::4096])
+            time.sleep(SLEEP_SECONDS)
+    time.sleep(SLEEP_SECONDS)
+
+
+def do_inherit(context, argument):
+    """Fork this many children that share this process's memory without a copy."""
+    count, _, size = argument.partition("x")
+    held = bytearray(int(size))
+    held[::4096] = b"x" * len(held[::4096])
+    for _ in range(int(count)):
+        if os.fork() == 0:
+            time.sleep(SLEEP_SECONDS)
+    # Long enough for the limit to be checked.
+    time.sleep(2)
+    context.field("held", len(held))
+
+
+def do_multiply(context, argument):
+    """Fork in every process, without end."""
+    while True:
+        with contextlib.suppress(OSError):
+            os.fork()
+
+
+def do_disk(context, argument):
+    """Write many files; with `nameless`, delete each while it is open."""
+    size, _, how = argument.partition("x")
+    held = []
+    for number in range(int(size) >> 20):
+        file = open(f"{number}", "wb", buffering=0)  # noqa: SIM115  # kept open
+        if how == "nameless":
+            os.unlink(f"{number}")
+        file.write(os.urandom(1 << 20))
+        held.append(file)
+        if how != "nameless":
+            file.close()
+    time.sleep(SLEEP_SECONDS)
+
+
+def do_share_many(context, argument):
+    """In so many processes, memory that stays although none of them has it mapped any more."""
+    count, _, size = argument.partition("x")
+    held = []
+    for _ in range(int(count)):
+        if os.fork() == 0:
+            break
+    for _ in range(int(size) >> 20):
+        memory = mmap.mmap(-1, 1 << 20)
+        memory[:] = b"x" * (1 << 20)
+        memory.madvise(mmap.MADV_DONTNEED)
+        held.append(memory)
+    time.sleep(SLEEP_SECONDS)
+
+
+def do_sockets(context, argument):
+    """As many as it may have, full, and as large as they can be."""
+    for _ in range(int(argument)):
+        if os.fork() == 0:
+            break
+    held = [socket.socketpair() for _ in range(400)]
+    for each in (end for pair in held for end in pair):
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
+        each.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                each.send(b"x" * 65536)
+    time.sleep(SLEEP_SECONDS)
+
+
+def do_sent(context, argument):
+    """Files without a name that only a message holds which nobody reads."""
+    there, _here = held = socket.socketpair()
+    for _ in range(int(argument) >> 24):
+        with open("sent", "wb", buffering=0) as file:
+            os.unlink("sent")
+            file.write(os.urandom(1 << 24))
+            socket.send_fds(there, [b"x"], [file.fileno()])
+    time.sleep(SLEEP_SECONDS)
+    del held
+
+
+def do_mapped(context, argument):
+    """Files without a name that are only mapped."""
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    for _ in range(int(argument) >> 24):
+        with open("mapped", "w+b", buffering=0) as file:
+            os.unlink("mapped")
+            file.write(os.urandom(1 << 24))
+            libc.mmap(None, 4096, mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), 0)
+    time.sleep(SLEEP_SECONDS)
+
+
+def do_mount(context, argument):
+    """Mount in namespaces of its own, where mounting needs no privileges."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    flags = 0x10000000 | 0x00020000
+    if libc.unshare(flags) or libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, b"size=20g"):
+        raise OSError(ctypes.get_errno(), "not mounted")
