@@ -1,7 +1,7 @@
-"""What the lifecycle asks the database to write, apart from how: see `work/sql.py` and `work/portable.py`."""
+"""Descriptions of the writes that the lifecycle makes. `work/sql.py` and `work/portable.py` perform them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,13 +13,13 @@ INFO = 20
 WARNING = 30
 
 Claimable = Callable[[datetime], "QuerySet[Any]"]
-# Deletes what else goes with the history of these rows, and answers what that was, by id.
+# Deletes what goes with the history of these rows, and returns what that was, by id.
 Pruning = Callable[[Sequence[int]], Mapping[int, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an event says, apart from whom it is about."""
+    """The content of an event, without the row that it is about."""
 
     kind: str
     at: datetime
@@ -30,6 +30,9 @@ class Told:
     from_status: str = ""
     to_status: str = ""
 
+    def not_before(self, moment: datetime | None) -> "Told":
+        return self if moment is None or self.at >= moment else replace(self, at=moment)
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -37,14 +40,33 @@ class Change:
 
     model: type[Subject]
     subject_kind: str
-    # What must hold: column or column__lookup -> value, and whatever else only the ORM can say.
+    # Conditions of the update: column or column__lookup -> value, and `where` for what only the ORM can express.
     guards: Mapping[str, Any]
     where: Q | None
     sets: Mapping[str, Any]
     # Columns that grow by one.
     grows: tuple[str, ...]
-    # Columns that are set to the moment of the event, but never to one before that of the other column.
+    # Columns to set to the time of the event, but never earlier than the named column.
     moments: Mapping[str, str]
     told: Told
-    # Events that are no moves and come before it, in its transaction.
+    # Events without a transition, written before it in the same transaction.
     earlier: Sequence[Told] = ()
+
+    @property
+    def latest(self) -> datetime:
+        """The time of its event, which comes after the earlier ones."""
+        return max(told.at for told in (self.told, *self.earlier))
+
+    def at(self, moment: datetime) -> "Change":
+        """Return the same change at another time. A new lease moves by the same amount."""
+        sets = dict(self.sets)
+        if sets.get("lease_expires_at") is not None:
+            sets["lease_expires_at"] += moment - self.told.at
+        return replace(self, told=replace(self.told, at=moment), sets=sets)
+
+
+def in_order(entries: Iterable[Told], not_before: datetime | None = None) -> Iterator[Told]:
+    """The same events at the same times, but none earlier than the one before it: a clock may have been set back."""
+    for told in entries:
+        yield (told := told.not_before(not_before))
+        not_before = told.at

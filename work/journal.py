@@ -1,4 +1,4 @@
-"""What is told of a claim while it is worked on: collected, and written in batches as events of its row."""
+"""Collects the events of a claim while its work is being done, and writes them to its row's history in batches."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -7,25 +7,25 @@ from typing import Any
 import structlog
 from django.db import DatabaseError, connection
 
-from work import clock, lifecycle
+from work import clock, lifecycle, outages
 from work.changes import INFO, Told
 from work.children.child import Child
 from work.children.output import Line
 from work.claims import Claim
 
 LOG = "LOG"
-# Whoever follows a log is not to wait longer for a line; most runs have ended before and write all at once.
+# A person who follows a log should not wait longer for a line. Most runs end sooner and write everything at once.
 DUE_SECONDS = 0.5
-# One batch, and so what is lost of a log when its worker is killed.
+# The size of a batch. If the worker is killed, up to this many lines are lost.
 BATCH = 500
-# What is kept while the database is away; then lines are dropped, and that is told.
+# The number of events to keep while the database is away. Further lines are dropped and counted.
 MOST_WAITING = 5000
 
 log = structlog.get_logger(__name__)
 
 
 class Journal:
-    """Used by one thread. What waits when the claim ends is written with its end."""
+    """The journal of one claim, used by one thread. Events that are unwritten at its end are written with the end."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
@@ -52,13 +52,15 @@ class Journal:
         self.look()
 
     def keep(self, child: Child) -> None:
-        """It ends with the claim, and whoever has to end it, should this worker be gone, knows which it is."""
+        """Make the child end with the claim, and store its process so that recovery can end it."""
         self._claim.take_charge_of(child)
         self._unrecorded = child.process_id.to_json()
         self._record_process()
 
     def _record_process(self) -> None:
-        """Again with the next look, when the database is away: the child ends with its worker all the same."""
+        """Store the process. If the database is away, the next look tries again; the child ends
+        with its worker anyway.
+        """
         if self._unrecorded is None or time.monotonic() < self._asked_again_at:
             return
         try:
@@ -66,29 +68,33 @@ class Journal:
             self._unrecorded = None
         except DatabaseError as error:
             self._asked_again_at = time.monotonic() + DUE_SECONDS
-            log.warning("journal.cannot_record", claim=str(self._claim), error=str(error).strip())
+            if not outages.met(error):
+                log.warning("journal.cannot_record", claim=str(self._claim), error=str(error).strip())
             connection.close()
 
     def why_stop(self) -> str | None:
-        """What a child asks again and again: a good moment to write what is due."""
+        """Return why the child must end, if it must. It is called often, so it also writes what is due."""
         self._record_process()
         self.look()
         return self._claim.why_stop()
 
     def look(self) -> None:
-        """Write what is due. A database that does not take it is asked again later, however much waits by then."""
+        """Write the events if they are due. If the database refuses, try again later, however many
+        there are by then.
+        """
         now = time.monotonic()
         if now < self._away_until or (len(self._waiting) < BATCH and now < self._due_at):
             return
         try:
             self.write()
         except DatabaseError as error:
-            log.warning("journal.cannot_write", claim=str(self._claim), error=str(error).strip())
+            if not outages.met(error):
+                log.warning("journal.cannot_write", claim=str(self._claim), error=str(error).strip())
             connection.close()
             self._due_at = self._away_until = time.monotonic() + DUE_SECONDS
 
     def write(self) -> None:
-        """Write all. Raises DatabaseError, and then nothing is forgotten."""
+        """Write all events. Raises DatabaseError, and then keeps them all."""
         if entries := self._untold():
             lifecycle.record_many(self._claim, entries)
         self._waiting, self._dropped, self._due_at = [], 0, float("inf")

@@ -1,5 +1,7 @@
-"""The one writer of status. Every move is a conditional update with its event in the same transaction; a move that
-finds its row otherwise changes nothing and answers False: somebody else has decided.
+"""The only writer of statuses.
+
+Every transition is a conditional update with its event in the same transaction. If the row is not as expected, nothing
+changes and the function returns False, because another process was first.
 """
 
 import time
@@ -8,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Protocol
 
+import structlog
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import Q
@@ -21,14 +24,16 @@ from work.models import Event, Subject, Work
 from work.moves import By, Move, Moves
 
 LATE_WRITE_REFUSED = "LATE_WRITE_REFUSED"
-# As many as the columns of people and workers have.
+# The length of the columns for people and workers.
 ACTOR_CHARACTERS = 200
+
+log = structlog.get_logger(__name__)
 
 Data = Mapping[str, Any]
 
 
 class Writer(Protocol):
-    """How changes are written: `work/sql.py` or `work/portable.py`."""
+    """The functions that write changes: `work/sql.py` or `work/portable.py`."""
 
     def change_one(self, change: Change) -> Sequence[Any] | None: ...
 
@@ -58,7 +63,7 @@ def create(
     message: str = "",
     data: Data | None = None,
 ) -> list[int]:
-    """Insert a row, or one for each value of `varying`, with the event that says so; answers their ids in order."""
+    """Insert a row, or one per value of `varying`, with its creation event. Return the ids in order."""
     told = _birth(moves, actor, message, data)
     row = {**_defaults(moves, told), **values}
     varying = varying or {}
@@ -67,7 +72,7 @@ def create(
 
 
 def create_one(moves: Moves, values: Data, *, actor: str = "", message: str = "", data: Data | None = None) -> Any:
-    """The same for one row; answers it as an instance of its model."""
+    """Insert one row with its creation event, and return it as a model instance."""
     told = _birth(moves, actor, message, data)
     row = {**_defaults(moves, told), **values}
     (id,) = _writer().create(moves.model, moves.kind, row, {}, told, moves.kind)
@@ -75,7 +80,9 @@ def create_one(moves: Moves, values: Data, *, actor: str = "", message: str = ""
 
 
 def claim_next(moves: Moves, verb: str, owner: str, claimable: Claimable, *columns: str) -> Claim | None:
-    """Claim the first of `claimable`. None: there is none. Raises Contended when the next tick may have more luck."""
+    """Claim the first row of `claimable`, or return None if there is none. Raises Contended if the next tick should try
+    again.
+    """
     asked_at = time.monotonic()
     made = moves[verb]
     (origin,) = made.origins
@@ -111,7 +118,9 @@ def move(
     earlier: Sequence[Told] = (),
     **sets: Any,
 ) -> bool:
-    """Make one move; False when the row is not, or no longer, where it may come from."""
+    """Make a transition. Return False if the row is not in a status from which the verb is allowed,
+    or a guard fails.
+    """
     clock.keep_measured()
     made = moves[verb]
     if (made.by is By.HOLDER) != (holder is not None):
@@ -125,25 +134,31 @@ def move(
         must = {"id": id, "status": origin, **_fence(holder), **(guards or {})}
         change = _change(moves, origin, made, must, told, where, sets)
         if _write(replace(change, earlier=earlier) if earlier else change):
+            # Threads log their own failures, and recovery logs what it moves.
+            if level == WARNING and made.by in (By.POLICY, By.ORCHESTRATOR):
+                failure = {"failure_type": sets["failure_type"], "error": told.message or sets.get("error_message", "")}
+                log.warning("work.failed", kind=moves.kind, id=id, **failure)
             return True
     return False
 
 
 def finish(claim: Claim, verb: str, *, also: Callable[[], object] | None = None, **options: Any) -> bool:
-    """A move by the holder of a claim. When it is refused because the claim is gone, that is recorded.
+    """Make a transition as the holder of a claim. If it is refused because the claim is gone, record that.
 
-    What the claim has not told yet and what `also` writes is there exactly if the move is.
+    The claim's unwritten events and the writes of `also` are committed exactly if the transition is.
     """
     with failpoints.inside(f"{claim.moves.kind}.finish.before_commit"):
         moved = _move_with(also, claim, verb, options)
     failpoints.hit(f"{claim.moves.kind}.finish.after_commit")
-    # Its answer may have been lost with the connection.
+    # The database's answer may have been lost with the connection, so check whether this claim has ended the row.
     return moved or _own_end(claim) == claim.moves[verb].event or refuse_late(claim, verb)
 
 
 def cancel(moves: Moves, id: int, *, actor: str, reason: str = "") -> str:
-    """At once what nobody holds; of what is held, ask the holder. Answers the status that the row has then: cancelled,
-    the one in which it is held (the request is accepted and binds), or another one, in which it had ended before.
+    """Cancel a row that is not held, or request a cancel from its holder. Return the status afterwards.
+
+    It is the cancelled status, the claimed one (the request is accepted and binds), or another one if the row had
+    already ended.
     """
     failpoints.hit("cancel.read")
     clock.keep_measured()
@@ -156,14 +171,16 @@ def cancel(moves: Moves, id: int, *, actor: str, reason: str = "") -> str:
         if move(moves, id, "request_cancel", actor=actor, message=reason, guards=open_still, **asked):
             wakeups.ring("cancel")
         status = moves.rows.values_list("status", flat=True).get(pk=id)
-        # Recovery may have put it back into the queue between the two.
+        # Recovery may have queued it again between the two.
         if status not in moves["cancel"].origins:
             return str(status)
 
 
 def refuse_late(claim: Claim, verb: str) -> bool:
-    """Always False; records that a write came too late, unless the row is still held and merely said no, or this very
-    claim has ended it: the keeper may come by just then.
+    """Record a refused late write, and return False in any case.
+
+    Nothing is recorded if the claim still holds the row, so that only a guard failed, or if this claim itself has ended
+    the row, which the lease thread may notice just then.
     """
     row = claim.moves.rows.filter(pk=claim.id).values("status", "lease_owner", "claim_token").first()
     ours = {
@@ -173,7 +190,7 @@ def refuse_late(claim: Claim, verb: str) -> bool:
     }
     if row is not None and row != ours:
         claim.lost.set()
-        # Once for each verb: a stale worker that writes its log would fill the history.
+        # Once per verb: a stale worker that writes its log would fill the history.
         if _own_end(claim) or verb in claim.told_late:
             return False
         claim.told_late.add(verb)
@@ -204,7 +221,9 @@ def record(
     guards: Data | None = None,
     **sets: Any,
 ) -> bool:
-    """Write an event that is no move, and `sets` with it; only for whoever holds the row, when a claim is given."""
+    """Write an event that is no transition, and the columns in `sets`. With a claim, write only if it still holds the
+    row.
+    """
     holder = claim.holder if claim else None
     clock.keep_measured()
     told = Told(kind, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
@@ -215,7 +234,7 @@ def record(
 
 
 def record_many(claim: Claim, entries: Sequence[Told]) -> bool:
-    """Write a batch of events of whoever holds the row under one update of it."""
+    """Write a batch of events for a claim, with a single update of its row."""
     moves = claim.moves
     must = {"id": claim.id, "status": moves.claimed, **_fence(claim.holder)}
     change = Change(moves.model, moves.kind, must, None, {}, (), {}, entries[0])
@@ -223,16 +242,16 @@ def record_many(claim: Claim, entries: Sequence[Told]) -> bool:
 
 
 def record_process(claim: Claim, process: Data) -> bool:
-    """Remember the child that does the work, for whoever has to end it should its worker be gone."""
+    """Store the child process that does the work, so that recovery can end it."""
     must = {"id": claim.id, "status": claim.moves.claimed, **_fence(claim.holder)}
     kept = patiently(lambda: _writer().remember(claim.moves.model, must, "process", process))
     return kept or refuse_late(claim, "record_process")
 
 
 def prune(moves: Moves, ids: Sequence[int], *, where: Q, actor: str, also: Pruning | None = None) -> dict[int, Data]:
-    """The history of those of these rows that are as `where` says, but for the event that says so; answers what went.
+    """Delete the history of the given rows that match `where`, except for one event that records it.
 
-    The row says the same of itself as before: its last event has its status.
+    Return what was deleted, by id. The remaining event has the row's status, like the last event before it.
     """
     clock.keep_measured()
     told = Told(moves.pruned, clock.now(), _signed(actor, None))
@@ -240,7 +259,7 @@ def prune(moves: Moves, ids: Sequence[int], *, where: Q, actor: str, also: Pruni
 
 
 def renew(owner: str, claims: Iterable[Claim]) -> list[Claim]:
-    """Extend all leases of a worker, one update per kind; answers the claims that were not its own any more."""
+    """Extend all leases of a worker, with one update per kind. Return the claims that were lost."""
     failpoints.hit("lease.before_renew")
     return [lost for held in by_kind(claims) for lost in _renew(held[0].moves, owner, held)]
 
@@ -251,7 +270,7 @@ def _renew(moves: Moves, owner: str, held: list[Claim]) -> list[Claim]:
     except OperationalError as error:
         if len(held) == 1 or not is_contention(error):
             raise
-    # Somebody has locked one of the rows: that is not to cost the others.
+    # One of the rows is locked, which must not cost the others their leases.
     return [lost for claim in held for lost in _extend_unless_locked(moves, owner, claim)]
 
 
@@ -267,7 +286,7 @@ def _extend_unless_locked(moves: Moves, owner: str, claim: Claim) -> list[Claim]
 def _extend(moves: Moves, owner: str, held: list[Claim]) -> list[Claim]:
     asked_at = time.monotonic()
     expires_at = clock.now() + timedelta(seconds=settings.ADE_LEASE_SECONDS)
-    # Id and token: a token that moved on is another claim, also when it is this very worker's.
+    # Compare the token too: the same worker may have claimed the row again.
     mine = Q(*[Q(pk=claim.id, claim_token=claim.holder.token) for claim in held], _connector=Q.OR)
     must = {"status": moves.claimed, "lease_owner": owner}
     portable.update(moves.model, must, mine, lease_expires_at=expires_at)
@@ -287,7 +306,7 @@ def _move_with(also: Callable[[], object] | None, claim: Claim, verb: str, optio
     if also is None:
         return move(claim.moves, claim.id, verb, holder=claim.holder, earlier=untold, **options)
     with transaction.atomic():
-        # In the order in which it happened: what was told, what was made of it, the end.
+        # In the order in which things happened: earlier events, the results, the end.
         if untold:
             record_many(claim, untold)
         also()
@@ -306,7 +325,7 @@ def _change(
     where: Q | None = None,
     values: Data | None = None,
 ) -> Change:
-    """What a move does to the columns that all kinds have in common follows from where it comes from and goes to."""
+    """Build the update of a transition. Its effect on the common columns follows from the two statuses."""
     told = Told(told.kind, told.at, told.actor, told.message, told.data, told.level, origin, made.target)
     sets: dict[str, Any] = {"status": made.target}
     grows = ["last_sequence"]
@@ -342,15 +361,15 @@ def _signed(actor: str, holder: Holder | None) -> str:
 
 
 def _defaults(moves: Moves, told: Told) -> dict[str, Any]:
-    """A full row: the database has no defaults of its own."""
+    """Return all columns of a new row, because the database has no defaults."""
     fields = [f for f in moves.model._meta.concrete_fields if not f.primary_key]
     row = {f.attname: f.get_default() for f in fields}
-    at_birth = {"status": moves.initial, "last_sequence": 1, "created_at": told.at}
+    at_birth = {"status": moves.initial, "last_sequence": 1, "last_event_at": told.at, "created_at": told.at}
     return row | {name: value for name, value in at_birth.items() if name in row}
 
 
 def _write(change: Change) -> bool:
-    # Only the ORM can say a Q, or a value that is computed by the database.
+    # Only the ORM can express a Q, or a value that the database computes.
     orm = change.where is not None or any(hasattr(v, "resolve_expression") for v in change.sets.values())
     writer = portable if orm else _writer()
     return patiently(lambda: writer.change_one(change)) is not None
@@ -365,7 +384,7 @@ def _fence(holder: Holder | None) -> dict[str, Any]:
 
 
 def _own_end(claim: Claim) -> str | None:
-    """The event with which this very claim has ended its hold on the row."""
+    """Return the kind of the event with which this claim ended its hold on the row."""
     mine = {"claim_token": claim.holder.token, "actor": claim.holder.owner, "from_status": claim.moves.claimed}
     events = Event.objects.about(claim.moves.kind, claim.id).filter(**mine)
     return events.exclude(to_status=claim.moves.claimed).values_list("kind", flat=True).first()

@@ -4,13 +4,23 @@ from typing import Any, ClassVar, TypeVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 
 from work import clock
 
-# What only work/lifecycle.py may write.
+# Columns that only work/lifecycle.py may write.
 PROTECTED = frozenset(
-    {"status", "started_at", "finished_at", "lease_owner", "lease_expires_at", "claim_token", "last_sequence"}
+    {
+        "status",
+        "started_at",
+        "finished_at",
+        "lease_owner",
+        "lease_expires_at",
+        "claim_token",
+        "last_sequence",
+        "last_event_at",
+        "previous_event_at",
+    }
 )
 
 
@@ -18,7 +28,7 @@ T = TypeVar("T", bound=models.Model)
 
 
 class SubjectQuerySet(models.QuerySet[T]):
-    """Refuses to write what only the lifecycle writes."""
+    """Refuses to write columns that only the lifecycle writes."""
 
     def update(self, **values: Any) -> int:
         _refuse_protected(self.model, values)
@@ -31,10 +41,15 @@ class SubjectQuerySet(models.QuerySet[T]):
 
 
 class Subject(models.Model):
-    """Something that events are about."""
+    """A row with a history of events."""
 
-    # Grows under the row's own update, so that a subject's events have no gaps and no late commits.
+    # Incremented by the row's own update, so that its events have neither gaps nor late commits.
     last_sequence = models.PositiveIntegerField(default=0, editable=False)
+    # The time of its last event. Grows under the same update, so that no event is earlier than the one before it,
+    # whatever the clocks of the writers say. NULL: written before this column existed.
+    last_event_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # The time of the last event before the latest batch: no event of the batch is earlier.
+    previous_event_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         abstract = True
@@ -50,22 +65,22 @@ class Subject(models.Model):
 
 
 class Work(Subject):
-    """Something that is claimed, done and finished. Each kind has its own status words."""
+    """A row that is claimed, done and finished. Each kind has its own statuses."""
 
-    # The status in which it is being done.
+    # The status in which the work is being done.
     ACTIVE: ClassVar[str]
-    # The same where a worker holds the row meanwhile, None for a kind that nobody holds.
+    # The same status if a worker holds the row in it, or None for a kind without claims.
     CLAIMED: ClassVar[str | None]
     TERMINAL: ClassVar[frozenset[str]]
 
     created_at = models.DateTimeField(default=clock.now, editable=False)
     started_at = models.DateTimeField(null=True, blank=True, editable=False)
     finished_at = models.DateTimeField(null=True, blank=True, editable=False)
-    lease_owner = models.CharField(max_length=200, null=True, blank=True, editable=False)  # noqa: DJ001  # NULL: nobody
+    lease_owner = models.CharField(max_length=200, null=True, blank=True, editable=False)  # noqa: DJ001  # NULL: free
     lease_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # The fence: grows by one with every claim, so that a claim can never be mistaken for a later one.
+    # The fence: it grows by one with every claim, so that an earlier claim is never mistaken for a later one.
     claim_token = models.PositiveIntegerField(default=0, editable=False)
-    # The child process that does the work, for whoever has to end it when its worker is gone.
+    # The child process that does the work, so that recovery can end it when its worker is gone.
     process = models.JSONField(null=True, blank=True, editable=False)
     failure_type = models.CharField(max_length=40, blank=True, default="")
     error_message = models.TextField(blank=True, default="")
@@ -77,7 +92,7 @@ class Work(Subject):
 def work_constraints(
     name: str, statuses: Iterable[str], *, claimed: str | None, terminal: Iterable[str]
 ) -> list[models.CheckConstraint]:
-    """What must hold for every kind of work, as sentences that the database enforces."""
+    """Return the constraints that hold for every kind of work, named as sentences."""
     terminal = sorted(terminal)
     held = Q(lease_owner__isnull=False, lease_expires_at__isnull=False)
     free = Q(lease_owner__isnull=True, lease_expires_at__isnull=True)
@@ -125,12 +140,12 @@ def _refuse_protected(model: type[models.Model], names: Iterable[str]) -> None:
 
 class EventQuerySet(models.QuerySet["Event"]):
     def about(self, kind: str, id: int) -> "EventQuerySet":
-        """The history of one row, in no order; of an index."""
+        """Filter the history of one row, unordered. It uses an index."""
         return self.filter(subject_kind=kind, subject_id=id)
 
 
 class Event(models.Model):
-    """One line of the append-only history of anything. Written in the transaction of the change that it tells."""
+    """One line of the append-only history of a row. It is written in the transaction of the change that it records."""
 
     subject_kind = models.CharField(max_length=16)
     subject_id = models.BigIntegerField()
@@ -141,7 +156,7 @@ class Event(models.Model):
     to_status = models.CharField(max_length=16, blank=True, default="")
     claim_token = models.PositiveIntegerField(default=0)
     actor = models.CharField(max_length=200, blank=True, default="")
-    # The numbers of the logging module.
+    # The levels of the logging module.
     level = models.PositiveSmallIntegerField(default=20)
     message = models.TextField(blank=True, default="")
     data = models.JSONField(null=True, blank=True)
@@ -158,7 +173,7 @@ class Event(models.Model):
             ),
         ]
         indexes = [
-            # They are few among all, and somebody wants to see just these.
+            # They are rare among all events, and a page lists only them.
             models.Index(name="events_late_writes", fields=["-id"], condition=Q(kind="LATE_WRITE_REFUSED")),
         ]
 
@@ -176,7 +191,7 @@ class WorkerQuerySet(SubjectQuerySet["Worker"]):
         return self.filter(stopped_at__isnull=True, heartbeat_at__gte=heard_from_since())
 
     def available(self) -> "WorkerQuerySet":
-        """Who takes up work."""
+        """Filter workers that still claim work."""
         return self.alive().filter(drain_requested_at__isnull=True)
 
     def silent(self) -> "WorkerQuerySet":
@@ -187,11 +202,11 @@ class WorkerQuerySet(SubjectQuerySet["Worker"]):
 
 
 class Worker(Subject):
-    """One boot of one worker process."""
+    """One boot of a worker process."""
 
     name = models.CharField(max_length=100)
     host = models.CharField(max_length=100)
-    # Kernel boot and pid namespace: a pid can only be judged by a process that shares both.
+    # Kernel boot and pid namespace. Only a process that shares both can interpret the pid.
     machine = models.CharField(max_length=100)
     pid = models.PositiveIntegerField()
     pid_started = models.BigIntegerField()
@@ -202,7 +217,9 @@ class Worker(Subject):
     heartbeat_at = models.DateTimeField()
     stopped_at = models.DateTimeField(null=True, blank=True)
     doing = models.JSONField(default=list, blank=True)
-    # Never taken back: it is this boot's, and the next one takes work again.
+    # Weaknesses of its machine: see work/hardening.py.
+    weaknesses = models.JSONField(default=list, db_default=Value([], models.JSONField()), blank=True)
+    # A drain cannot be withdrawn. It is for this boot; the next one claims work again.
     drain_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
     drain_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     drain_reason = models.TextField(blank=True, default="", editable=False)
@@ -240,6 +257,6 @@ class Worker(Subject):
 
 
 def heard_from_since() -> datetime:
-    # Whoever has not been heard from for as long as a lease has lost all of its own.
+    # A worker that has not been heard from for a whole lease has lost all its claims.
     clock.keep_measured()
     return clock.now() - timedelta(seconds=settings.ADE_LEASE_SECONDS)

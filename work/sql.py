@@ -1,7 +1,7 @@
-"""The writes of the lifecycle as SQL, for databases that return rows from a write; called by `work/lifecycle.py` only.
+"""The writes of the lifecycle as SQL, for databases with RETURNING. Only `work/lifecycle.py` calls them.
 
-On PostgreSQL a change and its event are one statement and so one round trip; on SQLite two statements in one
-immediate transaction. Elsewhere the lifecycle takes its portable way through the ORM, to the same effect.
+On PostgreSQL a change and its event are one statement, and so one round trip. On SQLite they are two statements in an
+immediate transaction. For other databases the lifecycle uses the ORM, with the same effect.
 """
 
 import json
@@ -12,18 +12,20 @@ from typing import Any, NamedTuple
 
 from django.db import connection, models, transaction
 
-from work import compiled, statements
-from work.changes import Change, Claimable, Told
+from work import clock, compiled, statements
+from work.changes import Change, Claimable, Told, in_order
 from work.models import Subject, Work
 from work.statements import Row, adapt, literal
 
 FAST_VENDORS = frozenset({"postgresql", "sqlite"})
 CHANNEL = "ade_work"
+# What the INSERT of the events has to know of the row besides.
+_TIMES = "last_event_at, previous_event_at"
 _COMPARISONS = {"": "=", "lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 
 
 class Statement(NamedTuple):
-    """The SQL of all changes of one shape; `event` and `earlier` where these are statements of their own."""
+    """The SQL for all changes of one shape. `event` and `earlier` are set where they are statements of their own."""
 
     sql: str
     event: str = ""
@@ -36,27 +38,28 @@ _statements: dict[Any, Statement] = {}
 
 
 def change_one(change: Change) -> Row | None:
-    """Answers (id, last_sequence, claim_token) of the changed row, None when the guards did not hold."""
+    """Return (id, last_sequence, claim_token) of the changed row, or None if a guard failed."""
     return _write(change)
 
 
 def tell_many(change: Change, entries: Sequence[Told]) -> bool:
-    """Events that are no moves, all of one row; False when the guards did not hold."""
+    """Write events that are no transitions, all for one row. Return False if a guard failed."""
     key = ("tell_many", connection.vendor, change.model, _shape(change))
     statement = _statements.get(key) or _statements.setdefault(key, _telling(change))
     guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
+    changed = [adapt(max(told.at for told in entries)), len(entries)]
     if connection.vendor == "postgresql":
-        params = [len(entries), *guarded, len(entries), *_columns(entries)]
+        params = [*changed, *guarded, len(entries), *_columns(entries)]
         return statements.one(statement.sql, params) is not None
     with transaction.atomic():
-        row = statements.one(statement.sql, [len(entries), *guarded])
+        row = statements.one(statement.sql, [*changed, *guarded])
         if row is not None:
-            _tell_earlier(statement.earlier, row, row[1] - len(entries), entries)
+            _tell_earlier(statement.earlier, row, len(entries), entries)
     return row is not None
 
 
 def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
-    """Set one column, without an event; False when the guards did not hold."""
+    """Set one column without an event. Return False if a guard failed."""
     change = Change(model, "", guards, None, {}, (), {}, NOTHING)
     key = ("remember", connection.vendor, model, name, *guards)
     statement = _statements.get(key) or _statements.setdefault(key, _remembering(change, name))
@@ -65,7 +68,7 @@ def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: 
 
 
 def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Row | None:
-    """The same for the first row of `claimable`, with `columns` behind the three."""
+    """Change the first row of `claimable`. Return the same values as `change_one`, followed by `columns`."""
     return _write(change, claimable, columns)
 
 
@@ -77,7 +80,7 @@ def create(
     told: Told,
     topic: str,
 ) -> list[int]:
-    """Insert one row, or as many as `varying` has values for each of its columns; answers their ids in that order."""
+    """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
     key = ("create", connection.vendor, model, _tells(told), *values, None, *varying)
     statement = _statements.get(key) or _statements.setdefault(
         key, _creation(model, subject_kind, tuple(values), tuple(varying), told, topic)
@@ -103,33 +106,42 @@ def _write(change: Change, claimable: Claimable | None = None, columns: tuple[st
     vendor = connection.vendor
     key = (vendor, change.model, _shape(change), claimable, columns)
     statement = _statements.get(key) or _statements.setdefault(key, _statement(change, claimable, columns))
-    changed = [adapt(value) for name, value in change.sets.items() if name != "status"]
-    changed += [adapt(change.told.at)] * len(change.moments)
-    changed += [len(change.earlier)] if change.earlier else []
-    guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
-    if claimable:
-        chosen = compiled.sql_and_params(_first(claimable), change.told.at)[1]
-        changed = [*chosen, *changed] if vendor == "postgresql" else [*changed, *chosen]
     if vendor == "postgresql":
         earlier = [len(change.earlier) + 1, *_columns(change.earlier)] if change.earlier else []
-        return statements.one(statement.sql, [*changed, *guarded, *_told_params(change.told), *earlier])
+        params = [*_params(change, claimable), *_told_params(change.told), *earlier]
+        return statements.one(statement.sql, params)
     with transaction.atomic():
-        row = statements.one(statement.sql, [*changed, *guarded])
+        # A transaction that waited for the lock comes after the one that had it, and so must its times.
+        change = change.at(clock.now())
+        row = statements.one(statement.sql, _params(change, claimable))
         if row is not None:
             if change.earlier:
-                _tell_earlier(statement.earlier, row, row[1] - 1 - len(change.earlier), change.earlier)
+                _tell_earlier(statement.earlier, row, len(change.earlier) + 1, change.earlier)
             statements.run(statement.event, [*_told_params(change.told), json.dumps([row[0]])])
     return row
 
 
+def _params(change: Change, claimable: Claimable | None) -> list[Any]:
+    changed = [adapt(value) for name, value in change.sets.items() if name != "status"]
+    changed += [adapt(change.latest)] * (len(change.moments) + 1)
+    changed += [len(change.earlier)] if change.earlier else []
+    guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
+    if claimable:
+        chosen = compiled.sql_and_params(_first(claimable), change.told.at)[1]
+        changed = [*chosen, *changed] if connection.vendor == "postgresql" else [*changed, *chosen]
+    return [*changed, *guarded]
+
+
 def _columns(entries: Sequence[Told]) -> list[list[Any]]:
-    rows = [(each.at, each.kind, each.level, each.actor, each.message, _data(each)) for each in entries]
+    rows = [(each.at, each.kind, each.level, each.actor, each.message, _data(each)) for each in in_order(entries)]
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _tell_earlier(sql: str, row: Row, before_first: int, entries: Sequence[Told]) -> None:
-    rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in entries]
-    statements.run(sql, [before_first, row[2], row[0], json.dumps(rows)])
+def _tell_earlier(sql: str, row: Row, number: int, entries: Sequence[Told]) -> None:
+    """The first of them is the last but so many of its row."""
+    told = in_order(entries)
+    rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in told]
+    statements.run(sql, [number, json.dumps(rows), row[0]])
 
 
 def _data(told: Told) -> str | None:
@@ -137,7 +149,7 @@ def _data(told: Told) -> str | None:
 
 
 def _shape(change: Change) -> tuple[Any, ...]:
-    """All that the SQL of a change depends on."""
+    """Return everything that the SQL of a change depends on."""
     constants = [(key, value) for key, value in change.guards.items() if _is_constant(key)]
     sets = (change.sets.get("status"), *change.sets)
     told = (*_tells(change.told), bool(change.earlier))
@@ -153,7 +165,7 @@ def _tells(told: Told) -> tuple[Any, ...]:
 
 
 def _told_params(told: Told) -> list[Any]:
-    return [adapt(told.at), told.actor, told.message, adapt(told.data)]
+    return [told.actor, told.message, adapt(told.data)]
 
 
 def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, ...]) -> Statement:
@@ -163,7 +175,7 @@ def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, 
     if claimable:
         candidate, _ = compiled.sql_and_params(_first(claimable), change.told.at)
         if connection.vendor == "postgresql":
-            # Materialized: a plain subquery with LIMIT may be planned to run more than once, and then to lock more.
+            # Materialized: PostgreSQL may evaluate a plain subquery with LIMIT more than once, and then lock more rows.
             lock = f"FOR NO KEY UPDATE OF {table} SKIP LOCKED"
             before = f"candidate (chosen) AS MATERIALIZED ({candidate} {lock}), "
             candidate = "SELECT chosen FROM candidate"
@@ -173,18 +185,21 @@ def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, 
     if connection.vendor == "postgresql":
         event = _event(change.subject_kind, change.told, "moved")
         earlier = f", earlier AS ({_earlier(change)})" if change.earlier else ""
-        return Statement(f"WITH {before}moved AS ({update}), told AS ({event}){earlier} SELECT * FROM moved")
+        answer = ", ".join(["id", "last_sequence", "claim_token", *columns])
+        return Statement(
+            f"WITH {before}moved AS ({update}, {_TIMES}), told AS ({event}){earlier} SELECT {answer} FROM moved"
+        )
     return Statement(update, _event_about(change.model, change.subject_kind, change.told), _earlier(change))
 
 
 def _telling(change: Change) -> Statement:
     table = _table(change.model)
     update = (
-        f"UPDATE {table} SET last_sequence = {table}.last_sequence + %s WHERE {_where(change)}"
-        f" RETURNING {table}.id, {table}.last_sequence, {_token(change.model)} AS claim_token"
+        f"UPDATE {table} SET {_times(change, is_batch=True)}, last_sequence = {table}.last_sequence + %s"
+        f" WHERE {_where(change)} RETURNING {table}.id, {table}.last_sequence, {_token(change.model)} AS claim_token"
     )
     if connection.vendor == "postgresql":
-        return Statement(f"WITH moved AS ({update}), told AS ({_earlier(change)}) SELECT * FROM moved")
+        return Statement(f"WITH moved AS ({update}, {_TIMES}), told AS ({_earlier(change)}) SELECT id FROM moved")
     return Statement(update, earlier=_earlier(change))
 
 
@@ -194,18 +209,24 @@ def _remembering(change: Change, name: str) -> Statement:
 
 
 def _earlier(change: Change) -> str:
-    """Inserts events that are no moves, numbered from behind the one that is given."""
+    """Inserts events that are no moves, the first of them with the last number of the row but so many."""
     numbered = "sequence, claim_token, subject_id, subject_kind, from_status, to_status"
     into = f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data) SELECT"
     kind = literal(change.subject_kind)
     if connection.vendor == "postgresql":
         arrays = "unnest(%s::timestamptz[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[])"
         return (
-            f"{into} last_sequence - %s + nth, claim_token, id, {kind}, '', '', at, kind, level, actor, message,"
-            f" data::jsonb FROM moved, {arrays} WITH ORDINALITY AS v (at, kind, level, actor, message, data, nth)"
+            f"{into} last_sequence - %s + nth, claim_token, id, {kind}, '', '', GREATEST(at, previous_event_at), kind,"
+            " level, actor, message, data::jsonb"
+            f" FROM moved, {arrays} WITH ORDINALITY AS v (at, kind, level, actor, message, data, nth)"
         )
-    values = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(6))
-    return f"{into} %s + key + 1, %s, %s, {kind}, '', '', {values} FROM json_each(%s) ORDER BY key"
+    table = _table(change.model)
+    at, *values = (f"json_extract(v.value, '$[{n}]')" for n in range(6))
+    return (
+        f"{into} {table}.last_sequence - %s + v.key + 1, {_token(change.model)}, {table}.id, {kind}, '', '',"
+        f" MAX({at}, COALESCE({table}.previous_event_at, '')), {', '.join(values)}"
+        f" FROM json_each(%s) AS v, {table} WHERE {table}.id = %s ORDER BY v.key"
+    )
 
 
 def _creation(
@@ -217,7 +238,7 @@ def _creation(
     topic: str,
 ) -> Statement:
     names = ", ".join(_field(model, name).column for name in (*values, *varying))
-    returned = f"id, last_sequence, {_token(model)} AS claim_token"
+    returned = f"id, last_sequence, {_token(model)} AS claim_token, last_event_at"
     insert = f"INSERT INTO {_table(model)} ({names}) {_rows(model, len(values), varying)} RETURNING {returned}"
     if connection.vendor == "postgresql":
         event = _event(subject_kind, told, "made")
@@ -227,7 +248,7 @@ def _creation(
 
 
 def _rows(model: type[Subject], constants: int, varying: tuple[str, ...]) -> str:
-    """The SELECT that an INSERT takes its rows from."""
+    """Return the SELECT with the rows for an INSERT."""
     select = ["%s"] * constants
     if not varying:
         return f"SELECT {', '.join(select)}"
@@ -249,16 +270,15 @@ def _event(subject_kind: str, told: Told, source: str, token_of: str = "claim_to
     from_to = f"{literal(told.from_status)}, {literal(told.to_status)}"
     return (
         "INSERT INTO events (subject_kind, subject_id, sequence, at, kind, from_status, to_status, claim_token,"
-        f" level, actor, message, data) SELECT {literal(subject_kind)}, id, last_sequence, %s, {literal(told.kind)},"
-        f" {from_to}, {token_of}, {told.level}, %s, %s, %s FROM {source}"
+        f" level, actor, message, data) SELECT {literal(subject_kind)}, id, last_sequence, last_event_at,"
+        f" {literal(told.kind)}, {from_to}, {token_of}, {told.level}, %s, %s, %s FROM {source}"
     )
 
 
 def _sets(change: Change) -> str:
     parts = [f"status = {literal(change.sets['status'])}"] if "status" in change.sets else []
     parts += [f"{_field(change.model, name).column} = %s" for name in change.sets if name != "status"]
-    greatest = "GREATEST" if connection.vendor == "postgresql" else "MAX"
-    parts += [f"{name} = {greatest}(%s, COALESCE({floor}, created_at))" for name, floor in change.moments.items()]
+    parts += [_times(change, is_batch=bool(change.earlier))]
     more = " + %s" if change.earlier else ""
     parts += [
         f"{name} = {_table(change.model)}.{name} + 1{more if name == 'last_sequence' else ''}" for name in change.grows
@@ -266,10 +286,36 @@ def _sets(change: Change) -> str:
     return ", ".join(parts)
 
 
+def _times(change: Change, *, is_batch: bool) -> str:
+    """The time of the event, and of what begins or ends with it: not before what the row has told already.
+
+    The right side is of the row as it is under its lock, also for whoever has waited for that. The last event is looked
+    for only if the row was last written by a version that did not know these columns.
+    """
+    table = _table(change.model)
+    last = f"{table}.last_event_at"
+    written = (
+        f"COALESCE({last}, (SELECT e.at FROM events e WHERE e.subject_kind = {literal(change.subject_kind)}"
+        f" AND e.subject_id = {table}.id AND e.sequence = {table}.last_sequence))"
+    )
+    floors = [f"COALESCE({floor}, created_at)" for floor in change.moments.values()]
+    parts = [f"{name} = {_greatest('%s', last, floor)}" for name, floor in zip(change.moments, floors, strict=True)]
+    parts += [f"last_event_at = {_greatest('%s', written, *floors)}"]
+    parts += [f"previous_event_at = {written}"] if is_batch else []
+    return ", ".join(parts)
+
+
+def _greatest(*moments: str) -> str:
+    if connection.vendor == "postgresql":
+        return f"GREATEST({', '.join(moments)})"
+    # There, it is NULL if one of them is; the empty text is before all times.
+    return "MAX(" + ", ".join(f"COALESCE({moment}, '')" for moment in moments) + ")"
+
+
 def _where(change: Change) -> str:
     parts = []
-    # A claimed row is found by its id. In this form the planner cannot take an index of the rows of one status
-    # instead, which it believes to be empty, and walk all that has ever left it while an old snapshot is open.
+    # The row must be found by its id. With a plain comparison the planner may choose an index on one status instead,
+    # which it estimates as empty, and walk all rows that ever left it while an old snapshot is open.
     status = "COALESCE({}, '') = {}" if connection.vendor == "postgresql" else "{} = {}"
     for key, value in change.guards.items():
         name, _, lookup = key.partition("__")
@@ -285,7 +331,7 @@ def _where(change: Change) -> str:
 
 @cache
 def _first(claimable: Claimable) -> Claimable:
-    # One and the same function for each queryset, for what is compiled is kept under it.
+    # Always the same function for each queryset, because it is the key of the compiled SQL.
     return lambda now: claimable(now).values("pk")[:1]
 
 

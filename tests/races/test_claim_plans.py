@@ -1,9 +1,11 @@
 import pytest
 from django.db import connection, transaction
 
-from tests.factories import W1
+from runs.lifecycle import RUN
+from runs.models import Run
+from tests.factories import W1, BuildFactory, ConfigurationFactory, RunFactory
 from tests.races.test_claims import every_kind
-from work import statements
+from work import clock, compiled, lifecycle, statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,7 +26,7 @@ def test_the_plan_of_a_claim_locks_one_row_once(factory, status, claim, monkeypa
     claim(W1)
     ((sql, params),) = claims
     with transaction.atomic(), connection.cursor() as cursor:
-        # Whatever the tables look like to the planner.
+        # Refresh the planner's statistics, so that the plan does not depend on chance.
         for table in ("runs", "builds", "stages", "document_processing_jobs", "errands"):
             cursor.execute(f"ANALYZE {table}")
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
@@ -35,6 +37,40 @@ def test_the_plan_of_a_claim_locks_one_row_once(factory, status, claim, monkeypa
     locks = [node for node in nodes if node["Node Type"] == "LockRows"]
     updates = [node for node in nodes if node["Node Type"] == "ModifyTable" and node["Operation"] == "Update"]
     assert [(node["Actual Loops"], node["Actual Rows"]) for node in locks + updates] == [(1, 1), (1, 1)]
+
+
+@pytest.mark.only_on("postgresql")
+def test_what_a_claim_looks_at_does_not_grow_with_those_that_wait():
+    """The waiting runs wait for their builds or for this document, right after another build has ended."""
+    older = RunFactory(build=BuildFactory())
+    ready = ConfigurationFactory(workspace=older.workspace)
+    run = RunFactory(workspace=older.workspace, configuration=ready, input_document=older.input_document)
+    BuildFactory(status="failed")
+
+    few = looked_at(run, older, more=20)
+    assert 0 < looked_at(run, older, more=5000) <= few + 20
+
+
+def looked_at(run, older, more):
+    """Return how many rows the next claim reads with this many more runs waiting for the build of `older`, and for
+    `run`.
+    """
+    for each, gate in ((older, "build"), (run, "document")):
+        same = ("configuration_id", "build_id", "input_document_id", "created_at")
+        constant = {name: getattr(each, name) for name in same} | {"gate": gate}
+        lifecycle.create(RUN, constant, varying={"workspace_id": [each.workspace_id] * more})
+    sql, params = compiled.sql_and_params(Run.objects.claimable, clock.now())
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql} LIMIT 1", params)
+        ((plan,),) = cursor.fetchone()
+    return sum(rows_of(node) for node in nodes_of(plan["Plan"]))
+
+
+def rows_of(node):
+    """Return how many rows one node of a plan has read."""
+    removed = ("Rows Removed by Filter", "Rows Removed by Index Recheck", "Rows Removed by Join Filter")
+    return node["Actual Loops"] * (node["Actual Rows"] + sum(node.get(name, 0) for name in removed))
 
 
 def nodes_of(node):

@@ -1,4 +1,4 @@
-"""A worker that lost its claim comes back: whatever it still writes changes nothing, and leaves a trace."""
+"""A worker that has lost its claim comes back: its late writes change nothing, and are recorded."""
 
 import time
 
@@ -16,6 +16,7 @@ from tests.factories import (
     JobRunFactory,
     RunFactory,
     StageFactory,
+    and_told,
     claim_of,
     columns_of,
     expire_lease,
@@ -46,7 +47,7 @@ def refusals(row):
 
 
 def lost(row, by=W2):
-    """The worker that holds it stops for longer than its lease; another one recovers it."""
+    """Let the lease expire and have another worker recover the row."""
     expire_lease(row)
     assert recovery.rescue_expired(all_kinds(), by) == 1
 
@@ -60,7 +61,7 @@ def test_a_late_write_is_refused_while_the_row_waits_for_another_worker(write):
 
     assert not write(stale)
 
-    assert columns_of(row) == before | {"last_sequence": before["last_sequence"] + 1}
+    assert columns_of(row) == and_told(before, row)
     assert refusals(row).count() == 1
     assert stale.why_stop() == claims.LEASE_LOST
     assert_all_hold()
@@ -76,7 +77,7 @@ def test_a_late_write_is_refused_when_another_worker_has_claimed_the_row(write):
 
     assert not write(stale)
 
-    assert columns_of(row) == before | {"last_sequence": before["last_sequence"] + 1}
+    assert columns_of(row) == and_told(before, row)
     assert refusals(row).count() == 1
     assert_all_hold()
 
@@ -93,7 +94,7 @@ def test_a_late_write_is_refused_when_the_same_worker_has_claimed_the_row_again(
     assert not write(stale)
 
     assert (again.holder.owner, again.holder.token) == (W1, stale.holder.token + 1)
-    assert columns_of(row) == before | {"last_sequence": before["last_sequence"] + 1}
+    assert columns_of(row) == and_told(before, row)
     assert refusals(row).get().data["token"] == stale.holder.token
     assert errands.succeed(again, "in time")
     assert_all_hold()
@@ -155,7 +156,7 @@ def test_every_kind_refuses_a_late_end(factory, verb):
 
     assert not verb(stale)
 
-    assert columns_of(row) == before | {"last_sequence": before["last_sequence"] + 1}
+    assert columns_of(row) == and_told(before, row)
     assert refusals(row).count() == 1
 
 
@@ -164,7 +165,7 @@ def test_a_claim_that_has_ended_its_row_itself_is_not_late():
     claim = claim_of(row)
     errands.succeed(claim, "noop")
 
-    # The keeper had taken its list of claims before.
+    # The keeper had taken its list of claims before the row ended.
     lifecycle.renew(W1, [claim])
 
     assert not refusals(row).exists()
@@ -236,7 +237,7 @@ def test_recovery_goes_by_what_a_row_is_and_not_by_what_it_was(threads, step_at,
 
 
 def test_recovery_does_not_need_the_row_of_the_worker():
-    # Its row was never written, or somebody has deleted it.
+    # The row of the worker is missing, as after a deletion.
     run = RunFactory(status="running", owner="w7@gone:1:noboot")
     expire_lease(run)
 

@@ -1,4 +1,4 @@
-"""A job without meaning, for tests with real workers. What it does is said in the environment of its worker."""
+"""A job for tests with real workers. The environment of the worker says what the job does."""
 
 import json
 import os
@@ -14,7 +14,9 @@ SCRIPT, SECONDS, WITNESS = "TESTWORK_JOB", "TESTWORK_JOB_SECONDS", "TESTWORK_JOB
 
 
 def run(turn):
-    """`noop`, `sleep:N` in this process, `deaf:N` without looking up, `child:N` in one of its own, `raise`."""
+    """Run a script: `noop`, `sleep:N` in this process, `deaf:FILE` until the file exists without checking the claim,
+    `child:N` in a child process, `raise`.
+    """
     action, _, argument = os.environ.get(SCRIPT, "noop").partition(":")
     _tell("begin", turn)
     if action == "raise":
@@ -25,7 +27,8 @@ def run(turn):
             turn.go_on()
             time.sleep(0.02)
     if action == "deaf":
-        time.sleep(float(argument))
+        while not os.path.exists(argument):
+            time.sleep(0.02)
     if action == "child":
         _in_a_child(turn, float(argument))
     _tell("end", turn)
@@ -45,7 +48,7 @@ def _in_a_child(turn, seconds):
 
 
 def _tell(what, turn):
-    """In a line of its own, which is written at once: whoever writes may be killed."""
+    """Write one line at once: the process may be killed at any moment."""
     if path := os.environ.get(WITNESS):
         told = {"what": what, "slot": turn.scheduled_for.isoformat(), "pid": os.getpid(), "at": time.monotonic()}
         with open(path, "a") as file:
@@ -55,7 +58,7 @@ def _tell(what, turn):
 JOB = Job(
     name="errands",
     about="Does what a test says.",
-    # By itself once a year: tests say when it is due.
+    # It runs once a year by itself; tests make it due.
     cron="0 0 1 1 *",
     time_zone="UTC",
     function=run,

@@ -6,11 +6,11 @@ from django.db import connection
 
 from tests.breaches import assert_all_hold, breaches, execute, much_has_happened, plant, unguard
 from tests.factories import MOVES, ErrandFactory, expire_lease
-from work import boots, clock
-from work.invariants import Dialect, all_invariants
+from work import boots, clock, invariants
+from work.invariants import ORDERED_SINCE, Dialect, all_invariants
 from work.models import Event, Work
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("history_is_open")]
 
 WORKS = [model for model in MOVES if issubclass(model, Work)]
 CLAIMED = [model for model in WORKS if model.CLAIMED]
@@ -29,7 +29,7 @@ def some(model, **columns):
 
 
 def some_each(models, choose=lambda model: {}):
-    """One row of each kind."""
+    """Create one row of each kind."""
     return [some(model, **choose(model)) for model in models]
 
 
@@ -185,6 +185,39 @@ def test_a_row_that_does_not_know_its_last_event():
     plant(row, last_sequence=7)
 
     assert breaches("events_are_numbered_without_gaps") == [("errand", row.pk)]
+
+
+def test_an_event_that_is_earlier_than_the_one_before_it():
+    rows = some_each(MOVES, lambda model: {"last_sequence__gt": 1})
+    for row in rows:
+        plant(events_of(row).first(), at=clock.now() + A_LIFE)
+
+    assert sorted(breaches("event_times_never_decrease")) == named(rows)
+
+
+def test_times_of_events_from_before_they_were_ordered():
+    row = ErrandFactory(status="doing")
+    first = events_of(row).first()
+    plant(first, at=clock.now())
+    assert breaches("event_times_never_decrease") == [("errand", row.pk)]
+
+    execute("UPDATE django_migrations SET applied = %s WHERE app = 'work' AND name = %s", later(), ORDERED_SINCE)
+
+    assert breaches("event_times_never_decrease") == []
+
+
+def test_times_of_events_of_long_ago_are_not_compared(monkeypatch):
+    row = ErrandFactory(status="doing")
+    plant(events_of(row).first(), at=clock.now() + A_LIFE)
+    ErrandFactory(status="doing")
+
+    for newest, found in ((4, [("errand", row.pk)]), (2, [])):
+        monkeypatch.setattr(invariants, "NEWEST_EVENTS", newest)
+        assert breaches("event_times_never_decrease") == found
+
+
+def later():
+    return connection.ops.adapt_datetimefield_value(clock.now() + A_LIFE)
 
 
 def test_lost_work_that_is_left_lying():

@@ -33,7 +33,7 @@ def writer(request, monkeypatch, db):
 
 
 def make(moves, row, verb):
-    """The move, with what the database wants to see beside it."""
+    """Make the move with the columns that constraints require."""
     sets = must_say(moves.model, moves[verb].target)
     holder = holder_for(row, moves[verb])
     return lifecycle.move(moves, row.pk, verb, holder=holder, actor="w9", message="why", data={"n": 1}, **sets)
@@ -107,6 +107,7 @@ def test_a_move_changes_no_other_column(moves, verb, status, writer):
     make(moves, row, verb)
 
     common = {"status", "last_sequence", "started_at", "finished_at", "lease_owner", "lease_expires_at", "claim_token"}
+    common |= {"last_event_at"}
     said = set(must_say(moves.model, moves[verb].target))
     assert {name for name, value in columns_of(row).items() if value != before[name]} <= common | said
 
@@ -147,7 +148,7 @@ def test_a_move_and_its_event_are_both_written_or_neither(writer, monkeypatch):
     moves = next(moves for moves in TABLES if moves.kind == "errand")
     row = FACTORIES[moves.model]()
     before = columns_of(row)
-    # An event of that number stands in the way.
+    # An event with this number already exists.
     Event(subject_kind="errand", subject_id=row.pk, sequence=2, at=clock.now(), kind="NOTE").save()
 
     with pytest.raises(lifecycle.IntegrityError), lifecycle.transaction.atomic():
@@ -173,7 +174,7 @@ def test_both_writers_write_the_same(moves, db, monkeypatch):
     assert fast == slow
 
 
-# What makes a row this one and no other, and the defaults that ask the clock themselves.
+# Columns that identify a row, and columns whose defaults read the clock.
 OWN = {"name", "file", "sha256", "segment", "fingerprint", "job_name", "scheduled_for", "queued_at", "next_attempt_at"}
 OWN |= {"event_id", "payload"}
 

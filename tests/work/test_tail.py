@@ -137,13 +137,13 @@ def test_what_was_rolled_back_is_not_waited_for(a, b, threads):
 
     held.roll_back()
 
-    # A server that has other things to do has others open for a moment.
+    # Other transactions of the server may be open for a moment.
     assert until(lambda: tail.read() == [] and tail.position.gaps == ())
 
 
 @pytest.mark.only_on("postgresql")
 def test_a_transaction_with_a_later_number_than_those_that_have_ended_is_waited_for(a, b, threads):
-    """The highest number of a snapshot is below those of all that have begun since."""
+    """Transactions that have begun since a snapshot have higher numbers than its highest."""
     tail = Tail(Position.now())
     with transaction.atomic():
         connection.cursor().execute("SELECT pg_current_xact_id()")
@@ -175,7 +175,7 @@ def test_events_of_one_row_come_in_order_whatever_commits_late(a, b, threads):
 
 
 def test_writers_side_by_side_lose_nothing_and_nothing_comes_twice(threads):
-    """Some roll back; the tail reads meanwhile, and begins anew from its text all the time."""
+    """Some writers roll back; the tail reads meanwhile and restarts from its stored position each time."""
     rows = [ErrandFactory() for _ in range(4)]
     position = Position.now()
     found = []
@@ -256,6 +256,7 @@ def test_a_position_tells_what_was_read():
     assert Position(9, ((2, 6),)).after(4) == Position(9, ((2, 3), (5, 6)))
 
 
+@pytest.mark.usefixtures("history_is_open")
 def test_gaps_are_not_kept_without_bound(a, monkeypatch):
     monkeypatch.setattr(tail, "MOST_GAPS", 3)
     monkeypatch.setattr(tail, "_is_settled", lambda gap, look: False)
