@@ -1,9 +1,11 @@
-"""Signing in and out: what is written of it, and what is answered to whoever has failed too often.
+"""Sign-in and sign-out: audit entries, idle sessions, and the response after too many failures.
 
-django-axes counts the failures, by user name and address together: nobody can lock somebody else out from elsewhere.
+django-axes counts failures by user name and address together, so that a user can't be locked out from another address.
 """
 
+import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
@@ -18,18 +20,49 @@ from django.shortcuts import render
 from api import audit, limits
 from api.addresses import origin_of
 
-# In a minute, of one origin: the rest is the same.
+# How many times per idle timeout the time of the last request is saved.
+WRITTEN_TIMES = 20
+SEEN_AT = "seen_at"
+# Audit entries of failed sign-ins per minute and origin; more would say nothing new.
 MOST_TOLD = 60
 
 
 def lockout(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
-    """In the place of the middleware of axes, which tells nobody when to come again."""
+    """Replace the middleware of django-axes, whose response has no Retry-After."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         return _locked(request) if getattr(request, "axes_locked_out", False) else response
 
     return answer
+
+
+def keeping_sessions(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """End a session ADE_SESSION_IDLE_SECONDS after the user's last request, without writing the session on each
+    request.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        session = request.session
+        # If the answer failed, the session itself may be the cause.
+        if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return response
+        # Checked first, because an anonymous user has no session and should not cause a query.
+        if session.accessed and "_auth_user_id" in session and not _asks_by_itself(request):
+            now = int(time.time())
+            if now - session.get(SEEN_AT, 0) >= settings.ADE_SESSION_IDLE_SECONDS / WRITTEN_TIMES:
+                session[SEEN_AT] = now
+        return response
+
+    return answer
+
+
+def _asks_by_itself(request: HttpRequest) -> bool:
+    """Return whether an open page polls for updates by itself, which does not count as activity of the user."""
+    return request.path.startswith("/live/") or "HX-Request" in request.headers
 
 
 def _locked(request: HttpRequest) -> HttpResponse:
@@ -43,19 +76,22 @@ def _locked(request: HttpRequest) -> HttpResponse:
 @receiver(user_logged_in, dispatch_uid="api.signins")
 def _signed_in(sender: object, request: HttpRequest | None, user: AbstractBaseUser, **_: Any) -> None:
     if request is not None:
+        request.session[SEEN_AT] = int(time.time())
         audit.tell(request, "sign_in", user)
 
 
 @receiver(user_logged_out, dispatch_uid="api.signins")
 def _signed_out(sender: object, request: HttpRequest | None, user: AbstractBaseUser | None, **_: Any) -> None:
-    # Who is not signed in can sign out too.
+    # Signing out is also possible without being signed in.
     if request is not None and user is not None:
         audit.tell(request, "sign_out", user)
 
 
 @receiver(user_login_failed, dispatch_uid="api.signins")
 def _failed(sender: object, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
-    """Names that nobody has are not kept: into that field people type their passwords too."""
+    """Audit a failed sign-in. Unknown user names are not stored, because people sometimes type their password into
+    that field.
+    """
     if request is None or limits.BUCKETS.take("failed sign-ins", origin_of(request), MOST_TOLD):
         return
     people = get_user_model()._default_manager

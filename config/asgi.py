@@ -4,11 +4,14 @@ import warnings
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# whitenoise reads static files synchronously; they are small, and one line per process about it helps nobody.
+# whitenoise reads static files synchronously. They are small, and a warning per process is of no use.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 django.setup(set_prefix=False)
 
-# Behind the settings: it reads them.
+# Imported after django.setup(), because these modules need the settings.
 from config.handler import Handler  # noqa: E402
+from config.start import refuse_an_older_schema  # noqa: E402
+
+refuse_an_older_schema()
 
 application = Handler()

@@ -1,11 +1,13 @@
-"""How this process takes requests: a body lies below ADE_VAR_DIR while it comes, and no more than an upload may have.
+"""The ASGI handler: it receives request bodies below ADE_VAR_DIR, and limits their size.
 
-Django reads the whole body before it looks at the request, however long it is, into the folder of the machine that all
-programs share.
+Django would read the whole body before it looks at the request, whatever its size, into the system's shared temporary
+folder.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
@@ -18,15 +20,18 @@ from django.db import connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from api.addresses import is_proxy, named_by, origin_named
 from api.errors import Problem, answer_of, is_for_programs
 from api.middleware import HEADER, keep_to_them, known
+from api.outages import disk_full, is_full_disk
+from config.logs import Seldom
 
-# The other fields of a form, and what is between them.
+# Room for the other fields of a form and the separators.
 BESIDE_BYTES = 1 << 20
-# A browser shows no answer before it has sent everything; nobody waits for it for ever.
+# A browser shows an answer only after it has sent everything. Read up to this multiple of the limit, then give up.
 READ_AT_MOST = 4
 
-# Under which the thread of a request is found.
+# The key in the scope for the thread of a request.
 THREAD = "ade.thread"
 
 log = structlog.get_logger(__name__)
@@ -36,12 +41,13 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 class Body(SpooledTemporaryFile[bytes]):
-    """Of a body that is too large, it holds nothing."""
+    """A spooled request body. If it is too large, its content is dropped."""
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(settings.FILE_UPLOAD_MAX_MEMORY_SIZE, dir=settings.FILE_UPLOAD_TEMP_DIR)
         self.most_bytes = most_bytes
         self.received_bytes = 0
+        self.met_a_full_disk = False
 
     @property
     def is_too_large(self) -> bool:
@@ -49,15 +55,26 @@ class Body(SpooledTemporaryFile[bytes]):
 
     def take(self, data: bytes) -> None:
         self.received_bytes += len(data)
-        if not self.is_too_large:
-            self.write(data)
-        elif self.tell():
-            self.seek(0)
-            self.truncate()
+        if not self.is_too_large and not self.met_a_full_disk:
+            try:
+                self.write(data)
+                return
+            except OSError as error:
+                if not is_full_disk(error):
+                    raise
+                self.met_a_full_disk = True
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop the content. Receiving goes on, because the sender sees no answer before it has sent everything."""
+        with suppress(OSError):
+            if self.tell():
+                self.seek(0)
+                self.truncate()
 
 
 class OneThread(Executor):
-    """Where the synchronous parts of one request run, one after the other. It may be given back in between."""
+    """The thread for the synchronous parts of one request, one after another. It may be released in between."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
@@ -69,33 +86,65 @@ class OneThread(Executor):
     def give_back(self) -> None:
         pool, self._pool = self._pool, None
         if pool is not None:
-            # It ends when it is done; the other requests do not wait for it.
+            # It ends when its work is done; other requests do not wait for it.
             pool.shutdown(wait=False)
 
 
 class Handler(ASGIHandler):
-    """All middleware and all views are synchronous, also those whose answers are streamed by the event loop."""
+    """Runs all middleware and views synchronously, including views whose answers the event loop streams."""
 
     def __init__(self) -> None:
-        # As for WSGI: asynchronous, the middleware would go to the thread and back for each of its parts.
+        # Loaded as for WSGI: asynchronous middleware would switch threads for each of its parts.
         self.load_middleware()
+        # Concurrent requests per client behind a proxy. Other clients are counted by their connections.
+        self.requests_of: Counter[str] = Counter()
+        self.seldom = Seldom()
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         return await sync_to_async(self.get_response)(request)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            # Close it, which answers 403. Django would raise, and clients could fill the log that way.
+            await send({"type": "websocket.close"})
+            return
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
+        client = _behind_a_proxy(scope)
+        if client and self.requests_of[client] >= settings.ADE_CONNECTIONS_PER_CLIENT:
+            await self._refuse(scope, send)
+            return
+        if client:
+            self.requests_of[client] += 1
         thread = OneThread()
         try:
             async with ThreadSensitiveContext(executor=thread):
                 await self.handle({**scope, THREAD: thread}, receive, send)
         finally:
             thread.give_back()
+            if client:
+                self.requests_of[client] -= 1
+                if not self.requests_of[client]:
+                    del self.requests_of[client]
+
+    async def _refuse(self, scope: dict[str, Any], send: Send) -> None:
+        """Refuse the request before its body is read. Repeated refusals are logged once a minute."""
+        most = settings.ADE_CONNECTIONS_PER_CLIENT
+        self.seldom.say("handler.too_many_requests_of_a_client", client=_behind_a_proxy(scope), limit=most)
+        message = f"more than {most} requests of your address are under way; try again in a moment"
+        response = _for_programs(
+            str(scope["path"]), Problem("rate_limited", message, {"requests": most}, headers={"Retry-After": "5"})
+        ) or HttpResponse(f"{message}\n", "text/plain", 429, headers={"Retry-After": "5"})
+        response["Connection"] = "close"
+        with known(_header(scope, HEADER)) as id:
+            response[HEADER] = id
+            await self.send_response(response, send)
 
     async def run_get_response(self, request: HttpRequest) -> HttpResponseBase:
-        """What is streamed by the event loop is sent for minutes, and does without a thread and a connection."""
+        """Release the thread and database connection of an answer that the event loop streams, because it may take
+        minutes.
+        """
         response = await super().run_get_response(request)
         if isinstance(response, StreamingHttpResponse) and response.is_async:
             await sync_to_async(connections.close_all)()
@@ -105,24 +154,32 @@ class Handler(ASGIHandler):
 
     async def read_body(self, receive: Receive) -> IO[bytes]:
         body = Body(settings.ADE_MAX_UPLOAD_BYTES + BESIDE_BYTES)
-        while body.received_bytes <= body.most_bytes * READ_AT_MOST:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                body.close()
-                raise RequestAborted
-            body.take(message.get("body", b""))
-            if not message.get("more_body", False):
-                break
+        try:
+            while body.received_bytes <= body.most_bytes * READ_AT_MOST:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RequestAborted
+                body.take(message.get("body", b""))
+                if not message.get("more_body", False):
+                    break
+        except BaseException:
+            body.close()
+            raise
         body.seek(0)
         return body
 
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
-        """Nobody behind this gives a refusal its shape and its id."""
+        """Refuse a body that is too large, did not fit on the disk, or has an unreadable query string.
+
+        No middleware runs for such a refusal, so this gives it its form and its request id.
+        """
         with known(_header(scope, HEADER)) as id:
             if isinstance(body_file, Body) and body_file.is_too_large:
                 refusal = _too_large(str(scope["path"]), body_file)
+            elif isinstance(body_file, Body) and body_file.met_a_full_disk:
+                refusal = _disk_is_full(str(scope["path"]))
             else:
                 made = super().create_request(scope, body_file)
                 if made[1] is None:
@@ -133,8 +190,14 @@ class Handler(ASGIHandler):
 
 
 def _header(scope: Mapping[str, Any], name: str) -> str:
-    """As requests have it, where there is none yet."""
+    """Return a header before there is a request object."""
     return ",".join(value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name.lower().encode())
+
+
+def _behind_a_proxy(scope: Mapping[str, Any]) -> str:
+    """Return the client that a trusted proxy names, or an empty string for direct requests."""
+    peer = str((scope.get("client") or ("",))[0])
+    return origin_named(named_by(peer, _header(scope, "X-Forwarded-For"))) if is_proxy(peer) else ""
 
 
 def _too_large(path: str, body: Body) -> HttpResponseBase:
@@ -148,8 +211,14 @@ def _too_large(path: str, body: Body) -> HttpResponseBase:
     return response
 
 
+def _disk_is_full(path: str) -> HttpResponseBase:
+    log.error("handler.disk_full", path=path)
+    problem = disk_full()
+    return _for_programs(path, problem) or HttpResponse(f"{problem.message}\n", "text/plain", problem.answered)
+
+
 def _not_readable(path: str, refused: HttpResponseBase) -> HttpResponseBase:
-    """The query string alone is decoded when a request is made. Django has logged it."""
+    """Refuse a query string that is not UTF-8, the only part that is decoded this early. Django has logged it."""
     message = "expected a query string in UTF-8, found bytes that are not; encode them, as %C3%A9"
     return _for_programs(path, Problem("invalid_request", message)) or refused
 

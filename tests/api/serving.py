@@ -1,4 +1,4 @@
-"""ADE as it is served: gunicorn on the database of the test, with workers beside it."""
+"""ADE as deployed: gunicorn on the database of the test, with workers."""
 
 import socket
 import urllib.error
@@ -13,11 +13,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def served(programs, **environment):
-    """Its address, as soon as it answers."""
+def served(programs, config="config.server", **environment):
+    """Start the server and yield its address as soon as it answers."""
     address = f"http://127.0.0.1:{(port := free_port())}"
     server = programs.start(
-        *("-m", "gunicorn", "-c", "python:config.server", "--bind", f"127.0.0.1:{port}"),
+        *("-m", "gunicorn", "-c", f"python:{config}", "--bind", f"127.0.0.1:{port}"),
         **({"WEB_CONCURRENCY": 1} | environment),
     )
     until(lambda: answers(address) or not server.is_alive(), seconds=60, every=0.1)
@@ -27,7 +27,7 @@ def served(programs, **environment):
 
 def answers(address):
     try:
-        with urllib.request.urlopen(f"{address}/api/v1/openapi.json", timeout=30):
+        with urllib.request.urlopen(f"{address}/api/v1/openapi.json", timeout=300):
             return True
     except OSError:
         return False

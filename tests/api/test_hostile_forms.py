@@ -1,4 +1,4 @@
-"""Forms as nobody should send them, against the server that people run: refused, and nothing of them stays."""
+"""Malformed forms against the deployed server: they are refused, and no file remains."""
 
 import http.client
 import json
@@ -36,7 +36,7 @@ def server(programs, tmp_path, workspace, olga):
         ADE_ALLOWED_HOSTS="127.0.0.1",
         WEB_CONCURRENCY=1,
     )
-    until(lambda: _is_there(port) or not program.is_alive(), 60)
+    until(lambda: _is_there(port) or not program.is_alive())
     assert program.is_alive(), program.logged()
     _, token = tokens.issue(workspace, olga, "hostile", ["operate"], actor="test")
     return Server(program, port, token, tmp_path / "var")
@@ -55,7 +55,7 @@ class Server:
         self.program, self.port, self.token, self.var = program, port, token, var
 
     def post(self, body, content_type, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         said = {"Content-Type": content_type, "Authorization": f"Bearer {self.token}"} | headers
         connection.request("POST", "/documents", body, said)
         answer = connection.getresponse()
@@ -68,12 +68,12 @@ class Server:
         return sum(each.memory_info().rss for each in [process, *process.children(recursive=True)])
 
     def left(self):
-        """Files of it, and those that have no name any more and are still open."""
+        """Return the upload files that remain, including deleted files that are still open."""
         kept = [path for path in Path(self.var, "uploads").rglob("*") if path.is_file()]
         opened = []
         for each in psutil.Process(self.program.pid).children(recursive=True):
             for number in os.listdir(f"/proc/{each.pid}/fd"):
-                # It may be closed before it is looked at.
+                # The descriptor may be closed before it is read.
                 with suppress(FileNotFoundError):
                     opened.append(os.readlink(f"/proc/{each.pid}/fd/{number}"))
         return kept + [path for path in opened if path.startswith(str(self.var / "uploads"))]
@@ -112,7 +112,7 @@ HOSTILE = {
     "a body that is said to be JSON": (WHOLE, "application/json"),
     "many parts without a name": ((b"--" + B + b"\r\n\r\nx\r\n") * 5000 + END, FORM),
 }
-# What Django understands although it should not: the document is whole, or the part that came is what was sent.
+# Malformed forms that Django accepts anyway: the document is whole, or it contains the part that was sent.
 NO_END = part("file", PDF, "invoice.pdf")[:-2]
 
 
@@ -160,7 +160,7 @@ def test_what_is_sent_comes_out_in_parts(server):
     data = PDF + bytes(range(32, 127)) * 1000
     _, made, _ = server.post(part("file", data, "long.pdf") + END, FORM)
 
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
     connection.request(
         "GET",
         f"/api/v1/documents/{made['id']}/content",

@@ -1,4 +1,4 @@
-"""Failed sign-ins (S23): by user name and address."""
+"""Failed sign-ins (S23), by user name and by address."""
 
 from datetime import timedelta
 
@@ -39,6 +39,23 @@ def test_five_failures_lock_that_name_from_that_address_only(client, olga, ravi)
     assert "no-store" in locked["Cache-Control"]
     assert sign_in(client, username="ravi").status_code == 200
     assert sign_in(client, PASSWORD, address="192.0.2.8").status_code == 302
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("others", ["192.0.2.7", "2001:db8::1:2"])
+def test_failures_of_an_address_lock_it_whatever_the_names(client, olga, settings, others):
+    """An IPv6 address counts as its whole network."""
+    settings.ADE_SIGN_IN_FAILURES = 6
+    mine = "192.0.2.7" if others == "192.0.2.7" else "2001:db8::7"
+    for number in range(6):
+        assert sign_in(client, username=f"person {number}", address=others).status_code == 200
+
+    locked = sign_in(client, PASSWORD, address=mine)
+
+    assert (locked.status_code, locked["Retry-After"]) == (429, "900")
+    assert sign_in(client, PASSWORD, address="192.0.2.8").status_code == 302
+    AccessAttempt.objects.update(attempt_time=clock.now() - timedelta(minutes=15, seconds=1))
+    assert sign_in(client, PASSWORD, address=mine).status_code == 302
 
 
 @pytest.mark.django_db

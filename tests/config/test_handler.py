@@ -22,7 +22,7 @@ def storage(settings, tmp_path):
 
 
 class Client:
-    """A program that speaks ASGI: sends parts of a body, and hears the answer."""
+    """An ASGI client that sends parts of a body and receives the answer."""
 
     def __init__(self, path, parts=(b"",), method="GET", ends="http.request", more_query=b"", **headers):
         path, _, query = path.partition("?")
@@ -41,6 +41,11 @@ class Client:
         if self.ends == "http.request":
             await asyncio.sleep(60)
         return {"type": "http.disconnect"}
+
+    async def receive_for_ever(self):
+        if self.taken < len(self.parts):
+            return await self.receive()
+        return await asyncio.sleep(600)
 
     async def send(self, message):
         self.sent.append(message)
@@ -135,6 +140,57 @@ def test_a_page_that_is_asked_for_with_such_bytes_is_refused_as_pages_are():
 
 def test_who_goes_away_is_not_answered():
     assert Client("/admin/", [b"x"], "POST", ends="http.disconnect").ask().sent == []
+
+
+def behind_a_proxy(address, peer="10.1.0.1", **named):
+    client = Client("/api/v1/openapi.json", **named)
+    client.scope["client"] = (peer, 1)
+    client.scope["headers"].append((b"x-forwarded-for", address.encode()))
+    return client
+
+
+async def asked_while_another_is_under_way(settings, *clients):
+    """Call the handler with these clients while the first one never finishes its body."""
+    handler = Handler()
+    first, *others = clients
+    first.ends, first.parts = "never", [b"x"]
+    under_way = asyncio.create_task(handler(first.scope, first.receive_for_ever, first.send))
+    while first.taken < 1:
+        await asyncio.sleep(0)
+    for each in others:
+        await handler(each.scope, each.receive, each.send)
+    under_way.cancel()
+    await asyncio.gather(under_way, return_exceptions=True)
+    return [each.status for each in others], handler.requests_of
+
+
+def test_behind_a_proxy_each_client_has_so_many_requests_under_way(settings):
+    settings.ADE_PROXIES, settings.ADE_CONNECTIONS_PER_CLIENT = ["10.1.0.0/16"], 1
+    clients = [behind_a_proxy(address) for address in ("192.0.2.7", "192.0.2.7", "192.0.2.8", "192.0.2.7, 192.0.2.9")]
+
+    statuses, counted = asyncio.run(asked_while_another_is_under_way(settings, *clients))
+
+    assert statuses == [429, 200, 200]
+    refused = clients[1]
+    assert json.loads(refused.bodies[0])["code"] == "rate_limited"
+    assert (refused.headers["Retry-After"], refused.headers["Connection"]) == ("5", "close")
+    assert len(refused.headers["X-Request-ID"]) == 32
+    assert refused.taken == 0
+    assert counted == {}
+
+
+def test_whom_somebody_else_names_is_not_counted(settings):
+    settings.ADE_PROXIES, settings.ADE_CONNECTIONS_PER_CLIENT = ["10.1.0.0/16"], 1
+    clients = [behind_a_proxy("192.0.2.7", peer="198.51.100.1") for _ in range(3)]
+
+    assert asyncio.run(asked_while_another_is_under_way(settings, *clients))[0] == [200, 200]
+
+
+def test_a_web_socket_is_refused_without_a_word():
+    client = Client("/")
+    client.scope["type"] = "websocket"
+
+    assert client.ask().sent == [{"type": "websocket.close"}]
 
 
 def test_bodies_lie_in_our_folder(settings, monkeypatch):

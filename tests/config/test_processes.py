@@ -12,6 +12,7 @@ from django.conf import settings
 
 from config import processes
 from config.processes import Program, Supervisor, how_it_ended
+from tests.stepping import DEADLINE_SECONDS
 
 pytestmark = pytest.mark.long
 
@@ -26,14 +27,14 @@ Supervisor(programs, stop_seconds=float(sys.argv[1])).run()
 """
 SAY_PID = "import os, signal, subprocess, sys, time; print('pid', os.getpid(), flush=True);"
 OBEDIENT = SAY_PID + "signal.pause()"
-# Has to be asked in vain before it can tell, or the signal would come too early.
+# Ignores SIGTERM before it prints its PID, so that the signal of the test cannot arrive too early.
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + SAY_PID + "\nwhile True: time.sleep(60)"
 PARENT = SAY_PID + f"subprocess.Popen([sys.executable, '-c', {OBEDIENT!r}]); signal.pause()"
 FAILING = "raise SystemExit(3)"
 
 
 @contextlib.contextmanager
-def supervised(*codes, stop_seconds=20):
+def supervised(*codes, stop_seconds=DEADLINE_SECONDS):
     process = subprocess.Popen(
         [sys.executable, "-c", SUPERVISE, str(stop_seconds), *codes],
         cwd=settings.BASE_DIR,
@@ -49,7 +50,7 @@ def supervised(*codes, stop_seconds=20):
 
 
 def pids_said(process, count):
-    """In the order in which they came; starting is not in step."""
+    """Return PIDs in the order of their output; the processes do not start in a fixed order."""
     found = []
     while len(found) < count:
         words = process.stdout.readline().split()
@@ -59,7 +60,7 @@ def pids_said(process, count):
 
 
 def comes_true(question):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while not question():
         if time.monotonic() > deadline:
             return False
@@ -84,7 +85,7 @@ def test_a_signal_stops_all_and_is_no_failure(number):
 
         supervisor.send_signal(number)
 
-        out, _ = supervisor.communicate(timeout=20)
+        out, _ = supervisor.communicate(timeout=2 * DEADLINE_SECONDS)
     assert supervisor.returncode == 0
     assert all(gone(pid) for pid in pids)
     assert out.endswith("up | Stopped.\n")
@@ -96,7 +97,7 @@ def test_what_a_program_leaves_behind_is_ended_too():
 
         supervisor.terminate()
 
-        assert supervisor.wait(20) == 0
+        assert supervisor.wait(2 * DEADLINE_SECONDS) == 0
     assert all(gone(pid) for pid in pids)
 
 
@@ -115,14 +116,14 @@ def test_a_program_that_does_not_stop_is_ended_after_the_deadline():
 
         supervisor.terminate()
 
-        out, _ = supervisor.communicate(timeout=20)
+        out, _ = supervisor.communicate(timeout=2 * DEADLINE_SECONDS)
     assert supervisor.returncode == 0
     assert "p0 did not stop in time and is ended." in out
     assert gone(pid)
 
 
 def test_a_second_signal_ends_everything_at_once():
-    with supervised(STUBBORN, stop_seconds=60) as supervisor:
+    with supervised(STUBBORN, stop_seconds=3 * DEADLINE_SECONDS) as supervisor:
         [pid] = pids_said(supervisor, 1)
         supervisor.terminate()
         while "Stopping" not in supervisor.stdout.readline():
@@ -130,7 +131,7 @@ def test_a_second_signal_ends_everything_at_once():
 
         supervisor.terminate()
 
-        assert supervisor.wait(20) == 0
+        assert supervisor.wait(2 * DEADLINE_SECONDS) == 0
     assert gone(pid)
 
 
@@ -176,7 +177,7 @@ def test_a_reader_who_leaves_does_not_stop_the_programs():
 
         assert comes_true(lambda: {child.pid for child in psutil.Process(supervisor.pid).children()} - {pid})
         supervisor.terminate()
-        assert supervisor.wait(20) == 0
+        assert supervisor.wait(2 * DEADLINE_SECONDS) == 0
 
 
 @pytest.mark.parametrize(

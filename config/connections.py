@@ -1,0 +1,270 @@
+"""Connections of a web process: timeouts for slow clients, and limits on the number of connections.
+
+gunicorn's ASGI worker waits for ever for the headers of a request, and accepts whatever comes until the process has no
+file descriptors left. Here every wait has an end, and when the limit is reached, the connection goes that has waited
+longest without a request, or else the one whose body comes slowest: whoever sends a request promptly is answered.
+"""
+
+import asyncio
+import resource
+import socket
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from django.conf import settings
+from gunicorn.asgi.protocol import ASGIProtocol
+from gunicorn.workers import gasgi
+
+from api.addresses import is_proxy, origin_named
+from config.logs import Seldom
+
+# The headers of a request fit into a few packets.
+HEADER_SECONDS = 10.0
+# A body may take this long, plus one second per KiB received. No real connection is slower.
+BODY_SECONDS = 30.0
+BODY_BYTES_PER_SECOND = 1024
+# A client that reads nothing of its answer for this long is gone, or holds the connection on purpose.
+WRITE_SECONDS = 60.0
+# A request on SQLite opens the database, its WAL and the WAL index; uploads and downloads open a file.
+DESCRIPTORS_PER_CONNECTION = 4
+OTHER_DESCRIPTORS = 128
+
+log = structlog.get_logger(__name__)
+
+
+class Connections:
+    """All open connections of this process."""
+
+    def __init__(self, most: int, most_of_one: int) -> None:
+        self.most, self.most_of_one = most, most_of_one
+        self.seldom = Seldom()
+        self._open: set[Connection] = set()
+        self._of: Counter[str] = Counter()
+        # Connections without complete headers, the longest waiting first.
+        self._waiting: dict[Connection, None] = {}
+        # Those that have sent headers and not all of the body.
+        self._sending: set[Connection] = set()
+
+    def admit(self, new: "Connection") -> bool:
+        """False: there is no place, for everybody who is here has sent a request, or is about to."""
+        if new.client and self._of[new.client] >= self.most_of_one and not self._make_room(new.client):
+            self.seldom.say("web.too_many_connections_of_a_client", client=new.client, limit=self.most_of_one)
+            return False
+        if len(self._open) >= self.most and not self._make_room(""):
+            self.seldom.say("web.too_many_connections", limit=self.most)
+            return False
+        self._open.add(new)
+        self._of[new.client] += 1
+        return True
+
+    def leave(self, gone: "Connection") -> None:
+        self._waiting.pop(gone, None)
+        self._sending.discard(gone)
+        if gone in self._open:
+            self._open.remove(gone)
+            self._of[gone.client] -= 1
+            if not self._of[gone.client]:
+                del self._of[gone.client]
+
+    def waits(self, connection: "Connection") -> None:
+        self._waiting.pop(connection, None)
+        self._waiting[connection] = None
+
+    def sends(self, connection: "Connection") -> None:
+        self._waiting.pop(connection, None)
+        self._sending.add(connection)
+
+    def has_asked(self, connection: "Connection") -> None:
+        self._sending.discard(connection)
+
+    def _make_room(self, client: str) -> bool:
+        """Ends the one that has waited longest, or sends slowest; of this client, if one is named."""
+        longest = next((each for each in self._waiting if not client or each.client == client), None)
+        found = longest or self._slowest(client)
+        if found is None:
+            return False
+        self.seldom.say("web.waiting_connections_closed", client=found.client, limit=self.most_of_one)
+        self.leave(found)
+        found.end()
+        return True
+
+    def _slowest(self, client: str) -> "Connection | None":
+        """Of those that have had time to send what people usually send."""
+        sending = [each for each in self._sending if not client or each.client == client]
+        late = [each for each in sending if each.seconds_of_body() > BODY_SECONDS]
+        return min(late, key=lambda each: each.body_bytes / each.seconds_of_body(), default=None)
+
+
+class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hints
+    """A client connection of gunicorn, with a timeout for every wait."""
+
+    def __init__(self, worker: Any) -> None:
+        super().__init__(worker)
+        self.client = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._body_since = self._body_until = 0.0
+        self.body_bytes = 0
+
+    @property
+    def connections(self) -> Connections:
+        found: Connections = self.worker.connections
+        return found
+
+    def connection_made(self, transport: Any) -> None:
+        peer = transport.get_extra_info("peername")
+        address = str(peer[0]) if isinstance(peer, tuple) else ""
+        # Behind a proxy, clients are counted per request: see config/handler.py.
+        self.client = "" if is_proxy(address) else origin_named(address)
+        if not self.connections.admit(self):
+            # It was never counted, so mark it as cleaned up already.
+            self._conn_lost_handled = self._closed = True
+            transport.abort()
+            return
+        _notice_the_dead(transport)
+        super().connection_made(transport)
+        self.connections.waits(self)
+        self._set_timer(HEADER_SECONDS, self._headers_are_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.connections.leave(self)
+        self._clear_timer()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+        super().connection_lost(exc)
+
+    def _on_headers_complete(self) -> Any:
+        self.connections.sends(self)
+        self.body_bytes = 0
+        self._body_since = self.worker.loop.time()
+        self._body_until = self._body_since + BODY_SECONDS
+        self._set_timer(BODY_SECONDS, self._look_at_the_body)
+        return super()._on_headers_complete()
+
+    def seconds_of_body(self) -> float:
+        return float(self.worker.loop.time() - self._body_since)
+
+    def _on_body(self, chunk: bytes) -> None:
+        self.body_bytes += len(chunk)
+        self._body_until += len(chunk) / BODY_BYTES_PER_SECOND
+        super()._on_body(chunk)
+
+    def _on_message_complete(self) -> None:
+        self.connections.has_asked(self)
+        self._clear_timer()
+        super()._on_message_complete()
+
+    def _arm_keepalive_timer(self) -> None:
+        # Called between two requests. gunicorn closes the connection itself after `keepalive` seconds.
+        self.connections.waits(self)
+        super()._arm_keepalive_timer()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._look_at_the_answer(None)
+
+    def resume_writing(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+        super().resume_writing()
+
+    def end(self) -> None:
+        """Close at once, without an answer and without sending buffered data."""
+        self._clear_timer()
+        self._closed = True
+        if self._request_ready is not None:
+            self._request_ready.set()
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _headers_are_late(self) -> None:
+        self._time_out(f"expected the headers of a request within {HEADER_SECONDS:.0f} s")
+
+    def _look_at_the_body(self) -> None:
+        left = self._body_until - self.worker.loop.time()
+        if left > 0:
+            self._set_timer(left, self._look_at_the_body)
+            return
+        self._time_out(f"expected a body of at least {BODY_BYTES_PER_SECOND} bytes in a second")
+
+    def _time_out(self, message: str) -> None:
+        self.connections.seldom.say("web.slow_clients_closed", client=self.client, reason=message)
+        # A browser may open a connection in advance. An answer without a request would be taken as the answer to its
+        # next one.
+        if self._current_request is not None:
+            self._send_error_response(408, message)
+        if self.transport.get_write_buffer_size():
+            self.end()
+            return
+        self._close_transport()
+        if self._body_receiver is not None:
+            self._body_receiver.signal_disconnect()
+        self._request_ready.set()
+
+    def _look_at_the_answer(self, before: int | None) -> None:
+        """Close the connection unless the buffer has shrunk since the last look."""
+        size = self.transport.get_write_buffer_size()
+        if before is not None and size >= before:
+            self.connections.seldom.say("web.stalled_clients_closed", client=self.client)
+            self.end()
+            return
+        self._write_timer = self.worker.loop.call_later(WRITE_SECONDS, self._look_at_the_answer, size)
+
+    def _set_timer(self, seconds: float, then: Callable[[], None]) -> None:
+        self._clear_timer()
+        self._timer = self.worker.loop.call_later(seconds, then)
+
+    def _clear_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Worker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no type hints
+    def run(self) -> None:
+        self.connections = Connections(
+            connections_possible(settings.ADE_CONNECTIONS), settings.ADE_CONNECTIONS_PER_CLIENT
+        )
+        super().run()
+
+    def _setup_event_loop(self) -> None:
+        super()._setup_event_loop()
+        self.loop.set_exception_handler(self._note)
+
+    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        # While descriptors are short, asyncio logs this a hundred times a second, each time with a traceback.
+        if isinstance(error := context.get("exception"), OSError) and "accept" in str(context.get("message", "")):
+            self.connections.seldom.say("web.cannot_accept", error=error.strerror)
+            return
+        loop.default_exception_handler(context)
+
+
+# gunicorn has no setting for its protocol class; its worker looks this name up for each connection.
+gasgi.ASGIProtocol = Connection
+
+
+def connections_possible(wanted: int) -> int:
+    """Return how many connections leave enough descriptors for files and databases. Raise the soft limit first."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted * DESCRIPTORS_PER_CONNECTION + OTHER_DESCRIPTORS
+    possible = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < possible:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (possible, hard))
+        soft = possible
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    fewer = max(1, (soft - OTHER_DESCRIPTORS) // DESCRIPTORS_PER_CONNECTION)
+    log.warning("web.fewer_connections", wanted=wanted, possible=fewer, open_files=soft)
+    return fewer
+
+
+def _notice_the_dead(transport: Any) -> None:
+    """Enable keep-alive and a timeout for unacknowledged data, because a peer without a network never closes."""
+    peer = transport.get_extra_info("socket")
+    if peer is None or peer.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(WRITE_SECONDS * 1000))
