@@ -1,4 +1,4 @@
-"""What `manage.py doctor` looks at: settings, storage, database, workers, and then what must hold."""
+"""The checks of `manage.py doctor`: settings, storage, database, workers, and then the invariants."""
 
 import os
 import shutil
@@ -17,18 +17,21 @@ from django.db.migrations.executor import MigrationExecutor
 
 from builds import uv
 from config import job_checks
+from config.environment_checks import environments_are_sealed
 from config.feed_checks import feeds_answer
+from config.file_checks import Files, files_are_whole
 from config.findings import Finding as Finding
 from config.findings import Level as Level
 from config.findings import fail, ok, warn
 from config.mounts import NETWORK_FILE_SYSTEMS, file_system_of
-from config.token_checks import tokens_last
+from config.service_checks import services_answer
+from config.token_checks import demo_user_is_for_trying, tokens_last
 from documents import fulltext, indexing, storage, vectors
 from documents.extraction.local import ocr_engine
 from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Stage
 from documents.models.columns import has_vectors
-from work import clock, supervise
+from work import clock, hardening
 from work.health import FEW_FREE_BYTES, LEAST_FREE_BYTES
 from work.invariants import Invariant, all_invariants
 from work.kinds import Kind, all_kinds
@@ -36,7 +39,7 @@ from work.models import Work, Worker
 from work.moves import By
 
 MOST_OFFENDERS = 10
-# Beyond it, what people read in logs and in the database does not fit together any more.
+# With a larger difference, times in logs and in the database can no longer be compared.
 CLOCK_SECONDS = 5.0
 COUNTED = 1000
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
@@ -46,7 +49,7 @@ LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
 class Check:
     name: str
     look: Callable[[], Finding]
-    # When it fails, those behind it cannot be made.
+    # If it fails, later checks cannot run.
     is_ground: bool = False
 
     def made(self) -> Finding:
@@ -56,7 +59,8 @@ class Check:
             return fail(" ".join(str(error).split()), "This check could not be made. The ones before it may say why.")
 
 
-def all_checks() -> Iterator[Check]:
+def all_checks(*, thorough: bool = False, files: Files = Files.SAMPLE) -> Iterator[Check]:
+    """Yield all checks. With `thorough`, also read all files of environments, which takes seconds per GB."""
     yield Check("settings.checks", system_checks)
     yield Check("settings.tests", nothing_for_tests)
     yield Check("settings.debug", no_debugging_for_others)
@@ -64,6 +68,8 @@ def all_checks() -> Iterator[Check]:
     yield Check("storage.space", storage_has_space)
     yield Check("builds.uv", uv_is_there)
     yield Check("builds.sandbox", children_are_walled_off)
+    yield Check("builds.limits", limits_are_enforced)
+    yield Check("builds.environments", partial(environments_are_sealed, thorough=thorough))
     yield Check("documents.ocr", scans_are_read)
     yield Check("database.answers", database_answers, is_ground=True)
     yield Check("database.migrations", migrations_are_applied, is_ground=True)
@@ -73,6 +79,8 @@ def all_checks() -> Iterator[Check]:
         yield Check("database.sqlite_mode", sqlite_mode)
     if connection.vendor == "postgresql":
         yield Check("database.isolation", isolation)
+    yield Check("documents.files", partial(files_are_whole, files))
+    yield Check("services.answering", services_answer)
     yield Check("search.words", words_can_be_looked_up)
     yield Check("search.vectors", vectors_are_indexed)
     yield Check("workers.alive", workers_are_alive)
@@ -82,6 +90,7 @@ def all_checks() -> Iterator[Check]:
     yield Check("schedules.slots", job_checks.slots_are_run)
     yield Check("schedules.table", job_checks.schedules_are_ours)
     yield Check("tokens.last", tokens_last)
+    yield Check("people.demo", demo_user_is_for_trying)
     yield Check("feeds.answering", feeds_answer)
     for invariant in all_invariants():
         yield Check(f"invariant.{invariant.name}", partial(holds, invariant))
@@ -165,16 +174,21 @@ def uv_is_there() -> Finding:
 
 
 def children_are_walled_off() -> Finding:
-    if supervise.sandbox_level() == "bubblewrap":
-        return ok("bubblewrap stands around engines and builds")
-    return warn(
-        "no bubblewrap: engines have their limits, but also the network, and they read whatever this user may read",
-        "Install bubblewrap (`bwrap`), and allow it to make user namespaces. Until then run only what you trust.",
-    )
+    found = f"ADE_SANDBOX={settings.ADE_SANDBOX}. {hardening.SAID[hardening.NO_SANDBOX]}"
+    if hardening.NO_SANDBOX in hardening.weaknesses():
+        return fail(found, hardening.ADVICE[hardening.NO_SANDBOX])
+    return ok("bubblewrap stands around engines, readers and builds")
+
+
+def limits_are_enforced() -> Finding:
+    looked_at = "memory, processes and disk of a run are added up twice a second"
+    if missing := hardening.unenforced_limits():
+        return warn(f"{looked_at}; {'; '.join(missing)}", "See docs/security.md for what holds on which machine.")
+    return ok(f"the kernel holds the limits of each process; {looked_at}")
 
 
 def scans_are_read() -> Finding:
-    """For information: without scans, nobody misses it."""
+    """Report whether scans can be read. It is no failure: without scans it is not needed."""
     if engine := ocr_engine():
         return ok(f"scans are read by {engine}")
     return ok(f"nothing reads scans here, and they stay without text; to have it, {OCR_ADVICE}")
@@ -282,7 +296,7 @@ def workers_are_alive() -> Finding:
 def workers_have_slots() -> Finding:
     alive = list(Worker.objects.available())
     slots = {kind for worker in alive for kind, number in worker.lanes.items() if number}
-    # What has no lane is moved on by the chores of every worker.
+    # Kinds without a handler are advanced by periodic tasks of every worker.
     lacking = [said for kind, said in _waiting() if kind.lane is not None and kind.name not in slots]
     if alive and lacking:
         return warn(
@@ -312,14 +326,14 @@ def holds(invariant: Invariant) -> Finding:
 
 
 def _waiting() -> Iterator[tuple[Kind, str]]:
-    """What waits to be taken up, by kind, and how much of it, counted to a bound."""
+    """Yield each kind with work that waits to be claimed, and its number up to a limit."""
     for kind in all_kinds():
         model = kind.moves.model
         takes = [kind.moves[verb] for verb in kind.moves if kind.moves[verb].by in (By.WORKER, By.ORCHESTRATOR)]
         if issubclass(model, Work):
             origins = {origin for move in takes if move.target == model.ACTIVE for origin in move.origins}
             rows = kind.moves.rows.filter(status__in=origins)
-            # As in its `claimable`: the stages of a job that was given back wait for nobody.
+            # The same condition as in its `claimable`: stages of a job that was given back cannot be claimed.
             rows = rows.filter(job__status="PROCESSING") if model is Stage else rows
             if count := rows[: COUNTED + 1].count():
                 number = f"over {COUNTED}" if count > COUNTED else str(count)

@@ -1,4 +1,4 @@
-"""Every setting that comes from the environment, declared once.
+"""All settings from the environment, each declared once.
 
 `python -m config.environment` prints `.env.example`.
 """
@@ -30,8 +30,10 @@ from config.values import (
 )
 
 WEEK_SECONDS = 7 * 24 * 3600
-# gunicorn gives up on a worker that ends with 3 and would start one with any other code again, for ever.
+# gunicorn stops for a worker that exits with 3. With any other code it would restart it forever.
 EXIT_CODE = 3
+# Anyone who guesses SECRET_KEY can sign in as any user.
+LEAST_KEY, LEAST_DIFFERENT = 32, 5
 
 
 class BadEnvironment(Exception):
@@ -44,7 +46,7 @@ class BadEnvironment(Exception):
 class Setting:
     name: str
     kind: Kind
-    # In the words of the environment, so that a default is read exactly as a person's value is.
+    # As text, so that a default is parsed exactly like an operator's value.
     default: str
     help: str
     secret: bool = False
@@ -77,7 +79,7 @@ SETTINGS = (
     Setting("DEBUG", Flag(), "true", "Development mode. Set it to false wherever others can reach ADE."),
     Setting(
         "SECRET_KEY",
-        Text("any text; 50 random characters are safe"),
+        Text("any text; with DEBUG=false at least 32 characters; 50 random characters are safe"),
         "",
         "Signs sessions and links. Empty: made once and kept in ADE_VAR_DIR, but only with DEBUG=true.",
         secret=True,
@@ -135,6 +137,36 @@ SETTINGS = (
         "",
         "Networks of the proxies in front of ADE: whom they name in X-Forwarded-For has asked. Empty: none.",
     ),
+    Setting(
+        "ADE_SIGN_IN_FAILURES",
+        Whole(1, 1_000_000),
+        "50",
+        "Failed sign-ins from one address, with any names, after which it has to wait for 15 minutes.",
+    ),
+    Setting(
+        "ADE_WEB_STATEMENT_SECONDS",
+        Whole(1, 24 * 3600),
+        "30",
+        "Maximum time of a database query of the web, on SQLite of a reading request. A longer one answers 503.",
+    ),
+    Setting(
+        "ADE_SESSION_IDLE_SECONDS",
+        Whole(60, 365 * 24 * 3600),
+        "43200",
+        "Time without a request after which people have to sign in again. What open pages ask by themselves is none.",
+    ),
+    Setting(
+        "ADE_CONNECTIONS",
+        Whole(1, 100_000),
+        "2000",
+        "Maximum number of open connections of one web process. Each may need 4 open files.",
+    ),
+    Setting(
+        "ADE_CONNECTIONS_PER_CLIENT",
+        Whole(1, 100_000),
+        "200",
+        "Maximum number of connections of one client address. Behind a proxy: of concurrent requests.",
+    ),
     Setting("ADE_KEEP_AUDIT_DAYS", Days(), "400", "How long it is kept who has asked for which change."),
     Setting("ADE_RUN_TIMEOUT_SECONDS", SECONDS, "120", "How long a run may take, counted from its start."),
     Setting("ADE_BUILD_TIMEOUT", SECONDS, "600", "How many seconds a build may take."),
@@ -148,7 +180,7 @@ SETTINGS = (
         "ADE_CACHE_DIR",
         Text("a directory name"),
         "",
-        "Directory for downloaded packages. Empty: beside the environments, where it costs no second copy.",
+        "Directory for downloaded packages. Empty: beside the environments.",
     ),
     Setting(
         "ADE_ENVIRONMENT_UNUSED_SECONDS",
@@ -166,7 +198,27 @@ SETTINGS = (
         "ADE_ENGINE_MEMORY_BYTES",
         Whole(64 << 20, 1 << 44),
         str(4 << 30),
-        "How much address space the engine of a run may take; numeric libraries reserve more than they use.",
+        "How much memory all processes of a run may take together, and how much address space each of them: numeric"
+        " libraries reserve more than they use.",
+    ),
+    Setting(
+        "ADE_RUN_PROCESSES",
+        Whole(8, 100_000),
+        "512",
+        "How many processes and threads a run may have at the same time.",
+    ),
+    Setting(
+        "ADE_RUN_DISK_BYTES",
+        Whole(1 << 20, 1 << 44),
+        str(4 << 30),
+        "How much disk the files of a run may take, those that it deletes while they are open included.",
+    ),
+    Setting(
+        "ADE_SANDBOX",
+        OneOf(("required", "preferred", "off")),
+        "",
+        "Whether programs of configurations and readers run inside bubblewrap: required, or nothing is run; preferred,"
+        " where this machine can; off. Empty: required with DEBUG=false, otherwise preferred.",
     ),
     Setting(
         "ADE_WARM_ENGINES",
@@ -277,6 +329,30 @@ SETTINGS = (
         "How many numbers such a vector has. Another number, or another model, needs all documents processed again.",
     ),
     Setting(
+        "ADE_DOCUMENT_ATTEMPTS",
+        Whole(1, 1000),
+        "20",
+        "How many attempts the processing of a document has before it fails. The default outlasts an hour of trouble.",
+    ),
+    Setting(
+        "ADE_DOCUMENT_RETRY_SECONDS",
+        SECONDS,
+        "5",
+        "The longest pause before the second attempt. It doubles with each further one; jitter takes off up to half.",
+    ),
+    Setting(
+        "ADE_DOCUMENT_RETRY_MAX_SECONDS",
+        SECONDS,
+        "600",
+        "The longest pause between two attempts, if no service asks for a longer one.",
+    ),
+    Setting(
+        "ADE_SERVICE_PROBE_SECONDS",
+        SECONDS,
+        "60",
+        "The longest pause before Azure or OpenAI is asked again while it does not answer, unless it asks for more.",
+    ),
+    Setting(
         "ADE_LEASE_SECONDS",
         SECONDS,
         "30",
@@ -294,6 +370,18 @@ SETTINGS = (
         SECONDS,
         "30",
         "How long a worker that was asked to stop lets its work finish.",
+    ),
+    Setting(
+        "ADE_EXIT_SECONDS",
+        SECONDS,
+        "3",
+        "How long it may take after that to end and give back what is left. The rest is recovered by others.",
+    ),
+    Setting(
+        "ADE_DATABASE_WAIT_SECONDS",
+        SECONDS,
+        "300",
+        "How long a worker that starts waits for the database, and for its migrations, before it ends with an error.",
     ),
     Setting("WORKER_NAME", Name(), "", "Name of this machine's worker. Empty: the host name."),
     Setting("ADE_LOG_FORMAT", OneOf(("text", "json")), "text", "How log lines look."),
@@ -314,7 +402,7 @@ SETTINGS = (
 )
 
 KINDS = {setting.name: setting.kind for setting in SETTINGS}
-# What a service that is chosen cannot do without.
+# Settings that a chosen service requires.
 NEEDED_BY = (
     ("ADE_STORAGE", "azure", ("ADE_AZURE_STORAGE_CONNECTION",)),
     ("ADE_EXTRACTOR", "azure", ("ADE_AZURE_DI_ENDPOINT", "ADE_AZURE_DI_KEY")),
@@ -326,7 +414,7 @@ def read(source: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     problems: list[str] = []
     for setting in SETTINGS:
-        # Not Env.str(): to it a value that begins with $, as a random key may, is another variable's name.
+        # Env.str() would not do: it reads a value that begins with $, as a random key may, as another variable's name.
         text = source.get(setting.name, "").strip() or setting.default
         try:
             values[setting.name] = setting.kind.parse(text) if text else empty(setting.kind)
@@ -368,13 +456,23 @@ def shown(setting: Setting, text: str) -> str:
 
 
 def _without_password(text: str) -> str:
-    """Of a URL everything else helps to find the mistake."""
+    """Hide the password of a URL; the rest helps to find the mistake."""
     return re.sub(r"(://[^:/?#@]*):.*@", r"\1:***@", text)
 
 
 def contradictions(values: Mapping[str, Any]) -> Iterator[str]:
     if not values["DEBUG"] and not values["SECRET_KEY"]:
         yield "SECRET_KEY is ''; allowed with DEBUG=false: any text; 50 random characters are safe."
+    elif not values["DEBUG"] and not _is_hard_to_guess(values["SECRET_KEY"]):
+        yield (
+            f"SECRET_KEY is ***; allowed with DEBUG=false: at least {LEAST_KEY} characters, {LEAST_DIFFERENT} of them "
+            "different; 50 random characters are safe."
+        )
+    if not values["DEBUG"] and "*" in values["ALLOWED_HOSTS"]:
+        yield (
+            "ALLOWED_HOSTS is '*'; allowed with DEBUG=false: the host names of ADE, or .example.org for all below one; "
+            "with any name, strangers choose where links in answers lead."
+        )
     if not values["ADE_ALLOW_FAILPOINTS"]:
         for name in ("ADE_FAILPOINTS", "ADE_TEST_APPS"):
             if values[name]:
@@ -390,6 +488,10 @@ def contradictions(values: Mapping[str, Any]) -> Iterator[str]:
             "DATABASE_URL is mssql://…; allowed without the packages of requirements/mssql.txt: "
             "sqlite:// and postgres://."
         )
+
+
+def _is_hard_to_guess(key: str) -> bool:
+    return len(key) >= LEAST_KEY and len(set(key)) >= LEAST_DIFFERENT
 
 
 def example() -> str:

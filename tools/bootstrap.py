@@ -4,7 +4,7 @@
 Usage: bootstrap.py DIRECTORY
 """
 
-from __future__ import annotations  # An old Python must get as far as the message about its age.
+from __future__ import annotations  # an old Python must get as far as the message about its age
 
 import importlib.util
 import os
@@ -22,6 +22,13 @@ NO_PIP = (
     "On Debian or Ubuntu: apt-get install python3-venv python3-pip. Then run `make setup` again."
 )
 
+NO_UV = (
+    "uv could not be installed; the lines above say why.\n"
+    "No network: connect, or name a proxy in HTTPS_PROXY or a package index in PIP_INDEX_URL.\n"
+    "CERTIFICATE_VERIFY_FAILED: name the certificate of your company's authority in PIP_CERT.\n"
+    "No space left: make room. Then run `make setup` again."
+)
+
 
 def version_problem(version: tuple[int, ...], executable: str) -> str | None:
     if version[:2] >= OLDEST:
@@ -35,7 +42,7 @@ def version_problem(version: tuple[int, ...], executable: str) -> str | None:
 
 
 def pinned_uv(requirements: str) -> str:
-    """The lines of a compiled requirements file that pin uv, with their hashes."""
+    """Return the lines of a compiled requirements file that pin uv, with their hashes."""
     block = re.search(r"^uv==(?:.*\\\n)+.*", requirements, re.MULTILINE)
     if block is None:
         raise SystemExit("requirements/base.txt does not pin uv; run `make requirements` with a working .venv.")
@@ -56,16 +63,22 @@ def main(arguments: list[str]) -> int:
     problem = version_problem(sys.version_info[:3], sys.executable)
     if problem:
         sys.exit(problem)
-    # Debian without python3-venv has venv but no ensurepip; the host's own pip can then do it.
+    # Debian without python3-venv has venv but no ensurepip; the host's own pip can replace it.
     has_ensurepip = importlib.util.find_spec("ensurepip") is not None
     if not has_ensurepip and importlib.util.find_spec("pip") is None:
         sys.exit(NO_PIP)
     directory = pathlib.Path(arguments[0]).resolve()
-    venv.EnvBuilder(with_pip=has_ensurepip, clear=True, symlinks=os.name == "posix").create(directory)
+    try:
+        venv.EnvBuilder(with_pip=has_ensurepip, clear=True, symlinks=os.name == "posix").create(directory)
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        # On a full disk, ensurepip fails, which runs as a child process.
+        sys.exit(f"{directory} cannot be made: {error}\nYou need room there, and have to be able to write there.")
     python = str(directory / "bin" / "python")
     pip_inside = [python, "-m", "pip"]
     pip_of_host = [sys.executable, "-m", "pip", "--python", python]
-    return install_uv(directory, pip_inside if has_ensurepip else pip_of_host)
+    if install_uv(directory, pip_inside if has_ensurepip else pip_of_host) != 0:
+        sys.exit(NO_UV)
+    return 0
 
 
 if __name__ == "__main__":

@@ -4,13 +4,19 @@ from collections import namedtuple
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.core import checks
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from config import doctor
+from builds import environments, integrity
+from config import VERSION, doctor
+from config.findings import Level
 from config.mounts import file_system_of
+from config.token_checks import demo_user_is_for_trying, warn_of_demo_user
+from documents.models import Document
 from tests.azurite import KEY, connection_string, storages, stored_files
 from tests.breaches import much_has_happened, plant
 from tests.documents.faulty import WAYS
@@ -33,7 +39,9 @@ Usage = namedtuple("Usage", "total used free")
 
 
 @pytest.fixture(autouse=True)
-def media(settings, tmp_path):
+def a_good_machine(settings, tmp_path, monkeypatch):
+    """Start from a machine without problems; each test adds its own."""
+    monkeypatch.setattr("work.supervise.sandbox_level", lambda: "bubblewrap")
     settings.VAR_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
     settings.ADE_ALLOW_FAILPOINTS = False
 
@@ -51,6 +59,8 @@ def check(manage, name):
 
 def test_all_is_well_when_much_has_happened(manage):
     much_has_happened()
+    for document in Document.objects.kept():
+        write(document, file=default_storage.save("documents/file", ContentFile(b"x" * document.size_bytes)))
 
     ended = manage("doctor", "--json")
 
@@ -154,6 +164,26 @@ def test_settings_for_tests_and_for_strangers(manage, settings):
 
     assert check(manage, "settings.tests")["level"] == "warn"
     assert check(manage, "settings.debug")["found"] == "DEBUG is true, and ALLOWED_HOSTS has ade.example"
+
+
+@pytest.mark.parametrize(
+    ("debug", "changes", "is_told"),
+    [
+        (False, {}, True),
+        (True, {}, False),
+        (False, {"is_active": False}, False),
+        (False, {"is_superuser": False}, False),
+    ],
+)
+def test_the_demo_user_is_told_where_others_reach_ade(db, settings, caplog, debug, changes, is_told):
+    settings.DEBUG = debug
+    User.objects.create_user("demo", **{"is_superuser": True} | changes)
+
+    finding = demo_user_is_for_trying()
+    warn_of_demo_user()
+
+    assert (finding.level is Level.WARN) == is_told
+    assert ("web.demo_user" in caplog.text) == is_told
 
 
 def test_a_storage_that_is_no_directory(manage, settings):
@@ -332,7 +362,7 @@ def test_much_that_waits_is_not_counted_to_the_end(manage, worker, monkeypatch):
 
 
 def test_a_job_needs_no_slot(manage, worker):
-    """Its stages do; what is to be done about it itself, every worker does."""
+    """Only its stages need a slot; every worker moves the job itself."""
     JobFactory()
     assert check(manage, "workers.alive")["found"] == "1 alive; waiting: 1 document processing job"
 
@@ -356,7 +386,7 @@ def test_a_worker_of_another_version(manage, worker, settings):
     row = check(manage, "workers.version")
 
     assert row["level"] == "warn"
-    assert row["found"].endswith("is 0.1.0; this is 9.9")
+    assert row["found"].endswith(f"is {VERSION}; this is 9.9")
 
 
 def test_a_document_without_its_job_is_found(manage):
@@ -383,14 +413,14 @@ def test_without_uv_nothing_is_built(manage, monkeypatch, tmp_path):
     assert "make setup" in row["advice"]
 
 
-@pytest.mark.parametrize(("level", "found"), [("bubblewrap", "ok"), ("limits", "warn")])
+@pytest.mark.parametrize(("level", "found"), [("bubblewrap", "ok"), ("limits", "FAIL")])
 def test_whether_engines_are_walled_off(manage, monkeypatch, level, found):
     monkeypatch.setattr("work.supervise.sandbox_level", lambda: level)
 
     row = check(manage, "builds.sandbox")
 
     assert row["level"] == found
-    assert (row["advice"] != "") == (found == "warn")
+    assert (row["advice"] != "") == (found == "FAIL")
 
 
 @pytest.mark.parametrize("engine", ["rapidocr", "tesseract", None])
@@ -475,3 +505,55 @@ def test_feeds_that_answer_are_well(manage):
     FeedFactory()
 
     assert check(manage, "feeds.answering")["level"] == "ok"
+
+
+@pytest.fixture
+def sealed():
+    """An environment as the builder leaves it, without the parts that only matter when it is started."""
+    with environments.staging("f" * 64) as staged:
+        (staged.home / "lib").mkdir(parents=True)
+        (staged.home / "lib" / "six.py").write_text("VERSION = 1\n")
+        environments.seal(staged)
+        environments.publish(staged, "f" * 64)
+    return environments.path_of("f" * 64)
+
+
+def test_environments_as_they_were_made_are_well(manage, sealed):
+    assert check(manage, "builds.environments")["found"] == "1 environments are as they were made, by sizes and times"
+    answer = manage("doctor", "builds.environments", "--thorough", "--json").json
+    assert "1 environments are as they were made, by every checksum" in [row["found"] for row in answer["checks"]]
+
+
+def test_a_changed_file_of_an_environment_is_named(manage, sealed):
+    file = sealed / "lib" / "six.py"
+    before = file.stat()
+    file.chmod(0o644)
+    file.write_text("VERSION = 6\n")
+    file.chmod(before.st_mode)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    row = check(manage, "builds.environments")
+
+    assert row["level"] == "FAIL"
+    assert "1 of 1 environments were changed after they were made: ffffffffffff: lib/six.py was changed" in row["found"]
+
+
+def test_a_file_that_changed_without_a_trace_is_found_by_its_checksum(manage, sealed):
+    """Bit rot on a disk: the seal has the same times as the file."""
+    seal = environments.read_seal(sealed.name)
+    entry = seal["lib/six.py"]
+    integrity.write_seal(
+        environments.root() / environments.SEALS / f"{sealed.name}.json",
+        seal | {"lib/six.py": entry._replace(sha256="0" * 64)},
+    )
+
+    assert check(manage, "builds.environments")["level"] == "ok"
+    ended = manage("doctor", "builds.environments", "--thorough")
+    assert ended.code == 1
+    assert "lib/six.py was changed" in ended.out
+
+
+def test_an_environment_without_a_seal_is_worth_a_look(manage, sealed):
+    (environments.root() / environments.SEALS / f"{sealed.name}.json").unlink()
+
+    assert check(manage, "builds.environments")["level"] == "warn"

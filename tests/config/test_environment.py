@@ -10,7 +10,7 @@ from runs.models import JobRun, Run
 
 pytestmark = pytest.mark.once
 
-RANDOM = "k" * 50
+RANDOM = "k3y-of-many-letters" * 3
 CONNECTION = "DefaultEndpointsProtocol=https;AccountName=ade;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net"
 BAD = {
     "ADE_STORAGE": ["s3", "Azure"],
@@ -34,6 +34,8 @@ BAD = {
     "ADE_TICK_SECONDS": ["0", "0.1"],
     "ADE_ZOMBIE_SECONDS": ["0"],
     "ADE_DRAIN_SECONDS": ["0"],
+    "ADE_EXIT_SECONDS": ["0"],
+    "ADE_DATABASE_WAIT_SECONDS": ["0"],
     "ADE_BRIEF_TIME_ZONE": ["Europe", "europe/berlin", "+02:00", "../UTC", "/etc/localtime", "n" * 300],
     "ADE_PUBLIC_BRIEFS": ["nobody"],
     "ADE_KEEP_ARTICLES_DAYS": ["0", "-1", "36501", "for ever", "1.5"],
@@ -57,7 +59,7 @@ def problems(**source):
 
 
 def check(tmp_path, **variables):
-    """Starts a process with these variables and nothing of ours but the path."""
+    """Start a process with these variables and, of our environment, only the path."""
     source = {"PATH": os.environ["PATH"], "ADE_VAR_DIR": str(tmp_path), "ADE_ENV_FILE": os.devnull}
     return subprocess.run(
         [sys.executable, "manage.py", *variables.pop("command", ["check"]), *variables.pop("arguments", [])],
@@ -99,7 +101,7 @@ def test_every_time_works_down_to_one_second(name):
 
 
 def test_the_times_are_all_known():
-    assert len(SECONDS) == 8
+    assert len(SECONDS) == 13
 
 
 def test_defaults_are_the_agreed_ones():
@@ -154,6 +156,21 @@ def test_without_debug_a_secret_key_is_required():
 
     assert problem.startswith("SECRET_KEY is ''; allowed with DEBUG=false: ")
     assert environment.read({"DEBUG": "false", "SECRET_KEY": RANDOM})["SECRET_KEY"] == RANDOM
+
+
+@pytest.mark.parametrize("key", ["x", "x" * 50, "k3y-" * 8, "a1b2c3d4" * 3])
+def test_a_key_that_can_be_guessed_is_refused_where_others_reach_ade(key):
+    [problem] = problems(DEBUG="false", SECRET_KEY=key)
+
+    assert problem.startswith("SECRET_KEY is ***; allowed with DEBUG=false: at least 32 characters")
+    assert environment.read({"SECRET_KEY": key})["SECRET_KEY"] == key
+
+
+def test_not_every_host_name_is_allowed_where_others_reach_ade():
+    [problem] = problems(DEBUG="false", SECRET_KEY=RANDOM, ALLOWED_HOSTS="ade.example.org,*")
+
+    assert problem.startswith("ALLOWED_HOSTS is '*'; allowed with DEBUG=false: the host names of ADE")
+    assert environment.read({"ALLOWED_HOSTS": "*"})["ALLOWED_HOSTS"] == ["*"]
 
 
 def test_azure_needs_its_connection():

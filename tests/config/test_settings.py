@@ -1,5 +1,7 @@
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +73,33 @@ def test_the_log_level_is_obeyed(tmp_path):
     assert "theirs" in theirs
 
 
+ASK = """
+from django.test import Client
+for path in ("/nowhere?token=canary", "/api/v1/nowhere?token=canary", "/api/v1/runs?token=canary", "/files/?s=canary"):
+    Client(raise_request_exception=False).get(path)
+"""
+
+
+@pytest.mark.parametrize("debug", ["true", "false"])
+def test_query_strings_are_in_no_log(tmp_path, monkeypatch, debug):
+    monkeypatch.setattr("tests.config.test_settings.LOG_BOTH_WAYS", ASK)
+    key = {"DEBUG": debug, "SECRET_KEY": "k3y-of-many-letters" * 3, "ALLOWED_HOSTS": "testserver"}
+
+    lines = log_lines(tmp_path, ADE_LOG_LEVEL="DEBUG", **key)
+
+    assert any("GET /nowhere" in line for line in lines) or debug == "false"
+    assert "canary" not in "".join(lines)
+
+
+def test_a_log_of_gunicorn_has_no_query_strings(monkeypatch):
+    # Importing it enables connection pooling for this process, which must not affect other tests.
+    monkeypatch.setitem(settings.DATABASES, "default", settings.DATABASES["default"])
+    server = importlib.import_module("config.server")
+
+    # `r` is the request line, `q` the query, `f` the referer.
+    assert not set(re.findall(r"%\((.)\)", server.access_log_format)) & set("rqf")
+
+
 @pytest.mark.django_db
 def test_the_root_is_the_page_of_what_needs_somebody(client):
     assert client.get("/").headers["Location"] == "/sign-in/?next=/"
@@ -121,5 +150,8 @@ def test_only_the_web_keeps_connections_and_a_bounded_number():
     kept = pooled(config)
     assert 1 <= kept["OPTIONS"]["pool"]["max_size"] <= 20
     assert (kept["CONN_MAX_AGE"], kept["CONN_HEALTH_CHECKS"]) == (0, True)
+    assert kept["OPTIONS"]["options"] == "-c statement_timeout=30000"
+    config["OPTIONS"]["options"] = "-c search_path=ade"
+    assert pooled(config)["OPTIONS"]["options"] == "-c search_path=ade -c statement_timeout=30000"
     sqlite = {"ENGINE": "django.db.backends.sqlite3", "NAME": "ade"}
     assert pooled(sqlite) == sqlite

@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+from argparse import ArgumentTypeError
 from uuid import uuid4
 
 import psutil
@@ -13,12 +13,20 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
-from django.core.management import CommandError
+from django.core.management import CommandError, call_command
 
 from config.demo import demo_user, new_password
-from config.management.commands.up import Command, listening_socket, only_one_here, prepare_storage
+from config.management.commands.up import (
+    Command,
+    listening_socket,
+    only_one_here,
+    port_number,
+    prepare_storage,
+    refuse_strangers,
+)
 from tests.azurite import connection_string, storages
 from tests.documents.faulty import refusing
+from tests.stepping import DEADLINE_SECONDS, until
 
 pytestmark = pytest.mark.edge
 
@@ -39,6 +47,21 @@ def test_the_password_is_shown_once():
 
     assert User.objects.get(username="demo").check_password(first)
     assert second == "was printed at first start; `manage.py up --reset-password` makes a new one"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", ""])  # noqa: S104  # no socket is bound to it
+def test_with_debug_on_other_machines_are_not_let_in(settings, host):
+    settings.DEBUG = True
+
+    with pytest.raises(CommandError, match="while DEBUG is on"):
+        call_command("up", host=host)
+
+
+@pytest.mark.parametrize(("host", "debug"), [("127.0.0.1", True), ("localhost", True), ("::1", True), ("::", False)])
+def test_this_machine_is_always_let_in(settings, host, debug):
+    settings.DEBUG = debug
+
+    refuse_strangers(host)
 
 
 @pytest.mark.django_db
@@ -93,9 +116,20 @@ def test_the_next_free_port_is_taken():
 
 
 def test_an_address_that_is_not_ours_is_a_clear_error():
-    # 192.0.2.1 is set aside for documentation; no machine has it.
+    # 192.0.2.1 is reserved for documentation; no machine has it.
     with pytest.raises(CommandError, match=r"No port from 8000 to 8099 on 192\.0\.2\.1 can be used"):
         listening_socket("192.0.2.1", 8000)
+
+
+def test_behind_the_last_port_there_is_none():
+    with pytest.raises(CommandError, match=r"No port from 65500 to 65535 on 192\.0\.2\.1 can be used: .* with --port"):
+        listening_socket("192.0.2.1", 65500)
+
+
+@pytest.mark.parametrize("text", ["0", "65536", "-1", "http", "1_000", ""])
+def test_what_is_no_port_is_refused(text):
+    with pytest.raises(ArgumentTypeError, match="expected a port from 1 to 65535, found"):
+        port_number(text)
 
 
 def test_a_second_start_beside_the_first_is_refused(tmp_path):
@@ -113,7 +147,6 @@ def up(tmp_path):
         "ADE_VAR_DIR": str(tmp_path),
         "ADE_ENV_FILE": os.devnull,
         "ADE_DRAIN_SECONDS": "5",
-        "PYTHONUNBUFFERED": "1",
     }
     process = subprocess.Popen(
         [sys.executable, "manage.py", "up"],
@@ -140,7 +173,7 @@ def read_welcome(process):
 
 
 def status_of(address, path):
-    site = http.client.HTTPConnection(address, timeout=10)
+    site = http.client.HTTPConnection(address, timeout=DEADLINE_SECONDS)
     site.request("GET", path)
     status = site.getresponse().status
     site.close()
@@ -148,7 +181,7 @@ def status_of(address, path):
 
 
 def lives(process):
-    """One that only waits for somebody to take note of its end does not."""
+    """Return whether a process is running; a zombie is not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -166,7 +199,7 @@ def test_everything_starts_answers_and_stops(up):
     assert len(password_in(said)) >= 16
 
     up.send_signal(signal.SIGINT)
-    out, _ = up.communicate(timeout=60)
+    out, _ = up.communicate(timeout=DEADLINE_SECONDS)
 
     assert up.returncode == 0, out
     assert not [child for child in children if lives(child)]
@@ -180,7 +213,4 @@ def test_nothing_outlives_a_killed_up(up):
 
     up.kill()
 
-    deadline = time.monotonic() + 15
-    while any(lives(child) for child in children) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not [child for child in children if lives(child)]
+    until(lambda: not any(lives(child) for child in children))

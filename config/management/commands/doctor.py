@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from config.doctor import Check, Finding, Level, all_checks
+from config.file_checks import Files
 from work.commands import Answer, Exit, Failure, OperatorCommand, clean
 
 
@@ -14,9 +15,18 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("names", metavar="CHECK", nargs="*", help="only those whose names begin so; all without")
+        help = "read every file of the environments and compare its checksum (default: only files with other times)"
+        parser.add_argument("--thorough", action="store_true", help=help)
+        parser.add_argument(
+            "--files",
+            choices=[mode.value for mode in Files],
+            default=Files.SAMPLE.value,
+            help="how documents.files compares documents with the storage: the size of a sample of the files, the size"
+            " of all, or size and checksum of all (default: sample)",
+        )
 
     def answer(self, **options: Any) -> Answer:
-        chosen = _chosen(options["names"])
+        chosen = _chosen(options["names"], thorough=options["thorough"], files=Files(options["files"]))
         width = max(len(check.name) for check in chosen)
         rows: list[dict[str, Any]] = []
         for check in chosen:
@@ -24,7 +34,7 @@ class Command(OperatorCommand):
             finding = check.made()
             rows.append(_row(check, finding) | {"seconds": round(time.monotonic() - started, 3)})
             if not options["json"]:
-                # At once: on a large database some take seconds.
+                # Print each result at once: on a large database some checks take seconds.
                 self.stdout.write(_lines(check, finding, width))
                 self.stdout.flush()
             if check.is_ground and finding.level == Level.FAIL:
@@ -35,8 +45,8 @@ class Command(OperatorCommand):
         return Answer(data, _summary(levels, len(skipped)), Exit.REFUSED if levels[Level.FAIL] else Exit.DONE)
 
 
-def _chosen(names: list[str]) -> list[Check]:
-    checks = list(all_checks())
+def _chosen(names: list[str], *, thorough: bool, files: Files) -> list[Check]:
+    checks = list(all_checks(thorough=thorough, files=files))
     for name in names:
         if not any(check.name.startswith(name) for check in checks):
             known = ", ".join(dict.fromkeys(check.name.partition(".")[0] for check in checks))

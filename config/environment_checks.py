@@ -1,0 +1,38 @@
+"""The checks of `manage.py doctor` on the environments of this machine."""
+
+from builds import environments, integrity
+from config.findings import Finding, fail, ok, warn
+
+
+def environments_are_sealed(*, thorough: bool) -> Finding:
+    """Compare environments with their seals. With `thorough`, read every file; otherwise only those with a new size or
+    time.
+    """
+    changed: list[str] = []
+    unsealed: list[str] = []
+    found = environments.stored()
+    for each in found:
+        seal = environments.read_seal(each.name)
+        if seal is None:
+            unsealed.append(each.name[:12])
+            continue
+        try:
+            changes = integrity.compare(each.path, seal, thorough=thorough)
+        except FileNotFoundError:
+            # It was removed meanwhile.
+            continue
+        if changes and each.path.exists():
+            changed.append(f"{each.name[:12]}: {changes}")
+    how = "every checksum" if thorough else "sizes and times"
+    if changed:
+        return fail(
+            f"{len(changed)} of {len(found)} environments were changed after they were made: {'; '.join(changed)}",
+            f"Find out who can write to {environments.root()}. No run uses a changed environment: the next one makes "
+            "it again. `manage.py build prune --unused-days 0` removes all that are not in use.",
+        )
+    if unsealed:
+        return warn(
+            f"{len(unsealed)} of {len(found)} environments have no seal: {', '.join(unsealed)}",
+            "An older version made them, or somebody removed the seals. The next run of each makes it again.",
+        )
+    return ok(f"{len(found)} environments are as they were made, by {how}")

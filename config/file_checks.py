@@ -1,0 +1,100 @@
+"""The checks of `manage.py doctor` on stored files: whether each document's file exists and is intact."""
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+
+from django.core.exceptions import SuspiciousFileOperation
+from django.core.files.storage import default_storage
+
+from config.findings import Finding, fail, ok
+from documents.models import Document
+from documents.models.documents import DocumentQuerySet
+
+# Files in a sample. In Azure each costs a request of some milliseconds.
+SAMPLE = 200
+# Consecutive documents in a sample: a lost directory or an interrupted restore affects neighbours.
+NEIGHBOURS = 10
+MOST_OFFENDERS = 10
+BLOCK_BYTES = 1 << 20
+
+ADVICE = (
+    "Restore these files from a backup under the keys that the rows have (`manage.py document show ID`), or upload them"
+    " again. `manage.py doctor documents.files --files all` looks at every file, `--files checksums` reads them too."
+)
+
+
+class Files(StrEnum):
+    """What is compared: sizes of a sample of files, sizes of all, or checksums of all."""
+
+    SAMPLE = "sample"
+    ALL = "all"
+    CHECKSUMS = "checksums"
+
+
+def files_are_whole(mode: Files) -> Finding:
+    seen = 0
+    found: Counter[str] = Counter()
+    offenders: list[tuple[int, str]] = []
+    for document in _sample() if mode is Files.SAMPLE else _kept().iterator(chunk_size=1000):
+        seen += 1
+        if (flaw := _flaw(document, mode)) and _is_still_kept(document):
+            found[flaw.partition(" ")[0]] += 1
+            offenders.append((document.pk, flaw))
+            del offenders[MOST_OFFENDERS:]
+    compared = "size and checksum" if mode is Files.CHECKSUMS else "size"
+    if not found:
+        return ok(f"{seen} of {_kept().count()} files compared by {compared}: all are as their documents say")
+    counts = ", ".join(f"{number} {flaw}" for flaw, number in sorted(found.items()))
+    named = "; ".join(f"document {id}: {flaw}" for id, flaw in offenders)
+    more = "; and more" if found.total() > MOST_OFFENDERS else ""
+    message = f"{seen} files compared by {compared}: {counts} ({named}{more})"
+    return fail(message, ADVICE, tuple(("document", id) for id, _ in offenders))
+
+
+def _kept() -> DocumentQuerySet:
+    return Document.objects.kept().only("file", "size_bytes", "sha256").order_by("pk")
+
+
+def _sample() -> Iterable[Document]:
+    """Return all documents if they are few, otherwise the newest and random groups. Only the index of ids is used."""
+    kept = _kept()
+    first, last = kept.first(), kept.last()
+    if first is None or last is None or kept[SAMPLE : SAMPLE + 1].count() == 0:
+        return kept
+    found = {each.pk: each for each in kept.reverse()[:NEIGHBOURS]}
+    for _ in range(SAMPLE // NEIGHBOURS - 1):
+        start = random.randint(first.pk, last.pk)  # noqa: S311  # it selects a sample
+        found |= {each.pk: each for each in kept.filter(pk__gte=start)[:NEIGHBOURS]}
+    return [found[id] for id in sorted(found)]
+
+
+def _flaw(document: Document, mode: Files) -> str:
+    """Return what is wrong with the file, or an empty string. Raise OSError if the storage is unavailable."""
+    key = document.file.name or ""
+    try:
+        size = default_storage.size(key) if key else None
+        if size is None:
+            return "missing (the row names no file)"
+        if size != document.size_bytes:
+            return f"{'cut' if size < document.size_bytes else 'changed'} ({size:,} of {document.size_bytes:,} bytes)"
+        if mode is Files.CHECKSUMS and _checksum(key) != document.sha256:
+            return "changed (its checksum is another)"
+    except (FileNotFoundError, SuspiciousFileOperation):
+        return "missing"
+    return ""
+
+
+def _checksum(key: str) -> str:
+    digest = hashlib.sha256()
+    with default_storage.open(key) as file:
+        while block := file.read(BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _is_still_kept(document: Document) -> bool:
+    """Return False if retention has removed the file since the row was read."""
+    return Document.objects.kept().filter(pk=document.pk, file=document.file.name or "").exists()
