@@ -1,4 +1,4 @@
-"""Has Azure Document Intelligence analyse some pages of a document: one request, and then looks at how far it is."""
+"""Sends pages of a document to Azure Document Intelligence in one request and polls until the analysis has finished."""
 
 import json
 import os
@@ -27,26 +27,26 @@ from requests.adapters import HTTPAdapter
 from ade_services import DOCUMENT_INTELLIGENCE, PAGES
 from ade_services.analysis import pages_of
 from ade_services.child import Order
-from ade_services.trouble import TooMuch, Trouble, detail, pause, reason, up_to, wrong, wrong_because
+from ade_services.trouble import TooMuch, Trouble, away, detail, pause, reason, up_to, wrong, wrong_because
 
 SERVICE = DOCUMENT_INTELLIGENCE.service
-# Of 25 dense pages with tables some MB.
+# Limit for one answer. The analysis of 25 dense pages with tables takes a few MB.
 MOST_BYTES = 64 << 20
-# Those that know pairs of keys and values without being taught.
+# These models find key-value pairs without being trained.
 WITH_PAIRS = ("prebuilt-layout", "prebuilt-document", "prebuilt-invoice")
-# What an analysis ends with that found the document, or the request for it, not to be as it must be.
+# Prefixes of the error codes that reject the document or the request for good.
 _REFUSALS = ("Invalid", "Unsupported", "NotSupported", "Forbidden", "NotFound")
-# What reading an answer may raise that is not as it is documented.
+# What reading an answer may raise if it does not follow its documentation.
 _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
 
 
 def work(order: Order) -> dict[str, Any]:
-    """In the working directory lies what ADE's own extractor has read; its pages are replaced."""
+    """Analyse the pages that ADE's own extractor left in the working directory, and replace them with the result."""
     give_up_at = time.monotonic() + order["seconds"]
     read = json.loads(Path(PAGES).read_bytes())
     result = _analysed(order, [page["number"] for page in read["pages"]], give_up_at)
     try:
-        # Of pages that nobody has read there are none.
+        # Every page has now been read, so no unread scans are left.
         read["scans"] = 0
         read["pages"] = pages_of(result, read["pages"], f"azure:{order['model']}")
         text = json.dumps(read, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -75,12 +75,12 @@ def _analyse(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeResu
             order["model"],
             file,
             content_type="application/octet-stream",
-            # An image is one page, and has no others to choose from.
+            # An image has a single page, so a page range cannot be sent.
             pages=f"{numbers[0]}-{numbers[-1]}" if order["has_pages"] else None,
             features=["keyValuePairs"] if order["model"] in WITH_PAIRS else None,
             string_index_type="unicodeCodePoint",
         )
-        # The client sets no end to it: asked for the result within some time, it answers None and goes on.
+        # The client's own timeout does not end the request: `result(timeout)` returns None and the poller goes on.
         poller.wait(max(0.0, give_up_at - time.monotonic()))
         if not poller.done():
             message = f"expected {SERVICE} to be done within {order['seconds']:.0f} s, found it still at work"
@@ -98,21 +98,21 @@ def _client(order: Order) -> DocumentIntelligenceClient:
     return DocumentIntelligenceClient(
         order["endpoint"],
         AzureKeyCredential(order["key"]),
-        # Told to the client, it would not come to know these times.
+        # Passed to the client, these timeouts would not reach the transport.
         transport=RequestsTransport(
             session=session, connection_timeout=order["connect_seconds"], read_timeout=order["read_seconds"]
         ),
-        # Attempts are counted by the job.
+        # The job counts the attempts.
         retry_total=0,
         permit_redirects=False,
-        # Where the service does not say when to look again.
+        # Used when the service does not send a Retry-After.
         polling_interval=order["poll_seconds"],
         raw_response_hook=_look,
     )
 
 
 class _Limited(HTTPAdapter):
-    """Reads no more than it must, and shows the key to nobody but the service."""
+    """Limits the size of answers, and sends the key only to the origin of the service."""
 
     def __init__(self, endpoint: str) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class _Limited(HTTPAdapter):
 
 
 def _look(response: PipelineResponse[Any, Any]) -> None:
-    """Before the client does: it expects an error to be JSON, and a proxy on the way says it in HTML."""
+    """Raise for an HTTP error before the client parses it: it expects JSON, but a proxy may answer with HTML."""
     http = response.http_response
     if http.status_code >= 400:
         http.read()
@@ -141,11 +141,11 @@ def _judged(error: AzureError, order: Order) -> Trouble:
         return _answered(error, order)
     if isinstance(error, ServiceResponseTimeoutError):
         message = f"expected {SERVICE} to answer within {order['read_seconds']:g} s, found that it did not"
-        return Trouble("timed_out", message)
+        return away("timed_out", message)
     if isinstance(error, ServiceResponseError):
-        return Trouble("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
+        return away("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
     if isinstance(error, ServiceRequestError):
-        return Trouble("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
+        return away("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
     return wrong_because(SERVICE, error)
 
 
@@ -159,11 +159,11 @@ def _answered(error: HttpResponseError, order: Order) -> Trouble:
     if status == 429:
         headers: Mapping[str, str] = getattr(error.response, "headers", {})
         message = f"expected {SERVICE} to have time, found that it wants to be asked later ({found})"
-        return Trouble("busy", message, retry_after=pause({name.lower(): text for name, text in headers.items()}))
+        return away("busy", message, retry_after=pause({name.lower(): text for name, text in headers.items()}))
     if status == 408 or status >= 500:
-        return Trouble("unavailable", f"expected {SERVICE} to analyse the document, found that it cannot now ({found})")
+        return away("unavailable", f"expected {SERVICE} to analyse the document, found that it cannot now ({found})")
     if status in (401, 403):
-        # What it says of a key may repeat it.
+        # The service's message about a key may contain that key.
         found = code
         advice = "look at ADE_AZURE_DI_KEY and ADE_AZURE_DI_ENDPOINT, of one resource, and at the quota of that"
     elif status == 404:
@@ -175,7 +175,7 @@ def _answered(error: HttpResponseError, order: Order) -> Trouble:
 
 
 def _ended(codes: list[str], found: str) -> Trouble:
-    """The analysis has ended, and not well."""
+    """Return the Trouble for an analysis that has ended without success."""
     if not codes:
         return wrong(SERVICE, "one that says nothing of the analysis")
     if any(code.startswith(_REFUSALS) for code in codes):
@@ -185,7 +185,7 @@ def _ended(codes: list[str], found: str) -> Trouble:
 
 
 def _codes(error: HttpResponseError) -> list[str]:
-    """From the outermost to the innermost."""
+    """Return the error codes from the outermost to the innermost."""
     told: Any = error.error
     inner = getattr(told, "innererror", None)
     found = [getattr(told, "code", None)]

@@ -1,7 +1,7 @@
-"""Has OpenAI, or whoever speaks as it does, turn texts into vectors.
+"""Turns texts into vectors with OpenAI, or with a service that has the same API.
 
-What it finds and leaves is as with ADE's own model: vectors of little-endian numbers of 32 bits one behind the other,
-and behind them their mean, all of length 1.
+The files are the same as for ADE's own model: consecutive vectors of little-endian 32-bit floats, followed by their
+mean, all of length 1.
 """
 
 import base64
@@ -18,13 +18,13 @@ import openai
 
 from ade_services import OPENAI, TEXTS, VECTORS
 from ade_services.child import Order
-from ade_services.trouble import TooMuch, Trouble, detail, pause, reason, up_to, wrong, wrong_because
+from ade_services.trouble import TooMuch, Trouble, away, detail, pause, reason, up_to, wrong, wrong_because
 
 SERVICE = OPENAI.service
-# For 256 vectors of 2000 numbers, 3 MB are wanted.
+# Limit for one answer. 256 vectors of 2000 numbers take 3 MB.
 MOST_BYTES = 32 << 20
 MOST_INPUTS = 256
-# OpenAI takes 300,000 tokens at once. A token is at least one byte.
+# OpenAI accepts 300,000 tokens per request, and a token is at least one byte.
 MOST_INPUT_BYTES = 250_000
 _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
 
@@ -62,10 +62,10 @@ def _client(order: Order) -> openai.OpenAI:
     return openai.OpenAI(
         api_key=order["key"],
         base_url=order["url"],
-        # Attempts are counted by the job.
+        # The job counts the attempts.
         max_retries=0,
         timeout=timeout,
-        # What is packed small could unpack to any size.
+        # Compressed answers are not accepted, because a small one could decompress to any size.
         default_headers={"Accept-Encoding": "identity"},
         http_client=openai.DefaultHttpxClient(
             timeout=timeout, follow_redirects=False, event_hooks={"response": [_limit]}
@@ -92,7 +92,7 @@ class _Limited(httpx2.SyncByteStream):
 
 def _embedded(client: openai.OpenAI, order: Order, texts: list[str]) -> list[Vector]:
     try:
-        # Its client would otherwise ask for the same, and need numpy to read it.
+        # The client asks for base64 by default, but it then needs numpy to decode it. Asking explicitly avoids that.
         answer = client.embeddings.create(
             input=texts, model=order["model"], dimensions=order["dimensions"], encoding_format="base64"
         )
@@ -121,7 +121,7 @@ def _vectors(data: Sequence[Any], number: int, dimensions: int) -> list[Vector]:
 
 
 def _numbers(embedding: Any) -> Vector:
-    """Some who speak as OpenAI does answer with numbers, whatever they were asked for."""
+    """Decode one vector. Some compatible services send numbers although base64 was requested."""
     if not isinstance(embedding, str):
         return [float(each) for each in embedding]
     numbers = array("f", base64.b64decode(embedding, validate=True))
@@ -145,7 +145,7 @@ def _packed(vector: Vector) -> bytes:
 def _judged(error: openai.OpenAIError, order: Order) -> Trouble:
     if isinstance(error, openai.APITimeoutError):
         message = f"expected {SERVICE} to answer within {order['read_seconds']:g} s, found that it did not"
-        return Trouble("timed_out", message)
+        return away("timed_out", message)
     if isinstance(error, openai.APIConnectionError):
         return _not_connected(error)
     if isinstance(error, openai.APIStatusError):
@@ -158,8 +158,8 @@ def _not_connected(error: openai.APIConnectionError) -> Trouble:
     if isinstance(cause, Trouble):
         return cause
     if isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError):
-        return Trouble("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
-    return Trouble("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
+        return away("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
+    return away("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
 
 
 def _answered(error: openai.APIStatusError, order: Order) -> Trouble:
@@ -169,11 +169,11 @@ def _answered(error: openai.APIStatusError, order: Order) -> Trouble:
         advice = "look at the plan and the billing of the owner of ADE_OPENAI_KEY"
     elif status == 429:
         message = f"expected {SERVICE} to have time, found that it wants to be asked later ({found})"
-        return Trouble("busy", message, retry_after=pause(error.response.headers))
+        return away("busy", message, retry_after=pause(error.response.headers))
     elif status in (408, 409) or status >= 500:
-        return Trouble("unavailable", f"expected {SERVICE} to make vectors, found that it cannot now ({found})")
+        return away("unavailable", f"expected {SERVICE} to make vectors, found that it cannot now ({found})")
     elif status in (401, 403):
-        # What it says of a key may repeat it.
+        # The service's message about a key may contain that key.
         found, advice = f"{status} {code}".strip(), "look at ADE_OPENAI_KEY"
     else:
         advice = (

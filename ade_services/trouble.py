@@ -1,4 +1,4 @@
-"""Why a service gives no answer, or none that can be used."""
+"""Holds the errors of services and what both clients share to detect and describe them."""
 
 import math
 import time
@@ -6,34 +6,53 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
-# A message is a row, and is read by people.
+# A message is stored in a row and shown to people.
 LONGEST_MESSAGE = 1000
-# What a service says of its reasons.
+# Limit for the part of a message that quotes the service.
 LONGEST_DETAIL = 300
-# Asked for a longer pause, nobody waits; who waits has a limit of his own.
+# Upper limit for a Retry-After of a service; callers apply their own, shorter limits.
 LONGEST_PAUSE_SECONDS = 30 * 24 * 3600.0
 
 
 class Trouble(Exception):
-    """Permanent: the same settings, or the same document, end the same way."""
+    """The service gave no usable answer.
 
-    def __init__(self, code: str, message: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
+    With `permanent`, a retry with the same settings and the same document would fail in the same way. With `away`,
+    every other request would fail at the moment too.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        permanent: bool = False,
+        retry_after: float | None = None,
+        away: bool = False,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.permanent = permanent
         self.retry_after = retry_after
+        self.away = away
 
     def told(self) -> dict[str, Any]:
         message = clean(str(self))[:LONGEST_MESSAGE]
-        return {"code": self.code, "message": message, "permanent": self.permanent, "retry_after": self.retry_after}
+        more = {"permanent": self.permanent, "retry_after": self.retry_after, "away": self.away}
+        return {"code": self.code, "message": message, **more}
 
 
 class TooMuch(Exception):
-    """An answer that goes on and on; what has come of it is let go."""
+    """The answer is larger than its limit, and what has arrived is discarded."""
+
+
+def away(code: str, message: str, *, retry_after: float | None = None) -> Trouble:
+    """Return a Trouble that affects all requests: the service does not answer, or asks to be called later."""
+    return Trouble(code, message, retry_after=retry_after, away=True)
 
 
 def wrong(service: str, found: str) -> Trouble:
-    """It answers, and not as it has promised. That may be a proxy on the way, and pass."""
+    """Return a Trouble for an undocumented answer. It is not permanent, because a proxy may have sent it."""
     return Trouble("wrong_answer", f"expected an answer of {service} as it is documented, found {found}")
 
 
@@ -46,7 +65,7 @@ def detail(*parts: object) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """What the machine said, below what the layers of a client have made of it."""
+    """Return the operating system's message if one is among the causes, otherwise the type of the error."""
     seen: set[int] = set()
     inner: BaseException | None = error
     while inner is not None and id(inner) not in seen:
@@ -58,19 +77,19 @@ def reason(error: BaseException) -> str:
 
 
 def clean(text: str) -> str:
-    """Without what no database takes: NUL, and halves of surrogate pairs."""
+    """Replace lone surrogates and drop NUL, because no database stores them."""
     return text.encode(errors="replace").decode().replace("\0", "")
 
 
 def pause(headers: Mapping[str, str]) -> float | None:
-    """For how many seconds the service does not want to be asked again; None when it has not said so."""
+    """Return for how many seconds the service asks not to be called again, or None if it does not say."""
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return _within(milliseconds / 1000)
     said = headers.get("retry-after")
     if (seconds := _number(said)) is not None:
         return _within(seconds)
     until = _moment(said)
-    # By the clock of the service, if it shows it: ours may be another.
+    # Compare with the clock of the service if it sent its date, because the local clock may differ.
     return None if until is None else _within(until - (_moment(headers.get("date")) or time.time()))
 
 
@@ -95,7 +114,7 @@ def _within(seconds: float) -> float:
 
 
 def up_to(most: int, read: Callable[..., Iterable[bytes]]) -> Callable[..., Iterator[bytes]]:
-    """The same pieces of an answer, until there are too many."""
+    """Wrap a function that yields pieces of an answer, so that it raises TooMuch after `most` bytes."""
 
     def pieces(*arguments: Any, **options: Any) -> Iterator[bytes]:
         seen = 0

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from documents import field_admin, reprocessing
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT, JOB, STAGE
-from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage, Workspace
+from documents.models import Document, DocumentChunk, DocumentProcessingJob, OutsideService, Stage, Workspace
 from documents.people_admin import PeopleAdmin as PeopleAdmin
 from documents.retention import purged_on
 from documents.scoped import OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
@@ -58,7 +58,7 @@ class DocumentAdmin(OperatedAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """As Django's, but outside of a transaction: a file is stored first."""
+        """Like Django's add view, but without a transaction, because a file is stored before the row is written."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         is_again, is_sent = "again" in request.POST, request.method == "POST"
@@ -77,7 +77,7 @@ class DocumentAdmin(OperatedAdmin):
 
     @admin.display(description="stored as")
     def stored_as(self, document: Document) -> str:
-        # No link: nothing may be served from the storage but through a view that says how.
+        # No link: stored files are only served by the view that sets the download headers.
         return document.file.name or ""
 
     @admin.display(description="file")
@@ -161,3 +161,11 @@ class StageAdmin(ScopedAdmin, SubjectAdmin):
     @admin.display(description="error")
     def error(self, stage: Stage) -> str:
         return short(stage.error_message)
+
+
+@admin.register(OutsideService)
+class OutsideServiceAdmin(ReadOnlyAdmin):
+    """External services and whether they answer. Documents wait for a service that does not."""
+
+    list_display = ["name", "away_since", "next_try_at", "failures", "message"]
+    fields = ["name", "away_since", "next_try_at", "asked_until", "failures", "message"]

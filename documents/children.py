@@ -1,6 +1,7 @@
-"""The programs that read documents and embed texts, in limited processes: each worker keeps one of each warm for each
-of its slots, which forks a fresh process for each piece of work. Where that cannot be, they start cold. Apps above this
-one have programs of their own run in the same way.
+"""Runs the programs that read documents and embed texts, in limited child processes.
+
+Each worker keeps one warm copy of each program per slot and forks a fresh process for each piece of work. Where that is
+not possible, the program starts cold. Apps above this one run their own programs in the same way.
 """
 
 import atexit
@@ -19,7 +20,9 @@ import structlog
 from django.conf import settings
 
 import ade_embedder
+import ade_engine
 import ade_extractor
+import ade_keeper
 from work import private, supervise
 from work.supervise import CannotStart, Child, Ended, Limits, OnEvent, OnOutput
 from work.warm import Pool, Started, Warm
@@ -27,16 +30,16 @@ from work.workplaces import remove, workplace
 from work.zygote import Zygote
 
 EXTRACTOR, EMBEDDER = "extractor", "embedder"
-# Each says in its PROGRAM how it is started.
+# The PROGRAM of each package is the code that starts it.
 _PACKAGES: dict[str, ModuleType] = {EXTRACTOR: ade_extractor, EMBEDDER: ade_embedder}
-# Two slots of a worker are busy with as many documents: libraries that start a thread per core would fight over them.
+# Several slots work at the same time, so libraries that start one thread per core would compete with each other.
 VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 log = structlog.get_logger(__name__)
 
 
 class Options(TypedDict):
-    """How a program is run: as `supervise.run` takes them."""
+    """The keyword arguments of `supervise.run`."""
 
     cwd: Path
     limits: Limits
@@ -44,27 +47,28 @@ class Options(TypedDict):
     on_start: Callable[[Child], None]
     on_event: OnEvent
     on_output: OnOutput
-    # Beside what lies in its directory; one that is kept warm sees no more than that.
+    # Readable in addition to its working directory. A warm program cannot read these.
     readable: NotRequired[Sequence[Path]]
 
 
 class Run(Protocol):
-    """Runs a program with these arguments until it has ended; None when it has done that and waits for more. Raises
-    CannotStart.
+    """Runs a program and returns how it ended, or None if it has finished its work and waits for more.
+
+    Raises CannotStart.
     """
 
     def __call__(self, arguments: Sequence[str], **options: Unpack[Options]) -> Ended | None: ...
 
 
 class Place(NamedTuple):
-    """Where one piece of work is done: what it reads has to lie in there, and what it makes will."""
+    """The directory for one piece of work, with its input and output, and the function that runs the program there."""
 
     directory: Path
     run: Run
 
 
 def register(program: str, package: ModuleType) -> str:
-    """The name of one more program, to ask `place_for` for: that of a package like those here."""
+    """Add a program and return its name for `place_for`. The package must have a PROGRAM, like those in _PACKAGES."""
     _PACKAGES[program] = package
     return program
 
@@ -74,14 +78,15 @@ def root() -> Path:
 
 
 def cold(program: str, arguments: Sequence[str], **options: Unpack[Options]) -> Ended:
+    options["readable"] = [*_code(), *options.get("readable", ())]
     return supervise.run([*_command(program), *arguments], env=VARIABLES, hidden=private.places(), **options)
 
 
 @contextmanager
 def place_for(program: str, stop: Callable[[], str | None], *, is_warm: bool = True) -> Iterator[Place]:
-    """It need not be warm where a service is asked instead.
+    """Yield a place to run a program in. Use `is_warm=False` if a service does the work.
 
-    Raises Interrupted when `stop` has given a reason while its program was being started.
+    Raises Interrupted if `stop` returns a reason while the program is being started.
     """
     if is_warm and (warm := POOL.take(program, stop)):
         try:
@@ -109,7 +114,7 @@ def _in_a_fork(warm: Warm, program: str, arguments: Sequence[str], **options: Un
                 on_output=options["on_output"],
             )
     except CannotStart as error:
-        # It ends when it is given back; a cold one needs nothing of it.
+        # The warm process ends when it is given back, and a cold one does not depend on it.
         log.warning("children.not_forked", program=program, error=str(error))
         return cold(program, arguments, **options)
     with child:
@@ -119,7 +124,7 @@ def _in_a_fork(warm: Warm, program: str, arguments: Sequence[str], **options: Un
 
 @contextmanager
 def _only(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
-    """One order, and then the end."""
+    """Yield a file with one order; its end makes the forked process stop after that."""
     with TemporaryFile() as orders:
         orders.write(json.dumps(list(arguments)).encode() + b"\n")
         orders.seek(0)
@@ -127,11 +132,17 @@ def _only(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
 
 
 def _start(name: str, folder: Path, _held: ExitStack) -> Started:
-    return Started(Zygote([*_command(name), "serve"], cwd=folder, env=VARIABLES, hidden=private.places()))
+    command = [*_command(name), "serve"]
+    return Started(Zygote(command, cwd=folder, env=VARIABLES, readable=_code(), hidden=private.places()))
 
 
 def _command(program: str) -> list[str]:
     return [sys.executable, "-I", "-B", "-X", "utf8", "-c", _PACKAGES[program].PROGRAM, str(settings.BASE_DIR)]
+
+
+def _code() -> list[Path]:
+    """Return the packages that the programs import. They can read nothing else of ADE's code."""
+    return [Path(package.__path__[0]) for package in (ade_engine, ade_keeper, *_PACKAGES.values())]
 
 
 def _most_idle() -> int:

@@ -7,9 +7,10 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Concat, Length
 
-from documents import backoff
-from documents.models import Document, DocumentProcessingJob, Membership, Stage, Workspace
+from documents import backoff, breakers
+from documents.models import Document, DocumentProcessingJob, Membership, OutsideService, Stage, Workspace
 from work import clock, failpoints, lifecycle, wakeups
+from work.changes import Claimable
 from work.claims import Claim
 from work.lifecycle import Data
 from work.moves import By, Move, Moves
@@ -52,25 +53,30 @@ STAGE = Moves(
         "start": Move(("READY",), "RUNNING", By.WORKER, "STAGE_STARTED"),
         "finish": Move(("RUNNING",), "DONE", By.HOLDER, "STAGE_DONE"),
         "fail": Move(("RUNNING",), "ERROR", By.HOLDER, "STAGE_FAILED"),
+        "postpone": Move(("RUNNING",), "READY", By.HOLDER, "STAGE_POSTPONED"),
         "release": Move(("RUNNING",), "READY", By.RECOVERY, "STAGE_RELEASED"),
         "abandon": Move(("RUNNING",), "ERROR", By.RECOVERY, "STAGE_ABANDONED"),
         "renew": Move(("ERROR", "READY", "DONE"), "NEW", By.POLICY, "STAGE_RENEWED"),
     },
 )
 
-# A stage that has killed this many workers in one attempt of its job will kill the next one too.
+# Each time a stage has killed this many workers, it ends an attempt of its job, because the next worker would die too.
 STAGE_LOSSES = 3
-# The document itself is the trouble: no other attempt will cure it.
+# A job fails for good after this many losses, even with attempts left: those are meant for failures of services.
+FATAL_LOSSES = 9
+# The document itself is the cause, so another attempt cannot succeed.
 REFUSED = "DOCUMENT_REFUSED"
-# What a stage that is done has left is gone: the next attempt does all of them again, as far as they left nothing.
+# The output of a finished stage is gone. The next attempt repeats all stages whose output is missing.
 OUTPUT_LOST = "OUTPUT_LOST"
-# A service outside does not take it from us: the settings, the contract with it, or what it says of the document.
+# The stage kills the workers that run it.
+POISON = "PROCESS_TERMINATED"
+# An external service refuses the request, because of the settings, the account, or the document.
 SERVICE_REFUSED = "SERVICE_REFUSED"
-# What a document holds beside its own columns, and these when it holds nothing any more.
+# Related rows of a document, and the values of its own columns after a purge.
 CONTENTS = ("chunks", "fields", "corrections")
 EMPTY: dict[str, Any] = {"file": "", "text": "", "embedding": None, "embedding_model": ""}
 KEPT = {"purged_at__isnull": True}
-# What must be DONE before a stage of that name may be claimed.
+# The order of stages: all stages of one name must be DONE before the next ones become READY.
 ORDER = ("extract", "embed", "publish")
 
 
@@ -83,7 +89,7 @@ def add_member(workspace: Workspace, user_id: int, role: Membership.Role) -> Mem
 
 
 def add_document(workspace: Workspace, values: Data, *, actor: str = "") -> Document:
-    """A stored file becomes a document with its job, in one transaction. The file must be in the storage before."""
+    """Create the row of a stored file with its job, in one transaction. The file must already be in the storage."""
     with transaction.atomic():
         document: Document = lifecycle.create_one(DOCUMENT, {"workspace_id": workspace.pk, **values}, actor=actor)
         lifecycle.create(JOB, {"document_id": document.pk}, actor=actor)
@@ -91,7 +97,10 @@ def add_document(workspace: Workspace, values: Data, *, actor: str = "") -> Docu
 
 
 def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int | None:
-    """A new job for a document whose last one has ended; None when one is under way, or when nothing is left of it."""
+    """Create a new job for a document whose last one has ended.
+
+    Return None if one is under way or the document is purged.
+    """
     priority = DocumentProcessingJob.Priority.BULK if in_bulk else DocumentProcessingJob.Priority.NORMAL
     with transaction.atomic():
         if not lifecycle.move(DOCUMENT, document.pk, "reopen", actor=actor, guards=KEPT):
@@ -101,7 +110,7 @@ def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int |
 
 
 def tell_correction(document_id: int, message: str, data: Data, *, actor: str) -> bool:
-    """What a person says a field is; False when there is no such document."""
+    """Record a correction of a field. Return False if there is no such document."""
     return lifecycle.record(DOCUMENT, document_id, "FIELD_CORRECTED", actor=actor, message=message, data=data)
 
 
@@ -112,9 +121,12 @@ def tell_withdrawal(document_id: int, message: str, data: Data, *, actor: str) -
 
 
 def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
-    """What it holds goes, and the row says from now on what there was, which is the answer. Its file is still there.
+    """Delete the contents of a document and return what there was, which its history records too.
 
-    None when work needs it, when somebody is at the row, or when the policy is not that of so many days any more.
+    The file is not deleted.
+
+    Return None if work needs the document, if another transaction has locked it, or if its workspace no longer has a
+    retention of this many days.
     """
     with transaction.atomic():
         found = _lock_due(document_id, days)
@@ -135,7 +147,7 @@ def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
 
 
 def begin_next_job(owner: str) -> Claim | None:
-    """The orchestrator takes up the next job that is due; nobody holds it from then on."""
+    """Begin the next job that is due, for the orchestrator. Afterwards no worker holds the job."""
     jobs = DocumentProcessingJob.objects
     with transaction.atomic():
         claim = lifecycle.claim_next(JOB, "begin", owner, jobs.claimable, "document_id")
@@ -146,7 +158,7 @@ def begin_next_job(owner: str) -> Claim | None:
 
 
 def plan(job_id: int, segments: int, *, actor: str) -> bool:
-    """Lay out the stages of a job; those that exist stay as they are. False when the job has ended."""
+    """Create the missing stages of a job; existing ones stay unchanged. Return False if the job has ended."""
     wanted = [("extract", n) for n in range(segments)] + [("embed", 0), ("publish", 0)]
     with transaction.atomic():
         if not _lock_live(job_id):
@@ -161,7 +173,7 @@ def plan(job_id: int, segments: int, *, actor: str) -> bool:
 
 
 def advance(job_id: int, *, actor: str) -> int:
-    """Make READY what no unfinished stage stands before; answers how many were."""
+    """Make the next stages in the order READY, and return how many there were."""
     unfinished = Stage.objects.filter(job_id=job_id).unfinished()
     current = next((name for name in ORDER if unfinished.filter(name=name).exists()), None)
     ids = unfinished.filter(name=current, status="NEW", job__status="PROCESSING").values_list("pk", flat=True)
@@ -172,16 +184,16 @@ def advance(job_id: int, *, actor: str) -> int:
 
 
 def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
-    """Bring a job under way to its end when its stages have come to theirs; False when there is nothing to decide."""
+    """End a job whose stages have all ended. Return False if there is nothing to decide yet."""
     stages = Stage.objects.filter(job_id=job.pk)
     failed = list(stages.filter(status="ERROR").order_by("finished_at", "id"))
     if failed:
-        # Whoever is at another one may be told to wait for longer, or that it is of no use.
+        # A running stage may still ask for a longer pause, or show that another attempt is useless.
         return not stages.filter(status="RUNNING").exists() and _settle_failed(job, failed, actor)
     if not stages.exists() or stages.unfinished().exists():
         return False
     with failpoints.inside("job.finish.before_commit"), transaction.atomic():
-        # Asked again under the lock: stages may have been laid out meanwhile.
+        # Check again under the lock, because stages may have been planned meanwhile.
         if not _lock_live(job.pk) or stages.unfinished().exists():
             return False
         moved = lifecycle.move(JOB, job.pk, "complete", actor=actor, completed_at=clock.now())
@@ -191,7 +203,10 @@ def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
 
 
 def _settle_failed(job: DocumentProcessingJob, failed: list[Stage], actor: str) -> bool:
-    """The first that no attempt will cure decides, else the first; and the longest pause that was asked for."""
+    """Give the job back.
+
+    The first permanent failure decides, otherwise the first one; the longest requested pause applies.
+    """
     final = [stage for stage in failed if stage.failure_type in (REFUSED, SERVICE_REFUSED)]
     first = (final or failed)[0]
     pauses = [stage.retry_after_seconds for stage in failed if stage.retry_after_seconds is not None]
@@ -202,11 +217,33 @@ def _settle_failed(job: DocumentProcessingJob, failed: list[Stage], actor: str) 
 
 
 def claim_stage(owner: str) -> Claim | None:
-    return lifecycle.claim_next(STAGE, "start", owner, Stage.objects.claimable, "job_id", "name", "segment")
+    """Claim a stage. If a service is away, only one stage at a time probes it; other stages that need it wait."""
+    away = breakers.away()
+    for service in away.values():
+        if claim := _probe(owner, service):
+            return claim
+    return _claim_stage(owner, breakers.claimable_without(frozenset(away)))
+
+
+def _probe(owner: str, service: OutsideService) -> Claim | None:
+    candidates = breakers.claimable_with(service.name)
+    if not service.is_due() or not candidates(clock.now()).exists():
+        return None
+    with transaction.atomic():
+        if not breakers.lock_due(service):
+            return None
+        claim = _claim_stage(owner, candidates)
+        if claim is not None:
+            breakers.note_probe(service, claim)
+    return claim
+
+
+def _claim_stage(owner: str, claimable: Claimable) -> Claim | None:
+    return lifecycle.claim_next(STAGE, "start", owner, claimable, "job_id", "name", "segment")
 
 
 def finish_stage(claim: Claim, *, data: Data | None = None, also: Callable[[], object] | None = None) -> bool:
-    """What `also` writes is there exactly if the stage is done."""
+    """End a stage as done. The writes of `also` are committed if and only if the stage is."""
     return lifecycle.finish(claim, "finish", data=data, also=also)
 
 
@@ -219,34 +256,64 @@ def fail_stage(claim: Claim, failure_type: str, message: str, *, retry_after: fl
     return lifecycle.finish(claim, "fail", message=message, **said)
 
 
+def postpone_stage(claim: Claim, message: str) -> bool:
+    """Make the stage READY again, because its service is away. This does not count as an attempt of the job."""
+    return lifecycle.finish(claim, "postpone", message=message, postponements=F("postponements") + 1)
+
+
 def rescue_stage(found: Found) -> str | None:
-    """Back to READY; to ERROR when it has cost too many workers."""
-    message = found.rule
-    lost: dict[str, Any] = {"losses": F("losses") + found.losses, "error_message": message}
-    if found.move("release", message=message, guards={"losses__lt": STAGE_LOSSES - found.losses}, **lost):
+    """Return a lost stage to READY, or set it to ERROR if it has cost too many workers."""
+    # Only a move of this claim changes the losses, so they cannot change between this read and the move.
+    before = Stage.objects.filter(pk=found.id).values_list("losses", flat=True).first() or 0
+    losses, message = before + found.losses, found.rule
+    if losses > before and (losses % STAGE_LOSSES == 0 or losses >= FATAL_LOSSES):
+        message = f"{message}; {losses} workers were lost over it"
+        return found.move("abandon", message=message, failure_type=POISON, error_message=message, losses=losses)
+    # A stage that was given back by a stopping worker keeps no error, because the watchdog takes one for an attempt.
+    lost: dict[str, Any] = {"losses": losses, "error_message": message} if found.losses else {}
+    verb = found.move("release", message=message, **lost)
+    if verb:
         wakeups.ring(STAGE.kind)
-        return "release"
-    lost["error_message"] = message = f"{message}; {STAGE_LOSSES} workers were lost over it"
-    return found.move("abandon", message=message, failure_type="PROCESS_TERMINATED", **lost)
+    return verb
 
 
 def reset_zombies(actor: str) -> int:
-    """The watchdog: jobs whose stages nobody has worked at for too long go back, or fail at their last attempt."""
+    """Give back jobs whose stages have been idle for too long, or fail them after their last attempt: the watchdog.
+
+    If no worker has claimed a stage since the attempt began, nothing was tried, and no attempt is counted.
+    """
     now = clock.now()
     limit = now - timedelta(seconds=settings.ADE_ZOMBIE_SECONDS)
-    # A long job rests between two of its stages; it is the last of them that counts, not the first.
+    # A long job pauses between its stages, so the latest of them counts.
     at_work = Q(status="RUNNING", lease_expires_at__gt=now) | Q(started_at__gt=limit) | Q(finished_at__gt=limit)
     alive = Exists(Stage.objects.filter(at_work, job_id=OuterRef("pk")))
     over = DocumentProcessingJob.objects.filter(~alive, status="PROCESSING", started_at__lt=limit)
+    if away := frozenset(breakers.away()):
+        # A job whose stages wait for a service that is away has not been abandoned.
+        over = over.exclude(pk__in=breakers.waiting(away).order_by().values("job_id"))
     message = f"processing for longer than {settings.ADE_ZOMBIE_SECONDS} s with nobody at work"
-    return sum(_give_back(job, message, actor=actor, recovering=~alive) for job in over.order_by("started_at")[:100])
+    return sum(
+        _give_back(job, message, actor=actor, recovering=~alive)
+        if _was_tried(job)
+        else _put_back(job, message, actor=actor, where=Q(~alive))
+        for job in over.order_by("started_at")[:100]
+    )
+
+
+def _was_tried(job: DocumentProcessingJob) -> bool:
+    """Return whether this attempt claimed a stage without finishing it.
+
+    Errors are its own, because it began with none.
+    """
+    failed_or_lost = Q(status__in=["RUNNING", "ERROR"]) | Q(status="READY") & ~Q(error_message="")
+    return Stage.objects.filter(failed_or_lost, job=job).exists()
 
 
 def _lock_due(document_id: int, days: int) -> dict[str, Any] | None:
-    """What a document is and holds that a policy of so many days has no place for, if nobody needs it."""
+    """Lock a document that is idle and due by a retention of this many days. Return what it holds, or None."""
     skip = connection.features.has_select_for_update_skip_locked
     documents = Document.objects.filter(pk=document_id)
-    # The full lock, which `retention.hold` keeps away, and a statement of its own: the next sees what was committed.
+    # Take the full lock, which conflicts with `retention.hold`. The next statement then sees all that was committed.
     if not documents.select_for_update(skip_locked=skip).values_list("pk", flat=True).first():
         return None
     due = documents.older_than(days).idle().filter(workspace__document_retention_days=days)
@@ -255,7 +322,7 @@ def _lock_due(document_id: int, days: int) -> dict[str, Any] | None:
 
 
 def _lock_live(job_id: int) -> bool:
-    """The row of a job that has not ended is the lock under which its stages are laid out, and found done."""
+    """Lock a job that has not ended. Planning its stages and finding them all done happen under this lock."""
     jobs = DocumentProcessingJob.objects.live().select_for_update().filter(pk=job_id)
     return jobs.values_list("pk", flat=True).first() is not None
 
@@ -269,9 +336,12 @@ def _give_back(
     recovering: Any = None,
     final: str = "",
 ) -> bool:
-    """PENDING for another attempt, or FAILED when this was the last, or another one would bring nothing: `final` says
-    of what type the failure then is.
+    """Make a job PENDING for another attempt, or FAILED if this was the last one or another one is useless.
+
+    `final` is the failure type if another attempt is useless. A job that has cost too many workers always fails.
     """
+    if not final and Stage.objects.filter(job=job, losses__gte=FATAL_LOSSES).exists():
+        final = POISON
     back, end = ("reset", "give_up") if recovering is not None else ("postpone", "fail")
     now = clock.now()
     line = f"{now:%Y-%m-%d %H:%M:%S} attempt {job.attempts + 1}: {why}\n"
@@ -280,12 +350,12 @@ def _give_back(
         "error_log": Concat("error_log", Value(line)),
         "error_message": why,
     }
-    # The attempt that was seen: two who see the same one count it once.
+    # Guard by the attempt that was read, so that two workers that see the same attempt count it once.
     seen = Q(attempts=job.attempts, started_at=job.started_at)
     where = seen if recovering is None else seen & Q(recovering)
     with transaction.atomic():
         if job.attempts + 1 < job.max_attempts and not final:
-            due = now + timedelta(seconds=backoff.seconds(job.attempts + 1, retry_after))
+            due = now + timedelta(seconds=_pause(job.attempts + 1, retry_after))
             return lifecycle.move(
                 JOB, job.pk, back, where=where, actor=actor, message=why, next_attempt_at=due, **counted
             )
@@ -296,11 +366,25 @@ def _give_back(
         return moved and lifecycle.move(DOCUMENT, job.document_id, "fail", actor=actor, message=why)
 
 
+def _pause(attempt: int, retry_after: float | None = None) -> float:
+    """Return the pause that the service asks for, but at least the usual one."""
+    first, longest = settings.ADE_DOCUMENT_RETRY_SECONDS, settings.ADE_DOCUMENT_RETRY_MAX_SECONDS
+    pause = backoff.seconds(attempt, first=first, longest=longest)
+    return pause if retry_after is None else max(pause, backoff.seconds(attempt, retry_after))
+
+
+def _put_back(job: DocumentProcessingJob, why: str, *, actor: str, where: Q) -> bool:
+    """Make a job PENDING without counting an attempt, because none was made."""
+    seen = Q(attempts=job.attempts, started_at=job.started_at)
+    message = f"{why}; no stage was claimed, so no attempt is counted"
+    due = clock.now() + timedelta(seconds=_pause(1))
+    return lifecycle.move(JOB, job.pk, "reset", where=seen & where, actor=actor, message=message, next_attempt_at=due)
+
+
 def _renew_stages(job_id: int, actor: str) -> None:
-    """A new attempt of a job starts with what the last one left undone."""
+    """Reset the stages that the last attempt left unfinished, and the finished ones too if an output was lost."""
     stages = Stage.objects.filter(job_id=job_id)
     lost = stages.filter(failure_type=OUTPUT_LOST).exists()
     for id in stages.filter(status__in=["ERROR", "READY", *(["DONE"] if lost else [])]).values_list("pk", flat=True):
-        lifecycle.move(
-            STAGE, id, "renew", actor=actor, losses=0, failure_type="", error_message="", retry_after_seconds=None
-        )
+        # Losses stay, because they count over all attempts.
+        lifecycle.move(STAGE, id, "renew", actor=actor, failure_type="", error_message="", retry_after_seconds=None)

@@ -1,6 +1,6 @@
-"""What stages hand to each other: files at places that follow from the job, with a checksum in their first line.
+"""Stores the outputs that stages pass on, as files at paths that follow from the job, with a checksum.
 
-A stage that finds its own output there, whole, has nothing left to do: whoever was at it before has died only after.
+If a stage finds its own output complete, its work is done: an earlier worker died only after storing it.
 """
 
 import hashlib
@@ -15,11 +15,11 @@ from typing import IO, Any
 from django.core.files.base import File
 from django.core.files.storage import default_storage
 
-# Raised when what a stage makes changes: older outputs are then made anew.
+# Increase this when the output of a stage changes; older outputs are then made again.
 VERSION = 2
 ROOT = "processing"
 _BLOCK_BYTES = 1 << 20
-# What is larger goes by a file.
+# Larger outputs are buffered in a temporary file.
 _MEMORY_BYTES = 8 << 20
 
 
@@ -28,20 +28,20 @@ def path_of(job_id: int, stage: str, segment: int = 0) -> str:
 
 
 def load(path: str) -> Any | None:
-    """None when there is none, or not all of it."""
+    """Return the stored value, or None if it is missing or incomplete."""
     body = BytesIO()
     return json.loads(body.getvalue()) if _copy(path, body) else None
 
 
 def fetch(path: str, to: Path) -> bool:
-    """As a file, without taking it into memory; False when there is none, or not all of it."""
+    """Copy the output to a file without loading it into memory. Return False if it is missing or incomplete."""
     with to.open("wb") as file:
         return _copy(path, file)
 
 
 def opened(path: str) -> IO[bytes] | None:
-    """As a file that goes when it is closed; None when there is none, or not all of it."""
-    file = TemporaryFile()  # noqa: SIM115  # whoever asked closes it
+    """Return the output as a temporary file, or None if it is missing or incomplete."""
+    file = TemporaryFile()  # noqa: SIM115  # the caller closes it
     if _copy(path, file):
         file.seek(0)
         return file
@@ -50,19 +50,19 @@ def opened(path: str) -> IO[bytes] | None:
 
 
 def store(path: str, value: Any) -> None:
-    """Unless it is there, and whole: two who do the same at the same time write the same."""
+    """Store a value unless it is already stored completely. Workers that do the same work write the same bytes."""
     body = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False).encode()
     _save(path, BytesIO(body))
 
 
 def store_file(path: str, made: IO[bytes]) -> None:
-    """As `store` does, of what was written already."""
+    """Store a file that has been written already, like `store`."""
     made.seek(0)
     _save(path, made)
 
 
 def discard(job_id: int) -> None:
-    """The outputs of a job that has ended; the storage may keep the folder."""
+    """Delete the outputs of a job that has ended. Some storages keep the empty folder."""
     folder = f"{ROOT}/{job_id}"
     with suppress(FileNotFoundError, NotADirectoryError):
         for name in default_storage.listdir(folder)[1]:
@@ -76,21 +76,31 @@ def _is_whole(path: str) -> bool:
 
 
 def _save(path: str, body: IO[bytes]) -> None:
-    if _is_whole(path):
-        # Of somebody who did the same, and may already be gone on from.
-        return
-    with suppress(FileNotFoundError):
-        default_storage.delete(path)
     with SpooledTemporaryFile(_MEMORY_BYTES) as file:
         file.write(_line(_checksum(body)))
         body.seek(0)
         shutil.copyfileobj(body, file, _BLOCK_BYTES)
-        file.seek(0)
-        # Somebody else may be faster. The storage then says so, or finds another name for ours.
-        with suppress(FileExistsError):
-            stored = default_storage.save(path, File(file))
-            if stored != path:
-                default_storage.delete(stored)
+        # A complete file stays: another worker wrote the same, and a later stage may be reading it.
+        while not _is_whole(path):
+            file.seek(0)
+            if _replaced(path, file):
+                return
+
+
+def _replaced(path: str, file: IO[bytes]) -> bool:
+    """Replace the stored file. Return False if another worker deleted ours because it was still incomplete."""
+    with suppress(FileNotFoundError):
+        default_storage.delete(path)
+    try:
+        stored = default_storage.save(path, File(file))
+    except FileExistsError:
+        # Another worker was faster. Storages without this error save ours under another name instead.
+        return True
+    except FileNotFoundError:
+        return False
+    if stored != path:
+        default_storage.delete(stored)
+    return True
 
 
 def _copy(path: str, to: IO[bytes]) -> bool:

@@ -1,4 +1,4 @@
-"""Asks services outside, each in a child with its client and a deadline, and judges how that ended."""
+"""Calls external services, each in a child process with a deadline, and judges how it ended."""
 
 import json
 import math
@@ -17,27 +17,38 @@ from work import private, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Ended, Limits
 
-# Twice what the longest answer that is taken becomes when it is read.
+# Twice the memory that the longest accepted answer needs when it is parsed.
 ADDRESSES_BYTES = 2 << 30
 FILE_BYTES = 256 << 20
 CONNECT_SECONDS = 5.0
-# Without a byte; how long an answer may take in all, the wall clock says.
+# Time without a byte; the wall clock limits the whole answer.
 READ_SECONDS = 30.0
-# For a child to tell of the end of its time before the wall clock ends it.
+# Time for a child to report its own timeout before the wall clock ends it.
 TELL_SECONDS = 1.0
 _PASSED = re.compile(r"(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE")
 
 
 class NoAnswer(Exception):
-    """Says in words for people what was expected and what was found. Permanent: the same settings, or the same
-    document, end the same way.
+    """The service gave no usable answer; the message is for people.
+
+    With `permanent`, the same settings or the same document always fail. With `away`, the service would fail for every
+    document at the moment.
     """
 
-    def __init__(self, code: str, message: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        permanent: bool = False,
+        retry_after: float | None = None,
+        away: bool = False,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.permanent = permanent
         self.retry_after = retry_after
+        self.away = away
 
 
 def ask(
@@ -50,9 +61,9 @@ def ask(
     stop: Callable[[], str | None] = lambda: None,
     on_start: Callable[[Child], None] = lambda child: None,
 ) -> dict[str, Any]:
-    """What the child tells. It works in the directory, and sees the files that are named.
+    """Return the answer of a child process, which works in the directory and may read the named files.
 
-    Raises NoAnswer; CannotStart; Interrupted when `stop` has given a reason.
+    Raises NoAnswer and CannotStart, and Interrupted if `stop` returns a reason.
     """
     told: dict[str, dict[str, Any]] = {}
     said: list[str] = []
@@ -81,10 +92,10 @@ def ask(
 
 @contextmanager
 def _written(order: Mapping[str, Any]) -> Iterator[int]:
-    """A pipe with the order in it: nothing of it stands where others could read it, and nothing stays."""
+    """Yield a pipe that contains the order. Its key must not appear where others could read it, nor stay anywhere."""
     reading, writing = os.pipe()
     try:
-        # Nobody reads it yet, so it has to fit.
+        # No process reads the pipe yet, so the order must fit into its buffer; a larger one raises instead of blocking.
         os.set_blocking(writing, False)
         with open(writing, "wb") as file:
             file.write(json.dumps(order).encode())
@@ -114,6 +125,7 @@ def _failure(
             _masked(str(failed.get("message")), key),
             permanent=failed.get("permanent") is True,
             retry_after=float(retry_after) if isinstance(retry_after, int | float) else None,
+            away=failed.get("away") is True,
         )
     if ended.reason == "timed_out":
         message = f"expected an answer of {service} within {wall_seconds:.0f} s, found that it timed out"

@@ -1,11 +1,12 @@
-"""How a worker does the stages of a processing job. Each reads what the one before has left, and leaves its own."""
+"""Does the stages of a processing job. Each reads the output of the stage before it and stores its own."""
 
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from documents import embedding, extraction, lifecycle, outputs, publication, reading
+from ade_services import DOCUMENT_INTELLIGENCE, OPENAI
+from documents import breakers, embedding, extraction, lifecycle, outputs, publication, reading
 from documents.children import EMBEDDER, EXTRACTOR, place_for
 from documents.embedding import EmbeddingFailed, Vectors
 from documents.extraction import ExtractionFailed
@@ -15,21 +16,21 @@ from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.supervise import CannotStart
 
-# Of what a stage has made, what the event of its end says.
+# The parts of a result that the event of a finished stage records.
 TOLD = ("pages_total", "pages", "characters", "scans", "advice", "chunks", "fields", "model")
 
 Made = dict[str, Any]
 
 
 class OutputLost(Exception):
-    """What an earlier stage has left is not there any more: it has to be made again."""
+    """The output of an earlier stage is missing and has to be made again."""
 
 
 EXPECTED = (ExtractionFailed, EmbeddingFailed, OutputLost, CannotStart, OSError)
 
 
 def do(claim: Claim) -> Made:
-    """What the stage has made."""
+    """Do the stage and return its result."""
     journal = Journal(claim)
     try:
         return _WAYS[claim.values["name"]](claim, journal)
@@ -42,7 +43,7 @@ def succeed(claim: Claim, made: Made) -> bool:
     keep = {"extract": _keep_pages, "publish": _publish}.get(claim.values["name"])
     told = {name: made[name] for name in TOLD if isinstance(made.get(name), int | str)}
     ended = lifecycle.finish_stage(claim, data=told, also=partial(keep, claim, made) if keep else None)
-    # Not before: when the database was away for a moment, all of this is done again.
+    # Close the file only now: if the database was unavailable for a moment, all of this is repeated.
     if file := made.get("file"):
         file.close()
     return ended
@@ -50,6 +51,8 @@ def succeed(claim: Claim, made: Made) -> bool:
 
 def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, ExtractionFailed | EmbeddingFailed):
+        if _is_of_no_attempt(error):
+            return lifecycle.postpone_stage(claim, str(error))
         return lifecycle.fail_stage(claim, _failure_type(error), str(error), retry_after=error.retry_after)
     if isinstance(error, OutputLost):
         return lifecycle.fail_stage(claim, lifecycle.OUTPUT_LOST, str(error))
@@ -59,6 +62,18 @@ def fail(claim: Claim, error: BaseException) -> bool:
         message = f"expected to read and write the files of the document, found {error.strerror or error}"
         return lifecycle.fail_stage(claim, "STORAGE_FAILED", message)
     return lifecycle.fail_stage(claim, "STAGE_FAILED", f"ADE itself failed: {error!r}")
+
+
+def _is_of_no_attempt(error: ExtractionFailed | EmbeddingFailed) -> bool:
+    """Return whether the service was already known to be away, so that the stage waits and no attempt is counted."""
+    if not error.of_service:
+        return False
+    asked = DOCUMENT_INTELLIGENCE if isinstance(error, ExtractionFailed) else OPENAI
+    if error.permanent:
+        # A service that refuses a request does answer.
+        breakers.answered(asked.service)
+        return False
+    return not breakers.failed(asked.service, str(error), retry_after=error.retry_after, opens=error.away)
 
 
 def _failure_type(error: ExtractionFailed | EmbeddingFailed) -> str:
@@ -100,8 +115,9 @@ def _embed(claim: Claim, journal: Journal) -> Made:
 
 
 def _digested(claim: Claim, journal: Journal) -> Made:
-    """Its text, the pieces that it is cut into, and its fields. All of them are read by a child: the pages of a long
-    document take more memory than all of a worker.
+    """Return the text, chunks and fields of a document.
+
+    A child reads the pages, because a long document takes more memory than a whole worker.
     """
     document = _document(claim)
     with place_for(EXTRACTOR, journal.why_stop) as place:
@@ -131,11 +147,14 @@ def _fetched(claim: Claim, directory: Path) -> Iterator[Path]:
 def _vectors(digested: Made, journal: Journal) -> Vectors:
     texts = [chunk["text"] for chunk in digested["chunks"]]
     with place_for(EMBEDDER, journal.why_stop, is_warm=embedding.is_local()) as place:
-        return embedding.embed(texts, place.directory, stop=journal.why_stop, on_start=journal.keep, run=place.run)
+        made = embedding.embed(texts, place.directory, stop=journal.why_stop, on_start=journal.keep, run=place.run)
+    if texts and not embedding.is_local():
+        breakers.answered(OPENAI.service)
+    return made
 
 
 def _prepare_publish(claim: Claim, journal: Journal) -> Made:
-    """As a file, and whole, before the transaction in which it is published."""
+    """Load the complete output into a file before the transaction that publishes it."""
     file = outputs.opened(outputs.path_of(claim.values["job_id"], "embed"))
     if file is None:
         raise OutputLost("expected the output of the stage embed, found none or a damaged one")
@@ -146,7 +165,7 @@ _WAYS = {"extract": _extract, "embed": _embed, "publish": _prepare_publish}
 
 
 def _keep_pages(claim: Claim, made: Made) -> None:
-    """How long the document is decides how many segments follow."""
+    """Store the number of pages, which decides how many segments follow."""
     _documents(claim).update(pages=made["pages_total"])
 
 

@@ -1,5 +1,7 @@
-"""Why is this document not processed yet? See `work/why.py`. Nobody claims a document: its job is begun when it is due
-and in its turn, and then its stages are claimed. Of other documents nothing is told but how many there are.
+"""Explains why a document is not processed yet: see `work/why.py`.
+
+Workers do not claim documents: a job begins when it is due and its turn has come, and then its stages are claimed. The
+answer shows only the number of other documents.
 """
 
 from datetime import datetime
@@ -7,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from documents import orchestrator
+from documents import breakers, orchestrator
 from documents.lifecycle import DOCUMENT, JOB, STAGE
 from documents.models import Document, DocumentProcessingJob, Stage
 from work import clock, why
@@ -15,7 +17,7 @@ from work.why import Crew, Explanation, Gate
 
 
 def explain(document: Document) -> Explanation:
-    """As the database has it now. Raises Document.DoesNotExist when it has not."""
+    """Explain the current state. Raises Document.DoesNotExist."""
     job = DocumentProcessingJob.objects.live().filter(document=document.pk).first()
     if job is None:
         status = Document.objects.values_list("status", flat=True).get(pk=document.pk)
@@ -37,7 +39,7 @@ def _told(id: int, status: str, said: str, gates: tuple[Gate, ...]) -> Explanati
 
 
 def _of_time(job: DocumentProcessingJob) -> Gate:
-    """Is its next attempt due?"""
+    """Check whether the next attempt is due."""
     due = job.next_attempt_at
     data = {"attempts": job.attempts, "max_attempts": job.max_attempts, "next_attempt_at": due}
     attempt = f"Attempt {job.attempts + 1} of {job.max_attempts}"
@@ -48,17 +50,22 @@ def _of_time(job: DocumentProcessingJob) -> Gate:
 
 
 def _of_turn(job: DocumentProcessingJob) -> Gate:
-    """Is it begun before all others, and is any begun at all?"""
+    """Check whether other jobs come first, and whether any job can begin."""
     ahead, ready = len(_ahead(job)), orchestrator.waiting_for_a_slot()
-    most = orchestrator.most_ready()
+    most, blocked = orchestrator.most_ready(), orchestrator.waiting_for_a_service()
     data = {"ahead": ahead, "ready": ready, "most_ready": most}
     in_bulk = " It is one of many that are processed again, when nothing else is due." if job.priority else ""
     busy = f" {ready} stages wait for a slot; the next job is begun when fewer than {most} do." if ready >= most else ""
-    return Gate("turn", ahead > 0 or ready >= most, f"{_sentence(why.are_ahead(JOB, ahead))}{in_bulk}{busy}", data=data)
+    is_held_up = blocked >= orchestrator.MOST_BLOCKED
+    if is_held_up:
+        names = " and ".join(breakers.away())
+        busy += f" {blocked} stages wait for {names} to answer; until then no other job is begun."
+    holds = ahead > 0 or ready >= most or is_held_up
+    return Gate("turn", holds, f"{_sentence(why.are_ahead(JOB, ahead))}{in_bulk}{busy}", data=data)
 
 
 def _of_stages(crew: Crew, job: DocumentProcessingJob) -> Gate:
-    """Is one of them at work, or does each wait for a slot?"""
+    """Check whether a stage is running, or all wait for a slot."""
     stages = list(Stage.objects.filter(job=job).order_by("created_at", "pk"))
     at_work = [stage for stage in stages if stage.status == "RUNNING"]
     waiting = [stage for stage in stages if stage.status == "READY"]
@@ -66,13 +73,31 @@ def _of_stages(crew: Crew, job: DocumentProcessingJob) -> Gate:
     if at_work:
         names = ", ".join(f"{stage.name} {stage.segment}" for stage in at_work[: why.MOST_NAMED])
         return Gate("stages", False, f"Being done: {names}.", f"job {job.pk}", at_work[0].started_at, data)
+    if waiting and (gate := _of_service(job)):
+        return gate
     if waiting:
         return _behind_slots(crew, job, waiting[0], data)
     return Gate("stages", False, "Workers bring it on within a tick.", f"job {job.pk}", job.started_at, data)
 
 
+def _of_service(job: DocumentProcessingJob) -> Gate | None:
+    """Check whether the job needs a service that is away."""
+    for service in breakers.away().values():
+        if not breakers.waiting(frozenset([service.name])).filter(job=job).exists():
+            continue
+        due = service.next_try_at
+        data = {"service": service.name, "failures": service.failures, "next_try_at": due, "message": service.message}
+        again = "It is asked again" if due is None or service.is_due() else f"It is asked again {why.at(due)}"
+        said = f"{service.name} does not answer. {again}, by one document at a time; no attempt is counted meanwhile."
+        return Gate("service", True, f"{said} {service.message}", service.name, service.away_since, data)
+    return None
+
+
 def _behind_slots(crew: Crew, job: DocumentProcessingJob, first: Stage, data: dict[str, Any]) -> Gate:
-    """Of its first stage it is asked what is asked of a run; at work and ahead are those of other documents."""
+    """Explain the wait of the first stage in the same way as for a run.
+
+    Running and earlier stages belong to any document.
+    """
     ahead = why.count(_stages_ahead, first.created_at, first.pk)
     capacity = why.of_capacity(crew, STAGE, ahead, lambda ids: set())
     data |= {name: capacity.data[name] for name in ("slots", "free", "ahead")}

@@ -1,4 +1,4 @@
-"""The meaning of texts as vectors: by OpenAI, asked by a child process."""
+"""Turns texts into vectors with OpenAI, called by a child process."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,11 +13,11 @@ from documents.embedding.outcome import EmbeddingFailed, Vectors, read
 from documents.outside import NoAnswer
 from work.supervise import Child
 
-# For all texts of a document: of a thousand pages some twenty requests.
+# Limit for all texts of a document. A thousand pages take about twenty requests.
 WALL_SECONDS = 300.0
-# Somebody waits for it.
+# A person waits for a query.
 QUERY_SECONDS = 5.0
-# A longer one has no single meaning.
+# A longer text has no single meaning.
 LONGEST_QUERY = 2000
 
 
@@ -37,7 +37,7 @@ def embed(
     stop: Callable[[], str | None] = lambda: None,
     on_start: Callable[[Child], None] = lambda child: None,
 ) -> Vectors:
-    """Raises EmbeddingFailed, CannotStart and Interrupted."""
+    """Return the vectors of the texts. Raises EmbeddingFailed, CannotStart and Interrupted."""
     if not texts:
         return Vectors(model(), [], b"")
     (directory / TEXTS).write_text(json.dumps(list(texts)))
@@ -50,11 +50,13 @@ def embed(
     try:
         outside.ask(OPENAI, order, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start)
     except NoAnswer as error:
-        raise EmbeddingFailed(str(error), permanent=error.permanent, retry_after=error.retry_after) from error
+        raise EmbeddingFailed(
+            str(error), permanent=error.permanent, retry_after=error.retry_after, of_service=True, away=error.away
+        ) from error
     return read(directory / VECTORS, len(texts), model(), dimensions())
 
 
 def of_query(text: str) -> bytes:
-    """The vector of what somebody looks for. Raises EmbeddingFailed, CannotStart."""
+    """Return the vector of a search query. Raises EmbeddingFailed and CannotStart."""
     with place_for(EMBEDDER, lambda: None, is_warm=False) as place:
         return embed([text[:LONGEST_QUERY]], place.directory, wall_seconds=QUERY_SECONDS).each[0]

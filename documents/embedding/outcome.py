@@ -6,28 +6,43 @@ from pathlib import Path
 
 
 class EmbeddingFailed(Exception):
-    """Says what was expected and what was found. Permanent: the same settings end the same way. A service may ask for
-    a pause before it is asked again.
+    """No vectors were made.
+
+    With `permanent`, the same settings always fail. With `away`, the service would fail for every document now. A
+    service may ask for a pause with `retry_after`.
     """
 
-    def __init__(self, message: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        retry_after: float | None = None,
+        of_service: bool = False,
+        away: bool = False,
+    ) -> None:
         super().__init__(message)
         self.permanent = permanent
         self.retry_after = retry_after
+        self.of_service = of_service
+        self.away = away
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Of length 1, all by one model."""
+    """Vectors of one model, all of length 1."""
 
     model: str
     each: list[bytes]
-    # One for all of them; empty when there are none.
+    # The mean of all vectors; empty if there are none.
     mean: bytes
 
 
 def read(path: Path, number: int, model: str, dimensions: int, how_it_ended: str = "") -> Vectors:
-    """What a child has left: the vectors of so many texts, and behind them their mean. Raises EmbeddingFailed."""
+    """Return the vectors and their mean that a child wrote to this file.
+
+    Raises EmbeddingFailed if the size does not match.
+    """
     data = path.read_bytes() if path.is_file() else b""
     size = dimensions * 4
     if len(data) != (number + 1) * size:

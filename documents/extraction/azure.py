@@ -1,4 +1,4 @@
-"""Has PDFs and images read by Azure Document Intelligence, and everything else by the extractor of this machine."""
+"""Reads PDFs and images with Azure Document Intelligence, and all other types with the local extractor."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 
 from ade_services import DOCUMENT_INTELLIGENCE
-from documents import outside
+from documents import breakers, outside
 from documents.children import COLD_EXTRACTOR, Run
 from documents.extraction import local
 from documents.extraction.outcome import Extracted, ExtractionFailed
@@ -16,7 +16,7 @@ from documents.outside import NoAnswer
 from work.supervise import Child
 
 PDF, TIFF = "application/pdf", "image/tiff"
-# Where the service does not say when to look again.
+# Used when the service does not send a Retry-After.
 POLL_SECONDS = 2.0
 
 
@@ -32,7 +32,7 @@ def extract(
     on_start: Callable[[Child], None] = lambda child: None,
     run: Run = COLD_EXTRACTOR,
 ) -> Extracted:
-    """As that of the local one, which reads it first: what cannot be read at all, nobody pays for."""
+    """Like `local.extract`, which reads every file first, so that unreadable files cost nothing."""
     give_up_at = time.monotonic() + wall_seconds
     is_asked = content_type == PDF or content_type.startswith("image/")
     read = local.extract(
@@ -69,6 +69,12 @@ def extract(
         )
     except NoAnswer as error:
         raise ExtractionFailed(
-            error.code, str(error), permanent=error.permanent, retry_after=error.retry_after, of_service=True
+            error.code,
+            str(error),
+            permanent=error.permanent,
+            retry_after=error.retry_after,
+            of_service=True,
+            away=error.away,
         ) from error
+    breakers.answered(DOCUMENT_INTELLIGENCE.service)
     return replace(read, characters=int(told["characters"]), sha256=local.checksum(read.path), scans=0)

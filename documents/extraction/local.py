@@ -1,4 +1,4 @@
-"""Has a file read by the extractor, in a child within limits, and judges how that ended. Asks no database."""
+"""Runs the extractor on a file in a limited child process and judges how it ended. Does not use the database."""
 
 import hashlib
 import json
@@ -17,18 +17,18 @@ from documents.extraction.outcome import Extracted, ExtractionFailed
 from work.claims import Interrupted
 from work.supervise import Child, Ended, Limits, Line
 
-# CPU time follows the wall clock; the extractor itself allows a document less. Events are one line per page.
+# The CPU time follows the wall clock; the extractor itself allows each document less. It sends one event per page.
 LIMITS = Limits(address_space_bytes=2 << 30, file_size_bytes=256 << 20, open_files=128, event_bytes=4 << 20)
-# What parsers die of. With the last two, pdfium and Rust say that memory has run out.
+# Signals that parsers crash with. pdfium and Rust abort with the last two when they run out of memory.
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGFPE")
 _OUT_OF_MEMORY = ("SIGABRT", "SIGTRAP", "SIGILL")
-# Of pixels that nothing compresses, and a bit.
+# A bit more than a picture of pixels that do not compress.
 MOST_DRAWN_BYTES = 8 << 20
-# Of cells and text of which each character takes six bytes.
+# Enough for cells and text of which every character takes six bytes.
 MOST_PEEKED_BYTES = 6 << 20
 MOST_ROWS, MOST_COLUMNS = ade_extractor.PEEKED_ROWS, ade_extractor.PEEKED_COLUMNS
 _PNG = b"\x89PNG\r\n\x1a\n"
-# Of the wall clock: whoever had less of a processor was kept waiting by others.
+# Share of the wall clock. A child that used less CPU time was slowed down by other processes.
 BUSY_SHARE = 0.5
 
 
@@ -45,10 +45,11 @@ def extract(
     run: Run = COLD_EXTRACTOR,
     with_ocr: bool = True,
 ) -> Extracted:
-    """The pages from first to last, as `pages.json` in the directory, where it may also leave what is unfinished. The
-    file lies in there too, unless it is `run` cold.
+    """Write the pages from first to last to `pages.json` in the directory, which may also receive unfinished files.
 
-    Raises ExtractionFailed; CannotStart; Interrupted when `stop` has given a reason.
+    The input file must be in that directory too, unless `run` is cold.
+
+    Raises ExtractionFailed and CannotStart, and Interrupted if `stop` returns a reason.
     """
     path = directory / ade_extractor.OUTPUT
     path.unlink(missing_ok=True)
@@ -72,7 +73,7 @@ def digest(
     on_start: Callable[[Child], None] = lambda child: None,
     run: Run = COLD_EXTRACTOR,
 ) -> Any:
-    """What `ade_extractor.digest` makes of the outputs of `extract` that lie in the directory. Raises as that does."""
+    """Return the result of `ade_extractor.digest` for outputs of `extract` in the directory. Raises like `extract`."""
     arguments = ["digest", str(file.absolute()), "--type", content_type, *(path.name for path in segments)]
     told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
     assert "digested" in told
@@ -85,7 +86,7 @@ def can_draw(content_type: str) -> bool:
 
 
 def draw(file: Path, content_type: str, page: int, directory: Path, *, wall_seconds: float, run: Run) -> bytes:
-    """One page as a PNG for a screen. Raises as `extract` does."""
+    """Return one page as a PNG of screen size. Raises like `extract`."""
     arguments = ["draw", str(file.absolute()), "--type", content_type, "--page", str(page)]
     _run(arguments, directory, wall_seconds, lambda: None, lambda child: None, run, [file])
     with left(directory / ade_extractor.PREVIEW) as made:
@@ -96,7 +97,12 @@ def draw(file: Path, content_type: str, page: int, directory: Path, *, wall_seco
 
 
 def peek(file: Path, content_type: str, page: int, directory: Path, *, wall_seconds: float, run: Run) -> bytes:
-    """The beginning of one page, as JSON of somebody who may have been taken over. Raises as `extract` does."""
+    """Return the beginning of one page as JSON.
+
+    The caller must check it, because the child may have been compromised.
+
+    Raises like `extract`.
+    """
     arguments = ["peek", str(file.absolute()), "--type", content_type, "--page", str(page)]
     _run(arguments, directory, wall_seconds, lambda: None, lambda child: None, run, [file])
     with left(directory / ade_extractor.PEEK) as made:
@@ -107,7 +113,7 @@ def peek(file: Path, content_type: str, page: int, directory: Path, *, wall_seco
 
 
 def ocr_engine() -> str | None:
-    """What recognises text where this runs."""
+    """Return the name of the OCR engine on this machine, or None."""
     return ade_extractor.ocr_engine()
 
 
@@ -117,7 +123,7 @@ def checksum(path: Path) -> str:
 
 
 def left(path: Path) -> BufferedReader:
-    """What a child has left, which may have been taken over: a link would lead elsewhere, and a pipe never end."""
+    """Open a file that a child has written. The child may have been compromised, so links and pipes are refused."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -137,7 +143,7 @@ def _run(
     run: Run,
     readable: Sequence[Path],
 ) -> dict[str, dict[str, Any]]:
-    """The last of each kind of event."""
+    """Run the extractor and return the last event of each kind."""
     told: dict[str, dict[str, Any]] = {}
 
     def hear(event: dict[str, Any]) -> None:
@@ -168,7 +174,7 @@ def _not_left(path: Path) -> ExtractionFailed:
 
 
 def _drop(lines: list[Line]) -> None:
-    """Libraries print what is of no use to anybody."""
+    """Discard the output, because only libraries print there."""
 
 
 def _failure(ended: Ended, told: dict[str, dict[str, Any]], directory: Path, wall_seconds: float) -> ExtractionFailed:
@@ -180,6 +186,9 @@ def _failure(ended: Ended, told: dict[str, dict[str, Any]], directory: Path, wal
         return _permanent(
             "too_slow", "that can be read in seconds", f"one that takes longer, {where}", "save it simpler"
         )
+    if ended.over_limit:
+        found = f"one that needs more than it may have ({ended.over_limit}), {where}"
+        return _permanent("too_large", "of moderate size", found, "split it, or save it simpler")
     if ended.reason == "timed_out":
         message = f"expected the document to be read within {wall_seconds:g} s, found this machine too busy, {where}"
         return ExtractionFailed("timed_out", message, permanent=False)
@@ -195,7 +204,7 @@ def _failure(ended: Ended, told: dict[str, dict[str, Any]], directory: Path, wal
 
 
 def _where(progress: Path) -> str:
-    """Its file is that of a child that may have been taken over, as all that it has left."""
+    """Describe the progress. Only a few bytes are read, because the child may have been compromised."""
     told = progress.read_bytes()[:20] if progress.is_file() and not progress.is_symlink() else b""
     return f"after page {int(told)}" if told.isdigit() else "at its first page"
 

@@ -1,13 +1,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-# For whoever has scans that nobody has read.
+# Shown if scans could not be read.
 OCR_ADVICE = "install requirements/ocr.txt, or tesseract, where the workers are, and process the document again"
 
 
 class ExtractionFailed(Exception):
-    """Says in words for people what was expected and what was found. Permanent: the same file ends the same way, or
-    the same settings do. A service may ask for a pause before it is asked again.
+    """The document was not read; the message is for people.
+
+    With `permanent`, the same file or the same settings always fail. With `away`, the service would fail for every
+    document now. A service may ask for a pause with `retry_after`.
     """
 
     def __init__(
@@ -18,6 +20,7 @@ class ExtractionFailed(Exception):
         permanent: bool,
         retry_after: float | None = None,
         of_service: bool = False,
+        away: bool = False,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -25,15 +28,16 @@ class ExtractionFailed(Exception):
         self.permanent = permanent
         self.retry_after = retry_after
         self.of_service = of_service
+        self.away = away
 
 
 @dataclass(frozen=True)
 class Extracted:
     pages_total: int
-    # Of those that were asked for.
+    # The number of pages within the requested range.
     pages: int
     characters: int
     path: Path
     sha256: str
-    # Pages that are only an image, and that nobody could read.
+    # Pages that consist of an image only and could not be recognised.
     scans: int = 0

@@ -1,5 +1,6 @@
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
@@ -7,6 +8,10 @@ from documents.models.documents import Document
 from documents.models.workspaces import User, visible_to
 from work import clock
 from work.models import SubjectQuerySet, Work, work_constraints
+
+
+def attempts_of_settings() -> int:
+    return int(settings.ADE_DOCUMENT_ATTEMPTS)
 
 
 class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):
@@ -26,13 +31,13 @@ class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):
         return self._due(DocumentProcessingJob.Priority.BULK, now)
 
     def _due(self, priority: int, now: Any) -> "DocumentProcessingJobQuerySet":
-        # One priority at a time, each in the order of the index.
+        # Query one priority at a time, each in the order of the index.
         due = self.filter(status="PENDING", priority=priority, next_attempt_at__lte=now)
         return due.order_by("next_attempt_at", "id")
 
 
 class DocumentProcessingJob(Work):
-    """The work of extracting one document. Nobody holds it: its stages are held."""
+    """The processing of one document. Workers hold its stages, not the job."""
 
     class Status(models.TextChoices):
         PENDING = "PENDING"
@@ -42,7 +47,7 @@ class DocumentProcessingJob(Work):
 
     class Priority(models.IntegerChoices):
         NORMAL = 0
-        # One of many that somebody wants processed again: begun when nothing else is due.
+        # One of many documents that are processed again; begun when nothing else is due.
         BULK = 1
 
     ACTIVE = "PROCESSING"
@@ -53,7 +58,7 @@ class DocumentProcessingJob(Work):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING, editable=False)
     priority = models.PositiveSmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     attempts = models.PositiveSmallIntegerField(default=0)
-    max_attempts = models.PositiveSmallIntegerField(default=3)
+    max_attempts = models.PositiveSmallIntegerField(default=attempts_of_settings)
     next_attempt_at = models.DateTimeField(default=clock.now)
     completed_at = models.DateTimeField(null=True, blank=True, editable=False)
     error_log = models.TextField(blank=True, default="")
@@ -116,7 +121,7 @@ class StageQuerySet(SubjectQuerySet["Stage"]):
         return self.select_related("job__document__workspace").defer("job__document__text", "job__document__embedding")
 
     def claimable(self, now: Any) -> "StageQuerySet":
-        # Not those of a job that was given back or has failed meanwhile: its next attempt lays them out anew.
+        # Skip stages of a job that was given back or has failed, because its next attempt renews them.
         return self.filter(status="READY", job__status="PROCESSING").order_by("created_at", "id")
 
     def unfinished(self) -> "StageQuerySet":
@@ -145,9 +150,11 @@ class Stage(Work):
     name = models.CharField(max_length=16, choices=Name.choices)
     segment = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.NEW, editable=False)
-    # Claims that ended with the loss of their worker, in this attempt of the job.
+    # Claims that ended with the loss of their worker, over all attempts of the job.
     losses = models.PositiveSmallIntegerField(default=0)
-    # When it has failed because of a service that asks for such a pause.
+    # How often it was given back because its service was away.
+    postponements = models.PositiveIntegerField(default=0)
+    # The pause that a service asked for when it failed.
     retry_after_seconds = models.FloatField(null=True, blank=True, editable=False)
 
     objects = StageQuerySet.as_manager()
@@ -182,5 +189,5 @@ class Stage(Work):
 
 
 def has_a_stage_at_work() -> Q:
-    """A document of which somebody still holds a stage, be it of a job that has ended without it."""
+    """Match documents with a running stage, even if its job has already ended."""
     return Q(Exists(Stage.objects.filter(job__document=OuterRef("pk"), status="RUNNING")))

@@ -1,11 +1,11 @@
-"""Documents on their way, as workers bring them on."""
+"""Process documents as workers do."""
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from fpdf import FPDF
 
 from documents import lifecycle, orchestrator
-from documents.models import DocumentProcessingJob
+from documents.models import DocumentProcessingJob, OutsideService
 from tests.factories import W1, WorkspaceFactory
 from work import clock
 
@@ -21,7 +21,7 @@ def add(content, content_type=PDF, name="invoice.pdf", workspace=None):
 
 
 def pdf(*texts):
-    """A page for each text."""
+    """Return a PDF with a page for each text."""
     made = FPDF()
     made.set_font("Helvetica", size=12)
     for text in texts:
@@ -31,7 +31,7 @@ def pdf(*texts):
 
 
 def process(slot, most=200):
-    """Until nobody has anything to do; answers how many stages were done."""
+    """Process until no work is left; return the number of stages done."""
     done = 0
     for _ in range(most):
         brought_on = orchestrator.orchestrate(W1)
@@ -43,5 +43,7 @@ def process(slot, most=200):
 
 
 def make_due():
-    """As if the pause before the next attempt was over."""
-    DocumentProcessingJob.objects.filter(status="PENDING").update(next_attempt_at=clock.now())
+    """End the pause before the next attempt of all jobs, and the pauses of the services."""
+    now = clock.now()
+    DocumentProcessingJob.objects.filter(status="PENDING").update(next_attempt_at=now)
+    OutsideService.objects.filter(away_since__isnull=False).update(next_try_at=now, asked_until=None)

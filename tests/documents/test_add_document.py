@@ -17,12 +17,12 @@ VALUES = {
 pytestmark = pytest.mark.django_db
 
 
-def test_a_stored_file_becomes_a_document_with_its_job(workspace):
+def test_a_stored_file_becomes_a_document_with_its_job(workspace, settings):
     document = lifecycle.add_document(workspace, VALUES, actor="olga")
 
     assert (document.workspace, document.name, document.status) == (workspace, "invoice.pdf", "processing")
     job = document.jobs.get()
-    assert (job.status, job.attempts, job.max_attempts) == ("PENDING", 0, 3)
+    assert (job.status, job.attempts, job.max_attempts) == ("PENDING", 0, settings.ADE_DOCUMENT_ATTEMPTS)
     for row, kind, status in ((document, "DOCUMENT_ADDED", "processing"), (job, "JOB_QUEUED", "PENDING")):
         event = events_of(row).get()
         assert (event.kind, event.to_status, event.actor, event.sequence) == (kind, status, "olga", 1)
@@ -38,7 +38,7 @@ def test_there_is_no_document_without_its_job(workspace, monkeypatch):
     create = lifecycle.lifecycle.create
 
     def fails_for_jobs(moves, values, **options):
-        return create(moves, values | ({"attempts": 9} if moves is lifecycle.JOB else {}), **options)
+        return create(moves, values | ({"attempts": 9, "max_attempts": 3} if moves is lifecycle.JOB else {}), **options)
 
     monkeypatch.setattr(lifecycle.lifecycle, "create", fails_for_jobs)
 

@@ -1,4 +1,4 @@
-"""PDFs and images read by Azure Document Intelligence: what is asked, and what becomes of the answer."""
+"""PDFs and images read by Azure Document Intelligence: the requests, and the use of the answers."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ from tests.services.serving import says
 from tests.stepping import until
 from work.claims import Interrupted
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("places"), pytest.mark.long]
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.usefixtures("places"), pytest.mark.long]
 
 PDF, PNG, TXT = "application/pdf", "image/png", "text/plain"
 INVOICE = "Invoice number: 42\nTotal amount: 7.00 EUR\nApples | 3\nPears | 4\nThank you."
@@ -60,7 +60,7 @@ def test_a_page_has_the_shape_that_the_local_reader_gives_it(azure, read, settin
         same = ("number", "width", "height", "images", "has_text")
         assert [ours[name] for name in same] == [theirs[name] for name in same]
         assert [word for word, *_ in ours["words"]] == theirs["text"].split()
-        # The local one need not say where they are until somebody asks.
+        # The local reader determines word places only on request.
         for mine, other in zip(ours["words"], theirs["words"], strict=bool(theirs["words"])):
             assert mine[1:] == pytest.approx(other[1:], abs=0.002)
 
@@ -135,7 +135,7 @@ def test_an_image_is_read_and_its_places_are_shares_of_it(azure, read):
 
 
 def test_scans_are_left_to_the_service(azure, tmp_path, directory):
-    """Nobody here spends seconds on what is read elsewhere, and nobody advises to have them read here."""
+    """ADE spends no time on pages that the service reads, and does not advise to install OCR."""
     file = image_of(tmp_path / "letter.pdf", "A letter.").convert("L")
     file.save(directory / "scan.png")
     azure.written = "Read elsewhere"
@@ -218,7 +218,7 @@ def test_it_looks_no_more_often_than_every_two_seconds_unless_it_is_told(azure, 
 
 
 def test_an_analysis_that_lacks_pages_is_refused_for_good(azure, read):
-    """As that of the free tier, which reads two."""
+    """The free tier reads only two pages."""
     azure.then("poll", cut_to(2))
     azure.running = 0
 

@@ -5,7 +5,7 @@ import pytest
 from documents import children
 from work.supervise import Limits
 
-# Says which process it is, and whose child.
+# Prints its own PID and its parent's.
 PROGRAM = """
 import os, sys
 sys.path.append(sys.argv.pop(1))
@@ -25,7 +25,7 @@ def program(settings, tmp_path, monkeypatch):
     settings.VAR_DIR = tmp_path / "var"
     monkeypatch.setattr(children, "_PACKAGES", dict(children._PACKAGES))
     package = ModuleType("of_an_app_above")
-    package.PROGRAM = PROGRAM
+    package.PROGRAM, package.__path__ = PROGRAM, [str(tmp_path)]
     children.POOL.close()
     yield children.register("above", package)
     children.POOL.close()

@@ -17,6 +17,7 @@ from tests.documents import samples
 from tests.documents.hostile import NAMES
 from tests.documents.samples import DOCX, HTML, PDF, PNG, SAMPLES, TXT
 from tests.factories import WorkspaceFactory, told
+from tests.stepping import DEADLINE_SECONDS
 from work import failpoints
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("each_storage")]
@@ -72,7 +73,7 @@ def test_others_on_this_machine_cannot_read_it(workspace, settings):
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:40]))
 def test_no_name_leads_anywhere(workspace, name):
-    # Some say that they are something else.
+    # The extension of some names contradicts the content.
     with suppress(Refused):
         receive(workspace, TXT, name)
 
@@ -117,7 +118,7 @@ def test_the_limit_holds_to_the_byte(workspace, settings):
 
 
 class Endless(io.RawIOBase):
-    """Says that it is short, and has no end."""
+    """A stream that reports a small size and never ends."""
 
     place = read_bytes = 0
 
@@ -196,7 +197,7 @@ def test_two_who_send_the_same_at_once_are_both_answered(workspace, threads):
     barrier = Barrier(4)
 
     def send():
-        barrier.wait(10)
+        barrier.wait(DEADLINE_SECONDS)
         try:
             return receive(workspace).pk
         except AlreadyThere as refused:
@@ -293,7 +294,7 @@ def test_a_commit_of_which_nobody_knows_whether_it_took_place_keeps_the_file(wor
     with pytest.raises(OperationalError):
         receive(workspace)
 
-    # A row may name it. If none does, the sweeper removes it.
+    # A row may refer to the file. Otherwise the sweeper removes it.
     assert len(stored_files()) == 1
 
 

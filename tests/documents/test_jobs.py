@@ -79,7 +79,7 @@ def test_a_new_attempt_begins_with_what_the_last_one_left_undone(w1):
 
     failed.refresh_from_db()
     ready.refresh_from_db()
-    assert (failed.status, failed.losses, failed.failure_type, failed.error_message) == ("NEW", 0, "", "")
+    assert (failed.status, failed.losses, failed.failure_type, failed.error_message) == ("NEW", 2, "", "")
     assert (failed.started_at, failed.finished_at) == (None, None)
     assert ready.status == "NEW"
     assert [told(failed)[-1], told(ready)[-1]] == ["STAGE_RENEWED", "STAGE_RENEWED"]

@@ -1,4 +1,4 @@
-"""The contract of stages and leases, sentence by sentence: who changes what, claims, completion, recovery, outputs."""
+"""The contract of stages and leases, sentence by sentence: permissions, claims, completion, recovery, outputs."""
 
 import json
 import os
@@ -114,7 +114,9 @@ def test_the_orchestrator_does_no_heavy_work(slot, azure):
 def test_workers_claim_and_complete_and_nothing_else():
     by_workers = {(move.origins, move.target) for move in MOVES.table.values() if move.by in (By.WORKER, By.HOLDER)}
 
-    assert by_workers == {(("READY",), "RUNNING"), (("RUNNING",), "DONE"), (("RUNNING",), "ERROR")}
+    # While an external service is away, the stage goes back to READY without using up an attempt.
+    postponed = (("RUNNING",), "READY")
+    assert by_workers == {(("READY",), "RUNNING"), (("RUNNING",), "DONE"), (("RUNNING",), "ERROR"), postponed}
 
 
 def test_workers_never_advance_what_comes_after(slot):

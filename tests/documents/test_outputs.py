@@ -1,3 +1,4 @@
+import os
 from threading import Barrier
 
 import pytest
@@ -5,6 +6,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage, storages
 
 from documents import outputs
+from tests.azurite import local_only
 
 pytestmark = pytest.mark.usefixtures("each_storage")
 
@@ -76,12 +78,29 @@ def test_who_comes_second_while_another_writes_leaves_nothing_of_its_own(monkeyp
     assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
 
 
+@local_only
+def test_what_another_takes_away_half_written_is_written_again(monkeypatch):
+    """A second writer finds an incomplete file and removes it to write it again."""
+    change_mode = os.chmod
+
+    def taken_away(path, *rest):
+        monkeypatch.setattr(os, "chmod", change_mode)
+        os.unlink(path)
+        change_mode(path, *rest)
+
+    monkeypatch.setattr(os, "chmod", taken_away)
+
+    outputs.store(PATH, VALUE)
+
+    assert outputs.load(PATH) == VALUE
+
+
 def test_two_who_write_the_same_at_once_leave_one(threads):
     barrier = Barrier(2)
 
     def write():
         for _ in range(10):
-            barrier.wait(20)
+            barrier.wait(300)
             outputs.store(PATH, VALUE)
 
     for each in [threads.start(write) for _ in range(2)]:

@@ -1,4 +1,4 @@
-"""Pages as pictures: drawn in a child within limits, and kept for a while."""
+"""Page images: rendered in a child process within limits, and cached for a while."""
 
 import os
 import threading
@@ -18,7 +18,7 @@ from work.supervise import CannotStart
 
 pytestmark = pytest.mark.django_db
 PICTURE = b"\x89PNG"
-# Of a machine that is slow, or busy: ten for the child, and what it takes to start and to end it.
+# For a slow or busy machine: ten seconds for the child, and time to start and end it.
 SECONDS = 20
 
 
@@ -65,7 +65,7 @@ def test_many_who_want_the_same_have_it_drawn_by_as_many_as_may(stored, monkeypa
 
     def draw(document, number):
         pages.append(number)
-        drawing.wait(5)
+        drawing.wait(300)
         return PICTURE
 
     monkeypatch.setattr(previews, "_made", draw)
@@ -164,7 +164,7 @@ def _no_path(self, name):
     raise NotImplementedError
 
 
-# Real ones
+# With the real renderer
 
 
 def test_each_page_of_a_document_is_drawn_for_a_screen(stored, tmp_path):
@@ -176,11 +176,11 @@ def test_each_page_of_a_document_is_drawn_for_a_screen(stored, tmp_path):
     assert size_of(first) == (1000, 1415)
     with pytest.raises(NoSuchPage):
         previews.picture(document, 4)
-    # Whoever asks for any number leaves nothing behind.
+    # A request for a page that does not exist leaves nothing in the cache.
     assert previews.why_not(document, 4) == ""
 
 
-# It draws itself.
+# A form that draws itself.
 FORM = stream("/X Do", "/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X 6 0 R>>>>")
 FORMS = "/MediaBox[0 0 595 842]/Resources<</XObject<</X 6 0 R>>>>"
 HOSTILE = {

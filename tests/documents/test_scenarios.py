@@ -1,4 +1,4 @@
-"""The five scenarios that asynchronous extraction was asked for with, each from its beginning to its end."""
+"""The five scenarios from the requirements for asynchronous extraction, each from beginning to end."""
 
 from datetime import timedelta
 
@@ -39,7 +39,7 @@ def test_scenario_1_uploading_a_new_pdf_document(places, each_storage, client, o
         assert stored.read() == data
     assert (document.name, document.content_type, document.status) == ("invoice.pdf", "application/pdf", "processing")
     assert (job_of(document).status, job_of(document).attempts) == ("PENDING", 0)
-    # Nothing of the work is done while somebody waits for the answer.
+    # No processing happens while the user waits for the answer.
     assert not Stage.objects.exists()
     assert "invoice.pdf" in answer.content.decode()
 
@@ -62,7 +62,7 @@ def test_scenario_2_of_two_workers_that_look_at_the_same_moment_each_gets_anothe
     first, second = add(pdf("one"), name="1.pdf"), add(pdf("two"), name="2.pdf")
 
     held = threads.hold(lambda: lifecycle.begin_next_job(W1))
-    # It does not wait for the row that the other has locked.
+    # It does not wait for the row that the other worker has locked.
     other = threads.start(lambda: lifecycle.begin_next_job(W2)).answer()
     held.commit()
 
@@ -113,10 +113,13 @@ def test_scenario_4_extraction_fails_by_a_rate_limit_or_a_timeout(slot, azure, m
         seen.append((job.status, job.attempts, len(job.error_log.splitlines())))
         make_due()
 
-    assert seen == [("PENDING", 1, 1), ("PENDING", 2, 2), ("FAILED", 3, 3)]
+    # The failure that shows that the service is away counts as an attempt. Later probes do not.
+    made = 2 if fault is drips else 1
+    assert seen[0] == ("PENDING", 1, 1)
+    assert seen[-1][1:] == (made, made)
     assert all("expected" in line and "found" in line for line in job.error_log.splitlines())
-    document.refresh_from_db()
-    assert document.status == "failed"
+    process(slot)
+    assert (job_of(document).status, job_of(document).attempts) == ("COMPLETED", made)
     assert_all_hold()
 
 

@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 
 from documents.sniffing import LABELS, SUFFIXES, Ambiguous, Unknown, problem, sniff, suffix_of
+from tests import effort
 from tests.documents import samples
 from tests.documents.samples import CSV, DOCX, EML, HTML, JPEG, ODT, PDF, PNG, SAMPLES, SVG, TIFF, TXT, XLSX
 from tests.documents.samples import XLS as OLD_XLS
@@ -62,7 +63,7 @@ def test_the_examples_are_taken(path):
         ),
         (samples.ole("Book"), "application/vnd.ms-excel"),
         (samples.ole("A", "B", "C", "D", "E", "Workbook"), "application/vnd.ms-excel"),
-        # A Word document inside it.
+        # A workbook with an embedded Word document.
         (samples.ole("Workbook", nested=["WordDocument"]), "application/vnd.ms-excel"),
         (b"<html>\n", "text/html"),
         (b"  \n<!-- a comment -->\n<HTML lang=de>", "text/html"),
@@ -154,7 +155,7 @@ def test_the_name_decides_among_kinds_of_text_only(name, data, expected):
 )
 def test_other_content_is_unknown(data, found):
     if not data:
-        # Whoever takes files says so earlier, and better.
+        # The intake refuses empty files earlier, with a better message.
         assert type_of(data) == "text/plain"
         return
     with pytest.raises(Unknown) as refused:
@@ -199,7 +200,7 @@ def test_what_is_two_things_is_refused(data, message):
     [
         b"How PDF files begin: with %PDF-1.4, says the standard.",
         b"How pages begin: with <html>, or with <script>.",
-        # An attachment of a PDF, and a page about pages.
+        # A PDF with an attachment, and one that mentions HTML in its title.
         PDF[:-7] + b"9 0 obj\nstream\n" + ZIP + b"endstream\n%%EOF\n",
         PDF[:-7] + b"9 0 obj << /Title (<script> for all) >>\n%%EOF\n",
     ],
@@ -296,7 +297,7 @@ def test_a_table_of_contents_that_is_too_long_is_not_read():
 
 
 def test_an_archive_with_large_numbers_is_read_as_others_are():
-    # ZIP64: what other readers believe first.
+    # ZIP64, which other readers prefer to the usual directory.
     start = DOCX.rfind(b"PK\5\6")
     _, _, _, count, _, length, offset, _ = struct.unpack("<4s4H2LH", DOCX[start:])
     large = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, length, offset)
@@ -348,7 +349,7 @@ def test_nothing_takes_long(data):
     with suppress(Unknown, Ambiguous):
         type_of(data)
 
-    assert time.process_time() - started < 2
+    assert effort.since(started) < 2
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,10 +1,10 @@
-"""Documents whose files lie in a container, and a blob service that fails at each step of their way.
+"""Documents whose files are in a container, and a blob service that fails at each step.
 
 | fault | what happens | tests |
 |---|---|---|
 | F1 | the service is down before the rows are written | `test_f1_…` |
-| F2 | the blob is written, and its rows are not | `test_f2_…` |
-| F3 | the blob is missing, or cannot be had, when it is processed | `test_f3_…` |
+| F2 | the blob is written, but its rows are not | `test_f2_…` |
+| F3 | the blob is missing or unavailable when it is processed | `test_f3_…` |
 | C18 | the process dies between document and job | `test_c18_…` |
 """
 
@@ -51,7 +51,6 @@ LETTER = b"Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind r
 def var(settings, tmp_path, monkeypatch):
     settings.VAR_DIR = tmp_path
     settings.FILE_UPLOAD_TEMP_DIR = tmp_path
-    monkeypatch.setattr(module, "READ_SECONDS", 0.5)
     monkeypatch.setattr(chores, "_blobs", chores.Sweeper(chores._uploaded, chores._named))
 
 
@@ -71,7 +70,7 @@ def slot(transactional_db):
 
 @pytest.fixture
 def gate(blobs, azurite, settings):
-    """Before the container of the test, and open."""
+    """A proxy for the container of the test that forwards everything at first."""
     usual = settings.STORAGES
     with Gate(azurite.endpoint) as gate:
         gate.fault = lambda method, path: None
@@ -82,8 +81,9 @@ def gate(blobs, azurite, settings):
 
 
 @pytest.fixture(params=WAYS)
-def down(request, settings):
-    """A service that is down, in one of the ways in which it can be."""
+def down(request, settings, monkeypatch):
+    """A service that is down, in each possible way."""
+    monkeypatch.setattr(module, "READ_SECONDS", 0.5)
     with WAYS[request.param]() as address:
         settings.STORAGES = storages(connection_string(address), "documents")
         yield

@@ -3,14 +3,25 @@ import pytest
 from documents import lifecycle
 from documents.models import DocumentProcessingJob
 from tests.factories import JobFactory, StageFactory, age, columns_of, events_of, expire_lease, told, write
-from work import clock
+from work import clock, recovery
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def zombie(settings):
-    return age(JobFactory(status="PROCESSING"), settings.ADE_ZOMBIE_SECONDS + 1)
+    """A job of which a lost worker had claimed a stage."""
+    job = age(JobFactory(status="PROCESSING"), settings.ADE_ZOMBIE_SECONDS + 1)
+    write(StageFactory(job=job, status="READY"), losses=1, error_message=recovery.EXPIRED)
+    return job
+
+
+@pytest.fixture
+def untouched(settings):
+    """A job that has begun and then had no workers."""
+    job = age(JobFactory(status="PROCESSING"), settings.ADE_ZOMBIE_SECONDS + 1)
+    StageFactory(job=job, status="READY")
+    return job
 
 
 def long_ago(stage, settings):
@@ -27,6 +38,54 @@ def test_a_job_that_nobody_works_at_goes_back(zombie, w1, settings):
     event = events_of(zombie).last()
     assert (event.kind, event.from_status, event.to_status) == ("JOB_RESET", "PROCESSING", "PENDING")
     assert event.actor == w1
+
+
+def test_absences_of_workers_are_no_attempts(untouched, w1, settings):
+    for _ in range(5):
+        assert lifecycle.reset_zombies(w1) == 1
+        untouched.refresh_from_db()
+        write(untouched, next_attempt_at=clock.now())
+        assert lifecycle.begin_next_job(w1).id == untouched.pk
+        lifecycle.advance(untouched.pk, actor=w1)
+        untouched.refresh_from_db()
+        age(untouched, settings.ADE_ZOMBIE_SECONDS + 1)
+
+    untouched.refresh_from_db()
+    assert (untouched.status, untouched.attempts, untouched.error_log) == ("PROCESSING", 0, "")
+    resets = events_of(untouched).filter(kind="JOB_RESET")
+    assert resets.count() == 5
+    assert "no stage was claimed" in resets[0].message
+
+
+def test_a_stage_that_was_done_before_the_absence_is_no_failure(untouched, w1, settings):
+    long_ago(StageFactory(job=untouched, status="DONE"), settings)
+
+    assert lifecycle.reset_zombies(w1) == 1
+
+    untouched.refresh_from_db()
+    assert (untouched.status, untouched.attempts) == ("PENDING", 0)
+
+
+def test_a_loss_counts_once_and_the_absences_after_it_do_not(zombie, w1, settings):
+    for _ in range(3):
+        assert lifecycle.reset_zombies(w1) == 1
+        write(zombie, next_attempt_at=clock.now())
+        assert lifecycle.begin_next_job(w1).id == zombie.pk
+        lifecycle.advance(zombie.pk, actor=w1)
+        zombie.refresh_from_db()
+        age(zombie, settings.ADE_ZOMBIE_SECONDS + 1)
+
+    zombie.refresh_from_db()
+    assert zombie.attempts == 1
+
+
+def test_a_job_at_its_last_attempt_stays_when_nothing_was_tried(untouched, w1):
+    write(untouched, attempts=2)
+
+    assert lifecycle.reset_zombies(w1) == 1
+
+    untouched.refresh_from_db()
+    assert (untouched.status, untouched.attempts, untouched.document.status) == ("PENDING", 2, "processing")
 
 
 def test_a_job_at_its_last_attempt_is_given_up_with_its_document(zombie, w1):

@@ -1,0 +1,141 @@
+"""Circuit breakers: all workers stop calling an external service that does not answer.
+
+The failure that reveals the outage counts as an attempt of its job. Afterwards no stage that needs the service is
+claimed, so nothing is counted. When `next_try_at` has come, one stage at a time tries the service again, and a failure
+does not count either. The first answer releases all other stages. All state is in the table `outside_services`.
+"""
+
+from datetime import timedelta
+from functools import cache
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+
+from ade_services import DOCUMENT_INTELLIGENCE, OPENAI
+from documents import backoff
+from documents.models import OutsideService, Stage
+from work import clock, wakeups
+from work.changes import Claimable
+from work.claims import Claim
+
+# The stages that call each service. Only PDFs and images are read by a service.
+NEEDS = {
+    DOCUMENT_INTELLIGENCE.service: Q(name="extract")
+    & (Q(job__document__content_type="application/pdf") | Q(job__document__content_type__startswith="image/")),
+    OPENAI.service: Q(name="embed"),
+}
+
+log = structlog.get_logger(__name__)
+
+
+def away() -> dict[str, OutsideService]:
+    """Return the services that the settings use and that do not answer, by name."""
+    used = _used()
+    if not used:
+        return {}
+    return {row.name: row for row in OutsideService.objects.filter(name__in=used, away_since__isnull=False)}
+
+
+@cache
+def claimable_without(services: frozenset[str]) -> Claimable:
+    """Return a query for the stages that need none of these services.
+
+    The function is cached, because its SQL is kept under the identity of the function.
+    """
+    if not services:
+        return Stage.objects.claimable
+    return lambda now: Stage.objects.claimable(now).exclude(_needs(services))
+
+
+@cache
+def claimable_with(service: str) -> Claimable:
+    """Return a query for the stages that need this service.
+
+    Stages that have already called it in vain come last, because their document may be the cause.
+    """
+    order = ("postponements", "created_at", "id")
+    return lambda now: Stage.objects.claimable(now).filter(NEEDS[service]).order_by(*order)
+
+
+def waiting(services: frozenset[str]) -> "QuerySet[Stage]":
+    """Return the stages that wait for one of these services to answer."""
+    return Stage.objects.claimable(clock.now()).filter(_needs(services))
+
+
+def lock_due(service: OutsideService) -> bool:
+    """Return whether this transaction may probe the service.
+
+    True means that the probe is due, that no other is running, and that the row of the service is now locked.
+    """
+    rows = OutsideService.objects.filter(pk=service.pk, away_since__isnull=False, next_try_at__lte=clock.now())
+    skip = connection.features.has_select_for_update_skip_locked
+    row = rows.select_for_update(skip_locked=skip).first()
+    return row is not None and not is_probed(row)
+
+
+def is_probed(service: OutsideService) -> bool:
+    """Return whether a stage is probing the service. If its worker dies, the lost stage ends the probe."""
+    held = {"pk": service.probe_id, "claim_token": service.probe_token, "status": "RUNNING"}
+    return service.probe_id is not None and Stage.objects.filter(**held).exists()
+
+
+def note_probe(service: OutsideService, claim: Claim) -> None:
+    OutsideService.objects.filter(pk=service.pk).update(probe_id=claim.id, probe_token=claim.holder.token)
+
+
+def failed(name: str, message: str, *, retry_after: float | None, opens: bool) -> bool:
+    """Record a failed call. Return False if the service was known to be away, so that the call is no attempt.
+
+    With `opens`, the failure shows an outage. Other failures, such as a wrong answer, may concern a single document.
+    """
+    if not opens and not OutsideService.objects.filter(name=name, away_since__isnull=False).exists():
+        return True
+    with transaction.atomic():
+        OutsideService.objects.get_or_create(name=name)
+        row = OutsideService.objects.select_for_update().get(name=name)
+        now = clock.now()
+        was_away = row.away_since is not None
+        # A request that started before the outage was known adds nothing new.
+        if row.next_try_at is None or row.next_try_at <= now:
+            row.failures += 1
+            row.next_try_at = now + timedelta(seconds=_pause(row.failures))
+        if retry_after is not None:
+            row.asked_until = now + timedelta(seconds=backoff.seconds(1, retry_after))
+            row.next_try_at = max(row.next_try_at, row.asked_until)
+        row.away_since = row.away_since or now
+        row.message = message
+        row.save()
+    if not was_away:
+        log.warning("service.away", service=name, next_try_at=row.next_try_at.isoformat(), error=message)
+    return not was_away
+
+
+def answered(name: str) -> None:
+    """Record an answer and release all waiting stages, unless the service asked for a pause that is not over."""
+    rows = OutsideService.objects.filter(name=name, away_since__isnull=False)
+    # Read first, because on SQLite even an update without effect waits for the write lock.
+    if not rows.exists():
+        return
+    over = Q(asked_until__isnull=True) | Q(asked_until__lte=clock.now())
+    closed = rows.filter(over).update(
+        away_since=None, next_try_at=None, asked_until=None, failures=0, message="", probe_id=None, probe_token=None
+    )
+    if closed:
+        log.warning("service.answers", service=name)
+        wakeups.ring("stage")
+
+
+def _used() -> list[str]:
+    used = [DOCUMENT_INTELLIGENCE.service] if settings.ADE_EXTRACTOR == "azure" else []
+    return [*used, OPENAI.service] if settings.ADE_EMBEDDER == "openai" else used
+
+
+def _needs(services: frozenset[str]) -> Q:
+    return Q(*[NEEDS[name] for name in sorted(services)], _connector=Q.OR)
+
+
+def _pause(failures: int) -> float:
+    longest = settings.ADE_SERVICE_PROBE_SECONDS
+    return backoff.seconds(failures, first=min(backoff.FIRST_SECONDS, longest), longest=longest)
