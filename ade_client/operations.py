@@ -187,7 +187,21 @@ class BuildOut(TypedDict):
 class Changes(TypedDict):
     name: NotRequired[str | None]
     url: NotRequired[str | None]
-    topics: NotRequired[list[str] | None]
+    topics: NotRequired[
+        list[
+            Literal[
+                "run.succeeded",
+                "run.failed",
+                "run.cancelled",
+                "build.ready",
+                "build.failed",
+                "build.cancelled",
+                "document.processed",
+                "document.failed",
+            ]
+        ]
+        | None
+    ]
 
 
 class ChunkOut(TypedDict):
@@ -626,7 +640,18 @@ class NewTokenOut(TypedDict):
 class NewWebhook(TypedDict):
     name: str
     url: str
-    topics: list[str]
+    topics: list[
+        Literal[
+            "run.succeeded",
+            "run.failed",
+            "run.cancelled",
+            "build.ready",
+            "build.failed",
+            "build.cancelled",
+            "document.processed",
+            "document.failed",
+        ]
+    ]
 
 
 class OwnDepthOut(TypedDict):
@@ -703,6 +728,12 @@ class Rotation(TypedDict):
     drop: NotRequired[Literal["newest", "earlier"] | None]
 
 
+class RunAddressesOut(TypedDict):
+    stream: str
+    log: str
+    files: str
+
+
 class RunCancelOut(TypedDict):
     result: Literal["cancelled", "asked"]
     run: RunOut
@@ -724,6 +755,7 @@ class RunDetailOut(TypedDict):
     cancel_requested_at: str | None
     cancel_requested_by: str | None
     pruned_at: str | None
+    addresses: RunAddressesOut
     fields: list[RunFieldOut]
     artifacts: list[ArtifactOut]
 
@@ -754,6 +786,7 @@ class RunOut(TypedDict):
     cancel_requested_at: str | None
     cancel_requested_by: str | None
     pruned_at: str | None
+    addresses: RunAddressesOut
 
 
 class RunsOut(TypedDict):
@@ -875,7 +908,18 @@ class WebhookOut(TypedDict):
     workspace_id: int
     name: str
     url: str
-    topics: list[str]
+    topics: list[
+        Literal[
+            "run.succeeded",
+            "run.failed",
+            "run.cancelled",
+            "build.ready",
+            "build.failed",
+            "build.cancelled",
+            "document.processed",
+            "document.failed",
+        ]
+    ]
     state: Literal["active", "paused", "removed"]
     paused_at: str | None
     paused_by: str | None
@@ -890,7 +934,18 @@ class WithSecret(TypedDict):
     workspace_id: int
     name: str
     url: str
-    topics: list[str]
+    topics: list[
+        Literal[
+            "run.succeeded",
+            "run.failed",
+            "run.cancelled",
+            "build.ready",
+            "build.failed",
+            "build.cancelled",
+            "document.processed",
+            "document.failed",
+        ]
+    ]
     state: Literal["active", "paused", "removed"]
     paused_at: str | None
     paused_by: str | None
@@ -1607,8 +1662,9 @@ class Operations:
             "build.cancelled",
             "document.processed",
             "document.failed",
-            "ping",
         ]
+        | Literal["ping"]
+        | None
         | None = None,
     ) -> Iterator[DeliveryOut]:
         """List webhook deliveries."""
@@ -1882,7 +1938,7 @@ class Operations:
         return cast("ForecastOut", self.transport.json(Call("GET", path_of("/api/v1/runs/{id}/forecast", id=id), {})))
 
     def show_health(self) -> HealthOut:
-        """Whether the database answers in time. Needs no token, and tells nothing else."""
+        """Whether the database answers in time and the disk has room. Needs no token, and tells nothing else."""
         return cast("HealthOut", self.transport.json(Call("GET", path_of("/api/v1/health"), {})))
 
     def show_health_details(self) -> HealthDetailsOut:

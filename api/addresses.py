@@ -1,4 +1,4 @@
-"""From where a request comes: the other end of the connection or, behind proxies that are known, whom they name."""
+"""Finds the address of the client: the peer of the connection, or the address that trusted proxies report."""
 
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -6,15 +6,20 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_netw
 from django.conf import settings
 from django.http import HttpRequest
 
-# Who has one address of such a network has all of them.
+# A client with one IPv6 address usually controls its whole /64 network.
 IPV6_PREFIX = 64
 
 
 def address_of(request: HttpRequest) -> str:
-    """Of X-Forwarded-For only what our own proxies have written, from its end: the rest anybody may have made up."""
-    address = str(request.META.get("REMOTE_ADDR", ""))
+    return named_by(str(request.META.get("REMOTE_ADDR", "")), str(request.META.get("HTTP_X_FORWARDED_FOR", "")))
+
+
+def named_by(address: str, forwarded_for: str) -> str:
+    """Return the client address. X-Forwarded-For is read from its end, and only as far as our own proxies wrote it:
+    anyone can forge the rest.
+    """
     known = _networks(tuple(settings.ADE_PROXIES))
-    forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", "")).split(",")
+    forwarded = forwarded_for.split(",")
     while known and forwarded and _is_in(address, known):
         named = forwarded.pop().strip()
         if not _is_address(named):
@@ -23,15 +28,25 @@ def address_of(request: HttpRequest) -> str:
     return address if _is_address(address) else ""
 
 
+def is_proxy(address: str) -> bool:
+    return _is_in(address, _networks(tuple(settings.ADE_PROXIES)))
+
+
 def address_for_axes(request: HttpRequest) -> str | None:
-    return address_of(request) or None
+    """Return the origin as one address, because django-axes has no database column for a network."""
+    return origin_of(request).partition("/")[0] or None
 
 
 def origin_of(request: HttpRequest) -> str:
-    """What is limited together."""
-    address = address_of(request)
-    if address and isinstance(parsed := ip_address(address), IPv6Address):
-        return str(ip_network((parsed, IPV6_PREFIX), strict=False))
+    """Return the address or network that shares one rate limit."""
+    return origin_named(address_of(request))
+
+
+def origin_named(address: str) -> str:
+    if not _is_address(address):
+        return ""
+    if isinstance(parsed := ip_address(address), IPv6Address):
+        return str(parsed.ipv4_mapped or ip_network((parsed, IPV6_PREFIX), strict=False))
     return address
 
 
@@ -40,7 +55,7 @@ def _is_address(text: str) -> bool:
         ip_address(text)
     except ValueError:
         return False
-    # With the name of an interface, databases know none.
+    # Databases reject an IPv6 address with a zone (`%eth0`).
     return "%" not in text
 
 

@@ -1,6 +1,4 @@
-"""What the API says when it does not do what was asked: one shape, `{"code", "message", "details"}`, and codes that
-stay. docs/api.md lists them.
-"""
+"""Errors of the API: one shape, `{"code", "message", "details"}`, and stable codes. docs/api.md lists them."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 
-# Code -> status, and what it means.
+# Code -> status and meaning.
 CODES: dict[str, tuple[int, str]] = {
     "invalid_request": (400, "A parameter or a value is not one of those that are allowed; `details` name them."),
     "invalid_json": (400, "The body is not JSON as it is taken: UTF-8, no key twice, no NaN, not too deep."),
@@ -40,6 +38,9 @@ CODES: dict[str, tuple[int, str]] = {
     "run_queue_full": (429, "The queue has no place for these runs, and none was made; try again later."),
     "internal_error": (500, "A mistake of ADE's own. The request id finds it in the log."),
     "unavailable": (503, "The database or the storage does not answer; try again later."),
+    "busy": (503, "All database connections of the web process are in use; try again in a moment."),
+    "too_slow": (503, "A query took longer than it may and was cancelled; ask for less."),
+    "disk_full": (507, "The disk of the server is full; nothing was changed."),
 }
 
 
@@ -63,7 +64,7 @@ def answer_of(problem: Problem) -> JsonResponse:
     return JsonResponse(told, status=problem.answered, headers=problem.headers)
 
 
-# The paths of the source documents are at the root.
+# Two paths of the API are at the root.
 _PATHS = re.compile(r"/api(/.*)?|/documents|/configurations/[^/]*/runs", re.DOTALL)
 
 
@@ -72,12 +73,12 @@ def is_for_programs(path: str) -> bool:
 
 
 def not_found(what: str, id: object) -> Problem:
-    """Also for what others have: nobody learns which ids there are."""
+    """Return a 404, also for rows of other workspaces, so that callers can't probe for IDs."""
     return Problem("not_found", f"expected the id of a {what} of yours, found {id}", {what: id})
 
 
 def of_request(request: HttpRequest, status: int) -> Problem:
-    """What to say of an answer that was made by somebody who knows nothing of programs."""
+    """Return the problem for an error response of Django or of other code that does not know the API."""
     code, message = next(
         ((code, message) for code, (known, message) in CODES.items() if known == status),
         ("internal_error" if status >= 500 else "invalid_request", "The request cannot be answered."),

@@ -1,4 +1,4 @@
-"""What all paths of the API have in common: who may come, what is taken, and how a refusal is told."""
+"""What all paths of the API share: authentication, response schemas, and how errors become responses."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,6 +21,7 @@ from api.bodies import StrictParser
 from api.callers import READ
 from api.errors import CODES, Problem, answer_of
 from api.openapi import describe
+from api.outages import problem_of
 from api.rendering import Renderer
 
 log = structlog.get_logger(__name__)
@@ -29,8 +30,8 @@ UNAUTHENTICATED = {"WWW-Authenticate": 'Bearer realm="ADE"'}
 
 
 class Out(BaseModel):
-    """What is answered, made of a dictionary. A schema of ninja's would look into each value for what Django has to say
-    of it: of a page of 200 rows, that took as long as all the rest.
+    """Base of responses, which are built from dictionaries. ninja's own Schema looks up each value with Django's
+    resolvers; for a page of 200 rows, that took as long as the rest of the request.
     """
 
 
@@ -41,18 +42,18 @@ class ProblemOut(Out):
 
 
 class In(Schema):
-    """A body. What it does not name is refused."""
+    """Base of request bodies. Unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-# Any path may answer so.
-EVERYWHERE = frozenset({400, 401, 403, 404, 405, 413, 415, 429, 500, 503})
+# Error statuses that any path may return.
+EVERYWHERE = frozenset({400, 401, 403, 404, 405, 413, 415, 429, 500, 503, 507})
 
 
 def answers(success: dict[int, Any], *more: int) -> dict[Any, Any]:
-    """What a path says when it does what was asked, and the statuses of problems that it has beside the usual ones."""
-    # What creates takes an Idempotency-Key.
+    """Return the response schemas of a path: on success, and for the errors that it has besides the usual ones."""
+    # Paths that create something take an Idempotency-Key.
     more = (*more, 422) if 201 in success else more
     return success | dict.fromkeys(sorted({*EVERYWHERE, *more} - success.keys()), ProblemOut)
 
@@ -75,12 +76,12 @@ def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
 
 
 def _where(path: tuple[Any, ...]) -> str:
-    # The second part is the name of an argument of ours.
+    # The second part is the name of one of our arguments, which means nothing to the caller.
     return ".".join(map(str, path[:1] + path[2:] if len(path) > 2 else path))
 
 
 def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
-    # How ninja tells that a parser has refused.
+    # ninja wraps errors of the parser in HttpError.
     if isinstance(error.__cause__, Problem):
         return answer_of(error.__cause__)
     if isinstance(error.__cause__, RequestDataTooBig):
@@ -105,10 +106,12 @@ def _multipart(request: HttpRequest, error: Exception) -> HttpResponse:
     return answer_of(Problem("invalid_multipart", f"expected a form with files, found: {error}"))
 
 
-def _unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
-    log.error("api.unavailable", path=request.path, error=str(error))
-    message = "expected the database to answer, found that it does not; try again later"
-    return answer_of(Problem("unavailable", message, headers={"Retry-After": "5"}))
+def _outage(request: HttpRequest, error: Exception) -> HttpResponse:
+    problem = problem_of(error)
+    if problem is None:
+        return _broken(request, error)
+    log.error(f"api.{problem.code}", path=request.path, error=str(error))
+    return answer_of(problem)
 
 
 def _broken(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -126,14 +129,17 @@ HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     SuspiciousOperation: _suspicious,
     BadRequest: _suspicious,
     MultiPartParserError: _multipart,
-    OperationalError: _unavailable,
-    InterfaceError: _unavailable,
+    OperationalError: _outage,
+    InterfaceError: _outage,
+    OSError: _outage,
     Exception: _broken,
 }
 
 
 def _open_to_all(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """The description tells nothing of anybody, and changes with ADE only."""
+    """Serve the API description without authentication: it contains no data, and only changes with the version of
+    ADE.
+    """
     return require_safe(cache_control(no_cache=True)(conditional_page(view)))
 
 
@@ -145,14 +151,14 @@ class Api(NinjaAPI):
             self.add_exception_handler(kind, handler)
 
     def operations(self) -> Iterator[tuple[str, Operation]]:
-        """All of them, each with its path as it is written where it is declared."""
+        """Yield all operations, each with its path as declared."""
         for bound in self._get_bound_routers():
             for path, view in bound.path_operations.items():
                 for operation in view.operations:
                     yield f"{bound.prefix.rstrip('/')}/{path.lstrip('/')}", operation
 
     def get_openapi_schema(self, **_: Any) -> Any:
-        """It takes a second, and nothing changes it."""
+        """Cache the description: it takes a second to build and never changes."""
         self._description = self._description or describe(self)
         return self._description
 

@@ -14,6 +14,7 @@ from api.frame import Answer, Out, answers
 from api.ids import Id
 from api.moments import Moment
 from api.once import HEADER, Keep, committing, creating
+from api.outages import is_full_disk
 from api.pages import Listing, Page, page
 from documents import downloads, intake, reprocessing, retention, views
 from documents.intake import AlreadyThere, NotStored, Refused
@@ -35,9 +36,9 @@ BYTES: dict[str, Any] = {
     }
 }
 TAGGED: dict[str, Any] = {"responses": {304: {"description": "Whoever asks has the same already."}}}
-# Of a text, in one answer.
+# Characters of text per response.
 CHARACTERS, MOST_CHARACTERS = 100_000, 1_000_000
-# Longer no database has one, and PostgreSQL counts no further.
+# No text is longer, and PostgreSQL counts characters no further.
 LAST_CHARACTER = 1 << 30
 
 
@@ -135,7 +136,7 @@ def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any
     """The text of a document as it was last extracted, by so many characters at a time."""
     document = _kept(request, id)
     text, characters = (
-        # All of it would be read otherwise, for each part.
+        # Cut the text in the database, or the whole text would be loaded for each part.
         Document.objects.filter(pk=id)
         .annotate(part=Substr("text", part.offset + 1, part.limit), characters=Length("text"))
         .values_list("part", "characters")
@@ -235,11 +236,14 @@ def one_operated(caller: Caller, id: int | None) -> Workspace:
     return mine[0]
 
 
-# Whatever else is refused is not of a type that is taken.
+# Any other code means that the content type is not supported.
 _CODES = {"too_large": "too_large", "empty": "invalid_request", "already_there": "conflict"}
 
 
 def _problem_of(refused: Refused) -> Problem:
+    if refused.__cause__ is not None and is_full_disk(refused.__cause__):
+        message = "the disk is full; free space on the server, then send the file again"
+        return Problem("disk_full", message, {"reason": refused.code}, headers={"Retry-After": "30"})
     if isinstance(refused, NotStored):
         return Problem("unavailable", str(refused), {"reason": refused.code}, headers={"Retry-After": "30"})
     details: dict[str, Any] = {"reason": refused.code}

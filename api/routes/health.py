@@ -1,4 +1,4 @@
-"""Whether it works, for whoever watches from outside; how it stands, for whoever operates it; and who asks."""
+"""Health checks for monitoring, and details for operators."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -19,7 +19,7 @@ from work.health import Queue
 
 routes = frame.routes("health")
 
-# Whoever asks has a time limit of his own, and most are of some seconds.
+# Monitoring systems have timeouts of their own, often of a few seconds.
 ANSWER_SECONDS = 2.0
 
 
@@ -44,7 +44,10 @@ class HealthDetailsOut(Out):
 
 @routes.get("/health", response=answers({200: HealthOut}), auth=None)
 def show(request: HttpRequest) -> dict[str, Any]:
-    """Whether the database answers in time. Needs no token, and tells nothing else."""
+    """Whether the database answers in time and the disk has room. Needs no token, and tells nothing else."""
+    # First: it is why SQLite does not answer, which has no room for the files beside its own.
+    if health.disk_is_full():
+        raise Problem("disk_full", "the disk is full", {"status": "failing"}, headers={"Retry-After": "5"})
     if not health.database_answers(ANSWER_SECONDS):
         message = "expected the database to answer in time, found that it does not"
         raise Problem("unavailable", message, {"status": "failing"}, headers={"Retry-After": "5"})
@@ -67,6 +70,6 @@ def show_details(request: HttpRequest) -> dict[str, Any]:
 
 
 def _due_slots() -> Queue:
-    """Job runs are made when they are claimed: what waits for it are slots."""
+    """Job runs are created when they are claimed, so the queue of jobs consists of due slots."""
     since = DueSlot.objects.aggregate(since=Min("due_at"))["since"]
     return Queue(JOB_RUN.kind, DueSlot.objects.count(), health.at_work(JOB_RUN), since)

@@ -25,12 +25,19 @@ at_root = frame.routes("runs")
 routes = frame.routes("runs")
 
 MOST_DOCUMENTS = 1000
-# Of what a run has found and made, so much is told with it.
+# Most fields and most artifacts in the detail of a run.
 MOST_TOLD = 1000
 
 Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Outcome = Literal["queued", "running", "succeeded", "failed", "cancelled", "timed_out"]
 T = TypeVar("T")
+_ADDRESSES = {"stream": "stream", "log": "log", "files": "artifacts"}
+
+
+class RunAddressesOut(Out):
+    stream: Annotated[str, Field(description="server-sent events, to its end")]
+    log: Annotated[str, Field(description="its log as lines of text")]
+    files: Annotated[str, Field(description="the list of the files that it has made")]
 
 
 class RunOut(Out):
@@ -49,6 +56,7 @@ class RunOut(Out):
     cancel_requested_at: datetime | None
     cancel_requested_by: str | None
     pruned_at: Annotated[datetime | None, Field(description="from then on its log and its artifacts are gone")]
+    addresses: Annotated[RunAddressesOut, Field(description="paths on this server")]
 
 
 class RunFieldOut(Out):
@@ -71,7 +79,7 @@ class RunsOut(Out):
 
 
 def _one(named: str) -> dict[str, Any]:
-    """For the description: this name has an id, and the other one has none."""
+    """Return the JSON schema for: this name has an ID, and the other has none."""
     names = ("document_id", "input_document_id")
     kinds = {name: {"type": "integer" if name == named else "null"} for name in names}
     return {"required": [named], "properties": kinds}
@@ -175,18 +183,19 @@ def show_run(request: HttpRequest, id: int) -> dict[str, Any]:
 
 
 def row_of(run: Run) -> dict[str, Any]:
-    return {name: getattr(run, name) or None for name in RunOut.model_fields}
+    values = {name: getattr(run, name) or None for name in RunOut.model_fields if name != "addresses"}
+    return values | {"addresses": {what: f"/api/v1/runs/{run.pk}/{path}" for what, path in _ADDRESSES.items()}}
 
 
 def accepted(submit: Callable[[], T], document_id: int | None = None) -> T:
-    """What the queue has taken. Raises Problem when it has not."""
+    """Call `submit` and return its result. Raises Problem if the run is refused."""
     try:
         return submit()
     except QueueFull as full:
         details = {"limit": full.limit, "live": full.live, "asked": full.asked}
         raise Problem("run_queue_full", str(full), details, headers={"Retry-After": "5"}) from full
     except OtherWorkspace as error:
-        # One that this person sees, but not of this configuration.
+        # The document is visible to the caller, but in another workspace than the configuration.
         raise not_found("document", document_id) from error
     except Purged as purged:
         raise Problem("gone", str(purged), {"document_id": purged.document.pk}) from purged

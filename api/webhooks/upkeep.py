@@ -1,4 +1,4 @@
-"""What looks after deliveries: what is old goes, what nobody waits for any more is not sent."""
+"""Maintenance of deliveries: deletes old ones, and drops those that will not be sent."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -11,16 +11,18 @@ from django.db.models import Q, QuerySet
 from api.models import Delivery
 from api.webhooks import lifecycle
 from runs.jobs import Job, Turn
-from work import clock, pruning, wakeups
+from work import clock, guards, pruning, wakeups
 from work.models import Event
 from work.pruning import Batch, days_before_now, in_batches
 
-# The other chores of a worker wait for it.
+# Limit of one call, because the other chores of the worker wait for it.
 SECONDS_AT_ONCE = 0.5
 
 
 def keep_up(turn: Turn) -> int:
-    """Answers how many rows went or were moved. Whatever ends it: the next slot goes on."""
+    """Delete and drop deliveries. Return how many rows were deleted or moved. If it is interrupted, the next slot
+    continues.
+    """
     done = 0
     for dropped in _drop_of_removed(turn.owner):
         done += dropped
@@ -34,14 +36,16 @@ def keep_up(turn: Turn) -> int:
         for batch in purge(days):
             done += sum(batch.gone.values())
             turn.go_on()
-    # Should a bell have been lost; workers look at every tick as well.
+    # In case a wake-up was lost; workers also poll at every tick.
     if Delivery.objects.claimable(clock.now()).exists():
         wakeups.ring(lifecycle.DELIVERY.kind)
     return done
 
 
 def drop_of_removed(owner: str) -> int:
-    """The chore: some of what waits for webhooks that are gone. Answers 0: nobody waits for it."""
+    """Drop some deliveries of removed webhooks, as a chore of the worker. Return 0, because no worker needs to be
+    woken for them.
+    """
     until = time.monotonic() + SECONDS_AT_ONCE
     for _ in _drop_of_removed(owner):
         if time.monotonic() > until:
@@ -50,7 +54,7 @@ def drop_of_removed(owner: str) -> int:
 
 
 def purge(days: int) -> Iterator[Batch]:
-    """Those that ended so long ago, with their history."""
+    """Delete deliveries that ended so many days ago, with their events."""
     old = Delivery.objects.filter(finished_at__lt=days_before_now(days))
 
     def forget(ids: list[int]) -> Mapping[str, int]:
@@ -67,7 +71,8 @@ def _forget(old: "QuerySet[Delivery]") -> Mapping[str, int]:
     with transaction.atomic():
         ids = list(pruning.lock(old).values_list("pk", flat=True))
         about = Event.objects.filter(subject_kind=lifecycle.DELIVERY.kind, subject_id__in=ids)
-        events, _ = about.delete()
+        with guards.retention():
+            events, _ = about.delete()
         return {"deliveries": pruning.delete(Delivery, ids), "events": events}
 
 
@@ -78,7 +83,7 @@ WEBHOOK_UPKEEP = Job(
     time_zone="UTC",
     function=keep_up,
     max_runtime=timedelta(minutes=20),
-    # What is old is old, however many slots were missed.
+    # Expired rows are deleted at once, however many slots were missed.
     coalesce=True,
     misfire_grace=timedelta(hours=2),
 )

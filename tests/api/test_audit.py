@@ -61,7 +61,7 @@ def test_what_is_refused_is_written_of_whoever_is_known(issue, ask, client, olga
     client.post(f"/configurations/{configuration.pk}/runs")
 
     assert [entry.answered for entry in entries()] == [403, 404, 400]
-    # Whoever is refused elsewhere is not written into the log of those there.
+    # A refusal in one workspace is not written to the audit log of another.
     assert {entry.workspace for entry in entries()} == {configuration.workspace}
 
 
@@ -171,7 +171,7 @@ def test_who_was_deleted_is_still_named(olga, issue, ask, configuration, documen
     assert (entry.actor, entry.person, entry.token) == ("olga (token nightly)", None, None)
 
 
-# Who reads it
+# Reading the audit log
 
 
 def test_admins_read_it_over_the_api_and_only_of_their_workspaces(issue, ask, ada, olga, workspace):
@@ -185,6 +185,16 @@ def test_admins_read_it_over_the_api_and_only_of_their_workspaces(issue, ask, ad
     assert (page["items"][0]["operation"], page["items"][0]["subject_id"]) == ("runs.submit", 3)
     assert ask(issue(ada, name="small"), AUDIT).status_code == 403
     assert ask(issue(olga, "admin"), AUDIT).status_code == 403
+
+
+def test_superusers_read_it_before_there_is_a_workspace(client, sign_in_root):
+    assert not Workspace.objects.exists()
+    entry = AuditEntryFactory(workspace=None)
+
+    answer = client.get(AUDIT)
+
+    assert answer.status_code == 200
+    assert entry.pk in [row["id"] for row in answer.json()["items"]]
 
 
 @pytest.mark.parametrize(

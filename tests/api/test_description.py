@@ -6,13 +6,14 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from api import naming, openapi
 from api.errors import CODES
+from api.models import Topic
 from config.api import api
 from tests.api.described import DESCRIPTION, OPERATIONS, validator
 
 pytestmark = pytest.mark.edge
 
 CHANGING = {"post", "put", "patch", "delete"}
-USUAL = {"400", "401", "403", "404", "405", "413", "415", "429", "500", "503"}
+USUAL = {"400", "401", "403", "404", "405", "413", "415", "429", "500", "503", "507"}
 
 
 @pytest.fixture(params=OPERATIONS, ids=lambda each: f"{each[1].upper()} {each[0]}")
@@ -87,7 +88,7 @@ def test_what_creates_takes_a_key(operation):
 
 
 def test_nothing_is_answered_that_a_spreadsheet_would_calculate(operation):
-    """What documents and runs have brought is told as JSON, as text, or as the file that it was."""
+    """The content of documents and runs is only sent as JSON, as text, or as the original file."""
     _, told = operation
     types = {
         type for status, answer in told["responses"].items() if status < "400" for type in answer.get("content", {})
@@ -164,3 +165,10 @@ def test_two_schemas_of_one_name_are_not_mixed_up():
 
     with pytest.raises(ValueError, match="RunOut"):
         schemas.add_schema_definitions({"RunOut": {"type": "object"}})
+
+
+@pytest.mark.parametrize("name", ["NewWebhook", "WebhookOut"])
+def test_the_topics_of_webhooks_are_listed(name):
+    topics = DESCRIPTION["components"]["schemas"][name]["properties"]["topics"]
+
+    assert topics["items"]["enum"] == Topic.values

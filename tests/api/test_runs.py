@@ -1,5 +1,6 @@
 import pytest
 from django.test import Client
+from django.urls import resolve
 
 from api import tokens
 from builds.models import Build
@@ -298,3 +299,14 @@ def test_a_session_works_too(configuration, olga, document, build):
     assert [run["id"] for run in client.get(f"/api/v1/runs?workspace_id={mine.workspace_id}").json()["items"]] == [
         mine.pk
     ]
+
+
+def test_a_run_has_the_addresses_of_its_stream_log_and_files(operator, configuration, build, document):
+    made = post(operator, f"/configurations/{configuration.pk}/runs", {"document_id": document.pk}).json()
+    shown = operator.get(f"/api/v1/runs/{made['id']}").json()
+
+    assert made["addresses"] == shown["addresses"]
+    assert set(made["addresses"]) == {"stream", "log", "files"}
+    assert operator.get(made["addresses"]["log"]).status_code == 200
+    assert operator.get(made["addresses"]["files"]).json()["items"] == []
+    assert resolve(made["addresses"]["stream"]).route.endswith("/stream")

@@ -1,3 +1,4 @@
+import errno
 import io
 import re
 from pathlib import Path
@@ -19,7 +20,7 @@ PATHS = ["/documents", "/api/v1/documents"]
 
 def sent(data=PDF, name="invoice.pdf", content_type="application/pdf"):
     file = SimpleUploadedFile("x", data, content_type)
-    # As a program may say it, whatever Django's own class would make of it.
+    # Set directly: Django's own class would sanitise the name, and a program can send any.
     file._name = name
     return file
 
@@ -179,7 +180,7 @@ def test_what_is_no_form_is_refused(operator, content_type):
 
 
 def test_any_name_is_data(operator):
-    # Halves of characters cannot be sent.
+    # Lone surrogates cannot be sent.
     names = [name for name in list(NAMES)[::4] if name.encode(errors="ignore").decode() == name]
 
     answers = [
@@ -253,3 +254,16 @@ def test_a_file_is_read_whole_whatever_came_before(operator, kept_apart):
 
     assert answer.json()["size_bytes"] == len(data)
     assert files_below(kept_apart)[0].stat().st_size == len(data)
+
+
+def test_a_storage_without_room_is_told(operator, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("documents.intake.default_storage.save", fail)
+
+    answer = operator.post("/documents", {"file": sent()})
+
+    assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")
+    assert answer.json()["message"].startswith("the disk is full")
+    assert not Document.objects.exists()

@@ -1,0 +1,121 @@
+"""Recognises failures outside of ADE's code: a full disk, an unavailable database, or too much load. Each has its own
+code, and becomes an API error or a page.
+"""
+
+import errno
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from psycopg_pool import PoolTimeout, TooManyRequests
+
+from api.errors import Problem, answer_of, is_for_programs
+from work import health
+
+COME_AGAIN_SECONDS = 5
+ASK_SECONDS = 2.0
+# Number of SQLite VM instructions between two checks of the time limit; this is some thousand checks a second.
+STEPS = 20_000
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+# SQLite also reports a full disk as a write error if the disk fills up while it writes its log.
+_SQLITE_WRITE_ERRORS = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_FSYNC"}
+
+log = structlog.get_logger(__name__)
+
+
+def problem_of(error: BaseException | None) -> Problem | None:
+    """Return None if the error is a bug of ADE."""
+    causes = list(_causes(error))
+    if any(map(is_full_disk, causes)):
+        return disk_full()
+    # A pool that can't connect raises the same error as one whose connections are all in use.
+    is_pool = any(isinstance(each, PoolTimeout | TooManyRequests) for each in causes)
+    if is_pool and health.database_answers(ASK_SECONDS):
+        return _problem("busy", "all database connections of this web process are in use; try again in a moment")
+    if any(map(_was_cancelled, causes)):
+        return _problem("too_slow", "the query took too long and was cancelled; ask for less, or try again later")
+    is_away = is_pool or any(isinstance(each, OperationalError | InterfaceError) for each in causes)
+    if is_away and connection.vendor == "sqlite" and health.disk_is_full():
+        # It cannot even be opened, without room for the files beside its own.
+        return disk_full()
+    if is_away:
+        return _problem("unavailable", "the database does not answer; try again in a moment")
+    return None
+
+
+def disk_full() -> Problem:
+    return _problem("disk_full", "the disk is full; free space on the server, then try again")
+
+
+def is_full_disk(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if isinstance(error, sqlite3.OperationalError):
+        return getattr(error, "sqlite_errorname", "") in _SQLITE_WRITE_ERRORS
+    return isinstance(error, psycopg.errors.DiskFull)
+
+
+def outages(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Middleware that limits the time of reads on SQLite, and turns outages into error responses."""
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        # On PostgreSQL the server enforces the limit: see `pooled` in config/settings.py.
+        if connection.vendor != "sqlite" or request.method not in SAFE:
+            return get_response(request)
+        with connection.execute_wrapper(_ended_in_time):
+            try:
+                return get_response(request)
+            finally:
+                # The view may have closed the connection.
+                with suppress(sqlite3.ProgrammingError):
+                    if connection.connection is not None:
+                        connection.connection.set_progress_handler(None, 0)
+
+    answer.process_exception = answer_to  # type: ignore[attr-defined]  # where Django looks for it
+    return answer
+
+
+def answer_to(request: HttpRequest, error: BaseException | None) -> HttpResponseBase | None:
+    problem = problem_of(error)
+    if problem is None:
+        return None
+    log.error("web.outage", path=request.path, code=problem.code, error=str(error).strip())
+    if is_for_programs(request.path):
+        return answer_of(problem)
+    text = f"{problem.message[0].upper()}{problem.message[1:]}.\n"
+    return HttpResponse(text, "text/plain; charset=utf-8", problem.answered, headers=problem.headers)
+
+
+def _problem(code: str, message: str) -> Problem:
+    return Problem(code, message, headers={"Retry-After": str(COME_AGAIN_SECONDS)})
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _was_cancelled(error: BaseException) -> bool:
+    if isinstance(error, sqlite3.OperationalError):
+        return getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT"
+    return isinstance(error, psycopg.errors.QueryCanceled)
+
+
+def _ended_in_time(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    """Set the time limit of a statement. SQLite computes rows while they are fetched, so the limit stays in force
+    until the next statement.
+    """
+    until = time.monotonic() + settings.ADE_WEB_STATEMENT_SECONDS
+    context["connection"].connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+    return execute(sql, params, many, context)
