@@ -31,22 +31,24 @@ BUILD = Moves(
     },
 )
 
-# A build that has cost this many workers will cost the next one too.
+# A build that has killed this many workers will probably kill the next one too.
 LOSSES = 3
-# How long a failed build answers for its fingerprint before a new submission tries it again.
+# How long a failed build stands for its fingerprint before a new submission tries it again.
 NEGATIVE_CACHE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The build that a run will use, and whether it has to be waited for."""
+    """The build that a run will use, and its status."""
 
     id: int
     status: str
 
 
 def get_or_create_build(configuration: Configuration, *, actor: str) -> Chosen:
-    """The one build of this configuration as it is now; made, or queued again, when there is none to use."""
+    """Return the build of this configuration's current contents. Create it, or queue it again if it failed some time
+    ago.
+    """
     wanted = fingerprint.of_build(configuration.contents_sha256)
     build = _find(configuration.pk, wanted) or _create(configuration.pk, actor)
     if build.status in ("failed", "cancelled") and _is_forgotten(build.id) and again(build.id, actor=actor):
@@ -59,7 +61,7 @@ def claim_next_build(owner: str) -> Claim | None:
 
 
 def succeed(claim: Claim, *, lock: str = "", size_bytes: int | None = None) -> bool:
-    """False when a cancel was accepted meanwhile, which is then obeyed, or when the claim is gone."""
+    """Return False if the claim is gone, or if a cancel was accepted meanwhile. The build is then cancelled."""
     return _finish(claim, "succeed", lock=lock, size_bytes=size_bytes)
 
 
@@ -68,21 +70,21 @@ def fail(claim: Claim, failure_type: str, message: str) -> bool:
 
 
 def stop(claim: Claim) -> bool:
-    """The holder obeys an accepted cancel."""
+    """Obey an accepted cancel, as the holder."""
     return lifecycle.finish(claim, "stop", guards={"cancel_requested_at__isnull": False})
 
 
 def cancel(build: Build, *, actor: str, reason: str = "") -> str:
-    """See work.lifecycle.cancel for the answer."""
+    """Cancel a build. Return its status, see work.lifecycle.cancel."""
     status = lifecycle.cancel(BUILD, build.pk, actor=actor, reason=reason)
     wakeups.ring(BUILD.kind)
     return status
 
 
 def again(build_id: int, *, actor: str) -> bool:
-    """Build again: False when the build has neither failed nor been cancelled."""
+    """Queue the build again. Return False if it has neither failed nor been cancelled."""
     clean: dict[str, Any] = {"failure_type": "", "error_message": "", "losses": 0, "queued_at": clock.now()}
-    clean |= {"cancel_requested_at": None, "cancel_requested_by": ""}
+    clean |= {"cancel_requested_at": None, "cancel_requested_by": "", "awaited": True}
     if not lifecycle.move(BUILD, build_id, "again", actor=actor, **clean):
         return False
     wakeups.ring(BUILD.kind)
@@ -90,7 +92,9 @@ def again(build_id: int, *, actor: str) -> bool:
 
 
 def rescue(found: Found) -> str | None:
-    """Cancelled if that was accepted; else queued, or failed when it took too long or cost too many workers."""
+    """Recover a build. An accepted cancel ends it; otherwise it is queued, or fails if over time or after too many
+    losses.
+    """
     if found.move("drop", guards={"cancel_requested_at__isnull": False}):
         return "drop"
     message = found.rule
@@ -122,12 +126,12 @@ def _of_fingerprint(configuration_id: int, wanted: str) -> "QuerySet[Build, tupl
 
 
 def _create(configuration_id: int, actor: str) -> Chosen:
-    # Read and hashed once more, so that it is the stored package, and the whole of it, that the fingerprint names.
+    # Read and hash it again, so that the fingerprint matches the stored contents, and the snapshot is complete.
     snapshot = Configuration.objects.get(pk=configuration_id).snapshot()
     wanted = fingerprint.of_build(fingerprint.of_contents(snapshot))
     values = {"configuration_id": configuration_id, "fingerprint": wanted, "snapshot": snapshot}
     try:
-        # A savepoint: the loser of this race goes on in its own transaction.
+        # A savepoint, so that the loser of this race can go on in its own transaction.
         with transaction.atomic():
             (id,) = lifecycle.create(BUILD, values, actor=actor)
     except IntegrityError:

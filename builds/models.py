@@ -8,13 +8,13 @@ from documents.models import User, Workspace, visible_to
 from work import clock
 from work.models import SubjectQuerySet, Work, work_constraints
 
-# What a build is made from.
+# The fields that a build is made from.
 CONTENTS = frozenset({"entry_point", "requirements", "files", "python_version"})
 
 
 class ConfigurationQuerySet(models.QuerySet["Configuration"]):
     def update(self, **values: Any) -> int:
-        # By save() only: the hash of the contents is written with them.
+        # Only save() may write these, because it also writes their hash.
         if changed := CONTENTS & values.keys():
             raise TypeError(f"Configuration.{', '.join(sorted(changed))} is written by save() only")
         return super().update(**values)
@@ -23,20 +23,20 @@ class ConfigurationQuerySet(models.QuerySet["Configuration"]):
         return visible_to(self, user, "workspace")
 
     def listed(self) -> "ConfigurationQuerySet":
-        """With what a list shows, and without large columns."""
+        """Join what a list shows, and leave out large columns."""
         return self.select_related("workspace").defer("files", "requirements")
 
 
 class Configuration(models.Model):
-    """Rules and code for processing a document, with its requirements."""
+    """Rules and code for processing a document, with their requirements."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="configurations")
     name = models.CharField(max_length=100)
     entry_point = models.CharField(max_length=200, default="main")
     requirements = models.TextField(blank=True, default="")
-    # Empty: the version that ADE itself runs on.
+    # Empty for the version that ADE itself runs on.
     python_version = models.CharField(max_length=8, blank=True, default="")
-    # Path -> text, in one column: one read of one row sees one version of the whole package.
+    # Path -> text, in one column: a single read sees one version of all files.
     files = models.JSONField(default=dict, blank=True)
     contents_sha256 = models.CharField(max_length=64, editable=False)
     created_at = models.DateTimeField(default=clock.now, editable=False)
@@ -61,7 +61,7 @@ class Configuration(models.Model):
         self.contents_sha256 = fingerprint.of_contents(self.snapshot())
         fields = options.get("update_fields")
         if fields is not None and CONTENTS.intersection(fields):
-            # All of them: what another process has written meanwhile is not what was hashed here.
+            # Write all of them: another process may have written different values than those hashed here.
             options["update_fields"] = {*fields, *CONTENTS, "contents_sha256"}
         super().save(**options)
 
@@ -79,7 +79,7 @@ class BuildQuerySet(SubjectQuerySet["Build"]):
         return visible_to(self, user, "configuration__workspace")
 
     def listed(self) -> "BuildQuerySet":
-        """With what a list shows, and without large columns."""
+        """Join what a list shows, and leave out large columns."""
         large = ("snapshot", "lock", "configuration__files", "configuration__requirements")
         return self.select_related("configuration__workspace").defer(*large)
 
@@ -89,9 +89,13 @@ class BuildQuerySet(SubjectQuerySet["Build"]):
     def ended(self) -> "BuildQuerySet":
         return self.filter(status__in=Build.TERMINAL)
 
+    def unheeded(self) -> "BuildQuerySet":
+        """Filter ended builds that runs may still wait for. The conditions match the index."""
+        return self.filter(awaited=True, status__in=sorted(Build.TERMINAL))
+
 
 class Build(Work):
-    """The prepared environment of one configuration fingerprint. Made once, used by many runs."""
+    """The prepared environment of one configuration fingerprint. It is made once and used by many runs."""
 
     class Status(models.TextChoices):
         QUEUED = "queued"
@@ -108,12 +112,14 @@ class Build(Work):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED, editable=False)
     snapshot = models.JSONField()
     queued_at = models.DateTimeField(default=clock.now, editable=False)
-    # Claims that ended with the loss of their worker, since somebody last asked for this build.
+    # Claims that ended with the loss of their worker, since a person last requested this build.
     losses = models.PositiveSmallIntegerField(default=0)
     cancel_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
     cancel_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     lock = models.TextField(blank=True, default="")
     size_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    # False: no queued run waits for it. A submission sets it under a lock, and only `runs/gates.py` clears it.
+    awaited = models.BooleanField(default=True, editable=False)
 
     objects = BuildQuerySet.as_manager()
 
@@ -145,6 +151,12 @@ class Build(Work):
         indexes = [
             models.Index(name="builds_queued", fields=["queued_at", "id"], condition=Q(status="queued")),
             models.Index(name="builds_expiring", fields=["lease_expires_at"], condition=Q(status="building")),
+            # Few rows at any time: every claim of a run checks whether there is one.
+            models.Index(
+                name="builds_unheeded",
+                fields=["id"],
+                condition=Q(awaited=True, status__in=["cancelled", "failed", "ready"]),
+            ),
         ]
 
     def __str__(self) -> str:

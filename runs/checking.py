@@ -1,5 +1,6 @@
-"""Tries a configuration out for the person who writes it: its syntax, its requirements, its environment, and its steps
-over a file. Nothing is stored, and nothing of it is ever imported in this process.
+"""Tries a configuration for its author: its syntax, requirements, environment, and its steps over a file.
+
+Nothing is stored, and none of its code is ever imported in this process.
 """
 
 import hashlib
@@ -32,12 +33,12 @@ from work.journal import LOG
 from work.supervise import CannotStart, Ended, Limits, Line
 from work.workplaces import Desk, workplace
 
-# Of a document to try a configuration with.
+# The limits for reading the document of a trial run.
 MOST_PAGES = 100
 READ_SECONDS = 60.0
-# What somebody who waits for a page has patience for; a mebibyte of Python takes a second and 300 MB.
+# The patience of a person who waits for a page. Parsing a MiB of Python takes a second and 300 MB.
 PARSING = Limits(wall_seconds=10.0, cpu_seconds=10, address_space_bytes=1 << 30)
-# Events of a run -> what became of the attempt.
+# Events of a run -> result of the attempt.
 _ATTEMPTS = {"STEP_SUCCEEDED": "succeeded", "STEP_RETRIED": "failed, tried again", "STEP_FAILED": "failed"}
 
 
@@ -63,10 +64,10 @@ class Ran:
 class Report:
     fingerprint: str
     problems: list[Problem] = field(default_factory=list)
-    # "ready": that of a build was there. "made": for this once.
+    # "ready" if a build's environment was used, "made" if one was made for this check.
     environment: str | None = None
     lock: str | None = None
-    # What was said while it was made.
+    # The output of making the environment.
     log: list[str] = field(default_factory=list)
     run: Ran | None = None
 
@@ -83,15 +84,17 @@ class Report:
 def check(
     snapshot: Snapshot, document: Path | None, output: Path | None, say: Callable[[list[Line]], None] | None = None
 ) -> Report:
-    """`say` hears at once what the report would have in its log.
+    """Check a configuration, and run it over the document if one is given.
 
-    Raises OSError when the file cannot be read, or the output not be written.
+    `say` receives at once the lines that would otherwise go to the report's log. Raises OSError if the file cannot be
+    read or the output cannot be written.
     """
     report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), list(problems_of_syntax(snapshot)))
     watch = _watch(say or report.hear)
     try:
         if report.problems:
-            # An environment would tell the same once more; what is required is another matter.
+            # Making an environment would only report the syntax errors again. The requirements are checked all the
+            # same.
             _resolve(snapshot, watch, report)
         else:
             with _environment(snapshot, watch, report) as environment:
@@ -102,9 +105,7 @@ def check(
 
 
 def glance(snapshot: Snapshot) -> Report:
-    """What can be told in a moment: whether it can be parsed, and whether a build has its environment. Raises
-    CannotStart.
-    """
+    """Check what takes only a moment: the syntax, and whether a build has the environment. Raises CannotStart."""
     report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), _parsed_apart(snapshot))
     ready = Build.objects.filter(fingerprint=report.fingerprint, status="ready").order_by("-id")
     if build := ready.only("lock").first():
@@ -113,7 +114,9 @@ def glance(snapshot: Snapshot) -> Report:
 
 
 def problems_of_syntax(snapshot: Snapshot) -> Iterator[Problem]:
-    """As the Python of ADE sees it: another one looks when the environment is made."""
+    """Check the syntax if the configuration uses ADE's own Python. Another Python checks when the
+    environment is made.
+    """
     if not _is_of_our_python(snapshot):
         return
     yield from _told(syntax.problems(snapshot["files"]))
@@ -129,7 +132,7 @@ def _told(found: Iterable[syntax.Found]) -> Iterator[Problem]:
 
 
 def _parsed_apart(snapshot: Snapshot) -> list[Problem]:
-    """As `problems_of_syntax`, in a process that may die of it."""
+    """Like `problems_of_syntax`, but in a child process, because parsing may crash it."""
     if not _is_of_our_python(snapshot):
         return []
     said: list[str] = []
@@ -163,7 +166,7 @@ def _environment(snapshot: Snapshot, watch: Watch, report: Report) -> Iterator[P
     for lock in ready.order_by("-id").values_list("lock", flat=True):
         name = environments.name_of(report.fingerprint, lock)
         with environments.in_use(name) as path:
-            if environments.exists(name):
+            if environments.is_usable(name):
                 report.environment, report.lock = "ready", lock
                 yield path
                 return
@@ -209,7 +212,7 @@ def _lay_out(directory: Path, path: Path, reading: Path) -> None:
 
 
 def _extracted(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
-    """Its text, as a document that was processed has it."""
+    """Extract the text, as for a processed document."""
     try:
         found = local.extract(path, content_type, 1, MOST_PAGES, reading, wall_seconds=READ_SECONDS)
     except ExtractionFailed:
@@ -230,7 +233,7 @@ def _execute(environment: Path, directory: Path, ran: Ran) -> None:
 
 
 class _Record:
-    """In the place of a journal."""
+    """Takes the place of a journal, and collects the events in the report."""
 
     def __init__(self, ran: Ran) -> None:
         self._ran = ran
@@ -244,7 +247,7 @@ class _Record:
             self._ran.steps.append({name: told[name] for name in ("step", "attempt", "seconds")} | {"result": result})
 
     def look(self) -> None:
-        """There is nothing that waits to be written."""
+        """Do nothing: no events wait to be written."""
 
     def lines(self, lines: list[Line]) -> None:
         for line in lines:

@@ -1,4 +1,4 @@
-"""What a worker does about engines, their directories and their files from time to time."""
+"""Periodic tasks for engines, their directories and the files of runs."""
 
 import re
 from collections.abc import Iterator
@@ -10,24 +10,30 @@ from runs.workplaces import root
 from work import warm
 from work.workplaces import sweep
 
-# As `artifacts.store` makes them.
+# The form of the keys that `artifacts.store` makes.
 KEY = re.compile(r"runs/[0-9]{1,18}/[0-9]{1,18}/[0-9]{4,}")
 
 
 def retire_engines(_owner: str = "") -> int:
-    """End the warm engines that no run has needed for a while, and all when memory is short."""
+    """End warm engines that were idle for a while, or all if memory is short."""
     engines.POOL.retire(everything=warm.memory_is_short())
     return 0
 
 
+def look_at_engines(_owner: str = "") -> int:
+    """A configuration may have changed the process that its runs are forked from."""
+    engines.POOL.look()
+    return 0
+
+
 def tidy(_owner: str = "") -> int:
-    """Remove the directories of engines whose worker has died."""
+    """Remove the directories of dead workers' engines."""
     sweep(root())
     return 0
 
 
 def sweep_artifacts(_owner: str = "") -> int:
-    """Remove the files of runs that have ended without keeping them."""
+    """Remove stored files of runs that ended without recording them."""
     _artifacts.sweep()
     return 0
 
@@ -38,7 +44,7 @@ def _attempts() -> Iterator[str | None]:
 
 def _kept(keys: list[str]) -> set[str]:
     runs = {key: int(key.split("/")[1]) for key in keys}
-    # Asked first: one that ends after this has its rows before it.
+    # Query this first: a run that ends afterwards has its rows by the time of the next query.
     live = set(Run.objects.live().filter(pk__in=set(runs.values())).values_list("pk", flat=True))
     rows = Artifact.objects.filter(run__in=set(runs.values()), file__in=keys).values_list("file", flat=True)
     return {key for key in keys if runs[key] in live} | set(rows)

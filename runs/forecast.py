@@ -1,20 +1,26 @@
-"""When a queued run will probably begin: from its place in the queue, from how long runs like it took, and from the
-slots of workers that are alive. Said with what it is based on, or with why nothing can be said.
+"""Estimates when a queued run will start, from its position, the duration of similar runs and the live workers'
+threads.
+
+The estimate comes with its basis, or with the reason why there is none.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 
+from django.db.models import Q
+
 from runs import why
 from runs.lifecycle import RUN
-from runs.models import BACKWARDS, OUTCOME, Run, RunQuerySet
+from runs.models import BACKWARDS, IN_TURN, OUTCOME, Run, RunQuerySet
 from work import clock
 from work.why import MOST_COUNTED, Crew, Explanation, Gate
 
-# The last ones tell how long the next will take. Of any configuration, they are looked for among so many.
+# The number of recent runs whose duration predicts the next one. If the configuration has none, runs of any
+# configuration are searched among this many ids.
 RECENT, AMONG = 50, 10_000
 SAID = {
     "paused": "the queue is paused",
@@ -27,7 +33,7 @@ SAID = {
 @dataclass(frozen=True)
 class Forecast:
     status: str
-    # None when it is not queued, or when more are ahead of it than are counted.
+    # None if the run is not queued, or if more runs are ahead of it than are counted.
     position: int | None
     position_in_words: str
     estimated_start: datetime | None
@@ -39,20 +45,20 @@ def of(run: Run) -> Forecast:
 
 
 def of_explained(run: Run, explanation: Explanation) -> Forecast:
-    """For whoever has asked why it waits already."""
+    """Like `of`, for a caller that already has the explanation."""
     gates = {gate.name: gate for gate in explanation.gates}
     if not gates:
         return Forecast(explanation.status, None, "not in the queue", None, explanation.message)
-    ahead = int(gates["capacity"].data["ahead"])
-    counted = ahead <= MOST_COUNTED
-    position, words = (ahead + 1, str(ahead + 1)) if counted else (None, f"over {MOST_COUNTED:,}")
-    found = _unsaid(gates, counted=counted) or _estimated(run, gates["document"], ahead)
+    ahead = _ahead(run)
+    counted = len(ahead) <= MOST_COUNTED
+    position, words = (len(ahead) + 1, str(len(ahead) + 1)) if counted else (None, f"over {MOST_COUNTED:,}")
+    found = _unsaid(gates, counted=counted) or _estimated(run, ahead)
     start, based_on = (None, found) if isinstance(found, str) else found
     return Forecast(explanation.status, position, words, start, based_on)
 
 
 def _unsaid(gates: dict[str, Gate], *, counted: bool) -> str:
-    """Why nothing can be said; nothing when something can."""
+    """Return why there is no estimate, or an empty string."""
     for name in ("paused", "worker", "build"):
         if gates[name].holds:
             said = "draining" if gates[name].data.get("draining") else name
@@ -60,40 +66,66 @@ def _unsaid(gates: dict[str, Gate], *, counted: bool) -> str:
     return "" if counted else f"Nobody can say: over {MOST_COUNTED:,} runs are ahead of it."
 
 
-def _estimated(run: Run, of_document: Gate, ahead: int) -> tuple[datetime, str] | str:
+def _ahead(run: Run) -> list[int]:
+    """Return the documents of older runs that will start without waiting for a build, oldest first.
+
+    This includes runs that wait for another run of their document: they too take a thread before this run.
+    """
+    in_turn = Run.objects.filter(status="queued", gate__in=IN_TURN)
+    # With the first condition the index excludes all later runs.
+    older = in_turn.filter(created_at__lte=run.created_at).filter(Q(created_at__lt=run.created_at) | Q(pk__lt=run.pk))
+    return list(older.order_by("created_at", "id").values_list("input_document_id", flat=True)[: MOST_COUNTED + 1])
+
+
+def _estimated(run: Run, ahead: Sequence[int]) -> tuple[datetime, str] | str:
     seconds, whose = _recent_seconds(run)
     if not seconds:
         return "Nobody can say: no run has succeeded yet."
     each, now, crew = median(seconds), clock.now(), Crew.now()
     slots = crew.slots(RUN.kind)
-    begun = list(Run.objects.filter(status="running").values_list("lease_owner", "started_at"))
-    at_work = sorted(_left(each, started_at, now) for owner, started_at in begun if owner in slots)
+    columns = ("lease_owner", "input_document_id", "started_at")
+    begun = [
+        (owner, document, _left(each, started_at, now))
+        for owner, document, started_at in Run.objects.filter(status="running").values_list(*columns)
+    ]
+    at_work = sorted(left for owner, _, left in begun if owner in slots)
     free_in = (at_work + [0.0] * max(0, slots.total() - len(at_work)))[: slots.total()]
     if not free_in:
         return f"Nobody can say: {SAID['worker']}."
-    wait = max(_until_turn(free_in, ahead, each), _until_free(of_document, each, now))
+    busy = {document: left for _, document, left in begun}
+    wait = _until_turn(free_in, [*ahead, run.input_document_id], busy, each)
     based_on = (
-        f"{ahead} ahead of it, {slots.total()} slots of workers that are alive, and {each:.1f} s for each:"
+        f"{len(ahead)} ahead of it, {slots.total()} slots of workers that are alive, and {each:.1f} s for each:"
         f" the median of the last {len(seconds)} runs {whose} that succeeded"
     )
     return now + timedelta(seconds=wait), based_on
 
 
-def _until_turn(free_in: list[float], ahead: int, each: float) -> float:
-    """Those ahead take the slots as they become free; then it is its turn."""
+def _until_turn(free_in: list[float], documents: Sequence[int], busy: Mapping[int, float], each: float) -> float:
+    """Return in how many seconds the last of these runs starts. Each run is given by its document.
+
+    Whenever a thread is free, the oldest run that can start takes it. One run of a document runs at a time.
+    """
+    lines: dict[int, deque[int]] = {}
+    for place, document in enumerate(documents):
+        lines.setdefault(document, deque()).append(place)
+    ready = [(line[0], document) for document, line in lines.items() if document not in busy]
+    later = [(left, document) for document, left in busy.items() if document in lines]
     heapq.heapify(free_in)
-    for _ in range(ahead):
-        heapq.heapreplace(free_in, free_in[0] + each)
-    return free_in[0]
-
-
-def _until_free(of_document: Gate, each: float, now: datetime) -> float:
-    """One run of a document runs at a time."""
-    if not of_document.holds:
-        return 0.0
-    running = of_document.data["status"] == "running"
-    older = int(of_document.data["ahead"])
-    return older * each + (_left(each, of_document.since, now) if running else 0.0)
+    heapq.heapify(ready)
+    heapq.heapify(later)
+    while True:
+        moment = heapq.heappop(free_in) if ready else max(heapq.heappop(free_in), later[0][0])
+        while later and later[0][0] <= moment:
+            _, document = heapq.heappop(later)
+            heapq.heappush(ready, (lines[document][0], document))
+        place, document = heapq.heappop(ready)
+        if place == len(documents) - 1:
+            return moment
+        lines[document].popleft()
+        heapq.heappush(free_in, moment + each)
+        if lines[document]:
+            heapq.heappush(later, (moment + each, document))
 
 
 def _left(each: float, started_at: datetime | None, now: datetime) -> float:

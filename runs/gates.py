@@ -1,28 +1,30 @@
-"""Gates keep out of the claim's sight what it could not take anyway.
+"""Gates hide queued runs from the claim that it could not take anyway.
 
-A hundred thousand queued runs of one busy document, or of a build that is not ready, would be looked at by every
-claim. So each carries the reason that it was last seen waiting for, and the claim's index holds none of them. A gate
-that is left open too long costs time and nothing else, for the claim asks itself; one that is left shut is found by
-`open_forgotten`.
+Without them every claim would look at a hundred thousand queued runs of one busy document, or of a build that is not
+ready. So each run stores the reason why it was last seen waiting, and the claim's index has no such runs. A gate that
+is open by mistake only costs time, because the claim checks the conditions itself. A gate that is shut by mistake is
+found by `open_forgotten`.
 """
 
 from collections.abc import Iterable
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet, Value, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from builds.models import Build
 from documents.models import Document, DocumentQuerySet
-from runs.models import Run
-from work import compiled, wakeups
+from runs.models import IN_TURN, Run, in_the_way
+from work import compiled, statements, wakeups
 
-# So many at once: an update that holds its rows for a moment, not for seconds.
+# Rows per update, so that it holds its locks for a moment and not for seconds.
 BATCH = 2000
 
 
 def behind_document(document_ids: list[int]) -> list[str]:
-    """The gates of new runs of these documents, in this order: open for the first of a document that has no other."""
+    """Return the gates for new runs of these documents, in this order. Only the first run of a free document gets an
+    open one.
+    """
     waited_for = set(_busy(document_ids))
     found = []
     for id in document_ids:
@@ -31,8 +33,35 @@ def behind_document(document_ids: list[int]) -> list[str]:
     return [gate.value for gate in found]
 
 
+def await_build(build_id: int) -> None:
+    """Mark the build as awaited, in the transaction that submits runs for it. Claims then see the
+    mark with the runs.
+    """
+    # Like `retention.hold`. The lock only affects `stop_awaiting`, which skips the build meanwhile.
+    lock = {"postgresql": " FOR KEY SHARE", "sqlite": ""}.get(connection.vendor)
+    if lock is None:
+        ((awaited,),) = Build.objects.select_for_update().filter(pk=build_id).values_list("awaited")
+    else:
+        sql, params = compiled.sql_and_params(_awaited, build_id)
+        ((awaited,),) = statements.rows(f"{sql}{lock}", params)
+    if not awaited:
+        Build.objects.filter(pk=build_id).update(awaited=True)
+
+
+@transaction.atomic
+def stop_awaiting() -> int:
+    """Clear the mark on ended builds that no queued run waits for, so that claims need not look at them."""
+    ended = Build.objects.unheeded().order_by("pk").values_list("pk", flat=True)
+    skip_locked = connection.features.has_select_for_update_skip_locked
+    # Lock before looking: a submission in progress is then either visible here, or waits for this transaction.
+    locked = set(ended.select_for_update(skip_locked=skip_locked)[:BATCH])
+    waiting = Run.objects.filter(build__in=locked, status="queued", gate="build")
+    idle = locked.difference(waiting.values_list("build_id", flat=True).distinct()) if locked else set()
+    return Build.objects.filter(pk__in=idle).update(awaited=False) if idle else 0
+
+
 def open_document(document_id: int) -> bool:
-    """Let the next run of a document come forward, now that one has left."""
+    """Open the gate of the document's next run, after one has ended."""
     oldest = compiled.rows(_oldest_queued, document_id)
     if not oldest or oldest[0][1] != "document" or not _open([oldest[0][0]]):
         return False
@@ -41,35 +70,50 @@ def open_document(document_id: int) -> bool:
 
 
 def ended_builds() -> list[tuple[int, str, str]]:
-    """The builds that queued runs wait for and need not any more: (build, status, error message)."""
+    """Return the ended builds that queued runs still wait for, as (id, status, error message)."""
     waited_for = Run.objects.filter(status="queued", gate="build").values("build_id").distinct()
     return list(Build.objects.ended().filter(pk__in=waited_for).values_list("pk", "status", "error_message"))
 
 
 def behind_build(build_id: int) -> list[int]:
-    """The oldest queued runs that wait for this build."""
+    """Return the oldest queued runs that wait for this build."""
     waiting = Run.objects.filter(build_id=build_id, status="queued", gate="build").order_by("created_at", "id")
     return list(waiting.values_list("pk", flat=True)[:BATCH])
 
 
 @transaction.atomic
 def leave_build(run_ids: list[int]) -> int:
-    """Runs whose build is ready fall in with the other queued runs of their documents, by age."""
+    """Let runs whose build is ready join the other queued runs of their documents, by age."""
     waiting = Run.objects.filter(pk__in=run_ids, status="queued", gate="build")
     documents = set(waiting.values_list("input_document_id", flat=True))
     left = waiting.update(gate="document")
-    Run.objects.filter(input_document_id__in=documents, status="queued", gate="").update(gate="document")
+    open_ones = Run.objects.filter(input_document_id__in=documents, status="queued", gate__in=IN_TURN)
+    open_ones.filter(gate="").update(gate="document")
     _open(_heads(documents))
     return left
 
 
 def open_forgotten(_owner: str = "") -> int:
-    """Open the gates whose reason has gone, whoever should have done it: a submission may have met the last finish."""
+    """Open gates whose reason is gone, for example because a submission raced with the end of a run."""
     live = Run.objects.order_by().values_list("input_document_id", flat=True)
     shut = live.filter(status="queued", gate="document")
-    # Sets, not joins: a hundred thousand rows that the planner has not heard of yet must not become nested loops.
+    # Sets instead of joins: with outdated statistics the planner would choose nested loops over a hundred thousand
+    # rows.
     forgotten = shut.difference(live.filter(status="running"), live.filter(status="queued", gate=""))
-    return _open(_heads(set(forgotten[:BATCH])))
+    return _open(_heads({*forgotten[:BATCH], *_behind_shut()}))
+
+
+def _behind_shut() -> list[int]:
+    """Return the documents whose next run is blocked by an older run with a shut gate."""
+    # Only the runs that claims meet first; others follow once these are gone.
+    first = Run.objects.filter(status="queued", gate="").order_by("created_at", "id").values_list("pk", flat=True)
+    earlier, same_moment = (in_the_way()[name].filter(gate="document") for name in ("older", "older_of_same_moment"))
+    barred = Run.objects.filter(Exists(earlier) | Exists(same_moment), pk__in=list(first[:BATCH]))
+    return list(barred.values_list("input_document_id", flat=True))
+
+
+def _awaited(build_id: int) -> "QuerySet[Build, tuple[bool]]":
+    return Build.objects.filter(pk=build_id).values_list("awaited")
 
 
 def _busy(document_ids: list[int]) -> set[int]:
@@ -83,32 +127,30 @@ def _busy_document(document_id: int) -> "QuerySet[Document, tuple[int]]":
 
 
 def _busy_documents() -> DocumentQuerySet:
-    """Those on which a run is at work or has its turn before any new one, also behind a gate that was left shut."""
+    """Return documents with a running run, or with a queued one that goes before any new run. Its gate may be shut."""
     same = Run.objects.filter(input_document_id=OuterRef("pk"))
     return Document.objects.filter(
-        Exists(same.filter(status="running")) | Exists(same.filter(status="queued", gate__in=["", "document"]))
+        Exists(same.filter(status="running")) | Exists(same.filter(status="queued", gate__in=IN_TURN))
     )
 
 
 def _oldest_queued(document_id: int) -> "QuerySet[Run, tuple[int, str]]":
-    """(run, gate) of the one whose turn it is, unless another one is running."""
+    """Select (run, gate) of the run whose turn it is, or nothing while another one is running."""
     of_document = Run.objects.filter(input_document_id=document_id)
-    queued = of_document.filter(
-        ~Exists(of_document.filter(status="running")), status="queued", gate__in=["", "document"]
-    )
+    queued = of_document.filter(~Exists(of_document.filter(status="running")), status="queued", gate__in=IN_TURN)
     return queued.order_by("created_at", "id").values_list("pk", "gate")[:1]
 
 
 def _heads(document_ids: Iterable[int]) -> list[int]:
-    """The oldest shut run of each of these documents, except where one is running."""
+    """Return the oldest run with a shut gate of each document that has no running run."""
     running = Run.objects.filter(status="running", input_document_id__in=document_ids)
     free = set(document_ids).difference(running.values_list("input_document_id", flat=True))
     age = Window(RowNumber(), partition_by="input_document_id", order_by=["created_at", "id"])
-    shut = Run.objects.filter(input_document_id__in=free, status="queued", gate="document").annotate(age=age)
-    return list(shut.filter(age=1).values_list("pk", flat=True))
+    queued = Run.objects.filter(input_document_id__in=free, status="queued", gate__in=IN_TURN)
+    return list(queued.filter(gate="document").annotate(age=age).filter(age=1).values_list("pk", flat=True))
 
 
 def _open(ids: list[int]) -> int:
-    # Coalesced, the status fits no index of queued rows, which PostgreSQL would walk in search of the ids.
+    # The Coalesce keeps PostgreSQL from walking an index of queued rows to find these ids.
     queued = Run.objects.annotate(status_now=Coalesce("status", Value(""))).filter(status_now="queued")
     return queued.filter(pk__in=ids, gate="document").update(gate="") if ids else 0

@@ -1,13 +1,16 @@
-"""What must hold for runs and job runs: see `work/invariants.py`."""
+"""Invariants of runs and job runs: see `work/invariants.py`."""
 
+from builds.models import Build
 from runs.models import JobRun, Run
 from work.invariants import DEFECT, Dialect, Invariant, words
 
-# A run is created a moment before its submission commits and others can see it.
+# A run's creation time is a moment before its submission commits and becomes visible.
 SUBMISSION_SECONDS = 1
-# Workers open gates every few ticks, `gates.BATCH` at a time: time enough for a hundred thousand behind one build.
+# A write becomes visible to other workers a moment after the time that it records.
+COMMIT_SECONDS = 1
+# Workers open gates every few ticks, `gates.BATCH` at a time. This is enough for a hundred thousand runs of one build.
 GATE_SECONDS = 300
-# A slot for job runs that is free claims within a tick; the jobs before this one may take a while each.
+# A free thread claims a due slot within a tick, but earlier jobs may take a while each.
 DUE_SECONDS = 300
 
 _ENDED = words(Run.TERMINAL)
@@ -20,7 +23,8 @@ def _one_running(dialect: Dialect) -> str:
 
 
 def _overlaps(dialect: Dialect) -> str:
-    # In the order in which the events were written; whoever overlaps at all overlaps the one that started before it.
+    # In the order in which the events were written. A run that overlaps any other overlaps the one that started before
+    # it.
     return f"""
         SELECT 'run', o.id FROM (
             SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
@@ -54,9 +58,9 @@ def _broken_cancels(dialect: Dialect) -> str:
 
 
 def _overtaken(dialect: Dialect) -> str:
-    """The older run of two, if the younger one of the same document has started although this one could have."""
+    """Find older runs that a younger one of the same document overtook, although the older run's build had ended."""
     left = f"COALESCE({{0}}.started_at, {{0}}.finished_at, {dialect.never()})"
-    # The inner part is for speed: it finds the few runs that started before any older one had left the queue.
+    # The inner query is an optimisation: it finds the few runs that started before an older one had left the queue.
     return f"""
         SELECT DISTINCT 'run', older.id FROM (
             SELECT r.input_document_id, r.created_at, r.started_at,
@@ -69,7 +73,8 @@ def _overtaken(dialect: Dialect) -> str:
         WHERE younger.started_at < younger.older_left_at
             AND younger.started_at < {left.format("older")}
             AND {dialect.later("older.created_at", SUBMISSION_SECONDS)} < younger.created_at
-            AND b.status = 'ready' AND {dialect.later("b.finished_at", GATE_SECONDS)} < younger.started_at"""
+            AND b.status IN ({words(Build.TERMINAL)})
+            AND {dialect.later("b.finished_at", COMMIT_SECONDS)} < younger.started_at"""
 
 
 def _forgotten_gates(dialect: Dialect) -> str:
@@ -88,6 +93,14 @@ def _forgotten_gates(dialect: Dialect) -> str:
         SELECT 'run', r.id FROM runs r JOIN builds b ON b.id = r.build_id
         WHERE r.status = 'queued' AND r.gate = 'build' AND r.created_at < {since}
             AND b.finished_at < {since} AND {dialect.a_worker_was_there(GATE_SECONDS)}"""
+
+
+def _unknown_waits(dialect: Dialect) -> str:
+    return """
+        SELECT 'build', b.id FROM builds b WHERE b.awaited = %s AND EXISTS (
+            SELECT 1 FROM runs r WHERE r.build_id = b.id AND r.status = 'queued' AND r.gate = 'build')""" % (
+        "FALSE" if dialect.vendor == "postgresql" else "0"
+    )
 
 
 def _left_of_pruned(dialect: Dialect) -> str:
@@ -131,7 +144,7 @@ def _slot_overlaps(dialect: Dialect) -> str:
 
 
 def _forgotten_slots(dialect: Dialect) -> str:
-    """Of jobs that are there and not at work, while no slot for job runs has been busy with another one for so long."""
+    """Find forgotten slots of declared jobs that are not running, unless another long job keeps a thread busy."""
     since = dialect.ago(DUE_SECONDS)
     return f"""
         SELECT 'due_slot', d.id FROM due_slots d
@@ -175,15 +188,22 @@ INVARIANTS = (
     ),
     Invariant(
         "no_run_overtakes_an_older_one_of_its_document",
-        f"The runs of a document start in the order of submission, if their builds were ready {GATE_SECONDS} s before.",
+        "A run passes an older one of its document only while the build of the older one has not ended.",
         _overtaken,
-        "Nothing has to be done for these runs. Report it with their events.",
+        "Nothing has to be done for these runs. Those of before the upgrade to first in, first out within a document"
+        " (migration runs.0008) may be among them; report later ones with their events.",
     ),
     Invariant(
         "no_gate_stays_shut",
         f"While a worker is alive, no queued run waits for what has passed more than {GATE_SECONDS} s ago.",
         _forgotten_gates,
         "`manage.py rescue` opens gates now. If they are many and get fewer, wait; else read the logs of the workers.",
+    ),
+    Invariant(
+        "a_build_knows_that_runs_wait_for_it",
+        "A build that a queued run waits for is marked as awaited: claims look at these builds only.",
+        _unknown_waits,
+        DEFECT,
     ),
     Invariant(
         "a_pruned_run_has_made_nothing",

@@ -16,11 +16,12 @@ RUN = Kind(
     ),
     rescue=lifecycle.rescue,
     budget="ADE_RUN_TIMEOUT_SECONDS",
-    # Shut gates are rare to be forgotten and dear to look for: not in every tick.
+    # Gates are rarely left shut and costly to find, so that task does not run at every tick.
     chores=(
         Chore(lifecycle.heed_builds),
         Chore(gates.open_forgotten, every=5),
         Chore(chores.retire_engines, every=5, when_rung=False),
+        Chore(chores.look_at_engines, when_rung=False),
         Chore(chores.tidy, every=60, when_rung=False),
         Chore(chores.sweep_artifacts, every=300, when_rung=False),
     ),

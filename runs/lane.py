@@ -1,8 +1,8 @@
-"""How a worker executes a run."""
+"""The handler of runs: how a worker executes one."""
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,18 @@ from work.supervise import CannotStart, Child, Ended
 from work.warm import Warm
 from work.workplaces import remove, workplace
 
-# A database that does not answer is asked again while the claim is trusted: a run cannot be claimed a second time.
+# The pause between attempts to read, while the claim is trusted. Giving up would fail the run, which is claimed only
+# once.
 PAUSE_SECONDS = 0.5
-# Builds that are ready never change, so what a run needs of its own is asked for once.
+# Environment names by build id. A ready build never changes, so its name is read once.
 _environments: dict[int, str] = {}
-# What a run may fail with through no fault of ours.
+# Failures that are not defects of ADE.
 EXPECTED = (EngineFailed, NotKept, NoDocument, BuildFailed, CannotStart)
-# What an engine is told of its document.
-COLUMNS = ("id", "name", "file", "content_type", "size_bytes", "sha256", "status", "pages", "text", "purged_at")
+# The columns of the document for the engine, and its workspace. The order is as in the model.
+COLUMNS = (
+    *("id", "workspace_id", "name", "file", "content_type", "size_bytes", "sha256"),
+    *("status", "pages", "text", "purged_at"),
+)
 
 log = structlog.get_logger(__name__)
 
@@ -46,11 +50,11 @@ def do(claim: Claim) -> Results:
     try:
         document, name = _patiently(claim, partial(_read, claim))
         with environments.in_use(name) as environment:
-            if not environments.exists(name):
-                _materialize(claim, journal, started)
+            if reason := environments.why_unusable(name):
+                _materialize(claim, journal, started, reason)
             return _Execution(claim, journal, document, name, environment, started).run()
     except Interrupted:
-        # Whoever gives the run back knows nothing of what it had told.
+        # Write the events now: recovery ends the run, and does not have them.
         with suppress(DatabaseError):
             journal.write()
         raise
@@ -85,30 +89,33 @@ class _Execution:
     ) -> None:
         self.claim, self.journal, self.document = claim, journal, document
         self.name, self.environment = name, environment
-        # All of it is the run's own time: its environment, its directory, the import.
+        # Everything counts towards the run's timeout: its environment, its directory and the import.
         self.until = started + settings.ADE_RUN_TIMEOUT_SECONDS
         self.session = Session(journal)
 
     def run(self) -> Results:
-        if warm := engines.take(self.claim, self.name, self.until):
+        if warm := engines.take(self.claim, self.name, self.document.workspace_id, self.until):
             try:
-                return self._run_in(warm.folder, warm)
+                return self._run_in(warm.folder, warm, partial(engines.POOL.give_back, warm))
             except CannotStart as error:
-                # It dies with all that it may have forked when it is given back; a cold one needs nothing of it.
+                # It was given back, which ends it with everything that it forked. A cold start needs nothing from it.
                 log.warning("lane.not_forked", claim=str(self.claim), error=str(error))
-            finally:
-                engines.POOL.give_back(warm)
         folder = engines.POOL.desk().place()
-        try:
-            return self._run_in(folder, None)
-        finally:
-            remove(folder)
+        return self._run_in(folder, None, partial(remove, folder))
 
-    def _run_in(self, folder: Path, warm: Warm | None) -> Results:
+    def _run_in(self, folder: Path, warm: Warm | None, leave: Callable[[], object]) -> Results:
         name = f"{self.claim.id}-{self.claim.holder.token}"
-        with workplace(folder, name) as directory:
+        with ExitStack() as cleanup:
+            cleanup.callback(leave)
+            directory = cleanup.enter_context(workplace(folder, name))
             workplaces.lay_out(directory, self.document, self.claim.id)
-            return self._execute(directory, warm)
+            try:
+                return self._execute(directory, warm)
+            except EngineFailed as error:
+                if error.failure_type == Failure.LIMIT_EXCEEDED:
+                    # It may take many seconds to delete what such a run has written.
+                    self.claim.afterwards.callback(cleanup.pop_all().close)
+                raise
 
     def _execute(self, directory: Path, warm: Warm | None) -> Results:
         failpoints.hit("engine.before_spawn")
@@ -124,8 +131,9 @@ class _Execution:
         return Results(fields, made, _told(ended, warm, fields, made))
 
     def _tell_what_is_left(self, ended: Ended) -> None:
-        """The run has its end all the same: what was killed never comes back to its program, and nothing else uses its
-        directory or forks from its engine.
+        """Record processes that could not be killed. The run ends all the same.
+
+        They never return to user code, and no other run uses their directory or their engine.
         """
         pids = ", ".join(map(str, ended.left_behind))
         message = f"could not be killed, and hold on in the kernel of this machine: {pids}"
@@ -140,7 +148,7 @@ class _Execution:
                 return engines.start_warm(warm, directory, *told)
             return engines.start_cold(self.environment, directory, *told)
         except CannotStart:
-            # Not so if it is because the claim is not trusted any longer.
+            # Raise Interrupted instead if the reason is that the claim is no longer trusted.
             self.claim.go_on()
             raise
 
@@ -158,10 +166,13 @@ def _document(id: int) -> "QuerySet[Document, Any]":
     return Document.objects.filter(pk=id).values_list(*COLUMNS)
 
 
-def _materialize(claim: Claim, journal: Journal, started: float) -> None:
-    """Another host has made it, or it was pruned here: the same again, from what was stored of it."""
+def _materialize(claim: Claim, journal: Journal, started: float, reason: str) -> None:
+    """Make the environment again from its stored lock: it was made on another host, or pruned or
+    changed on this one.
+    """
     build = Build.objects.only("snapshot", "fingerprint", "lock").get(pk=claim.values["build_id"])
-    journal.tell("ENVIRONMENT_MATERIALIZED", f"build {build.pk} is ready and not on this host: made from its lock")
+    message = f"build {build.pk} is ready, but its environment on this host {reason}; it is made again from its lock"
+    journal.tell("ENVIRONMENT_MATERIALIZED", message)
     watch = Watch(
         until=started + settings.ADE_RUN_TIMEOUT_SECONDS,
         time=f"the time for a run, {settings.ADE_RUN_TIMEOUT_SECONDS} s (ADE_RUN_TIMEOUT_SECONDS),",

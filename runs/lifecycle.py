@@ -42,12 +42,12 @@ RUN = Moves(
 )
 
 
-# In one go: each is a transaction of its own. The chore comes again at once as long as there are more.
+# The limit per call, because each refusal is its own transaction. The task runs again at once while there are more.
 REFUSALS = 200
 
 
 class QueueFull(Exception):
-    """The queue has no place for what was submitted; nothing of it was accepted."""
+    """The queue has no place for the submission. Nothing of it was accepted."""
 
     code = "run_queue_full"
 
@@ -57,14 +57,14 @@ class QueueFull(Exception):
 
 
 class OtherWorkspace(Exception):
-    """A document and a configuration of different workspaces do not make a run."""
+    """The document and the configuration belong to different workspaces."""
 
 
 def submit(configuration: Configuration, document: Document, *, actor: str) -> Run:
     def create() -> Run:
         constant, gates_of = _prepare(configuration, [document.pk], actor)
         values = {**constant, "input_document_id": document.pk, "gate": gates_of[0]}
-        with _held([document.pk]):
+        with _held([document.pk], constant, gates_of):
             run: Run = lifecycle.create_one(RUN, values, actor=actor)
         return run
 
@@ -72,20 +72,20 @@ def submit(configuration: Configuration, document: Document, *, actor: str) -> R
 
 
 def submit_many(configuration: Configuration, documents: Sequence[Document], *, actor: str) -> list[int]:
-    """One run for each document, all or none; answers their ids in that order."""
+    """Create one run per document, all or none. Return their ids in that order."""
 
     def create() -> list[int]:
         ids = [document.pk for document in documents]
         constant, gates_of = _prepare(configuration, ids, actor)
         varying: dict[str, Any] = {"input_document_id": ids, "gate": gates_of}
-        with _held(ids):
+        with _held(ids, constant, gates_of):
             return lifecycle.create(RUN, constant, varying=varying, actor=actor)
 
     return _admitted(configuration, documents, create) if documents else []
 
 
 def run_again(run: Run, *, actor: str) -> Run:
-    """Always a new run, with the configuration as it is now; the old one stays as it is."""
+    """Create a new run with the current configuration. The old run does not change."""
     return submit(run.configuration, run.input_document, actor=actor)
 
 
@@ -98,8 +98,10 @@ def claim_next_run(owner: str) -> Claim | None:
 def succeed(
     claim: Claim, *, data: Data | None = None, fields: Sequence[Data] = (), artifacts: Sequence[Data] = ()
 ) -> bool:
-    """With what the run has found and made. False when a cancel was accepted meanwhile, which is then obeyed, or when
-    the claim is gone: nothing is kept then.
+    """End the run as succeeded, with its fields and artifacts.
+
+    Return False and keep nothing if the claim is gone, or if a cancel was accepted meanwhile. The run is then
+    cancelled.
     """
 
     def keep() -> None:
@@ -115,21 +117,23 @@ def fail(claim: Claim, failure_type: str, message: str) -> bool:
 
 
 def stop(claim: Claim) -> bool:
-    """The holder obeys an accepted cancel."""
+    """Obey an accepted cancel, as the holder."""
     stopped = lifecycle.finish(claim, "stop", guards={"cancel_requested_at__isnull": False})
     gates.open_document(claim.values["input_document_id"])
     return stopped
 
 
 def cancel(run: Run, *, actor: str, reason: str = "") -> str:
-    """See work.lifecycle.cancel for the answer."""
+    """Cancel a run. Return its status, see work.lifecycle.cancel."""
     status = lifecycle.cancel(RUN, run.pk, actor=actor, reason=reason)
     gates.open_document(run.input_document_id)
     return status
 
 
 def publish_artifact(claim: Claim, values: Data) -> bool:
-    """The file must be in its place before. False when the claim is gone: the file is then nobody's."""
+    """Record an artifact whose file is already stored. Return False if the claim is gone; nothing refers to the file
+    then.
+    """
     failpoints.hit("artifact.written")
     with transaction.atomic():
         if lifecycle.record(RUN, claim.id, "ARTIFACT_PUBLISHED", claim=claim, message=str(values["name"])):
@@ -140,12 +144,12 @@ def publish_artifact(claim: Claim, values: Data) -> bool:
 
 class Pruned(NamedTuple):
     events: int
-    # Which nothing names any more.
+    # Files that no row refers to any more.
     files: list[str]
 
 
 def prune(ids: Sequence[int], where: Q, *, actor: str) -> Pruned:
-    """Of those of these runs that are as `where` says: events, log and artifacts. What a run found stays with it."""
+    """Delete events, log and artifacts of the given runs that match `where`. Their fields stay."""
     files: list[str] = []
 
     def delete_artifacts(ids: Sequence[int]) -> Mapping[int, Data]:
@@ -162,7 +166,7 @@ def prune(ids: Sequence[int], where: Q, *, actor: str) -> Pruned:
 
 
 def heed_builds(owner: str) -> int:
-    """Bring on the queued runs of builds that have ended: to their turn, or to an end of their own."""
+    """Advance queued runs whose build has ended: into their turn, or to their end."""
     heeded = refused = 0
     for build_id, status, error in gates.ended_builds():
         waiting = gates.behind_build(build_id)
@@ -172,21 +176,22 @@ def heed_builds(owner: str) -> int:
             why = f"build failed: build {build_id} is {status}{error and f': {error}'}"
             refused += sum(_refuse(run_id, build_id, status, why, owner) for run_id in waiting[: REFUSALS - refused])
     heeded += refused
+    gates.stop_awaiting()
     if heeded:
         wakeups.ring(RUN.kind)
     return heeded
 
 
 def rescue(found: Found) -> str | None:
-    """Cancelled if that was accepted, else failed: a run is never claimed twice."""
+    """Recover a run: cancelled if a cancel was accepted, otherwise failed, because a run is claimed only once."""
     asked = {"cancel_requested_at__isnull": False}
     failure = {"failure_type": found.failure_type, "error_message": found.rule}
     verb = found.move("drop", guards=asked) or found.move(
         "orphan", message=found.rule, guards={"cancel_requested_at__isnull": True}, **failure
     )
     if verb:
-        # The next run of the document is not to wait for the round of `open_forgotten`; but if somebody has locked it,
-        # this one is not to wait for that.
+        # Open the next run's gate now instead of waiting for `open_forgotten`. If its row is locked, do not wait for
+        # it.
         with suppress(OperationalError), transaction.atomic():
             gates.open_document(Run.objects.values_list("input_document_id", flat=True).get(pk=found.id))
     return verb
@@ -206,14 +211,14 @@ def _admitted(configuration: Configuration, documents: Sequence[Document], creat
 
 
 def _alone(create: Callable[[], T]) -> T:
-    # On SQLite a transaction is the write lock: what is looked at stays so, and runs are created in their order.
+    # On SQLite a transaction holds the write lock, so what was checked stays true, and runs are created in order.
     with transaction.atomic() if connection.vendor == "sqlite" else nullcontext():
         return create()
 
 
 @transaction.atomic
 def _within(limit: int, asked: int, create: Callable[[], T]) -> T:
-    # The check and the insert are one for all who submit: they queue up at this row.
+    # All submissions lock this row, so that the check and the insert are atomic.
     Admission.objects.select_for_update().get_or_create(pk=1)
     live = sum(count for (count,) in compiled.rows(_live))
     failpoints.hit("run.create.counted")
@@ -223,16 +228,22 @@ def _within(limit: int, asked: int, create: Callable[[], T]) -> T:
 
 
 @contextmanager
-def _held(document_ids: list[int]) -> Iterator[None]:
-    """Around the insert of their runs: a purge passes them over until these can be seen."""
-    # A savepoint of its own has nothing to take back: whoever is refused has written nothing yet.
+def _held(document_ids: list[int], constant: Data, gates_of: list[str]) -> Iterator[None]:
+    """Protect the insert of the runs.
+
+    A purge skips these documents until the runs are visible, and a claim that sees the runs sees the mark on their
+    build.
+    """
+    # An outer transaction suffices: a refused submission has written nothing that a savepoint would have to undo.
     with nullcontext() if connection.in_atomic_block else transaction.atomic():
         retention.hold(document_ids)
+        if Run.Gate.BUILD in gates_of:
+            gates.await_build(constant["build_id"])
         yield
 
 
 def _prepare(configuration: Configuration, document_ids: list[int], actor: str) -> tuple[dict[str, Any], list[str]]:
-    """What all the new runs have in common, and the gate of each."""
+    """Return the values that all new runs share, and the gate of each."""
     build = get_or_create_build(configuration, actor=actor)
     constant = {
         "workspace_id": configuration.workspace_id,
@@ -253,24 +264,24 @@ def _finish(claim: Claim, verb: str, **options: Any) -> bool:
 
 
 def _live() -> "QuerySet[Any, Any]":
-    # In one statement, and so of one moment: a run that is claimed between two would be counted twice.
+    # One statement sees one snapshot. With two, a run that is claimed in between would be counted twice.
     return _count_of("queued").union(_count_of("running"), all=True)
 
 
 def _count_of(status: str) -> "QuerySet[Any, Any]":
-    # One status at a time, and said in the SQL: so there is an index of just these rows.
+    # Use one status per query, as a literal, so that a partial index applies.
     return Run.objects.filter(status=status).order_by().values("status").annotate(n=Count("pk")).values_list("n")
 
 
 def _refuse(run_id: int, build_id: int, status: str, message: str, owner: str) -> bool:
     failure: dict[str, Any] = {"failure_type": Run.Failure.BUILD_FAILED, "error_message": message}
-    # Somebody may have queued the build again since we looked.
+    # Repeat the condition: the build may have been queued again since it was read.
     still = Q(Exists(Build.objects.filter(pk=build_id, status=status)))
     told: dict[str, Any] = {"actor": owner, "message": message, "data": {"build": build_id}}
     try:
         return lifecycle.move(RUN, run_id, "refuse", where=still, **told, **failure)
     except OperationalError as error:
-        # Somebody has locked this one; the others are not to wait for that.
+        # Another transaction has locked this run. The others must not wait for it.
         if not is_contention(error):
             raise
         return False

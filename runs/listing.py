@@ -1,8 +1,8 @@
-"""Lists of runs that cost the same on any page, however many runs there are and whichever of them are wanted.
+"""Lists of runs at constant cost per page, whatever the filter and however many runs there are.
 
-An index has, for each workspace, configuration, build and document, its runs of each outcome, the newest first. On
-PostgreSQL what is wanted of each is asked for by itself, and the first of all of them are a page: its planner would
-rather walk along the primary key until it has met enough of those that are wanted, which may be all there are.
+For each workspace, configuration, build and document, an index has its runs of each outcome, newest first. On
+PostgreSQL each of these is queried separately, and the results are merged into a page. For a single query the planner
+would walk the primary key until it has found enough matches, possibly through all rows.
 """
 
 from collections.abc import Collection, Sequence
@@ -23,30 +23,30 @@ from runs.models import BACKWARDS, OUTCOME, Run, RunQuerySet
 from work import compiled, statements
 from work.compiled import Query
 
-# Ids and times are in the same order but for what was submitted at the same time, or by a clock that was then set.
+# The orders of ids and creation times differ only for concurrent submissions and when a clock is set.
 DISORDER = timedelta(minutes=10)
-# Each is asked for by itself, in SQL that is made once; of more, all together.
+# Up to this many owners are queried one by one with compiled SQL, more in one query.
 FEW = 4
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Those of which all that is given is true."""
+    """Filters of a list. All that are given must match."""
 
     workspace_id: int | None = None
     configuration_id: int | None = None
     build_id: int | None = None
     input_document_id: int | None = None
-    # None: all.
+    # None means all.
     outcomes: tuple[str, ...] | None = None
-    # From this moment on, and before that one.
+    # From this moment (inclusive) to that one (exclusive).
     created_after: datetime | None = None
     created_before: datetime | None = None
 
 
 @dataclass(frozen=True)
 class Piece:
-    """So many, behind the id at which the piece before it has ended."""
+    """A page: the number of rows, and the id after which it starts."""
 
     most: int
     after: int | None = None
@@ -54,8 +54,8 @@ class Piece:
 
 
 def runs(user: User, wanted: Wanted, piece: Piece, theirs: Collection[int] | None = None) -> RunQuerySet:
-    """Those of the piece, and maybe more; not in order. `theirs` are the workspaces of the user, where the caller has
-    them: one question less.
+    """Return at least the runs of the page, unordered. `theirs` are the ids of the user's workspaces, which saves a
+    query.
     """
     if wanted.outcomes == ():
         return Run.objects.none()
@@ -76,7 +76,7 @@ def runs(user: User, wanted: Wanted, piece: Piece, theirs: Collection[int] | Non
     return Run.objects.filter(pk__in=ids[: piece.most])
 
 
-# Of each workspace by itself, for no index has the ends of several in their order.
+# One lookup per workspace, because no index has the end times of several workspaces in order.
 _ENDED = """
     SELECT r.id FROM ({workspaces}) w (id) CROSS JOIN LATERAL (
         SELECT id, finished_at FROM runs WHERE workspace_id = w.id AND finished_at >= %s
@@ -85,7 +85,7 @@ _ENDED = """
 
 
 def ended(user: User, since: datetime, most: int) -> RunQuerySet:
-    """So many of those that ended last, and since then; maybe more, and not in order."""
+    """Return at least the last `most` runs that ended since then, unordered."""
     if connection.vendor != "postgresql":
         return Run.objects.for_user(user).filter(finished_at__gte=since)
     try:
@@ -94,6 +94,15 @@ def ended(user: User, since: datetime, most: int) -> RunQuerySet:
         return Run.objects.none()
     found = statements.rows(_ENDED.format(workspaces=workspaces), [*params, since, most, most])
     return Run.objects.filter(pk__in=[id for (id,) in found])
+
+
+def failed(user: User, most: int, theirs: Collection[int] | None = None) -> RunQuerySet:
+    """Return at least the newest `most` runs that failed or timed out, unordered."""
+    if connection.vendor == "postgresql" and not _sees_all(user):
+        return runs(user, Wanted(outcomes=("failed", "timed_out")), Piece(most), theirs)
+    # The first condition must match the index of failed and cancelled runs exactly.
+    found: Any = Run.objects.for_user(user).filter(status__in=["failed", "cancelled"])
+    return cast(RunQuerySet, found.filter(status="failed"))
 
 
 def _plain(user: User, wanted: Wanted) -> RunQuerySet:
@@ -109,7 +118,7 @@ def _plain(user: User, wanted: Wanted) -> RunQuerySet:
 
 
 def _rows(owners: list[int], shape: Any, values: list[Any]) -> Sequence[Sequence[list[int]]]:
-    """For each of these, the first runs of each outcome."""
+    """Return the first runs of each outcome for each owner."""
     if len(owners) > FEW:
         return list(_firsts(shape[0].objects.filter(pk__in=owners), shape, values))
     return [row for id in owners for row in compiled.rows(_of_one(shape), id, *values)]
@@ -117,7 +126,7 @@ def _rows(owners: list[int], shape: Any, values: list[Any]) -> Sequence[Sequence
 
 @cache
 def _of_one(shape: Any) -> Query:
-    # One and the same function for each shape, for what is compiled is kept under it.
+    # Always the same function for each shape, because it is the key of the compiled SQL.
     return lambda id, *values: _firsts(shape[0].objects.filter(pk=id), shape, values)
 
 
@@ -132,7 +141,9 @@ def _firsts(owners: Any, shape: Any, values: Sequence[Any]) -> "QuerySet[Any]":
 
 
 def _owners(user: User, wanted: Wanted) -> "tuple[QuerySet[Any], str]":
-    """What the runs belong to, of the narrowest kind, and by which column; nothing when ids are of different ones."""
+    """Return the narrowest owner of the wanted runs as a queryset, and its column. It is empty if the filters
+    contradict.
+    """
     workspace = _given(workspace=wanted.workspace_id)
     if wanted.input_document_id is not None:
         return Document.objects.for_user(user).filter(pk=wanted.input_document_id, **workspace), "input_document"
@@ -145,7 +156,7 @@ def _owners(user: User, wanted: Wanted) -> "tuple[QuerySet[Any], str]":
 
 
 def _in_time(wanted: Wanted) -> dict[str, Any]:
-    """Said of ids too: what is older or newer is not looked at then."""
+    """Return the conditions on time, also as bounds on the id, so that older and newer rows are not read."""
     lookups: dict[str, Any] = {}
     if wanted.created_after is not None:
         lookups["created_at__gte"] = wanted.created_after
@@ -156,21 +167,32 @@ def _in_time(wanted: Wanted) -> dict[str, Any]:
     return lookups
 
 
-# The first id since a moment, or one behind all, found by halving: there is no index of times.
+# Finds the first id since a moment, or one past the last, by bisection, because creation times have no index.
 _HALVES = """
     WITH RECURSIVE halves (low, high) AS (
-        SELECT min(id), max(id) + 1 FROM runs
+        SELECT (SELECT min(id) FROM runs), (SELECT max(id) + 1 FROM runs)
         UNION ALL
         SELECT CASE WHEN r.created_at < %s THEN r.id + 1 ELSE low END,
             CASE WHEN r.created_at < %s THEN high ELSE (low + high) / 2 END
-        FROM halves CROSS JOIN LATERAL
-            (SELECT id, created_at FROM runs WHERE id >= (low + high) / 2 ORDER BY id LIMIT 1) r
+        FROM halves {next}
         WHERE low < high
     ) SELECT COALESCE(max(low), 1) FROM halves"""
+_NEXT = "(SELECT id{more} FROM runs WHERE id >= (low + high) / 2 ORDER BY id LIMIT 1)"
+# SQLite has no LATERAL.
+_JOIN = {
+    "postgresql": f"CROSS JOIN LATERAL {_NEXT.format(more=', created_at')} r",
+    "sqlite": f"JOIN runs r ON r.id = {_NEXT.format(more='')}",
+}
+
+
+def halves(moment: datetime) -> tuple[str, list[Any]]:
+    """Return the SQL of the bisection and its parameters."""
+    at = statements.adapt(moment)
+    return _HALVES.format(next=_JOIN[connection.vendor]), [at, at]
 
 
 def _first_since(moment: datetime) -> int:
-    ((first,),) = statements.rows(_HALVES, [moment, moment])
+    ((first,),) = statements.rows(*halves(moment))
     return int(first)
 
 

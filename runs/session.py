@@ -1,4 +1,4 @@
-"""One execution of an engine as its worker hears it: what it tells becomes events and results, its end an outcome."""
+"""The worker's view of one engine: its messages become events and results, and its end becomes an outcome."""
 
 import errno
 import time
@@ -13,13 +13,17 @@ from work.claims import Interrupted
 from work.journal import LOG
 from work.supervise import Ended
 
-# Of what an engine tells, every word is a row: more than this is a mistake.
+# Each field becomes a row. More than this is a mistake.
 MOST_FIELDS = 10_000
-# Progress is for somebody who watches.
+# Progress is shown to people who watch, and each update is a row.
 PROGRESS_SECONDS = 1.0
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_LIMIT_SIGNALS = {"SIGXCPU": "CPU time", "SIGXFSZ": "the size of a file"}
-# What Python makes of the latter.
+_LIMIT_SIGNALS = {
+    "SIGXCPU": "CPU time",
+    "SIGXFSZ": "the size of a file",
+    "SIGSYS": "what it may ask of the kernel: it tried to mount something, or to make a namespace",
+}
+# Python's message for exceeding the file size limit.
 _FILE_TOO_LARGE = f"[Errno {errno.EFBIG}]"
 LONGEST_MESSAGE = 2000
 
@@ -27,7 +31,7 @@ Failure = Run.Failure
 
 
 class Listener(Protocol):
-    """Whoever keeps what is told of an execution: a journal, or nobody but the person who asked."""
+    """Receives the events of an execution: a journal, or a report that is not stored."""
 
     def tell(self, kind: str, message: str = "", data: Mapping[str, Any] | None = None, level: int = INFO) -> None: ...
 
@@ -44,7 +48,7 @@ class EngineFailed(Exception):
 class Results:
     fields: list[dict[str, Any]] = field(default_factory=list)
     artifacts: list[dict[str, Any]] = field(default_factory=list)
-    # For the event that says that the run has succeeded.
+    # The data of the event RUN_SUCCEEDED.
     data: dict[str, Any] = field(default_factory=dict)
 
 
@@ -67,13 +71,16 @@ class Session:
             tell(event)
         except (KeyError, TypeError, ValueError):
             self._strange += 1
-        # Many may come at once, and what waits to be written has a limit.
+        # Many events may come at once, and the number of unwritten ones has a limit.
         self._journal.look()
 
     def judge(self, ended: Ended, limit_seconds: float) -> list[dict[str, Any]]:
-        """The fields that were found. Raises Interrupted or EngineFailed."""
+        """Return the fields. Raises Interrupted or EngineFailed."""
         if ended.stop_reason:
             raise Interrupted(ended.stop_reason)
+        if ended.over_limit:
+            message = f"the engine was over its limit of {ended.over_limit}{self._where()}"
+            raise EngineFailed(Failure.LIMIT_EXCEEDED, message)
         if ended.reason == "timed_out":
             raise EngineFailed(Failure.TIMED_OUT, f"timed out after {limit_seconds:g} s{self._where()}")
         if ended.reason == "lost":
@@ -83,7 +90,7 @@ class Session:
         if ended.signal in _LIMIT_SIGNALS:
             limit = _LIMIT_SIGNALS[ended.signal]
             raise EngineFailed(Failure.LIMIT_EXCEEDED, f"the engine was over its limit of {limit}{self._where()}")
-        # Its result may be among them.
+        # The result may be among the refused events.
         if not ended.signal and (strange := ended.events_refused + self._strange):
             raise EngineFailed(
                 Failure.LIMIT_EXCEEDED,

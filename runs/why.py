@@ -1,24 +1,25 @@
-"""Why is this run waiting? See `work/why.py`. The claim's own conditions are asked of the run, each by itself, so
-that what is told here is what the claim goes by.
+"""Explains why a run is waiting: see `work/why.py`.
+
+It evaluates the conditions of the claim one by one for this run, so the explanation always matches the claim.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, Q, QuerySet, Subquery, When
+from django.db.models import Case, Q, QuerySet, When
 
 from builds import why as builds
 from builds.models import Build
 from documents.models import User
 from runs.lifecycle import RUN
-from runs.models import MUST_HOLD, Queue, Run, in_the_way
+from runs.models import IN_TURN, MUST_HOLD, Queue, Run, first_of, in_the_way
 from work import compiled, why
 from work.why import Crew, Explanation, Gate, Names
 
-# What a claim finds of a queued run: its `gate`, whether each of MUST_HOLD holds, and who is in the way.
+# A queued run as a claim sees it: its `gate`, each of MUST_HOLD, and the runs or builds in its way.
 Found = Mapping[str, Any]
-# What becomes of the runs that wait for a build when it has ended.
+# What happens to waiting runs once their build has ended.
 _THEN = {
     "ready": "; workers let the run go on to its turn within a tick",
     "failed": "; workers let the run fail with it within a tick",
@@ -27,9 +28,9 @@ _THEN = {
 
 
 def explain(run: Run, *, user: User | None = None) -> Explanation:
-    """As the database has it now, to somebody who may see this one; without a user, with the names of all others.
+    """Explain the run as it is in the database now. Without a user, the answer may name all other runs.
 
-    Raises Run.DoesNotExist when it is not there.
+    Raises Run.DoesNotExist if there is none.
     """
     return _explain(run.pk, Crew.now(), user, is_followed=True)
 
@@ -59,9 +60,9 @@ def _names(user: User | None) -> Names | None:
 
 
 def _asked(id: int) -> "QuerySet[Run, Any]":
-    """The parts of `claimable`, of one run, in one statement: all of one moment."""
+    """Evaluate the parts of `claimable` for one run in one statement, and so in one snapshot."""
     parts: dict[str, Any] = {name: Case(When(condition, then=1), default=0) for name, condition in MUST_HOLD.items()}
-    parts |= {name: Subquery(_in_order(runs).values("pk")[:1]) for name, runs in in_the_way().items()}
+    parts |= {name: first_of(rows) for name, rows in in_the_way().items()}
     return Run.objects.queued().filter(pk=id).annotate(**parts).values_list("gate", *parts)
 
 
@@ -73,21 +74,13 @@ def _older(document_id: int, created_at: datetime, id: int) -> "QuerySet[Any, An
     return why.counted(_before(_waiting(document_id), created_at, id))
 
 
-def _open_of(document_id: int) -> "QuerySet[Any, Any]":
-    return _waiting(document_id).filter(gate="").values_list("pk")[:1]
-
-
-def _oldest_of(document_id: int) -> "QuerySet[Any, Any]":
-    return _waiting(document_id).values_list("pk")[:1]
-
-
 def _waiting(document_id: int) -> "QuerySet[Run]":
-    """Those of a document among which it is a matter of turns; who waits for a build keeps nobody waiting."""
-    return _in_order(Run.objects.queued().filter(input_document_id=document_id, gate__in=["", "document"]))
+    """Return the document's runs that take turns. A run that waits for its build delays no other."""
+    return _in_order(Run.objects.queued().filter(input_document_id=document_id, gate__in=IN_TURN))
 
 
 def _before(runs: "QuerySet[Run]", created_at: datetime, id: int) -> "QuerySet[Run]":
-    # The first part is for the index: what came later is not looked at.
+    # With the first condition the index excludes all later runs.
     return runs.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
 
 
@@ -100,7 +93,7 @@ def _is_shut(found: Found, gate: str) -> bool:
 
 
 def _of_queue(found: Found) -> Gate:
-    """Are runs claimed at all?"""
+    """Return the gate for a pause of the queue."""
     row = None if found["queue_goes_on"] else Queue.objects.filter(paused_at__isnull=False).first()
     if row is None:
         return Gate("paused", False, "The queue of runs is not paused.")
@@ -111,7 +104,7 @@ def _of_queue(found: Found) -> Gate:
 
 
 def _of_build(run: Run, found: Found, crew: Crew, user: User | None) -> Gate:
-    """Is its environment there?"""
+    """Return the gate for the run's build."""
     build, is_shut = run.build, _is_shut(found, "build")
     data = {"id": build.pk, "status": build.status, "by": build.lease_owner}
     if found["build_is_ready"] and not is_shut:
@@ -122,7 +115,7 @@ def _of_build(run: Run, found: Found, crew: Crew, user: User | None) -> Gate:
 
 
 def _state_of(build: Build, crew: Crew, user: User | None) -> tuple[datetime | None, str]:
-    """Since when it is what it is, and that in words."""
+    """Return since when the build has its status, and a description."""
     if build.status == "queued":
         reason = builds.explain(build, crew, user=user).reason().rstrip(".")
         return build.queued_at, f"is queued since {build.queued_at:%Y-%m-%d %H:%M:%S}. {reason}"
@@ -133,15 +126,17 @@ def _state_of(build: Build, crew: Crew, user: User | None) -> tuple[datetime | N
 
 
 def _of_document(run: Run, found: Found, crew: Crew, user: User | None, *, is_followed: bool) -> Gate:
-    """Is it its turn among the runs of its document?"""
+    """Return the gate for other runs of the document."""
     if found["running"]:
         return _behind_running(run, found["running"])
-    if found["older"]:
-        # That one has nobody before it, or it would be told of instead: so this goes one step far.
-        reason = _explain(found["older"], crew, user, is_followed=False).reason() if is_followed else ""
-        return _behind_queued(run, found["older"], f"It waits in turn: {reason}" if reason else "")
+    if older := found["older_of_ended_build"] or found["older"] or found["older_of_same_moment"]:
+        # The other run is first in line for its document, so following one step is enough.
+        reason = _explain(older, crew, user, is_followed=False).reason() if is_followed else ""
+        return _behind_queued(run, older, f"It waits in turn: {reason}" if reason else "")
     if _is_shut(found, "document"):
-        return _behind_forgotten(run)
+        # Only its own gate blocks it: it was not opened in time, and `open_forgotten` will open it.
+        said = "It is the next run of its document; workers open its gate within a few ticks."
+        return Gate("document", True, said, data={"id": None, "status": None, "by": None, "ahead": 0})
     return Gate("document", False, "No other run of its document is in its way.")
 
 
@@ -159,16 +154,6 @@ def _behind_queued(run: Run, id: int, reason: str) -> Gate:
     data = {"id": id, "status": "queued", "by": None, "ahead": _count_older(run)}
     said = f"Run {id} of the same document goes first, queued since {since:%Y-%m-%d %H:%M:%S}. {reason}"
     return Gate("document", True, said.rstrip(), f"run {id}", since, data)
-
-
-def _behind_forgotten(run: Run) -> Gate:
-    """Nothing is in its way but its own gate, which was not opened when its reason went: `open_forgotten` will."""
-    first = compiled.rows(_open_of, run.input_document_id) or compiled.rows(_oldest_of, run.input_document_id)
-    id = first[0][0] if first else run.pk
-    if id != run.pk:
-        return _behind_queued(run, id, "")
-    said = "It is the next run of its document; workers open its gate within a few ticks."
-    return Gate("document", True, said, data={"id": None, "status": None, "by": None, "ahead": 0})
 
 
 def _count_older(run: Run) -> int:

@@ -1,4 +1,4 @@
-"""How a worker runs scheduled jobs: the slot that has been due for longest, but two of one job never at once."""
+"""The handler of scheduled jobs: it runs the slot that has been due longest, but never two of one job at once."""
 
 import time
 from typing import Any
@@ -11,11 +11,11 @@ from runs.job_runs import Refusal
 from runs.jobs import JobFailed, Turn, all_jobs, history, job_named
 from runs.models import DueSlot, JobRun, ScheduledJob
 from work import clock
-from work.claims import Claim
+from work.claims import Claim, Interrupted
 
-# Looked at in one go. Each job has one row that runs, and its others wait behind it.
+# Rows per query. Each job runs one slot at a time, and its other slots wait.
 PAGE = 50
-# What a job that broke has said of it.
+# The length of a stored error message.
 LONGEST_ERROR = 2000
 
 log = structlog.get_logger(__name__)
@@ -24,7 +24,7 @@ EXPECTED = (JobFailed,)
 
 
 def claim(owner: str) -> Claim | None:
-    """The first due slot that nobody else has. Raises Contended when the next tick may have more luck."""
+    """Claim the first due slot that is free. Raises Contended if the next tick should try again."""
     for due in _candidates():
         if found := _claim(due, owner):
             return found
@@ -39,7 +39,8 @@ def do(claim: Claim) -> int:
     try:
         rows = job.function(Turn(job, slot, claim))
     except BaseException as error:
-        log.info("job.ended", **about, seconds=_since(began), error=_said(error))
+        tell = log.info if isinstance(error, Interrupted) else log.warning
+        tell("job.ended", **about, seconds=_since(began), error=_said(error))
         raise
     log.info("job.ended", **about, seconds=_since(began), rows=rows)
     return rows
@@ -54,15 +55,15 @@ def fail(claim: Claim, error: BaseException) -> bool:
 
 
 def _candidates() -> list[DueSlot]:
-    # A worker of another version may declare other jobs: what we do not know is for it.
+    # Leave jobs that this version does not declare to workers of the version that does.
     ours = DueSlot.objects.filter(job_name__in=[job.name for job in all_jobs()])
     return list(ours.claimable()[:PAGE])
 
 
 def _claim(due: DueSlot, owner: str) -> Claim | None:
-    """Its row, in one transaction with the end of its waiting; None when it is not to be run, or not now."""
+    """Claim the slot and delete its due row in one transaction. Return None if it must not run, or not now."""
     with transaction.atomic():
-        # First of all, as whoever decides and whoever asks does.
+        # Lock this row first, like everything that decides or requests slots.
         row = ScheduledJob.objects.select_for_update().get(name=due.job_name)
         if not DueSlot.objects.filter(pk=due.pk).delete()[0]:
             return None
@@ -70,7 +71,7 @@ def _claim(due: DueSlot, owner: str) -> Claim | None:
             history.misfired(row, [due.scheduled_for], _why_late(due.job_name), actor=owner)
             return None
         if row.paused_at and not due.asked_by:
-            # It was handed over before the pause.
+            # The slot became due before the pause.
             history.passed_over(row, [due.scheduled_for], actor=owner)
             return None
         made = _insert(due, owner)

@@ -5,6 +5,7 @@ from runs.models.jobs import ScheduledJob as ScheduledJob
 from runs.models.jobs import SchedulerLease as SchedulerLease
 from runs.models.queue import Queue as Queue
 from runs.models.runs import BACKWARDS as BACKWARDS
+from runs.models.runs import IN_TURN as IN_TURN
 from runs.models.runs import MUST_HOLD as MUST_HOLD
 from runs.models.runs import OUTCOME as OUTCOME
 from runs.models.runs import Admission as Admission
@@ -13,4 +14,5 @@ from runs.models.runs import Run as Run
 from runs.models.runs import RunField as RunField
 from runs.models.runs import RunQuerySet as RunQuerySet
 from runs.models.runs import document_has_a_run as document_has_a_run
+from runs.models.runs import first_of as first_of
 from runs.models.runs import in_the_way as in_the_way

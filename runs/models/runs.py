@@ -1,7 +1,8 @@
 from typing import Any
 
 from django.db import models
-from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
+from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.lookups import IsNull
 
 from builds.models import Build, Configuration
 from documents.models import Document, User, Workspace, visible_to
@@ -15,7 +16,7 @@ class RunQuerySet(SubjectQuerySet["Run"]):
         return visible_to(self, user, "workspace")
 
     def listed(self) -> "RunQuerySet":
-        """With what a list shows of its relations, without their large columns."""
+        """Join what a list shows, without the large columns."""
         related = self.select_related("workspace", "configuration", "input_document")
         return related.defer("configuration__files", "configuration__requirements", "input_document__text")
 
@@ -35,39 +36,64 @@ class RunQuerySet(SubjectQuerySet["Run"]):
         return self.in_line().filter(*OF_THE_QUEUE.values())
 
     def in_line(self) -> "RunQuerySet":
-        """The oldest first, of those whose build is ready and whose document is free."""
-        held = Q(*map(Exists, in_the_way().values()), _connector=Q.OR)
-        return self.filter(*OF_THE_RUN.values(), status="queued").filter(~held).order_by("created_at", "id")
+        """Return queued runs whose build is ready and whose document is free, oldest first."""
+        free = [IsNull(first_of(rows), True) for rows in in_the_way().values()]
+        return self.filter(*OF_THE_RUN.values(), *free, status="queued").order_by("created_at", "id")
 
 
 def document_has_a_run() -> Q:
-    """A document that a run is queued or running for."""
+    """Return the condition for documents with a queued or running run."""
     same = Run.objects.filter(input_document=OuterRef("pk"))
-    # One status at a time: so there is an index of just these rows.
-    return Q(Exists(same.filter(status="queued"))) | Q(Exists(same.filter(status="running")))
+    # Use one status and one kind of gate per query, so that a partial index applies.
+    queued = same.filter(status="queued")
+    waiting = Q(Exists(queued.filter(gate__in=IN_TURN))) | Q(Exists(queued.filter(gate="build")))
+    return waiting | Q(Exists(same.filter(status="running")))
 
 
-# What a claim asks, part by part: `runs/why.py` asks the same of one run, each by its name.
-# About no run: a database looks once, before it looks at any.
+# The conditions of a claim, by name. `runs/why.py` checks each of them for a single run. OF_THE_QUEUE depends on no
+# run, so a database evaluates it once.
 OF_THE_QUEUE = {"queue_goes_on": Q(~Exists(Queue.objects.filter(pk=Queue.ONLY, paused_at__isnull=False)))}
 OF_THE_RUN = {"build_is_ready": Q(build__status="ready"), "is_open": Q(gate="")}
 MUST_HOLD = OF_THE_QUEUE | OF_THE_RUN
+# The gates of runs whose build is ready. The condition of an index contains the same list.
+IN_TURN = ["", "document"]
 
 
-def in_the_way() -> dict[str, RunQuerySet]:
-    """The runs none of which may be there, each as a queryset about the outer run."""
-    same_document = Run.objects.filter(input_document_id=OuterRef("input_document_id"))
-    older = Q(created_at__lt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk"))
-    # Said so that PostgreSQL looks up each candidate's document and nothing else: NOT (a OR b) becomes no join,
-    # "another one" cannot be hashed, and a gate below "a" (none but the open one) fits no index of the queue.
+def in_the_way() -> dict[str, "QuerySet[Any]"]:
+    """Return querysets about the outer run that must be empty for a claim, with the blocking run as `first`."""
+    same_document = Run.objects.filter(input_document_id=OuterRef("input_document_id")).annotate(first=F("pk"))
+    in_turn = same_document.filter(status="queued", gate__in=IN_TURN).order_by("created_at", "id")
     return {
         "running": same_document.filter(status="running").exclude(pk=OuterRef("pk")),
-        "older": same_document.filter(older, status="queued", gate__lt="a"),
+        # Two conditions, so that each is a single index lookup even with thousands of runs of the same moment.
+        "older": in_turn.filter(created_at__lt=OuterRef("created_at")),
+        "older_of_same_moment": in_turn.filter(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk")),
+        "older_of_ended_build": _ended_builds(),
     }
 
 
-# What an outcome is, and an order that the primary key does not have: see `runs/listing.py`. Only said in these very
-# words are they those of an index.
+def first_of(rows: "QuerySet[Any]") -> Subquery:
+    """Return the first row of one of `in_the_way` as a subquery.
+
+    EXISTS would not do: PostgreSQL assumes that it finds a match early with any plan. Only the order, which an index
+    provides, keeps it from walking all waiting runs.
+    """
+    return Subquery(rows.values("first")[:1])
+
+
+def _ended_builds() -> "QuerySet[Build]":
+    """Return ended builds with their oldest run whose gate is still shut. Usually there is none, and no run is read."""
+    created_at, id = OuterRef(OuterRef("created_at")), OuterRef(OuterRef("pk"))
+    of_document = Run.objects.filter(input_document_id=OuterRef(OuterRef("input_document_id")), build=OuterRef("pk"))
+    # With the first condition the index excludes all later runs.
+    older = of_document.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
+    older = older.filter(status="queued", gate="build").order_by("created_at", "id")
+    ended = Build.objects.unheeded().annotate(first=Subquery(older.values("pk")[:1]))
+    return ended.filter(first__isnull=False).order_by("pk")
+
+
+# The outcome of a run, and an order that the primary key does not have: see `runs/listing.py`. An index applies only to
+# exactly these expressions.
 OUTCOME = Case(
     When(failure_type="TIMED_OUT", then=Value("timed_out")), default=F("status"), output_field=models.CharField()
 )
@@ -96,7 +122,7 @@ class Run(Work):
         LIMIT_EXCEEDED = "LIMIT_EXCEEDED", "limit exceeded"
 
     class Gate(models.TextChoices):
-        """Why a claim need not look at this queued run. It never decides: what the claim asks for does."""
+        """Why a claim need not look at this queued run. It decides nothing; the conditions of the claim do."""
 
         OPEN = "", "open"
         BUILD = "build", "waits for its build"
@@ -113,7 +139,7 @@ class Run(Work):
     gate = models.CharField(max_length=8, choices=Gate.choices, default=Gate.OPEN, blank=True, editable=False)
     cancel_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
     cancel_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
-    # From then on its history is one event, and what it made is gone.
+    # Since then its history is a single event, and its artifacts are deleted.
     pruned_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = RunQuerySet.as_manager()
@@ -160,22 +186,29 @@ class Run(Work):
             ),
         ]
         indexes = [
-            # The claim: everything that waits behind a gate is not in it.
+            # For the claim: runs with a shut gate are not in this index.
             models.Index(name="runs_queue", fields=["created_at", "id"], condition=Q(status="queued", gate="")),
-            # The next run of a document, and whether an older one waits.
+            # For the next run of a document, and for older runs that wait. Runs that wait for their build are left out:
+            # a hundred thousand of them would come first at every lookup.
             models.Index(
-                name="runs_queued_of_document",
+                name="runs_in_turn_of_document",
                 fields=["input_document", "created_at", "id"],
-                condition=Q(status="queued"),
+                condition=Q(status="queued", gate__in=["", "document"]),
             ),
-            # The builds that somebody waits for.
+            # For the builds that runs wait for.
             models.Index(name="runs_behind_build", fields=["build"], condition=Q(status="queued", gate="build")),
+            # For runs of a document that wait for a build.
+            models.Index(
+                name="runs_behind_build_of_document",
+                fields=["input_document", "build", "created_at", "id"],
+                condition=Q(status="queued", gate="build"),
+            ),
             models.Index(name="runs_expiring", fields=["lease_expires_at"], condition=Q(status="running")),
-            # Few of a million; without it a list of them would walk through all that have succeeded since.
+            # Few among millions. Without it a list of them would walk all runs that succeeded since.
             models.Index(
                 name="runs_ended_badly", fields=["status", "id"], condition=Q(status__in=["failed", "cancelled"])
             ),
-            # What has ended lately, however long ago it was submitted.
+            # For runs that ended recently, whenever they were submitted.
             models.Index(
                 name="runs_by_end", fields=["workspace", "finished_at", "id"], condition=Q(finished_at__isnull=False)
             ),
@@ -192,12 +225,12 @@ class Run(Work):
 
     @property
     def outcome(self) -> str:
-        """The status, but for a run that timed out."""
+        """The status, or "timed_out" for a run that timed out."""
         return "timed_out" if self.failure_type == self.Failure.TIMED_OUT else self.status
 
 
 class Admission(models.Model):
-    """The guard row under which the places of a limited queue are counted."""
+    """The row that submissions lock while they count the places of a limited queue."""
 
     class Meta:
         db_table = "run_admission"
@@ -215,7 +248,7 @@ class ArtifactQuerySet(models.QuerySet["Artifact"]):
 
 
 class Artifact(models.Model):
-    """One file that a run made."""
+    """One file that a run produced."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="artifacts", db_index=False)
     name = models.CharField(max_length=255)
@@ -250,16 +283,16 @@ class RunFieldQuerySet(models.QuerySet["RunField"]):
 
 
 class RunField(models.Model):
-    """One value that a run found, and where on the page."""
+    """One value that a run reported, and its place on the page."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="fields", db_index=False)
-    # A name may come several times: this is the order in which they were found.
+    # A name may occur several times. This is the order in which the engine reported them.
     position = models.PositiveIntegerField()
     name = models.CharField(max_length=100)
     value = models.JSONField(null=True)
     confidence = models.FloatField(null=True, blank=True)
     page = models.PositiveIntegerField(null=True, blank=True)
-    # Left, top, right, bottom, as shares of the page from its top left corner.
+    # Left, top, right and bottom, as fractions of the page from its top left corner.
     box = models.JSONField(null=True, blank=True)
     step = models.CharField(max_length=100, blank=True, default="")
 

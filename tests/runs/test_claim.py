@@ -5,9 +5,9 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from builds.models import Build
-from runs import lifecycle
+from runs import gates, lifecycle
 from runs.models import Run
-from tests.factories import BuildFactory, DocumentFactory, RunFactory, bring_to, events_of, write
+from tests.factories import BuildFactory, DocumentFactory, RunFactory, bring_to, events_of, force_status, write
 from work import clock, portable, sql
 from work import lifecycle as kernel
 from work.contention import Contended
@@ -23,7 +23,7 @@ def writer(request, monkeypatch):
 
 @pytest.fixture
 def queue(configuration, build):
-    """Runs that wait for nothing but their turn."""
+    """Return a function that creates runs that are ready to be claimed."""
 
     def queue(number, **values):
         return [RunFactory(configuration=configuration, **values) for _ in range(number)]
@@ -142,6 +142,34 @@ def test_a_run_whose_build_waits_does_not_keep_a_younger_one_of_its_document_wai
     assert lifecycle.claim_next_run(w1).id == ready.pk
 
 
+@pytest.mark.parametrize("status", ["ready", "failed", "cancelled"])
+def test_a_younger_run_does_not_pass_one_whose_build_has_ended_before_its_gate_says_so(queue, document, status, w1):
+    older = RunFactory(build=BuildFactory(status="building"), input_document=document)
+    (younger,) = queue(1, input_document=document)
+    (other,) = queue(1)
+    if status == "cancelled":
+        force_status(older.build, "cancelled")
+    else:
+        bring_to(older.build, status)
+
+    assert claimed() == [other.pk]
+    assert Run.objects.get(pk=older.pk).gate == "build"
+
+    lifecycle.heed_builds(w1)
+    assert lifecycle.claim_next_run(w1).id == (older.pk if status == "ready" else younger.pk)
+
+
+def test_a_younger_run_does_not_pass_one_whose_gate_was_left_shut(queue, document, w1):
+    older, younger = queue(2, input_document=document)
+    write(older, gate="document")
+    write(younger, gate="")
+    assert lifecycle.claim_next_run(w1) is None
+
+    assert gates.open_forgotten() == 1
+
+    assert lifecycle.claim_next_run(w1).id == older.pk
+
+
 def test_two_claims_take_two_runs(queue, w1, w2):
     first, second = queue(2)
 
@@ -151,7 +179,7 @@ def test_two_claims_take_two_runs(queue, w1, w2):
 
 def test_a_run_is_never_claimed_twice():
     run = RunFactory(status="running")
-    # As nothing in the product does it: back to the queue.
+    # No verb of the product puts a run back into the queue.
     write(run, status="queued", lease_owner=None, lease_expires_at=None, started_at=None)
 
     with pytest.raises(Contended) as met, transaction.atomic():

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from runs import forecast, queue
-from tests.factories import BuildFactory, ConfigurationFactory, RunFactory, force_status, write
+from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, RunFactory, force_status, write
 from work import boots, clock, drains
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ def worker():
 
 @pytest.fixture
 def took(configuration, build):
-    """Runs of this configuration that have taken so many seconds."""
+    """Return a function that creates succeeded runs of this configuration that took this many seconds."""
 
     def took(*seconds, **values):
         for each in seconds:
@@ -73,6 +73,31 @@ def test_it_waits_for_the_others_of_its_document(worker, configuration, document
     told = forecast.of(RunFactory(configuration=configuration, input_document=document))
 
     assert 55 < seconds_until(told) <= 60
+
+
+def test_those_that_wait_for_another_run_of_their_document_are_ahead_too(worker, configuration, took):
+    took(30)
+    documents = [DocumentFactory(workspace=configuration.workspace) for _ in range(2)]
+    for _ in range(10):
+        for document in documents:
+            RunFactory(configuration=configuration, input_document=document)
+
+    told = forecast.of(RunFactory(configuration=configuration))
+
+    # With two slots and two documents there are ten rounds of 30 s, and this run is in the eleventh.
+    assert told.position == 21
+    assert 295 < seconds_until(told) <= 300
+
+
+def test_those_of_one_document_ahead_take_one_slot_at_a_time(worker, configuration, document, took):
+    took(30)
+    for _ in range(10):
+        RunFactory(configuration=configuration, input_document=document)
+
+    told = forecast.of(RunFactory(configuration=configuration))
+
+    assert told.position == 11
+    assert -5 < seconds_until(told) <= 0
 
 
 def test_a_configuration_without_any_goes_by_all_others(worker, took):

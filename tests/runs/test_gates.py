@@ -2,6 +2,8 @@ from datetime import timedelta
 
 import pytest
 
+from builds import lifecycle as builds
+from builds.models import Build
 from runs import gates, lifecycle
 from runs.models import Run
 from tests.factories import BuildFactory, DocumentFactory, RunFactory, bring_to, claim_of, columns_of, told, write
@@ -11,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def on_document(configuration, build, document):
-    """A run on the document, behind the gate where a submission would put it."""
+    """Return a function that creates a run on the document, with the gate that a submission would set."""
     return lambda **values: RunFactory(configuration=configuration, input_document=document, **values)
 
 
@@ -172,3 +174,46 @@ def test_the_gates_of_new_runs_on_many_documents_are_told_in_their_order():
     RunFactory(input_document=waited_for)
 
     assert gates.behind_document([free.pk, busy.pk, waited_for.pk, free.pk]) == ["", "document", "document", "document"]
+
+
+def is_awaited(build):
+    return Build.objects.get(pk=build.pk).awaited
+
+
+def test_a_build_is_awaited_until_it_has_ended_and_nobody_waits_for_it(document, w1):
+    run = RunFactory(input_document=document, build=BuildFactory(status="building"))
+    lifecycle.heed_builds(w1)
+    assert is_awaited(run.build)
+
+    bring_to(run.build, "ready")
+    assert gates.stop_awaiting() == 0
+
+    assert lifecycle.heed_builds(w1) == 1
+    assert not is_awaited(run.build)
+
+
+def test_a_build_that_is_made_again_is_awaited(w1):
+    build = BuildFactory(status="failed")
+    assert gates.stop_awaiting() == 1
+
+    builds.again(build.pk, actor="olga")
+
+    assert is_awaited(build)
+
+
+def test_a_submission_that_finds_its_build_unready_says_that_it_is_awaited(configuration, document, monkeypatch, w1):
+    """The build ends, and its waiting runs are released, right after the submission has read its status."""
+    lifecycle.submit(configuration, document, actor="olga")
+    build = bring_to(Build.objects.get(), "ready")
+    lifecycle.heed_builds(w1)
+    lifecycle.succeed(lifecycle.claim_next_run(w1))
+    monkeypatch.setattr(lifecycle, "get_or_create_build", lambda *_, **__: builds.Chosen(build.pk, "building"))
+
+    older = lifecycle.submit(configuration, document, actor="olga")
+
+    assert is_awaited(build)
+    younger = RunFactory(configuration=configuration, input_document=document)
+    assert (older.gate, younger.gate) == ("build", "")
+    assert lifecycle.claim_next_run(w1) is None
+    lifecycle.heed_builds(w1)
+    assert lifecycle.claim_next_run(w1).id == older.pk

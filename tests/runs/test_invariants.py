@@ -18,7 +18,7 @@ from tests.factories import (
 from work import clock
 from work.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("history_is_open")]
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_a_cancel_that_was_accepted_and_forgotten(status):
 
 @pytest.fixture
 def older(on_document, build):
-    """The older of two runs of one document, which is queued; the younger one has started a minute ago."""
+    """Two runs of one document: the older one is queued although the younger one started a minute ago."""
     older, younger = on_document(), bring_to(on_document(), "succeeded")
     unguard(Run, Build)
     plant(build, finished_at=ago(900))
@@ -132,12 +132,30 @@ def test_two_runs_of_the_same_second_have_no_order(older):
     assert breaches("no_run_overtakes_an_older_one_of_its_document") == []
 
 
-@pytest.mark.parametrize(("status", "finished"), [("building", None), ("ready", 350), ("failed", 900)])
-def test_a_run_whose_build_was_not_ready_in_time_may_be_overtaken(older, build, status, finished):
+def behind_build(older, build, status, finished):
     plant_copy(build, id=999_999, status=status, finished_at=finished and ago(finished))
     plant(older, build_id=999_999)
 
+
+@pytest.mark.parametrize(("status", "finished"), [("queued", None), ("building", None), ("ready", 59), ("failed", 59)])
+def test_a_run_whose_build_had_not_ended_may_be_overtaken(older, build, status, finished):
+    behind_build(older, build, status, finished)
+
     assert breaches("no_run_overtakes_an_older_one_of_its_document") == []
+
+
+@pytest.mark.parametrize("status", ["ready", "failed", "cancelled"])
+def test_a_run_is_overtaken_as_soon_as_its_build_has_ended(older, build, status):
+    behind_build(older, build, status, 62)
+
+    assert breaches("no_run_overtakes_an_older_one_of_its_document") == [("run", older.pk)]
+
+
+def test_a_build_that_does_not_know_who_waits_for_it():
+    run = RunFactory(build=BuildFactory())
+    plant(run.build, awaited=False)
+
+    assert breaches("a_build_knows_that_runs_wait_for_it") == [("build", run.build_id)]
 
 
 def test_a_gate_that_was_left_shut(on_document, build):
@@ -170,7 +188,7 @@ def test_a_gate_of_a_build_that_has_long_ended(status, document, workspace, conf
     run = write(RunFactory(configuration=configuration, input_document=document, build=build), created_at=ago(900))
     bring_to(build, status)
     started = None if status == "cancelled" else ago(890)
-    # Many may be behind it, and they are moved on by and by.
+    # Many runs may wait for the build, and they are released in batches.
     plant(build, created_at=ago(900), started_at=started, finished_at=ago(290))
     assert breaches("no_gate_stays_shut") == []
     plant(build, finished_at=ago(310))
@@ -249,7 +267,7 @@ def test_a_slot_that_never_ended_and_one_after_it():
 
 @pytest.fixture
 def forgotten(db):
-    """A slot that was due ten minutes ago, and should have begun six minutes ago."""
+    """A slot that was due ten minutes ago and should have started six minutes ago at the latest."""
     for slot in JobRun.objects.filter(status="running"):
         bring_to(slot, "success")
     ScheduledJobFactory(name="read")

@@ -6,13 +6,23 @@ from structlog.testing import capture_logs
 from runs import job_runs
 from runs.job_runs import Refusal
 from runs.models import JobRun
-from tests.factories import JobRunFactory, age, claim_of, columns_of, events_of, expire_lease, told, write
+from tests.factories import (
+    JobRunFactory,
+    age,
+    and_told,
+    claim_of,
+    columns_of,
+    events_of,
+    expire_lease,
+    told,
+    write,
+)
 from work import boots, clock, recovery
 from work.kinds import kind_named
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-# Larger than any pid that Linux gives.
+# Larger than any PID on Linux.
 NO_PID = 2**22 + 1
 
 pytestmark = pytest.mark.django_db
@@ -119,7 +129,7 @@ def test_a_slot_that_has_ended_cannot_be_finished(finish, status):
 
     assert not finish(claim_of(row, owner="w9"))
 
-    assert {**columns_of(row), "last_sequence": 0} == {**before, "last_sequence": 0}
+    assert columns_of(row) == and_told(before, row, None)
 
 
 def test_a_slot_that_runs_for_too_long_is_given_up(running, w2):

@@ -16,7 +16,7 @@ ENDED = ["succeeded", "failed", "cancelled"]
 
 @pytest.fixture
 def worker():
-    """With two slots for runs and one for builds."""
+    """A worker with two slots for runs and one for builds."""
     return boots.register("w1", "boot1", {"run": 2, "build": 1})
 
 
@@ -211,7 +211,7 @@ def test_of_the_same_moment_the_first_submitted_is_ahead(worker):
 
 def test_a_long_queue_is_counted_to_a_bound(worker, monkeypatch):
     monkeypatch.setattr("work.why.MOST_COUNTED", 2)
-    # Without what is kept under the real one.
+    # Bypass the cache, which has the statement with the real limit.
     monkeypatch.setattr(compiled, "_compiled", compiled._compiled.__wrapped__)
     runs = [RunFactory() for _ in range(5)]
 
@@ -340,13 +340,26 @@ def test_behind_gates_that_were_left_shut_the_next_one_is_named(worker, document
     assert gate(second, "document").holder == f"run {first.pk}"
 
 
-def test_a_younger_run_whose_gate_is_open_goes_first(worker, document, configuration):
+def test_a_younger_run_whose_gate_is_open_does_not_go_first(worker, document, configuration):
     older, younger = (
         RunFactory(configuration=configuration, input_document=document, gate=gate) for gate in ("document", "")
     )
 
+    assert gate(younger, "document").holder == f"run {older.pk}"
+    gates.open_forgotten()
+    assert held_by(older) == []
+
+
+def test_a_younger_run_waits_until_workers_have_heeded_the_build_of_an_older_one(worker, document, configuration):
+    older = RunFactory(input_document=document, build=BuildFactory(status="building"))
+    younger = RunFactory(configuration=configuration, input_document=document)
     assert held_by(younger) == []
-    assert gate(older, "document").holder == f"run {younger.pk}"
+
+    bring_to(older.build, "ready")
+
+    found = gate(younger, "document")
+    assert found.holder == f"run {older.pk}"
+    assert "workers let the run go on to its turn within a tick" in found.message
 
 
 def test_who_asks_is_told_of_others_only_how_many_there_are(worker, configuration, olga):

@@ -1,4 +1,4 @@
-"""What is told of why something waits is what the claim does, in whatever state all is."""
+"""Explanations agree with claims, in whatever state the rows are."""
 
 import random
 from collections import Counter
@@ -31,7 +31,9 @@ def held_by(explanation):
 
 
 def claim_and_compare(kind, chance):
-    """All free slots claim: exactly what nothing holds is taken. Answers what held the others."""
+    """Claim with all free slots, and check that exactly the rows without a blocking gate are taken; return what blocks
+    the others.
+    """
     told = explained(kind)
     taken = [claim.id for claim in crew.claims(kind, chance)]
 
@@ -43,7 +45,9 @@ def claim_and_compare(kind, chance):
 
 
 def look_behind_a_gate(chance, seen):
-    """What holds a run alone is done away with: the gate says so, and if no other has come up, the run is taken."""
+    """Lift the only gate that blocks a run: the gate must open, and the run must be taken unless another gate blocks it
+    now.
+    """
     held = [explanation for explanation in explained("run").values() if len(explanation.holding) == 1]
     if not held:
         return
@@ -61,7 +65,7 @@ def look_behind_a_gate(chance, seen):
 
 
 def live(seed, workspace):
-    """Answers which gates held something, and which held something alone and were lifted."""
+    """Return which gates blocked something, and which single blocking gates were lifted."""
     chance, held, lifted = random.Random(seed), Counter(), Counter()
     lives = Lives(chance, workspace)
     for _ in range(STEPS):
@@ -77,7 +81,7 @@ def live(seed, workspace):
 
 def test_exactly_what_nothing_holds_is_claimed(workspace):
     held, lifted = Counter(), Counter()
-    for seed in range(5):
+    for seed in range(8):
         found = live(seed, workspace)
         held.update(found[0])
         lifted.update(found[1])

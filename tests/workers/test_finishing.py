@@ -1,6 +1,6 @@
-"""Workers that cannot write how a run ended, and live on (fault A14)."""
+"""Workers that cannot write how a run ended, but stay alive (fault A14)."""
 
-import time
+from datetime import datetime
 
 import pytest
 
@@ -8,10 +8,8 @@ from runs.models import Artifact
 from tests.engines import kinds_of, outcome_of, until_ended
 from tests.factories import events_of
 from tests.races.invariants import assert_all_hold
-from tests.stepping import until
 
-LEASE, TICK = 3, 1
-RECOVERY_SECONDS = LEASE + 2 * TICK + 1
+LEASE = 3
 
 pytestmark = pytest.mark.long
 
@@ -35,14 +33,13 @@ def test_a_run_whose_end_is_always_refused_fails_while_its_worker_lives_and_does
     run, following = site.submit(document), site.submit(document)
     values = {"ADE_LEASE_SECONDS": LEASE, "ADE_FAILPOINTS": "run.finish.before_commit:raise"}
     worker = site.worker(slots="run=1", **values, **engines)
-    engine = until(lambda: site.witness.of(run))[0]
-
     assert until_ended(run) == ("failed", "PROCESS_TERMINATED")
 
-    # The slot asks again for as long as the lease that it had then is trusted; from then on it is recovery's.
-    assert time.monotonic() - engine.began < RECOVERY_SECONDS + LEASE
     assert kinds_of(run) == ["RUN_QUEUED", "RUN_STARTED", "RUN_FAILED", "RECOVERED"]
-    assert f":{worker.pid}:" in events_of(run).get(kind="RECOVERED").actor
+    receipt = events_of(run).get(kind="RECOVERED")
+    assert f":{worker.pid}:" in receipt.actor
+    # The slot retries while it trusts its lease of that moment; afterwards recovery is responsible.
+    assert receipt.at >= datetime.fromisoformat(receipt.data["lease_expired_at"])
     assert not Artifact.objects.exists()
     assert until_ended(following) == ("failed", "PROCESS_TERMINATED")
     assert [len(site.witness.of(each)) for each in (run, following)] == [1, 1]
