@@ -1,5 +1,5 @@
-"""What needs somebody: each a sentence, since when it is so, and where to act. What one of them explains, no other says
-again.
+"""Lists what needs attention on the dashboard: each line is a sentence with its time and a link. A problem that
+follows from another one is not listed again.
 """
 
 from collections import Counter
@@ -17,39 +17,39 @@ from console.causes import Cause, cause_of
 from console.families import LEAST_RISING, TIMES
 from console.situation import LONG_WAIT, MOST_FEEDS, SILENCE, Situation
 from console.slots import NOT_RUN, Turns
-from documents.models import DocumentProcessingJob
+from documents.models import DocumentProcessingJob, Workspace
 from runs.jobs.ledger import State
 from runs.lifecycle import RUN
 from runs.models import Run
-from work.health import FEW_FREE_BYTES, LEAST_FREE_BYTES
+from work import hardening
+from work.health import FEW_FREE_BYTES, FULL_BYTES, LEAST_FREE_BYTES
 
-# Of one sort; of more, their number.
+# Lines of one kind; the rest is only counted.
 FEW = 3
-# What failed longer ago is known by now, or nobody misses it: a weekend and a day.
+# Older failures are known by now or no longer matter. This covers a weekend plus a day.
 LATELY = timedelta(days=3)
-# An engine is stopped within seconds when its time is up.
+# After its timeout, an engine is stopped within seconds.
 GRACE = timedelta(seconds=15)
 MOST_COUNTED = 1000
-INSTANT = timedelta(seconds=1)
 LONGEST = 160
 
 
 @dataclass(frozen=True)
 class Line:
-    # As states have it, for what it looks like; and the word that is shown.
+    # The status that decides the look, and the word that is shown.
     like: str
     word: str
     said: str
     url: str
-    # What is there.
+    # The text of the link.
     link: str
     since: datetime | None = None
-    # What was then, if the sentence does not say it.
+    # What happened at `since`, if the sentence doesn't say it.
     then: str = ""
 
 
 def lines(situation: Situation) -> Sequence[Line]:
-    """In the order in which somebody would act."""
+    """Return all lines, the most urgent kinds first."""
     return [line for find in _LOOKED_FOR for line in find(situation)]
 
 
@@ -96,6 +96,12 @@ def _wait(number: int) -> str:
     return "waits" if number == 1 else "wait"
 
 
+def _no_workspace(now: Situation) -> Iterator[Line]:
+    if now.person.theirs is None and not now.builds and not Workspace.objects.exists():
+        said = "There is no workspace yet, and every document belongs to one."
+        yield Line("warning", "no workspace", said, reverse("console:document_add"), "Create a workspace")
+
+
 def _pause(now: Situation) -> Iterator[Line]:
     if now.queue and now.queue.paused_at:
         reason = f": {now.queue.pause_reason}" if now.queue.pause_reason else ", without a reason"
@@ -110,6 +116,10 @@ def _disk(now: Situation) -> Iterator[Line]:
     left = filesizeformat(now.free_bytes).replace("\xa0", " ")
     is_full = now.free_bytes < LEAST_FREE_BYTES
     then = "the next file, or the next row, may not be written" if is_full else "make room soon"
+    if now.free_bytes < FULL_BYTES:
+        said = "The disk on which ADE keeps its files on this machine is full: uploads and changes are refused."
+        yield Line("broken", "disk", said, reverse("console:promises"), "See what is checked")
+        return
     said = f"Only {left} are free where ADE keeps its files on this machine: {then}."
     yield Line("broken" if is_full else "warning", "disk", said, reverse("console:promises"), "See what is checked")
 
@@ -187,14 +197,14 @@ def _state(state: State) -> str:
 
 
 def _families(now: Situation) -> Iterator[Line]:
-    """Failures of one cause that have become more: in the last hour, compared with the hours before it."""
-    turn = now.ended.turn
-    newer, older = now.ended.until - turn, max(turn - now.ended.since, INSTANT)
+    """Yield causes of failures that have become more frequent in the last hour, compared with the hours before."""
+    turn = now.failed.turn
+    newer, older = now.failed.until - turn, turn - now.failed.since
     found: dict[str, tuple[Cause, Counter[bool]]] = {}
-    for run in now.ended.failures:
+    for run in now.failed.runs:
         cause = cause_of(RUN.kind, run.failure_type, run.said)
         found.setdefault(cause.key, (cause, Counter()))[1][run.finished_at >= turn] += 1
-    usual = TIMES * (newer / older)
+    usual = TIMES * (newer / older) if older else 0.0
     rising = [each for each in found.values() if each[1][True] >= max(LEAST_RISING, usual * each[1][False])]
     rising.sort(key=lambda each: -each[1][True])
     lines = (_of_family(cause, counts, newer, older) for cause, counts in rising)
@@ -204,7 +214,9 @@ def _families(now: Situation) -> Iterator[Line]:
 
 
 def _of_family(cause: Cause, counts: "Counter[bool]", newer: timedelta, older: timedelta) -> Line:
-    times = f"in the last {_minutes(newer)}, and of {counts[False]:,} in the {_minutes(older)} before"
+    times = f"in the last {_minutes(newer)}"
+    if older:
+        times += f", and of {counts[False]:,} in the {_minutes(older)} before"
     said = f"{_cut(cause.words) or cause.key}: the end of {words.number(counts[True], 'run')} {times}."
     return Line("rising", "rising", said, reverse("console:failure", args=[cause.key]), "See these failures")
 
@@ -228,7 +240,7 @@ def _listed(outcome: str) -> str:
 
 
 def _few(found: Iterable[Line], one: str, many: str, url: str) -> Iterator[Line]:
-    """The first ones, and how many more there are."""
+    """Yield the first lines, and one line that counts the rest."""
     rows = list(found)
     yield from rows[:FEW]
     if more := len(rows) - FEW if len(rows) > FEW else 0:
@@ -240,13 +252,24 @@ def _minutes(length: timedelta) -> str:
 
 
 def _cut(text: str) -> str:
-    """Its first line, as far as it fits into a sentence."""
+    """Return the first line of the text, shortened to fit into a sentence."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return first if len(first) <= LONGEST else f"{first[: LONGEST - 1]}…"
 
 
+def _weaknesses(now: Situation) -> Iterator[Line]:
+    for weakness, said in hardening.SAID.items():
+        those = [worker for worker in now.crew.alive if weakness in worker.weaknesses]
+        if those:
+            who = f"{those[0].name} on {those[0].host}" if len(those) == 1 else words.number(len(those), "worker")
+            like, word = ("broken", "no sandbox") if weakness == hardening.NO_SANDBOX else ("warning", "root")
+            sentence = f"{who}: {said[0].lower()}{said[1:]} {hardening.ADVICE[weakness]}"
+            yield Line(like, word, sentence, reverse("console:workers"), "See the workers")
+
+
 _LOOKED_FOR: tuple[Callable[[Situation], Iterator[Line]], ...] = (
     _workers,
+    _no_workspace,
     _pause,
     _disk,
     _builds,
@@ -255,4 +278,5 @@ _LOOKED_FOR: tuple[Callable[[Situation], Iterator[Line]], ...] = (
     _over_time,
     _waits,
     _feeds,
+    _weaknesses,
 )

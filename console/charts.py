@@ -1,6 +1,6 @@
-"""Charts as shapes on a field of so many units, which a page draws as SVG, beside the table that says the same.
+"""Charts as shapes in abstract units. Pages draw them as SVG, next to a table with the same numbers.
 
-All that is said stands outside of the picture, in the size of other text: it may be made as wide as a phone.
+All text is outside of the SVG, so it keeps its size when the chart is scaled to the width of a phone.
 """
 
 from collections import Counter
@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from console import words
-from console.latest import Submission, Submitted
+from console.latest import Submitted
+from runs.counting import Minute
 from runs.jobs.ledger import State
 from runs.models import Run
 
 WIDTH, HEIGHT = 1000, 200
-# From the bottom up.
+# From the bottom to the top of a bar.
 TONES = {
     "succeeded": "good",
     "cancelled": "off",
@@ -23,10 +24,10 @@ TONES = {
     "running": "busy",
     "queued": "wait",
 }
-# The shortest that has no more than so many bars.
+# The smallest step that needs at most MOST_BARS bars is used.
 STEPS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15), timedelta(hours=1), timedelta(hours=6))
 MOST_BARS = 30
-# Of the width that a bar could have.
+# Share of the width of a slot that its bar takes.
 FILLED = 0.8
 LOWEST = 1.0
 LABELS = 5
@@ -55,7 +56,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Shape:
-    """All boxes of one tone, as the path that an SVG has of them."""
+    """All boxes of one tone, merged into one SVG path."""
 
     tone: str
     path: str
@@ -86,9 +87,9 @@ class Chart:
     shapes: Sequence[Shape]
     shares: Sequence[Share]
     highest: int
-    # How long a bar stands for, in words.
+    # Length of a bar, in words.
     step: str
-    # Of what it is, in a sentence.
+    # A sentence on what the chart shows.
     about: str
     labels: Sequence[str]
 
@@ -98,10 +99,10 @@ class Chart:
 
 
 def of_runs(submitted: Submitted) -> Chart:
-    """By when they were submitted, and by what has become of them."""
+    """Return the chart of runs by the time of submission and by outcome."""
     step = _step(submitted.until - submitted.since)
     starts = _starts(submitted.since, submitted.until, step)
-    counts = _counted(submitted.runs, starts[0], step)
+    counts = _counted(submitted.minutes, starts[0], step)
     highest = max((sum(each.values()) for each in counts.values()), default=0)
     of_all = sum(counts.values(), Counter[str]())
     bars = [_bar(n, began, counts.get(n, Counter()), highest, len(starts)) for n, began in enumerate(starts)]
@@ -119,9 +120,9 @@ def of_runs(submitted: Submitted) -> Chart:
 def _about(submitted: Submitted) -> str:
     if submitted.is_cut:
         span = words.length((submitted.until - submitted.since).total_seconds())
-        return f"Of the last {len(submitted.runs):,} runs, submitted within {span}."
+        return f"Of the last {submitted.number:,} runs, submitted within {span}."
     hours = words.length((submitted.until - submitted.since).total_seconds())
-    return f"{words.number(len(submitted.runs), 'run')} submitted in the last {'24 h' if hours == '1 d' else hours}."
+    return f"{words.number(submitted.number, 'run')} submitted in the last {'24 h' if hours == '1 d' else hours}."
 
 
 def _step(span: timedelta) -> timedelta:
@@ -129,16 +130,17 @@ def _step(span: timedelta) -> timedelta:
 
 
 def _starts(since: datetime, until: datetime, step: timedelta) -> Sequence[datetime]:
-    """At full hours, quarters and so on, by the clock of UTC."""
+    """Return the starts of the bars, aligned to full hours, quarters and so on in UTC."""
     first = since - (since - since.replace(hour=0, minute=0, second=0, microsecond=0)) % step
     return [first + n * step for n in range(int((until - first) / step) + 1)]
 
 
-def _counted(runs: Sequence[Submission], first: datetime, step: timedelta) -> "dict[int, Counter[str]]":
+def _counted(minutes: Sequence[Minute], first: datetime, step: timedelta) -> "dict[int, Counter[str]]":
     found: dict[int, Counter[str]] = {}
-    for run in runs:
-        # One of the same moment may have been given its id a little later.
-        found.setdefault(max(0, int((run.created_at - first) / step)), Counter())[run.outcome] += 1
+    for minute in minutes:
+        # Within the same moment, IDs and timestamps may be out of order, so clamp to the first bar.
+        place = max(0, int((minute.first - first) / step))
+        found.setdefault(place, Counter())[minute.outcome] += minute.runs
     return found
 
 
@@ -155,7 +157,7 @@ def _bar(n: int, began: datetime, counts: "Counter[str]", highest: int, bars: in
 
 
 def of_hours(hours: Sequence[Sequence[State]]) -> Sequence[Shape]:
-    """One box for each, as its worst slot is; nothing where there is none."""
+    """Return one box per hour in the tone of its worst slot, and none for hours without slots."""
     tones = [min((WORST_FIRST[state] for state in states), default=(0, ""))[1] for states in hours]
     place = WIDTH / max(1, len(tones))
     return _shapes(Box(tone, place * n, 0, place * FILLED, HEIGHT) for n, tone in enumerate(tones) if tone)

@@ -1,4 +1,4 @@
-"""What all pages have in common: who may look, what stands around them, and how a row is found."""
+"""What all pages share: access checks, rendering, and finding rows."""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from api.audit import record_of
 from documents.models import Workspace
@@ -25,17 +25,28 @@ LONGEST_REASON = 500
 
 
 def page(view: View) -> View:
-    """Looks and changes nothing; for whoever is signed in."""
+    """Decorate a read-only page for signed-in users."""
     return require_safe(login_required(view))
 
 
 def act(view: View) -> View:
-    """Does something; for whoever is signed in. What they may is asked of the row."""
-    return require_POST(login_required(view))
+    """Decorate an action for signed-in users. The view must check the permission for the row."""
+    pressed = login_required(view)
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **named: Any) -> HttpResponseBase:
+        if request.method == "POST":
+            return pressed(request, *args, **named)
+        # Opened directly or with the browser's back button, instead of by submitting the form.
+        page = render(request, "405.html", {"title": "Only a button leads here"}, status=405)
+        page["Allow"] = "POST"
+        return page
+
+    return answer
 
 
 def for_members(view: View) -> View:
-    """What all workspaces share is told to those who are in one."""
+    """Let only members of a workspace (and superusers) see what all workspaces share."""
 
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **named: Any) -> HttpResponseBase:
@@ -55,7 +66,7 @@ def show(
     live: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """A page; what stands around it is in `console/context.py`. `live` is the stream that says when it has changed."""
+    """Render a page. `live` is the URL of the stream that reports changes."""
     return render(request, template, {"title": title, "live": live, **context}, status=status)
 
 
@@ -69,7 +80,9 @@ def is_superuser(request: HttpRequest) -> bool:
 
 
 def find(request: HttpRequest, rows: Any, id: int, what: str = "") -> Any:
-    """The row of a manager with `for_user`; 404 also for those of others. What acts on it is written to the audit."""
+    """Return a row from a manager with `for_user`. Raises Http404 also for rows of other workspaces. If the request
+    is audited, the row is recorded as its subject.
+    """
     row = rows.for_user(request.user).filter(pk=id).first()
     if row is None:
         raise Http404(f"There is no such {what or 'thing'}, or not for you.")
@@ -88,7 +101,7 @@ def must_operate(request: HttpRequest, workspace_id: int) -> None:
 
 
 def must_have(request: HttpRequest, permission: str) -> None:
-    """About what all workspaces share, as the admin and the API ask it."""
+    """Require a permission for what all workspaces share, the same one as in the admin and the API."""
     if not person_of(request).has_perm(permission):
         raise PermissionDenied(f"To do this, you would need the permission {permission}.")
 
@@ -98,13 +111,13 @@ def reason_of(request: HttpRequest) -> str:
 
 
 def back(request: HttpRequest, otherwise: str) -> HttpResponseRedirect:
-    """To the page on which the button was, if it says so and is one of ours."""
+    """Redirect to the page that had the button, if it is on this site."""
     there = request.POST.get("back", "")
     is_ours = url_has_allowed_host_and_scheme(there, allowed_hosts={request.get_host()}, require_https=False)
     return HttpResponseRedirect(there if is_ours and there.startswith("/") else otherwise)
 
 
 def query(asked: QueryDict | Mapping[str, Any], **changed: Any) -> str:
-    """The query of this page with some of it changed; what is None or empty is left out."""
+    """Return the current query with changes; empty values are left out."""
     merged = {**{name: asked[name] for name in asked}, **changed}
     return urlencode({name: value for name, value in merged.items() if value not in (None, "")})

@@ -1,8 +1,9 @@
-"""Signing in and out on pages of our own: the admin lets in its staff only, and these pages are for all members."""
+"""Sign-in pages for all members, because the sign-in of the admin accepts only staff."""
 
 from typing import Any
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeDoneView, PasswordChangeView
+from django.urls import reverse_lazy
 
 from work import clock
 
@@ -16,5 +17,28 @@ class SignIn(LoginView):
         return super().get_context_data(**named) | around
 
 
+class ChangePassword(PasswordChangeView):
+    """Change the password. This ends all other sessions of the user, because a session contains a hash of the
+    password.
+    """
+
+    template_name = "console/password.html"
+    success_url = reverse_lazy("console:password_changed")
+
+    def get_context_data(self, **named: Any) -> dict[str, Any]:
+        around = {"title": "Change password", "as_of": clock.now(), "here": self.request.get_full_path()}
+        return super().get_context_data(**named) | around
+
+
+class PasswordChanged(PasswordChangeDoneView):
+    template_name = "console/password_changed.html"
+
+    def get_context_data(self, **named: Any) -> dict[str, Any]:
+        around = {"title": "Password changed", "as_of": clock.now(), "here": self.request.get_full_path()}
+        return super().get_context_data(**named) | around
+
+
 sign_in = SignIn.as_view()
 sign_out = LogoutView.as_view(next_page="console:sign_in")
+change_password = ChangePassword.as_view()
+password_changed = PasswordChanged.as_view()

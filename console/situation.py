@@ -1,7 +1,7 @@
-"""How things stand at this moment, for one person: all that the first page tells, asked for once.
+"""The current state for one user: everything that the dashboard shows, queried once.
 
-What all workspaces share is told to whoever is in one; of runs and builds, each sees their own. No question is about
-more rows than a bound, and where a number has reached it, it is said to be "over" it.
+Members see what all workspaces share; runs and builds are those of their workspaces. Every query is bounded, and a
+number that reaches its bound is shown as "over" it.
 """
 
 import shutil
@@ -18,7 +18,7 @@ from django.db.models import Count, Exists, Min, Q, QuerySet
 from builds.models import Build
 from console import crew, latest, slots
 from console.crew import Crew, Hand
-from console.latest import Ended, Submitted
+from console.latest import Ended, Failed, Submitted
 from console.slots import Turns
 from documents.models import Workspace
 from feeds.models import FeedSource
@@ -28,9 +28,9 @@ from runs.models import Queue, Run
 from work import clock
 
 MOST_QUEUED, MOST_RUNNING, MOST_BUILDS, MOST_FEEDS = 10_000, 200, 200, 100
-# Longer than that, somebody should know why.
+# Longer waits need attention.
 LONG_WAIT = timedelta(minutes=10)
-# As `manage.py doctor` has it: a server may be away over a weekend.
+# The same as in `manage.py doctor`: a server may be away for a weekend.
 SILENCE = timedelta(days=3)
 SOON = timedelta(minutes=5)
 
@@ -38,7 +38,7 @@ SOON = timedelta(minutes=5)
 @dataclass(frozen=True)
 class Person:
     user: AbstractUser
-    # Their workspaces; None: all.
+    # IDs of the user's workspaces; None means all.
     theirs: frozenset[int] | None
     may_change_queue: bool
 
@@ -52,11 +52,11 @@ class Person:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Of all runs that are queued, counted to a bound."""
+    """The queued runs of all workspaces, counted up to a bound."""
 
     number: int
     since: datetime | None
-    # So many of them for a long time, and the first of those that the person sees.
+    # How many have waited for long, and the first of those that the user may see.
     long: int
     oldest: int | None
 
@@ -67,7 +67,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Throughput:
-    # Of those that are known of, if there are more.
+    # If not all runs were loaded, the numbers cover only the loaded ones.
     hour: int
     is_hour_cut: bool
     soon: int
@@ -82,12 +82,13 @@ class Situation:
     person: Person
     queue: Queue | None
     waiting: Waiting
-    # Of everybody; the longest first.
+    # Of all workspaces, the longest-running first.
     running: Sequence[Run]
     crew: Crew
     submitted: Submitted
     ended: Ended
-    # The newest first.
+    failed: Failed
+    # Newest first.
     builds: Sequence[Build]
     turns: Sequence[Turns]
     silent_feeds: Sequence[FeedSource]
@@ -135,7 +136,7 @@ class Situation:
 
 
 def person_of(user: AbstractUser) -> Person:
-    """Asked in one statement: `has_perm` would take two more."""
+    """Load the user's workspaces and permission in one query; `has_perm` would need two more."""
     if user.is_superuser and user.is_active:
         return Person(user, None, may_change_queue=True)
     mine = Workspace.objects.for_user(user).annotate(may=Exists(_permission(user))).values_list("pk", "may")
@@ -145,6 +146,7 @@ def person_of(user: AbstractUser) -> Person:
 
 def of(person: Person) -> Situation:
     now = clock.now()
+    ended, failed = latest.of_the_day(person.user, person.theirs)
     return Situation(
         now=now,
         person=person,
@@ -153,7 +155,8 @@ def of(person: Person) -> Situation:
         running=_running(now),
         crew=crew.now(),
         submitted=latest.submitted(person.user, person.theirs),
-        ended=latest.ended(person.user, now - latest.DAY),
+        ended=ended,
+        failed=failed,
         builds=_builds(person.user),
         turns=slots.of_all(),
         silent_feeds=list(FeedSource.objects.silent_since(now - SILENCE).order_by("pk")[: MOST_FEEDS + 1]),

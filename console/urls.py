@@ -21,7 +21,7 @@ from console.pages import (
 
 
 class Followed:
-    """The kinds of rows that have a stream of their own."""
+    """Converter for the kinds of rows that have a stream of their own."""
 
     regex = "|".join(live.ROWS)
 
@@ -39,6 +39,8 @@ urlpatterns = [
     path("", dashboard.dashboard, name="dashboard"),
     path("sign-in/", signing_in.sign_in, name="sign_in"),
     path("sign-out/", signing_in.sign_out, name="sign_out"),
+    path("password/", signing_in.change_password, name="change_password"),
+    path("password/changed/", signing_in.password_changed, name="password_changed"),
     path("live/", live.everything, name="live"),
     path("live/<followed:kind>/<int:id>/", live.one, name="live_one"),
     path("news/", news.news, name="news"),

@@ -1,5 +1,5 @@
-"""Has the bytes of a feed read by `ade_feedreader`, in a child within limits, and judges how that ended. Asks no
-database, and may be called from several threads.
+"""Parses feeds with `ade_feedreader` in a sandboxed child process, and judges how it ended. Uses no database, and is
+safe to call from several threads.
 """
 
 import json
@@ -22,7 +22,7 @@ from work.claims import Interrupted
 from work.supervise import CannotStart, Child, Ended, Limits, Line
 
 FEEDREADER = register("feedreader", ade_feedreader)
-# A feed of 5 MB takes two seconds; what keeps a processor busy for longer is made to.
+# A feed of 5 MB takes two seconds; one that takes longer is probably malicious.
 CPU_SECONDS = 10
 WALL_SECONDS = 60.0
 LIMITS = Limits(
@@ -34,9 +34,9 @@ LIMITS = Limits(
     output_bytes=1 << 16,
     event_bytes=1 << 16,
 )
-# More would fight over the processors, and each keeps a program in memory.
+# More readers would compete for the processors, and each keeps a process in memory.
 READERS = 2
-# How often who waits for one looks whether to go on.
+# How often a thread that waits for a reader checks whether to stop.
 LOOK_SECONDS = 0.2
 _OUT_OF_MEMORY = ("SIGABRT", "SIGSEGV", "SIGKILL")
 _readers = BoundedSemaphore(READERS)
@@ -45,7 +45,7 @@ log = structlog.get_logger(__name__)
 
 
 class ReadFailed(Exception):
-    """Says in words for people what was expected, what was found, and what to do.
+    """The feed can't be parsed. The message for people says what was wrong and what to do.
 
     Codes: not_a_feed, malformed, forbidden, too_large, too_slow, internal.
     """
@@ -57,12 +57,12 @@ class ReadFailed(Exception):
 
 @dataclass(frozen=True)
 class Item:
-    # As the feed has it, made whole; "" where it has none.
+    # As in the feed, but absolute; "" if it has none.
     url: str
     title: str
     summary: str
     author: str
-    # In seconds; None where it does not say.
+    # Seconds since the epoch; None if the feed gives no date.
     published: int | None
 
 
@@ -71,13 +71,13 @@ class Read:
     format: str
     title: str
     site_url: str
-    # For how long it asks to be left alone; 0 if it does not.
+    # How long the feed asks not to be fetched; 0 if it doesn't.
     ttl_seconds: int
-    # Where its syntax is broken; "" if it is not.
+    # Where the syntax is broken; "" if it is valid.
     broken: str
-    # How many items it has, of which only the first are taken.
+    # Number of items in the feed; only the first of them are taken.
     found: int
-    # A line of JSON for each: that takes a third of the memory of what it says.
+    # One line of JSON per item: this takes a third of the memory of the parsed objects.
     lines: bytes
 
     @property
@@ -85,7 +85,7 @@ class Read:
         return self.lines.count(b"\n")
 
     def items(self) -> Iterator[Item]:
-        """Whoever has written them may have been taken over: they are looked at as what comes from outside."""
+        """Yield the items. The child may have been compromised by the feed, so its output is validated as untrusted."""
         for line in self.lines.splitlines():
             said = _object(line)
             yield Item(
@@ -98,7 +98,7 @@ class Read:
 
 
 def read(body: bytes, url: str, content_type: str, *, stop: Callable[[], str | None] = lambda: None) -> Read:
-    """Raises ReadFailed; Interrupted when `stop` has given a reason."""
+    """Parse a feed. Raises ReadFailed, or Interrupted if `stop` returned a reason."""
     with _turn(stop), place_for(FEEDREADER, stop) as place:
         (place.directory / ade_feedreader.FEED).write_bytes(body)
         source = {"url": url, "content_type": content_type}
@@ -153,7 +153,7 @@ def _told(place: Place, stop: Callable[[], str | None]) -> dict[str, Any]:
 
 
 def _leave_alone(child: Child) -> None:
-    """It writes nothing but its own directory: it may go on when nobody trusts the claim of its worker any more."""
+    """Do nothing: the child writes only to its own directory, so it may go on after the worker's claim has run out."""
 
 
 def _log(lines: list[Line]) -> None:
@@ -168,13 +168,15 @@ def _failure(ended: Ended, failed: dict[str, Any] | None) -> ReadFailed:
         return ReadFailed(
             "too_slow", f"expected a feed that is read in a second, found one that takes over {CPU_SECONDS} s"
         )
-    if ended.signal in _OUT_OF_MEMORY:
+    if ended.over_limit or ended.signal in _OUT_OF_MEMORY:
         return ReadFailed("too_large", f"expected a feed of moderate size, found one that its reader dies of ({ended})")
     return ReadFailed("internal", f"the reader of feeds {ended}")
 
 
 def _left(path: Path) -> bytes:
-    """A link would lead elsewhere, and a pipe never end."""
+    """Read a file that the child left. A symbolic link would lead elsewhere and a pipe would block, so both are
+    refused.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The first page: what needs somebody, then how everything goes."""
+"""The dashboard: what needs attention, then the overall state."""
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -20,7 +20,7 @@ def dashboard(request: HttpRequest) -> HttpResponseBase:
         "now": now,
         "attention": attention.lines(now),
         "chart": charts.of_runs(now.submitted),
-        "failures": now.ended.failures[:LATEST_FAILURES],
+        "failures": now.failed.runs[:LATEST_FAILURES],
         "strips": [(turns, charts.of_hours(turns.hours)) for turns in now.turns],
     }
     return show(request, "console/dashboard.html", "Now", context, live=reverse("console:live"))

@@ -1,4 +1,4 @@
-"""Documents: the list of them, the page of one with what was read in it, and what people say of that."""
+"""The list of documents, and the page of one with its fields and their corrections."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console import boxes, lists, page_images
-from console.frame import act, back, find, must_operate, page, person_of, show
+from console.frame import act, back, find, is_superuser, must_operate, page, person_of, show
 from console.opened import opened
 from console.processing import processing_of, said_of
 from documents import corrections, listing, reprocessing, why
@@ -50,8 +50,11 @@ def documents(request: HttpRequest) -> HttpResponseBase:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponseBase:
-    """As in the admin: a file is stored first, outside of a transaction."""
+    """Add a document. As in the admin, the file is stored first, outside of a transaction."""
     if not Workspace.objects.operated_by(request.user).exists():
+        if is_superuser(request):
+            # A superuser operates every workspace, so none exists.
+            return show(request, "console/no_workspace.html", "No workspace yet", {}, status=_nothing_done(request))
         raise PermissionDenied("To add a document, you would have to be an operator of a workspace.")
     is_again, is_sent = "again" in request.POST, request.method == "POST"
     upload = UploadForm(request, is_sent=is_sent and not is_again)
@@ -61,6 +64,10 @@ def add(request: HttpRequest) -> HttpResponseBase:
         return HttpResponseRedirect(reverse("console:document", args=[document.pk]))
     context = {"form": form, "upload": upload}
     return show(request, "console/document_add.html", "Add a document", context, status=form.answer_code)
+
+
+def _nothing_done(request: HttpRequest) -> int:
+    return 409 if request.method == "POST" else 200
 
 
 @page
@@ -86,7 +93,7 @@ def document(request: HttpRequest, id: int) -> HttpResponseBase:
         "events": events.order_by("-sequence")[:LATEST_EVENTS],
         "longest": {"name": LONGEST_NAME, "value": LONGEST_VALUE},
     }
-    # What its stages do is told of them, not of it: so all is listened to, as long as there is something to see.
+    # Its stages write their own events, so the page follows everything while the document is being processed.
     live = reverse("console:live") if is_processing else ""
     return show(request, "console/document.html", f"Document {id}", context, live=live)
 

@@ -1,4 +1,6 @@
-"""Pages of what is immutable: each has a tag of what it says, and whoever has it already is told so."""
+"""Public pages of briefs. Briefs are immutable, so each response has an ETag of its content and is answered with 304
+if unchanged.
+"""
 
 import hashlib
 import re
@@ -25,7 +27,7 @@ from feeds.briefs.reading import entry_of, page_of, title_of, with_items
 from feeds.briefs.rss import rss_of
 from feeds.models import Brief, BriefItem
 
-# Of a list; the older ones are on further pages.
+# Briefs per page of the list.
 MOST_LISTED = 100
 MOST_IN_RSS = 30
 
@@ -35,14 +37,14 @@ View = Callable[..., HttpResponse]
 
 
 def for_readers(view: View) -> View:
-    """Whoever is signed in, or everybody if the settings say so."""
+    """Let signed-in users in, or everyone if ADE_PUBLIC_BRIEFS is set."""
 
     @require_safe
     @wraps(view)
     def checked(request: HttpRequest, **named: Any) -> HttpResponse:
         if settings.ADE_PUBLIC_BRIEFS or request.user.is_authenticated:
             return view(request, **named)
-        return redirect_to_login(request.get_full_path(), reverse("admin:login"))
+        return redirect_to_login(request.get_full_path())
 
     return checked
 
@@ -77,7 +79,7 @@ def brief(request: HttpRequest, name: str) -> HttpResponse:
         "previous": previous and (previous.name, title_of(previous)),
         "following": following and (following.name, title_of(following)),
     }
-    # The links to its neighbours are all that ever comes to it.
+    # A brief never changes, but its links to the previous and next brief do.
     neighbours = (each.published_at for each in (previous, following) if each)
     return _html(request, "feeds/brief.html", context, max([found.published_at, *neighbours]))
 
@@ -91,7 +93,7 @@ def brief_as_text(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def rss(request: HttpRequest) -> HttpResponse:
     if not (settings.ADE_PUBLIC_BRIEFS or request.user.is_authenticated):
-        # A program reads it: a page to sign in on would be no feed to it.
+        # Feed readers call this. A redirect to the sign-in page would not be a feed.
         message = "expected somebody who is signed in, found nobody; ADE_PUBLIC_BRIEFS=true lets everybody read\n"
         return HttpResponse(message, "text/plain; charset=utf-8", 403)
     found = list(with_items(Brief.objects.order_by("-scheduled_for"))[:MOST_IN_RSS])
@@ -113,7 +115,7 @@ def _named(name: str, briefs: Any = None) -> Brief:
 
 
 def _html(request: HttpRequest, template: str, context: dict[str, Any], modified: datetime | None) -> HttpResponse:
-    # Not all of the context of the admin: it asks what the person may do there.
+    # Only these of the admin context: the full context queries the user's permissions.
     site = {"site_title": admin.site.site_title, "site_header": admin.site.site_header}
     text = render_to_string(template, site | context, request)
     return _answer(request, text, "text/html; charset=utf-8", modified)
@@ -126,7 +128,7 @@ def _answer(request: HttpRequest, text: str, content_type: str, modified: dateti
     response["ETag"] = etag
     if seconds is not None:
         response["Last-Modified"] = http_date(seconds)
-    # Kept by whoever has read it, and asked for again each time: who may read may change, and its neighbours do.
+    # Clients may store the page but must revalidate it: access may be withdrawn, and the neighbours of a brief change.
     is_public = settings.ADE_PUBLIC_BRIEFS
     patch_cache_control(response, no_cache=True, **{"public" if is_public else "private": True})
     return response

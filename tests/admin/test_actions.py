@@ -211,6 +211,7 @@ def test_the_page_offers_a_viewer_nothing(client, ravi, run_of):
     assert "formaction" not in page
 
 
+@pytest.mark.usefixtures("history_is_open")
 def test_the_page_shows_events_the_latest_first_and_escaped(client, olga, run_of):
     run = run_of(status="succeeded")
     event = Event.objects.filter(subject_kind="run", subject_id=run.pk).latest("sequence")

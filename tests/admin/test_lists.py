@@ -10,7 +10,15 @@ from django.urls import reverse
 
 from api.models import ApiToken, AuditEntry, Delivery, KeptAnswer, Webhook
 from builds.models import Build, Configuration
-from documents.models import Document, DocumentField, DocumentProcessingJob, FieldCorrection, Stage, Workspace
+from documents.models import (
+    Document,
+    DocumentField,
+    DocumentProcessingJob,
+    FieldCorrection,
+    OutsideService,
+    Stage,
+    Workspace,
+)
 from feeds.models import ClusterArticle, EventCluster, FeedSource, PurgedUrl, RawArticle
 from runs.models import Artifact, JobRun, Queue, Run
 from tests.breaches import much_has_happened
@@ -69,6 +77,7 @@ FACTORIES = {
     AccessAttempt: lambda: AccessAttempt.objects.create(
         username=f"olga {AccessAttempt.objects.count()}", ip_address="192.0.2.7", failures_since_start=1
     ),
+    OutsideService: lambda: OutsideService.objects.create(name=f"service {OutsideService.objects.count()}"),
     Webhook: WebhookFactory,
     Delivery: DeliveryFactory,
     Event: DocumentFactory,
@@ -104,7 +113,7 @@ def test_every_model_is_there():
         if not admin.site.is_registered(model) and model not in inlines
     }
 
-    # Rows to lock, without anything to look at.
+    # Rows that exist only to be locked have no admin page.
     briefs = {"feeds.Brief", "feeds.BriefItem", "feeds.BriefArticle"}
     assert missing - briefs == {"runs.Admission", "runs.SchedulerLease", "api.WebhookTail"}
 
@@ -213,7 +222,7 @@ def test_the_newest_come_first(root):
         ({"q": "%"}, []),
         ({"workspace": "{workspace}"}, ["bad"]),
         ({"configuration": "{configuration}"}, ["bad"]),
-        # Of another workspace.
+        # An object of another workspace.
         ({"workspace": "{elsewhere}", "configuration": "{configuration}"}, []),
         ({"workspace": "0"}, []),
         ({"workspace": "9" * 30}, []),

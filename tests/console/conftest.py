@@ -1,9 +1,17 @@
 import pytest
 
+from work import hardening
+
+
+@pytest.fixture(autouse=True)
+def well_kept(monkeypatch):
+    """Let workers of these tests see a well-configured machine, whatever this one is like."""
+    monkeypatch.setattr(hardening, "weaknesses", lambda: [])
+
 
 @pytest.fixture
 def seen_by(client):
-    """What somebody gets who asks for a page."""
+    """Return a function that requests a page as a user."""
 
     def seen_by(user, path, **options):
         client.force_login(user)
@@ -14,7 +22,7 @@ def seen_by(client):
 
 @pytest.fixture
 def pressed_by(client):
-    """What somebody gets who presses a button; `said` has what the page then tells them."""
+    """Return a function that presses a button as a user; `said` of the page has its messages."""
 
     def pressed_by(user, path, follow=True, **sent):
         client.force_login(user)
@@ -27,7 +35,7 @@ def pressed_by(client):
 
 @pytest.fixture
 def asks_at_most(client, django_assert_max_num_queries):
-    """Somebody gets a page, and so many questions at most are asked of the database."""
+    """Return a function that requests a page as a user with at most this many database queries."""
 
     def asks_at_most(number, user, path):
         client.force_login(user)

@@ -1,7 +1,7 @@
-"""Every page of the console, and every button: a route that is not here fails tests/console/test_every_page.py.
+"""Every page and every button of the console. tests/console/test_every_page.py fails for a route that is missing here.
 
-`ids` make rows of a workspace for what stands in the path. What `is_shared` belongs to the installation. What is a
-button says so: it is pressed, and not looked at; `permission` is what it takes where no workspace is asked.
+`ids` create rows of a workspace for the parameters of the path. An `is_shared` page belongs to the installation. A
+button is posted to and not viewed; `permission` is the required permission where no workspace decides.
 """
 
 from collections.abc import Callable
@@ -29,14 +29,14 @@ from work.models import Worker
 class Page:
     ids: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
     is_button: bool = False
-    # Of the installation: nobody's rows are in its path.
+    # Belongs to the installation: its path has no rows of a workspace.
     is_shared: bool = False
     permission: str = ""
-    # About nobody but whoever presses it.
+    # Concerns only the user who presses it.
     is_own: bool = False
-    # To be kept, and no page.
+    # A download, not a page.
     is_file: bool = False
-    # Whoever is not signed in gets it too.
+    # No authentication required.
     anybody: bool = False
 
     def path(self, name, workspace):
@@ -95,7 +95,7 @@ PAGES: dict[str, Page] = {
     "sign_in": Page(anybody=True),
     "sign_out": Page(is_button=True, anybody=True),
     "news": Page(is_shared=True),
-    # Everybody may say what they have seen.
+    # Every user may mark news as seen.
     "seen": Page(is_shared=True, is_own=True, is_button=True),
     "pause_queue": Page(is_button=True, is_shared=True, permission="runs.change_queue"),
     "resume_queue": Page(is_button=True, is_shared=True, permission="runs.change_queue"),
@@ -141,9 +141,10 @@ PAGES: dict[str, Page] = {
     "check_promises": Page(is_button=True, is_shared=True, permission="runs.change_queue"),
     "late_writes": Page(),
 }
-# What is asked in tests of its own: streams have no end, images are no pages, families have no rows, and forms are
-# shown to whoever may send them.
+# Covered by other tests: streams have no end, images are not pages, families have no rows, and forms are shown only to
+# users who may submit them.
 ELSEWHERE = {
+    *("change_password", "password_changed"),
     *("live", "live_one", "document_page", "artifact_page", "document_add"),
     *("add_feed", "rehearse_backfill"),
     *("failure", "note_failure", "rehearse_failure", "failure_again", "failure_outcome"),

@@ -13,6 +13,9 @@ from tests.factories import (
     JobRunFactory,
     RunFactory,
     ScheduledJobFactory,
+    UserFactory,
+    WorkspaceFactory,
+    copies_of,
     force_status,
     write,
 )
@@ -48,7 +51,7 @@ def run_of(configuration, build, workspace):
 
 @pytest.fixture
 def told(seen_by, olga):
-    """What needs Olga: the word, the sentence and where the link leads to, of each line."""
+    """Return a function that returns the attention lines of Olga, each as word, sentence and link."""
 
     def told(person=olga):
         return [(line.word, line.said, line.url) for line in seen_by(person, "/").context["attention"]]
@@ -62,6 +65,15 @@ def test_nothing_needs_anybody_while_all_goes_well(told, worker, run_of):
     run_of("queued")
 
     assert told() == []
+
+
+def test_an_installation_without_workspaces(seen_by, worker):
+    root = UserFactory(is_superuser=True)
+    (line,) = seen_by(root, "/").context["attention"]
+    assert (line.word, line.url) == ("no workspace", "/documents/add/")
+    WorkspaceFactory()
+
+    assert seen_by(root, "/").context["attention"] == []
 
 
 def test_work_that_waits_without_any_worker(told, run_of, worker, workspace):
@@ -294,6 +306,35 @@ def test_a_cause_that_rises_is_seen_behind_any_backlog(told, worker, run_of, mon
 
     assert word == "rising"
     assert said.endswith(": the end of 4 runs in the last 1 h, and of 1 in the 23 h before.")
+
+
+def test_a_burst_of_failures_is_seen_behind_any_number_of_good_runs(told, worker, run_of):
+    copies_of(run_of("failed", 17 * MINUTE, error_message="the disk is gone"), 249)
+    copies_of(run_of("succeeded", 10 * MINUTE), 2_000)
+
+    ((word, said, _),) = told()
+
+    assert word == "rising"
+    assert said == "the disk is gone: the end of 250 runs in the last 1 h, and of 0 in the 23 h before."
+
+
+@pytest.mark.parametrize("ago", [17 * MINUTE, 90 * MINUTE])
+def test_a_burst_of_more_failures_than_are_looked_at_is_not_taken_for_usual(told, worker, run_of, monkeypatch, ago):
+    monkeypatch.setattr("console.latest.MOST", 20)
+    copies_of(run_of("failed", ago, error_message="the disk is gone"), 30)
+    copies_of(run_of("succeeded", MINUTE), 30)
+
+    ((word, said, _),) = told()
+
+    assert word == "rising"
+    assert said.startswith("the disk is gone: the end of 2")
+
+
+def test_as_many_failures_as_ever_need_nobody_again(told, worker, run_of):
+    for hours in range(24):
+        copies_of(run_of("failed", hours * HOUR + MINUTE, error_message="the disk is gone"), 4)
+
+    assert told() == []
 
 
 def test_a_few_failures_are_no_rise(told, worker, run_of):

@@ -3,6 +3,7 @@ import time
 import pytest
 
 from console.causes import KEY_CHARACTERS, LONGEST, cause_of, normal
+from tests import effort
 
 pytestmark = pytest.mark.edge
 
@@ -80,7 +81,7 @@ def test_a_long_message_takes_no_longer_than_its_length(piece):
     cause = normal(piece * (1_000_000 // len(piece)))
 
     assert len(cause) <= LONGEST
-    assert time.process_time() - began < 0.5
+    assert effort.since(began) < 0.5
 
 
 @pytest.mark.parametrize("piece", HARD)
@@ -90,4 +91,4 @@ def test_no_pattern_goes_back_and_forth(piece, monkeypatch):
 
     normal(piece * (200_000 // len(piece)))
 
-    assert time.process_time() - began < 3
+    assert effort.since(began) < 3

@@ -44,7 +44,7 @@ def storage(settings, tmp_path):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Which pages were drawn, without starting what draws them."""
+    """Record the pages that are rendered, without starting the renderer."""
     pages = []
 
     def draw(document, number):
@@ -57,7 +57,7 @@ def drawn(monkeypatch):
 
 @pytest.fixture
 def read(workspace):
-    """Makes a document that was read, with its file; as many pages as texts."""
+    """Return a function that creates a processed document with a file and one page per text."""
 
     def read(*texts, data=b"%PDF", **columns):
         key = default_storage.save("documents/2026/01/" + "0" * 32, ContentFile(data))
@@ -101,7 +101,7 @@ def test_a_list_goes_on_behind_the_last_row_of_a_page(seen_by, ravi, workspace, 
     monkeypatch.setattr("console.lists.ROWS", 2)
     monkeypatch.setattr("console.lists.sliced.__defaults__", (2,))
     made = [DocumentFactory(workspace=workspace, name=str(n)) for n in range(5)]
-    # Of the same moment.
+    # Both have the same timestamp.
     write(made[2], created_at=made[1].created_at)
 
     seen, path = [], "/documents/"
@@ -164,7 +164,7 @@ def test_a_list_asks_few_questions(asks_at_most, olga, workspace):
     asks_at_most(7, olga, f"/documents/?before={last.pk}")
 
 
-# Adding one
+# Adding a document
 
 
 def sent(data=PDF, name="invoice.pdf", content_type="application/pdf"):
@@ -209,6 +209,33 @@ def test_only_operators_add(seen_by, pressed_by, olga, ravi, zed, workspace):
     assert not Document.objects.exists()
 
 
+def test_a_superuser_without_any_workspace_is_led_to_make_one(seen_by, pressed_by):
+    root = UserFactory(is_superuser=True, is_staff=True)
+    empty, page = seen_by(root, "/documents/"), seen_by(root, "/documents/add/")
+    assert '<a href="/documents/add/">create one</a>' in empty.content.decode()
+    assert page.status_code == 200
+    assert "There is no workspace yet." in page.content.decode()
+    (button,) = re.findall(r'class="button main" href="([^"]*)"', page.content.decode())
+    assert seen_by(root, button).status_code == 200
+    assert pressed_by(root, "/documents/add/").status_code == 409
+    without_admin = seen_by(UserFactory(is_superuser=True, is_staff=False), "/documents/add/").content.decode()
+    assert button not in without_admin
+    assert "it is not marked as staff" in without_admin
+
+    pressed_by(root, button, name="Accounts", **{f"memberships-{each}_FORMS": 0 for each in ("TOTAL", "INITIAL")})
+
+    assert "There is no workspace yet." not in seen_by(root, "/documents/add/").content.decode()
+
+
+def test_a_superuser_who_is_in_no_workspace_adds_to_any(seen_by, pressed_by, workspace):
+    root = UserFactory(is_superuser=True)
+    assert workspace.name in seen_by(root, "/documents/add/").content.decode()
+
+    pressed_by(root, "/documents/add/", workspace=workspace.pk, file=sent())
+
+    assert Document.objects.get().workspace == workspace
+
+
 def test_nobody_adds_to_the_workspace_of_others(pressed_by, olga):
     page = pressed_by(olga, "/documents/add/", workspace=WorkspaceFactory().pk, file=sent())
 
@@ -216,7 +243,7 @@ def test_nobody_adds_to_the_workspace_of_others(pressed_by, olga):
     assert not Document.objects.exists()
 
 
-# The page of one
+# The page of a document
 
 
 def test_who_is_not_signed_in_is_asked_to(client, document):
@@ -248,7 +275,7 @@ def test_a_document_that_was_read_is_shown_with_its_text_and_fields(seen_by, rav
     assert f'<img src="{image_of(document)}" alt="Page 1 of letter.pdf">' in source
     assert 'x="-2.0" y="-2.0" width="1004.0" height="1004.0"' in source
     assert source.count("<rect") == 1
-    # That which somebody should look at, and its place on the other page.
+    # The fields that need review, and the place of one on the other page.
     assert [line.row.name for line in page.context["lines"]] == ["total", "date"]
     assert 'href="?page=2#box-1"' in source
     assert 'id="field-2"' in source
@@ -400,7 +427,7 @@ def test_a_page_asks_few_questions(asks_at_most, olga, read, configuration, stat
     asks_at_most(15, olga, page_of(document))
 
 
-# What people say
+# Corrections
 
 
 @pytest.fixture
@@ -473,7 +500,7 @@ def test_buttons_are_for_operators_and_pressed(seen_by, pressed_by, olga, ravi, 
     assert path not in source
 
 
-# How a page looks
+# Page images
 
 
 def test_the_picture_of_a_page_is_kept_to_who_may_see_it(seen_by, ravi, read, drawn):

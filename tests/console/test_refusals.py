@@ -25,3 +25,12 @@ def test_whoever_is_not_signed_in_learns_nothing_from_what_is_not_there(client):
 
     assert page.status_code == 404
     assert 'aria-label="Pages"' not in page.content.decode()
+
+
+def test_the_address_of_a_form_says_that_it_is_one(seen_by, olga, client):
+    page = seen_by(olga, "/feeds/import/")
+
+    assert (page.status_code, page["Allow"]) == (405, "POST")
+    assert "Go back to the page with the form" in page.content.decode()
+    client.logout()
+    assert 'aria-label="Pages"' not in client.get("/feeds/import/").content.decode()

@@ -118,7 +118,7 @@ def test_a_list_asks_little_however_long_it_is(asks_at_most, olga, run_of):
     asks_at_most(15, olga, "/runs/")
 
 
-# The page of one
+# The page of a run
 
 
 def test_a_page_says_what_has_become_of_a_run(seen_by, ravi, run_of):
@@ -162,7 +162,7 @@ def test_long_and_nested_values_can_be_seen_whole(seen_by, olga, run_of):
 
 @pytest.fixture
 def placed(run_of, workspace):
-    """A run that has found something on two pages of a PDF."""
+    """A run with fields on two pages of a PDF."""
     document = DocumentFactory(workspace=workspace, content_type="application/pdf", file="documents/x", pages=9)
     run = run_of(status="succeeded", input_document=document)
     for name, page, box in (("date", 2, [0.1, 0.1, 0.2, 0.2]), ("total", 5, [0, 0, 1, 1]), ("odd", 7, ["x"])):
@@ -216,6 +216,7 @@ def test_a_page_says_why_a_run_waits(seen_by, olga, run_of):
     assert "the disk is being changed" in text_of(page)
 
 
+@pytest.mark.usefixtures("history_is_open")
 def test_a_page_has_the_steps_of_a_run_with_their_attempts(seen_by, olga, run_of):
     run = run_of(status="running")
     now = clock.now()

@@ -23,7 +23,7 @@ LIST, RSS, PAGE, TEXT = "/briefs/", "/briefs/feed.rss", "/briefs/2026-05-04/", "
 
 @pytest.fixture
 def reader(client, zed):
-    """Signed in, and a member of nothing."""
+    """A signed-in user without any membership."""
     client.force_login(zed)
     return client
 
@@ -46,14 +46,14 @@ def read(client, url, **headers):
     return page.content.decode()
 
 
-# Who may read
+# Permissions
 
 
 def test_they_are_for_who_is_signed_in(client, brief):
     for url in (LIST, PAGE, TEXT):
         page = client.get(url)
         assert page.status_code == 302
-        assert page["Location"] == f"{reverse('admin:login')}?next={url}"
+        assert page["Location"] == f"{reverse('console:sign_in')}?next={url}"
     feed = client.get(RSS)
     assert (feed.status_code, feed["Content-Type"]) == (403, "text/plain; charset=utf-8")
     assert "ADE_PUBLIC_BRIEFS=true" in feed.content.decode()
@@ -108,7 +108,7 @@ def test_what_is_not_there_is_not_found(reader, brief, url):
     assert reader.get(url).status_code == 404
 
 
-# A brief
+# The page of a brief
 
 
 def test_a_page_tells_the_events_with_articles_sources_and_reasons(reader, brief):
@@ -120,7 +120,7 @@ def test_a_page_tells_the_events_with_articles_sources_and_reasons(reader, brief
     assert " ".join(story.xpath("p[@class='why']")[0].text_content().split()).startswith(
         "2 articles from 2 sources · began 5 hours earlier · grows by"
     )
-    # No line begins with what stands between two of them.
+    # No line begins with a separator.
     assert re.search(r"\s·", story.xpath("p[@class='why']")[0].text_content()).group() == "\xa0·"
     assert story.xpath("p[@class='summary']/text()") == ["It is closed since Monday."]
     first = story.xpath(".//ul//a")[0]
@@ -183,7 +183,7 @@ def test_an_event_that_was_told_leads_to_where(reader):
     )
 
 
-# Nothing to tell
+# No news
 
 
 @pytest.mark.parametrize(
@@ -241,14 +241,14 @@ def test_silent_feeds_beside_stories_do_not_make_them_unknown(reader):
     assert "No feed has answered in this time. None ever has." in said
 
 
-# What strangers wrote
+# Hostile content
 
 
 @pytest.fixture
 def hostile(brief):
-    """Past all that cleans it before it is stored."""
+    """A brief with content that was never cleaned."""
     written = list(zip(TITLES * 3, URLS, strict=False))
-    # The columns of PostgreSQL have limits of their own.
+    # PostgreSQL enforces the column lengths.
     written += [("x" * 100_000, LONG_URL)] if connection.vendor == "sqlite" else [("x" * 500, "javascript:" * 70)]
     for n, (title, url) in enumerate(written):
         item = BriefItemFactory(brief=brief, position=n + 10, headline=title, summary=title, reasons=[{"words": title}])
@@ -301,7 +301,7 @@ def contents_of(feed):
     return [html.fromstring(entry.summary) for entry in feedparser.parse(feed.encode(), sanitize_html=False).entries]
 
 
-# As text
+# The text version
 
 
 def test_as_text_it_is_no_wider_than_a_terminal(reader):

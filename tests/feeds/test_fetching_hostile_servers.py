@@ -1,4 +1,4 @@
-"""F12: a server may be slow, endless or broken, and costs no more than its time and its bytes."""
+"""F12: a slow, endless or broken server costs no more than its time and byte limits."""
 
 import gzip
 import time
@@ -33,7 +33,7 @@ from tests.feeds.servers import (
 pytestmark = pytest.mark.once
 
 FEED = b"<rss version='2.0'><channel><title>News</title></channel></rss>"
-# For threads to have their turn on a busy machine.
+# Allows for threads that wait for a processor on a busy machine.
 GRACE_SECONDS = 30.0
 
 
@@ -44,7 +44,7 @@ def reachable(settings):
 
 def failure_of(url, **options):
     with pytest.raises(FetchFailed) as failed:
-        fetch(url, **{"seconds": 5, **options})
+        fetch(url, **{"seconds": 60, **options})
     return failed.value
 
 
@@ -102,7 +102,8 @@ def test_f12_a_feed_that_is_too_large_is_not_read_to_its_end(server, behaviour):
 
     tracemalloc.start()
     try:
-        failure = failure_of(url)
+        # tracemalloc is slow, and the machine may be too.
+        failure = failure_of(url, seconds=300)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -121,7 +122,7 @@ def test_f12_what_says_that_it_is_too_large_is_not_read_at_all(server):
 
 
 def test_f12_redirects_share_what_may_come_before_a_feed(server):
-    """It costs time to read, of which other feeds have then less."""
+    """Interim answers take time to read, which other feeds then lack."""
     hint = b"HTTP/1.1 103 Early Hints\r\nLink: </again>\r\n\r\n"
 
     def talkative(call):
@@ -145,7 +146,7 @@ def test_a_feed_may_be_as_large_as_allowed_and_no_larger(server, coding):
 
 
 def test_f12_what_is_packed_to_nothing_ends_as_well(server):
-    """Empty blocks of deflate: as many as one likes, without a byte in them."""
+    """Deflate allows any number of empty blocks, which unpack to nothing."""
 
     def nothing(call):
         call.send(head(Content_Encoding="deflate") + b"\r\n" + zlib.compress(b"")[:2])
@@ -248,7 +249,7 @@ def test_a_feed_said_to_be_packed_may_be_nothing_at_all(server):
     assert failure_of(server.on("/feed.xml", answering(b"", Content_Encoding="gzip"))).code == "bad_answer"
 
 
-# Packed
+# Compressed
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def good(first, last, site="https://aster.example"):
 
 
 def asked_once_more(turn):
-    """In the next slot, when the time of all feeds has come again."""
+    """Run the next slot, with all feeds due again."""
     job_runs.succeed(turn.claim)
     FeedSource.objects.update(next_check_at=clock.now())
     return ingest(turn_of(INGESTION, turn.scheduled_for + timedelta(minutes=15)))
@@ -106,7 +106,7 @@ def test_a_feed_is_due_again_in_the_next_slot(feed_of, settings):
 
 
 def test_one_that_fails_keeps_nobody_from_the_others(feed_of, server):
-    """F12, F13."""
+    """F12, F13: each failure is isolated."""
     feed_of(servers.failing(500))
     feed_of(servers.serving(b"<html>Sorry"))
     feed_of(servers.resetting(b"<rss"))
@@ -132,7 +132,7 @@ def test_the_job_fails_when_no_feed_answers(feed_of):
 
 
 def test_the_job_has_succeeded_when_those_that_failed_are_few(feed_of):
-    """They are alone in this slot because others have asked to be left alone for longer."""
+    """They are alone in this slot because other feeds are backing off."""
     feed_of(servers.failing(503))
     for _ in range(2):
         feed_of(good(1, 1), next_check_at=clock.now() + timedelta(hours=1))
@@ -235,8 +235,8 @@ def test_a_database_that_is_gone_is_no_fault_of_a_feed(feed_of, monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_two_feeds_bring_the_same_at_once(feed_of, threads):
-    """F16, through all of it: one row, and both feeds have succeeded."""
-    meeting = Barrier(2, timeout=20)
+    """F16, end to end: one row per URL, and both feeds succeed."""
+    meeting = Barrier(2, timeout=300)
 
     def together(call):
         meeting.wait()
@@ -253,7 +253,7 @@ def test_two_feeds_bring_the_same_at_once(feed_of, threads):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_person_and_the_job_ask_the_same_feed_at_once(feed_of, threads):
-    meeting = Barrier(2, timeout=20)
+    meeting = Barrier(2, timeout=300)
 
     def together(call):
         meeting.wait()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from feeds import opml
 from feeds.opml import BadOpml, Entry
+from tests import effort
 
 pytestmark = pytest.mark.once
 
@@ -33,7 +34,7 @@ def problem(data):
     return str(caught.value)
 
 
-# As other readers write it
+# Lists of other readers
 
 
 def test_folders_are_read_through_and_nothing_is_left_out():
@@ -85,7 +86,7 @@ def test_empty_lines_before_it_do_not_matter():
     assert opml.read(b'\r\n\n <?xml version="1.0"?><opml/>') == []
 
 
-# What is refused
+# Refused lists
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_a_document_type_is_refused_before_anything_of_it_is_done(data):
     assert problem(data.encode()).startswith("expected no document type and no entities")
     assert problem(data.encode("utf-16")).startswith("expected no document type and no entities")
 
-    assert time.process_time() - began < 1
+    assert effort.since(began) < 1
 
 
 FEED = '<outline xmlUrl="https://a.example.org"/>'
@@ -168,7 +169,7 @@ def test_a_hostile_file_costs_little(data, told):
     else:
         assert opml.read(data) == []
 
-    took, (_, peak) = time.process_time() - began, tracemalloc.get_traced_memory()
+    took, (_, peak) = effort.since(began), tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert took < 5
     assert peak < 100 * 2**20
@@ -176,7 +177,7 @@ def test_a_hostile_file_costs_little(data, told):
 
 def test_as_many_as_are_allowed_are_read():
     assert len(opml.read(of(FEED * opml.MOST_ENTRIES))) == opml.MOST_ENTRIES
-    # Those two that stand around all of it count too.
+    # The two enclosing elements count towards the depth.
     folders = opml.MOST_DEPTH - 3
     assert len(opml.read(of("<outline>" * folders + FEED + "</outline>" * folders))) == 1
 
@@ -190,7 +191,7 @@ urls = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_cat
 
 
 def speakable(text):
-    """As a list can say it: XML has no word for some characters, and white space is one space."""
+    """Return the text as OPML can express it: XML excludes some characters, and white space collapses."""
     return " ".join(opml._UNSPEAKABLE.sub("\ufffd", text).split())
 
 
