@@ -1,10 +1,9 @@
-"""What the part of feeds has an actor do: ask all feeds, as a slot of the job does."""
+"""Commands of the actor for the feeds part: fetch all feeds, as a slot of the job does."""
 
 import re
 import time
 from pathlib import Path
 
-from django.core.management import call_command
 from django.db import connection
 
 from feeds import lifecycle, reading
@@ -20,18 +19,17 @@ EMPTY = b'<rss version="2.0"><channel><title>Empty</title></channel></rss>'
 
 
 def prepare(urls: list[str]) -> None:
-    call_command("migrate", verbosity=0)
     for url in urls:
         lifecycle.add(url, actor=OWNER)
-    # Its reader is warm from then on.
+    # Its reader process is warm from then on.
     reading.read(EMPTY, "https://benchmark.example/", "")
 
 
 def forget() -> None:
-    """As if no feed had ever been asked."""
-    # Not in the memory that is measured.
+    """Reset all feeds as if they had never been fetched."""
+    # Delete in SQL, so that the rows do not count in the measured memory.
     with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {RawArticle._meta.db_table}")  # noqa: S608  # its own name
+        cursor.execute(f"DELETE FROM {RawArticle._meta.db_table}")  # noqa: S608  # the table's own name
     FeedSource.objects.update(etag="", last_modified="")
 
 
@@ -40,7 +38,7 @@ def ask() -> dict[str, float]:
     FeedSource.objects.update(next_check_at=slot)
     claim = job_runs.claim_slot(INGESTION.name, slot, OWNER)
     assert isinstance(claim, Claim), claim
-    # Nobody renews it here.
+    # No thread renews this claim.
     claim.trust(time.monotonic() + 3600)
     began = time.perf_counter()
     new = ingest(Turn(INGESTION, slot, claim))

@@ -1,16 +1,21 @@
-"""The databases of the benchmark: one for each state of the world, so that all can be measured in turn."""
+"""The databases of the benchmark: one for each state, so that all of them can be measured in turn."""
 
 import contextlib
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 import psycopg
 
-from benchmarks.actors import Actor, environment
+from benchmarks.actors import ROOT, Actor, environment
 from tools.with_postgres import DURABLE, postgres
+
+# The migrated database without rows that others are copied from.
+EMPTY = "empty"
 
 
 class Server(Protocol):
@@ -18,17 +23,19 @@ class Server(Protocol):
 
     def url(self, world: str) -> str: ...
 
-    def create(self, world: str) -> None: ...
+    def create(self, world: str) -> None:
+        """Create an empty installation. It is migrated once and then copied, which is quicker."""
 
     def copy(self, source: str, world: str) -> None:
-        """Nobody may be connected to the source."""
+        """Copy a database; no process may be connected to the source."""
 
 
 class Postgres:
     name = "postgres"
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, directory: Path) -> None:
+        self._url, self._directory = url, directory
+        self._has_empty = False
 
     def url(self, world: str) -> str:
         scheme, _, rest = self._url.partition("://")
@@ -36,7 +43,11 @@ class Postgres:
         return f"{scheme}://{credentials}/bench_{world}?{query.partition('?')[2]}"
 
     def create(self, world: str) -> None:
-        self._run(f"CREATE DATABASE bench_{world}")
+        if not self._has_empty:
+            self._run(f"CREATE DATABASE bench_{EMPTY}")
+            _migrate(self.url(EMPTY), self._directory)
+            self._has_empty = True
+        self.copy(EMPTY, world)
 
     def copy(self, source: str, world: str) -> None:
         self._run(f"CREATE DATABASE bench_{world} TEMPLATE bench_{source}")
@@ -61,7 +72,9 @@ class Sqlite:
         return f"sqlite:///{self._path(world)}"
 
     def create(self, world: str) -> None:
-        pass
+        if not self._path(EMPTY).exists():
+            _migrate(self.url(EMPTY), self.directory)
+        self.copy(EMPTY, world)
 
     def copy(self, source: str, world: str) -> None:
         shutil.copy(self._path(source), self._path(world))
@@ -79,7 +92,7 @@ class World:
         self.pipe = directory / f"{server.name}-{name}.pipe"
         if not self.pipe.exists():
             os.mkfifo(self.pipe)
-        # Held open by somebody who lives longer than both sides.
+        # Keep the pipe open for longer than both sides live.
         self._held = os.open(self.pipe, os.O_RDWR)
         self.actors = [Actor(self.environment(), self.log) for _ in range(2)]
         self.first = self.actors[0]
@@ -91,7 +104,7 @@ class World:
         )
 
     def remember(self) -> None:
-        """What is there now stays there."""
+        """Protect the present runs from `clear`."""
         self.behind = self.first.call("rows.last_run")
         self.first.call("rows.settle")
 
@@ -104,12 +117,18 @@ class World:
         os.close(self._held)
 
 
+def _migrate(url: str, directory: Path) -> None:
+    command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    variables = environment(url, directory / "var")
+    subprocess.run(command, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL, check=True)
+
+
 @contextlib.contextmanager
 def servers(wanted: list[str], directory: Path) -> Iterator[list["Postgres | Sqlite"]]:
     with contextlib.ExitStack() as stack:
         found: list[Postgres | Sqlite] = []
         if "postgres" in wanted:
-            found.append(Postgres(stack.enter_context(postgres(DURABLE))))
+            found.append(Postgres(stack.enter_context(postgres(DURABLE)), directory))
         if "sqlite" in wanted:
             found.append(Sqlite(directory))
         yield found
@@ -118,7 +137,7 @@ def servers(wanted: list[str], directory: Path) -> Iterator[list["Postgres | Sql
 def worlds(
     server: "Postgres | Sqlite", directory: Path, documents: int, states: dict[str, Callable[[Actor], None]]
 ) -> dict[str, World]:
-    """A database for each state, made from the same empty installation."""
+    """Create a database for each state, all from the same empty installation."""
     server.create("plain")
     plain = World(server, "plain", directory)
     plain.first.call("rows.seed", documents=documents)

@@ -1,7 +1,7 @@
-"""The engine part: real workers, real environments and real engines, beside the least that could do the same.
+"""The engine part: real workers, real environments and real engines, compared with the least that could do the same.
 
-Each worker has a database of its own, so that only the one whose turn it is has something to do. All are copies of one
-in which everything is built.
+Each worker has its own database, so that only the worker whose turn it is has work. All are copies of one database in
+which everything is built.
 """
 
 import random
@@ -16,21 +16,22 @@ from benchmarks import configurations, processes, report, starts
 from benchmarks.actors import WorkerProcess, tail
 from benchmarks.databases import Postgres, Sqlite, World
 
-# The two slots of a worker, and the two threads of a bare loop.
+# The slots of a worker, and the threads of a bare loop.
 SLOTS = 2
 MEGABYTE = 1 << 20
 START_SECONDS = 60.0
-# What engines and workers have given back after their last run, they have by then.
+# After this time, engines and workers have released what their last run used.
 IDLE_SECONDS = 1.0
-# A new engine is there, and all that belongs to it.
+# After this time, a new engine and all processes that belong to it have started.
 SETTLED_SECONDS = 0.1
-# As a worker starts its engines: libraries must not start threads in one of both only.
+# A worker starts its engines with these variables; without them, libraries would start threads on one side of the
+# comparison only.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-# In development Django keeps the last thousands of queries: that is no memory of the worker's.
+# In development Django keeps thousands of queries in memory, which would count as the worker's.
 AS_DEPLOYED = {"DJANGO_SETTINGS_MODULE": "config.settings", "DEBUG": "false", "SECRET_KEY": "of the benchmark " * 4}
 COLD_ENGINES = {"ADE_WARM_ENGINES": "false"}
 
-# The parts, and what each runs besides what does nothing.
+# The parts, and what each of them runs in addition to the configuration that does nothing.
 CONFIGURATIONS: dict[str, tuple[str, ...]] = {
     "starts": (),
     "heavy": ("heavy",),
@@ -46,19 +47,19 @@ PARTS = tuple(CONFIGURATIONS)
 class Sizes:
     rounds: int
     slices: int
-    # Runs in one slice: about a second.
+    # The runs in one slice, which take about a second.
     warm: int
     cold: int
     heavy: int
-    # Of a bare loop, in one slice.
+    # The duration of a bare loop in one slice.
     seconds: float
     heavy_seconds: float
     statements: int
     cancels: int
     printed_bytes: int
-    # Queued beside an engine: more than can be done meanwhile.
+    # Queued next to a running engine: more than can finish in the meantime.
     beside: int
-    # After so many memory is looked at again.
+    # The number of runs between two looks at the memory.
     runs: int
     imports: tuple[str, ...] = configurations.HEAVY
 
@@ -82,7 +83,7 @@ TINY = Sizes(
 
 
 class Worker:
-    """`manage.py worker` as it is deployed, and the database that is its own."""
+    """`manage.py worker` as it is deployed, with a database of its own."""
 
     def __init__(self, world: World, variables: dict[str, str]) -> None:
         self.world, self.call = world, world.first.call
@@ -90,7 +91,7 @@ class Worker:
         environment = world.environment(**AS_DEPLOYED, **variables)
         self._process = WorkerProcess(environment, f"run={SLOTS}", self.log, world.name)
         self.pid = self._process.process.pid
-        # Runs that it has done.
+        # The number of runs that it has finished.
         self.done = 0
 
     def wait(self) -> None:
@@ -101,17 +102,21 @@ class Worker:
             time.sleep(0.05)
 
     def drain(self, name: str, number: int) -> dict[str, float]:
-        """Have so many runs of this configuration done; answers the seconds it took, and the processor's."""
+        """Have the worker finish this many runs of this configuration; return the seconds and the processor seconds
+        that it took.
+        """
         before = self._processor_seconds()
         found: dict[str, float] = self.call("feeding.drain", name=name, number=number)
         after = self._processor_seconds()
-        # An engine that was replaced meanwhile takes with it what it had used.
+        # An engine that was replaced in the meantime takes its count with it.
         used = {what: sum(now - before[what].get(pid, 0) for pid, now in of.items()) for what, of in after.items()}
         self.done += number
         return {"number": number, "seconds": found["seconds"], "processor": sum(used.values()), **used}
 
     def _processor_seconds(self) -> dict[str, dict[int, float]]:
-        """By process: of the worker itself, of its engines with all that starts and keeps them, and of the server."""
+        """Return processor seconds by process: of the worker, of its engines with their starters and keepers, and of
+        the server.
+        """
         used = {
             "worker": {self.pid: processes.own_processor_seconds(self.pid)},
             "engines": processes.processor_seconds(processes.tree(self.pid)[1:]),
@@ -128,11 +133,11 @@ class Worker:
 class Bench:
     def __init__(self, sizes: Sizes, parts: list[str], samples: report.Samples, say: Callable[[str], None]) -> None:
         self.sizes, self.parts, self.samples, self.say = sizes, parts, samples, say
-        # What stands around engines here, in the words of the product.
+        # The sandbox that engines run in here, as the product describes it.
         self.sandbox = ""
 
     def run(self, servers: list[Postgres | Sqlite], directory: Path) -> None:
-        """All on the first of them; on the other what has a goal there."""
+        """Measure all parts on the first server, and on the second only the one that has a goal there."""
         for n, server in enumerate(servers):
             parts = self.parts if n == 0 else [part for part in self.parts if part == "statement"]
             if parts:
@@ -143,7 +148,7 @@ class OnServer:
     def __init__(self, bench: Bench, server: Postgres | Sqlite, directory: Path) -> None:
         self.bench, self.sizes, self.server, self.directory = bench, bench.sizes, server, directory
         self.name = f"{server.name}.engines"
-        # Of the environment of each configuration.
+        # The Python of each configuration's environment.
         self.pythons: dict[str, str] = {}
 
     def measure(self, parts: list[str]) -> None:
@@ -163,7 +168,7 @@ class OnServer:
                 "flood": lambda: self._flood(worker),
             }
             for part in [each for each in ways if each in parts]:
-                self._rounds(part, lambda _, part=part: ways[part]())  # type: ignore[misc]  # bound at once
+                self._rounds(part, lambda _, part=part: ways[part]())  # type: ignore[misc]  # called within this iteration
 
     def _prepare(self, names: set[str]) -> None:
         began = time.monotonic()
@@ -177,7 +182,7 @@ class OnServer:
 
     @contextmanager
     def _workers(self, variables: dict[str, dict[str, str]], *, copied: bool = True) -> Iterator[list[Worker]]:
-        """By the names of their databases, what each has of its own in its environment."""
+        """Start a worker for each database name, with these environment variables."""
         with ExitStack() as opened:
             workers = [Worker(self._world(name, copied), own) for name, own in variables.items()]
             for worker in workers:
@@ -201,8 +206,8 @@ class OnServer:
         self.bench.say(f"{self.name}: {part}, {self.sizes.rounds} rounds in {time.monotonic() - began:.0f} s")
 
     def _start_engines(self, warm: Worker) -> None:
-        # Nothing but the programs of this Python: no bubblewrap.
-        limits_only = COLD_ENGINES | {"PATH": str(Path(sys.executable).parent)}
+        # Engines with limits only, without bubblewrap.
+        limits_only = COLD_ENGINES | {"ADE_SANDBOX": "off"}
         with self._workers({"cold": COLD_ENGINES, "limits": limits_only}) as (cold, limits):
             for worker in (warm, cold, limits):
                 worker.drain("nothing", 2 * SLOTS)
@@ -241,7 +246,7 @@ class OnServer:
     def _statements(self, worker: Worker) -> None:
         worker.drain("statement", 2 * SLOTS)
         ways, listener = ["ade"], worker.world.actors[1]
-        # On SQLite a worker looks every 50 ms: gaps of that length would always meet it at the same moment.
+        # On SQLite a worker polls every 50 ms; a gap of that length would always hit the same phase of the poll.
         gap, number = 0.09, min(self.sizes.statements, 30)
         if self.server.name == "postgres":
             ways, gap, number = ["ade", "bare"], 0.02, self.sizes.statements
@@ -256,7 +261,7 @@ class OnServer:
             self.bench.samples.add_moments(f"{self.name}.statement.{what}", moments)
 
     def _cancels(self, worker: Worker) -> None:
-        """An engine that sleeps, as most do while they wait for something."""
+        """Cancel an engine that sleeps, as most do while they wait for something."""
         worker.drain("sleep", 2 * SLOTS)
         found = [self._cancel(worker) for _ in range(self.sizes.cancels)]
         for what in ("gone", "cancelled"):
@@ -299,7 +304,7 @@ class OnServer:
             worker.drain("nothing", min(self.sizes.warm, self.sizes.runs - worker.done))
 
     def _memory(self, worker: Worker, when: str) -> None:
-        """With an engine for each slot: a few more runs than slots, so that each has one."""
+        """Measure with an engine for each slot. A few more runs than slots make sure that each slot has started one."""
         worker.drain("nothing", 10 * SLOTS)
         time.sleep(IDLE_SECONDS)
         tree = processes.tree(worker.pid)

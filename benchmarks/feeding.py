@@ -1,5 +1,5 @@
-"""What the actors do for the engine part: they make configurations, submit runs, cancel them, and read what became of
-them. The runs themselves are the business of real workers.
+"""Commands of the actors for the engine part: create configurations, submit runs, cancel them, and read their outcome.
+Real workers execute the runs.
 """
 
 import time
@@ -15,19 +15,19 @@ from builds.models import Build, Configuration
 from documents.models import Document, Workspace
 from runs import lifecycle
 from runs.models import Run, RunField
-from work import supervise
+from work import guards, supervise
 from work.models import Event
 
-# One look at what becomes of many runs, and of one.
+# The polling interval for many runs, and for a single one.
 LOOK_SECONDS, CLOSE_LOOK_SECONDS = 0.05, 0.002
-# What takes longer than this hangs.
+# An operation that takes longer than this hangs.
 PATIENCE_SECONDS = 300.0
-# An engine has told and gone after this long; nobody asks the database for it before.
+# An engine has reported and ended after this time; polling the database earlier would disturb the measurement.
 SETTLED_SECONDS = 0.02
 
 
 def configure(sources: dict[str, tuple[str, str]]) -> None:
-    """Without extracting anything, which nobody here is there for: the document's text is what the step is told."""
+    """Create documents without extraction, which is not needed here: the step receives the document's text."""
     workspace = Workspace.objects.get()
     for name, (requirements, main) in sources.items():
         files = {"main.py": main}
@@ -35,8 +35,8 @@ def configure(sources: dict[str, tuple[str, str]]) -> None:
 
 
 def build() -> dict[str, str]:
-    """Have a worker build what `configure` has made; answers the path of the Python of each."""
-    # What `rows.seed` has made is built in the database only.
+    """Have a worker build the configurations of `configure`; return the path of the Python of each."""
+    # The builds of `rows.seed` exist in the database only.
     wanted = Configuration.objects.exclude(name__in=["ready", "unready"])
     ids = {of.name: builds.get_or_create_build(of, actor=rows.ACTOR).id for of in wanted}
     _until(lambda: not Build.objects.filter(pk__in=ids.values()).exclude(status__in=Build.TERMINAL).exists())
@@ -48,7 +48,7 @@ def sandbox() -> str:
 
 
 def drain(name: str, number: int) -> dict[str, float]:
-    """Submit so many at once; answers the seconds from the first start to the last finish."""
+    """Submit this many runs at once; return the seconds from the first start to the last finish."""
     behind = rows.last_run()
     _submit(name, number)
     _until(lambda: not _live(behind))
@@ -59,14 +59,14 @@ def drain(name: str, number: int) -> dict[str, float]:
 
 
 def queue(name: str, number: int) -> int:
-    """Only submit; answers the id of the last run before."""
+    """Submit without waiting; return the ID of the last run that was there before."""
     behind = rows.last_run()
     _submit(name, number)
     return behind
 
 
 def start(name: str, text: str = "") -> int:
-    """Submit one, of a document of that text, and wait until a worker has it."""
+    """Submit one run of a document with this text, and wait until a worker has claimed it."""
     (document,) = rows.documents(1)
     Document.objects.filter(pk=document.pk).update(text=text)
     (id,) = lifecycle.submit_many(rows.configuration(name), [document], actor=rows.ACTOR)
@@ -75,7 +75,7 @@ def start(name: str, text: str = "") -> int:
 
 
 def cancel(id: int) -> dict[str, int]:
-    """The moments, by time.monotonic_ns(), at which the cancel was committed and at which the row was cancelled."""
+    """Return when the cancel was committed and when the row was cancelled, both by time.monotonic_ns()."""
     lifecycle.cancel(Run.objects.get(pk=id), actor=rows.ACTOR)
     committed = time.monotonic_ns()
     status = _ended(id)
@@ -85,7 +85,7 @@ def cancel(id: int) -> dict[str, int]:
 
 
 def beside(id: int, behind: int) -> dict[str, float]:
-    """Wait for the end of this run; answers what it used, and the rate of the later runs that were done meanwhile."""
+    """Wait for the end of this run; return what it used, and the rate of the later runs that finished meanwhile."""
     _until(lambda: _status(id) != "running")
     run = Run.objects.get(pk=id)
     if run.status != "succeeded" or run.started_at is None or run.finished_at is None:
@@ -99,18 +99,19 @@ def beside(id: int, behind: int) -> dict[str, float]:
 
 
 def forget_queued(behind: int) -> None:
-    """What waits goes, what runs may finish."""
-    rows.execute(
-        "DELETE FROM events WHERE subject_kind = 'run' AND subject_id IN"
-        " (SELECT id FROM runs WHERE id > %s AND status = 'queued')",
-        [behind],
-    )
+    """Delete the queued runs and let the running ones finish."""
+    with guards.retention():
+        rows.execute(
+            "DELETE FROM events WHERE subject_kind = 'run' AND subject_id IN"
+            " (SELECT id FROM runs WHERE id > %s AND status = 'queued')",
+            [behind],
+        )
     rows.execute("DELETE FROM runs WHERE id > %s AND status = 'queued'", [behind])
     _until(lambda: not _live(behind))
 
 
 def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
-    """Milliseconds until the step has begun, or a bare fork has, in turn in each way."""
+    """Return milliseconds until the step, or a bare fork, has begun; each way in turn."""
     of = rows.configuration("statement")
 
     def submit(document: Any) -> tuple[int, int]:
@@ -121,7 +122,7 @@ def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
 
 
 def _submit(name: str, number: int) -> None:
-    # The first document is that of `start`.
+    # The first document belongs to `start`.
     lifecycle.submit_many(rows.configuration(name), rows.documents(number, offset=1), actor=rows.ACTOR)
 
 

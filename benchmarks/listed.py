@@ -1,5 +1,5 @@
-"""A million runs for lists of them, as an installation has them that has been there for a month: one workspace has
-most, what has failed did so long ago, hardly any have timed out, and one workspace has nothing but a few old ones.
+"""A million runs for lists, as in an installation that is a month old: one workspace has most of them, the failures are
+old, hardly any have timed out, and one workspace has only a few old runs.
 """
 
 from datetime import timedelta
@@ -25,16 +25,16 @@ from work.models import Event
 
 ACTOR = "benchmark"
 WORKSPACES, CONFIGURATIONS, DOCUMENTS = 4, 3, 500
-# Which workspace has the run of this number, of a thousand; the last has only the oldest.
+# Out of a thousand runs, the numbers below the first share go to the first workspace, those up to the second share to
+# the second one. The last workspace has only a few of the oldest runs.
 SHARE_OF_FIRST, SHARE_OF_SECOND = 900, 980
 DAYS = 30
 
 
 def seed(number: int) -> dict[str, Any]:
-    """Answers a token for the first workspace, sessions of somebody who sees all but one and of somebody who sees all,
-    and ids to ask for: those of the first workspace, of the second, and of the one that has only old runs.
+    """Return a token for the first workspace, a session of a user who sees all workspaces but one, a session of a
+    superuser, and IDs of the first workspace, of the second, and of the one that has only old runs.
     """
-    call_command("migrate", verbosity=0)
     people = get_user_model().objects
     user = people.create(username="lister", is_staff=True)
     root = people.create(username="root", is_staff=True, is_superuser=True)
@@ -50,13 +50,13 @@ def seed(number: int) -> dict[str, Any]:
         "sessions": [session_of(each) for each in (user, root)],
         "places": [_place(workspace) for workspace in seen],
         "since": (clock.now() - timedelta(days=DAYS)).isoformat(),
-        # In the middle of all, of the first workspace.
+        # A run of the first workspace from the middle of the table.
         "run": Run.objects.filter(pk__gte=number // 2, workspace=made[0].pk).order_by("pk").values_list("pk")[0][0],
     }
 
 
 def tell(each: int) -> int:
-    """So many events of every run, most of them lines of its log. Answers how many there are then."""
+    """Write this many events for every run, most of them log lines; return the number of events then."""
     rows.execute(
         f"""
         INSERT INTO events (subject_kind, subject_id, sequence, at, kind, from_status, to_status, claim_token, actor,
@@ -66,19 +66,19 @@ def tell(each: int) -> int:
             ELSE 'LOG' END, '', '', 1, '{ACTOR}', 20, 'read ' || n || ' words', '{{"stream": "stdout", "step": "read"}}'
         FROM runs r CROSS JOIN generate_series(1, {each}) n
         ON CONFLICT DO NOTHING
-        """  # noqa: S608  # own words
+        """  # noqa: S608  # no user input
     )
     rows.settle()
     return Event.objects.count()
 
 
 def dress() -> None:
-    """Pages look for their style sheets among those that were collected."""
+    """Collect the static files: pages look for their style sheets among them."""
     call_command("collectstatic", interactive=False, verbosity=0)
 
 
 def session_of(user: AbstractBaseUser) -> str:
-    """As of somebody who has signed in."""
+    """Return a session of this user, as after signing in."""
     session = SessionStore()
     session[SESSION_KEY], session[HASH_SESSION_KEY] = str(user.pk), user.get_session_auth_hash()
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[-1]
@@ -118,7 +118,7 @@ def _workspace(number: int) -> Workspace:
 
 
 def _copy(number: int) -> None:
-    """Rows like one that the product has made, but for what a list may be asked by."""
+    """Copy a row that the product has made, and vary the columns that lists filter by."""
     template = runs.submit(Configuration.objects.order_by("pk")[0], Document.objects.order_by("pk")[0], actor=ACTOR)
     claim = runs.claim_next_run(ACTOR)
     assert claim is not None
@@ -154,5 +154,5 @@ def _copy(number: int) -> None:
         JOIN places w ON w.workspace = numbers.workspace
             AND w.nth = CASE WHEN n % 10 < 8 THEN 0 WHEN n % 10 = 8 THEN 1 ELSE 2 END
         JOIN runs t ON t.id = {template.pk} ORDER BY n
-        """  # noqa: S608  # own words
+        """  # noqa: S608  # no user input
     )

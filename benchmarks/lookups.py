@@ -1,5 +1,5 @@
-"""Documents to search in, and searches as people make them. Their texts are made up: of common words, and of topics
-with words of their own, as documents have them. Their vectors are those that the product would give them.
+"""Documents to search in, and searches as people type them. The texts are made up of common words and of topics with
+words of their own, as real documents are. The vectors come from the product's model.
 """
 
 import random
@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
 from django.db import connection, transaction
 
 from ade_embedder.query import model as embedder
@@ -24,7 +23,7 @@ from documents.search.scope import Scope
 
 TYPES = ("application/pdf", "text/plain", "text/html", "application/vnd.ms-excel")
 CHUNKS_OF_A_DOCUMENT = 10
-# The first has most of the documents; the person who searches may see three of four.
+# The first workspace has most of the documents; the user who searches sees three of the four.
 SHARES = (0.8, 0.1, 0.09, 0.01)
 SEEN = 3
 TOPICS, WORDS_OF_A_TOPIC = 500, 40
@@ -39,16 +38,15 @@ COMMON = _COMMON.split()
 
 
 def seed(chunks: int) -> dict[str, float]:
-    """Answers how long it took to write them, and to make the index."""
-    call_command("migrate", verbosity=0)
+    """Return the seconds for writing the documents and for creating the index."""
     _let_servers_have_memory()
     workspaces = [create_workspace(f"search {n}") for n in range(len(SHARES))]
     user = get_user_model().objects.create(username="searcher")
     Membership.objects.bulk_create(Membership(user=user, workspace=each) for each in workspaces[:SEEN])
-    chance = random.Random(1)  # noqa: S311  # it is to be the same each time
+    chance = random.Random(1)  # noqa: S311  # must be reproducible
     model = _model()
     if connection.vendor == "postgresql":
-        # All at once is quicker than one by one, and installations grow in both ways.
+        # Indexing all at once is quicker than row by row; real installations grow both ways.
         vectors.drop_indexes()
     began = time.monotonic()
     for start in range(0, chunks, ROWS * CHUNKS_OF_A_DOCUMENT):
@@ -64,10 +62,10 @@ def seed(chunks: int) -> dict[str, float]:
 
 
 def ask(number: int, seed: int, by: str = "both") -> dict[str, Any]:
-    """So many searches through `search()`, as somebody gets them; answers the milliseconds that each took, and those
-    that all of them kept a processor busy.
+    """Run this many searches through `search()`; return the milliseconds of each, and the processor time of all of
+    them.
     """
-    chance = random.Random(seed)  # noqa: S311  # it is to be the same each time
+    chance = random.Random(seed)  # noqa: S311  # must be reproducible
     visible = Workspace.objects.for_user(get_user_model().objects.get(username="searcher"))
     taken, busy = [], _busy_seconds()
     for _ in range(number):
@@ -80,8 +78,10 @@ def ask(number: int, seed: int, by: str = "both") -> dict[str, Any]:
 
 
 def recall(number: int, seed: int, most: int = 10) -> list[float]:
-    """The share of the nearest that are found, of each of so many questions, beside a look at all."""
-    chance, model = random.Random(seed), _model()  # noqa: S311  # it is to be the same each time
+    """Return, for each of this many questions, the share of the nearest chunks that the index finds, compared with a
+    full scan.
+    """
+    chance, model = random.Random(seed), _model()  # noqa: S311  # must be reproducible
     scope = Scope(tuple(Workspace.objects.order_by("pk").values_list("pk", flat=True)[:SEEN]))
     shares = []
     for _ in range(number):
@@ -93,8 +93,8 @@ def recall(number: int, seed: int, most: int = 10) -> list[float]:
 
 
 def publish(number: int, seed: int) -> float:
-    """Write the chunks of one long document, and remove them again; answers the seconds of the first."""
-    chance = random.Random(seed)  # noqa: S311  # it is to be the same each time
+    """Write the chunks of one long document and remove them again; return the seconds for writing."""
+    chance = random.Random(seed)  # noqa: S311  # must be reproducible
     document = _document(Workspace.objects.order_by("pk")[0], chance)
     document.save()
     chunks = list(_chunks([document], chance, number))
@@ -107,7 +107,7 @@ def publish(number: int, seed: int) -> float:
 
 
 def _busy_seconds() -> float:
-    """Of this process, and of that of the server that works for it."""
+    """Return the processor seconds of this process and of its database backend."""
     if connection.vendor != "postgresql":
         return time.process_time()
     ((backend,),) = rows.fetch("SELECT pg_backend_pid()")
@@ -153,7 +153,7 @@ def _chunks(
 
 
 def _text(first: list[str], second: list[str], chance: random.Random) -> str:
-    """As long as a chunk of a real document is."""
+    """Return a text as long as a chunk of a real document."""
     return " ".join(_word(first, second, chance) for _ in range(chance.randint(70, 170)))
 
 
@@ -172,7 +172,7 @@ def _query(chance: random.Random) -> tuple[str, dict[str, Any]]:
     if luck < 0.1:
         typed = f"{chance.choice(COMMON)} {typed}"
     elif luck < 0.2:
-        # What is in nearly every text.
+        # Words that nearly every text contains.
         typed = " ".join(COMMON[:2])
     elif luck < 0.3:
         typed = f'"{chance.choice(topic)} the"'
@@ -185,12 +185,12 @@ def _query(chance: random.Random) -> tuple[str, dict[str, Any]]:
 
 @cache
 def _vocabulary() -> list[str]:
-    """Words that the model knows, because it is English that it was made of."""
+    """Return English words from the model's vocabulary."""
     known = (token.removeprefix("▁") for token in embedder().tokenizer.get_vocab() if token.startswith("▁"))
     return sorted(word for word in known if len(word) > 3 and word.isascii() and word.isalpha() and word.islower())
 
 
 @cache
 def _topics() -> list[list[str]]:
-    chance = random.Random(2)  # noqa: S311  # it is to be the same each time
+    chance = random.Random(2)  # noqa: S311  # must be reproducible
     return [chance.sample(_vocabulary(), WORDS_OF_A_TOPIC) for _ in range(TOPICS)]

@@ -1,11 +1,10 @@
-"""What the reading part has an actor do: make documents, bring them in, and read them without ADE."""
+"""Commands of the actor for the reading part: create documents, add them, and read them without ADE."""
 
 import random
 import time
 from pathlib import Path
 
 import pypdfium2
-from django.core.management import call_command
 from django.db.models import Max, Min
 from fpdf import FPDF
 
@@ -18,15 +17,14 @@ LONGEST_SECONDS = 120.0
 
 
 def prepare(folder: str, pages: int, short: int) -> None:
-    call_command("migrate", verbosity=0)
     lifecycle.create_workspace("reading")
-    chance = random.Random(1)  # noqa: S311  # it is to be the same each time
+    chance = random.Random(1)  # noqa: S311  # must be reproducible
     for name, number in (("long", pages), ("short", short)):
         _path(folder, name).write_bytes(_pdf(number, chance))
 
 
 def bare(folder: str) -> float:
-    """The seconds for the text of all pages, on one core."""
+    """Return the seconds for extracting the text of all pages on one core."""
     began = time.perf_counter()
     document = pypdfium2.PdfDocument(_path(folder, "long"))
     for page in document:
@@ -39,7 +37,9 @@ def bare(folder: str) -> float:
 
 
 def process(folder: str, which: str) -> dict[str, float]:
-    """Brought in until it can be found; and from the first stage that reads it to the end of the last."""
+    """Return the seconds from the upload until the document can be found, and from the first reading stage to the end
+    of the last.
+    """
     workspace = Workspace.objects.get()
     began = time.perf_counter()
     document = intake.add_file(workspace, _path(folder, which), actor="benchmark", again=True)

@@ -1,10 +1,9 @@
-"""What is in the database while something is measured. Nothing here is timed."""
+"""The database rows that a measurement needs. Nothing here is timed."""
 
 import time
 from datetime import timedelta
 from typing import Any
 
-from django.core.management import call_command
 from django.db import connection, models
 
 from benchmarks import processes
@@ -14,13 +13,13 @@ from documents.lifecycle import create_workspace
 from documents.models import Document
 from runs import lifecycle as runs
 from runs.models import Run
-from work import clock
+from work import clock, guards
 from work.models import Event, Worker
 
 ACTOR = "benchmark"
-# So many rows in one call of submit_many, where how they came is not what is measured.
+# The rows in one call of submit_many, where submission is not what is measured.
 TOGETHER = 5000
-# The history is copied in pieces of so many runs, each with a time of its own.
+# The history is copied in pieces of this many runs, each with a time of its own.
 PIECE = 2000
 
 RAW_TABLES = {
@@ -38,8 +37,9 @@ RAW_TABLES = {
 
 
 def seed(documents: int) -> None:
-    """An installation: one workspace, documents, a configuration whose build is ready, and one whose build never is."""
-    call_command("migrate", verbosity=0)
+    """Create an installation: one workspace, documents, a configuration whose build is ready, and one whose build never
+    is.
+    """
     for statement in RAW_TABLES[connection.vendor].split(";"):
         execute(statement)
     workspace = create_workspace("benchmark")
@@ -70,7 +70,7 @@ def documents(number: int, offset: int = 0) -> list[Document]:
 
 
 def fill(number: int, *, name: str = "ready", offset: int = 0) -> float:
-    """Queue a run for each of so many documents; answers the time that it took, in seconds."""
+    """Queue a run for each of this many documents; return the seconds that it took."""
     chosen, of = documents(number, offset), configuration(name)
     began = time.monotonic()
     for start in range(0, number, TOGETHER):
@@ -80,16 +80,16 @@ def fill(number: int, *, name: str = "ready", offset: int = 0) -> float:
 
 def fill_raw(number: int) -> None:
     execute("DELETE FROM bench_raw")
-    execute(f"INSERT INTO bench_raw (payload) {_numbers(number)} SELECT 'x' FROM numbers")  # noqa: S608  # own words
+    execute(f"INSERT INTO bench_raw (payload) {_numbers(number)} SELECT 'x' FROM numbers")  # noqa: S608  # no user input
 
 
 def busy(number: int) -> None:
-    """One document whose run is running, and so many queued behind it."""
+    """Create one document with a running run and this many queued after it."""
     of, (document,) = configuration("ready"), documents(1)
     runs.submit(of, document, actor=ACTOR)
     claim = runs.claim_next_run(ACTOR)
     assert claim is not None
-    # Nobody is there to renew it, and recovery is not what is measured.
+    # No worker renews the lease, and recovery is not what is measured.
     execute("UPDATE runs SET lease_expires_at = %s WHERE id = %s", [clock.now() + timedelta(days=1), claim.id])
     for start in range(0, number, TOGETHER):
         runs.submit_many(of, [document] * min(TOGETHER, number - start), actor=ACTOR)
@@ -97,7 +97,7 @@ def busy(number: int) -> None:
 
 
 def unready(number: int) -> None:
-    """So many queued runs of many documents whose build is not ready."""
+    """Queue this many runs of many documents whose build is not ready."""
     each = min(number, 1000)
     for _ in range(0, number, each):
         fill(each, name="unready", offset=1)
@@ -105,12 +105,12 @@ def unready(number: int) -> None:
 
 
 def open_all_gates() -> int:
-    """As no submission leaves them: the claim has to find out by itself."""
+    """Open all gates, a state that no submission leaves: the claim has to check the conditions itself."""
     return execute("UPDATE runs SET gate = '' WHERE status = 'queued'")
 
 
 def history(number: int) -> None:
-    """So many finished runs with their events, all like one that the product has made."""
+    """Create this many finished runs with their events, as copies of one that the product has made."""
     fill(1)
     claim = runs.claim_next_run(ACTOR)
     assert claim is not None
@@ -119,8 +119,9 @@ def history(number: int) -> None:
 
 
 def clear(behind: int) -> None:
-    """Forget everything that was submitted after the run of this id."""
-    execute("DELETE FROM events WHERE subject_kind = 'run' AND subject_id > %s", [behind])
+    """Delete everything that was submitted after the run with this ID."""
+    with guards.retention():
+        execute("DELETE FROM events WHERE subject_kind = 'run' AND subject_id > %s", [behind])
     execute("DELETE FROM runs WHERE id > %s", [behind])
 
 
@@ -133,7 +134,7 @@ def ready_build() -> int:
 
 
 def settle() -> None:
-    """The same starting point before every measurement."""
+    """Bring the database to the same starting point before every measurement."""
     if connection.vendor == "postgresql":
         execute("VACUUM ANALYZE")
         execute("CHECKPOINT")
@@ -142,12 +143,12 @@ def settle() -> None:
 
 
 def close() -> None:
-    """So that the database can be copied."""
+    """Close the connection, so that the database can be copied."""
     connection.close()
 
 
 def sizes() -> dict[str, int]:
-    """Bytes of the runs, of their events, and of the indexes of each."""
+    """Return the bytes of the runs, of their events, and of the indexes of each."""
     if connection.vendor != "postgresql":
         return {}
     found = {}
@@ -158,7 +159,7 @@ def sizes() -> dict[str, int]:
 
 
 def server_process() -> int:
-    """Of PostgreSQL: that from which all its others are."""
+    """Return the PID of the PostgreSQL postmaster, the parent of all backends."""
     return processes.parent(fetch("SELECT pg_backend_pid()")[0][0])
 
 
@@ -167,12 +168,12 @@ def workers_ready() -> int:
 
 
 def left() -> int:
-    """How many runs are neither waiting for something else nor ended."""
+    """Return how many runs are claimable or running."""
     return Run.objects.filter(status="queued", gate="").count() + Run.objects.filter(status="running").count()
 
 
 def drained(behind: int) -> dict[str, Any]:
-    """What the rows say of how fast workers were, by the database's clock, and whether every event is there."""
+    """Return how fast the workers were and how many events each run has, from the rows and by the database's clock."""
     done = Run.objects.filter(pk__gt=behind, status="succeeded")
     span = done.aggregate(first=models.Min("started_at"), last=models.Max("finished_at"), number=models.Count("pk"))
     events = Event.objects.filter(subject_kind="run", subject_id__gt=behind).count()
@@ -207,7 +208,7 @@ def fetch(sql: str, params: list[Any] | None = None) -> list[Any]:
 def _numbers(upto: int) -> str:
     if connection.vendor == "postgresql":
         return f"WITH numbers (n) AS (SELECT generate_series(1, {upto}))"
-    return f"WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {upto})"  # noqa: S608  # own words
+    return f"WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {upto})"  # noqa: S608  # no user input
 
 
 def _copy(run_id: int, number: int) -> None:
@@ -218,11 +219,11 @@ def _copy(run_id: int, number: int) -> None:
     from_run = ", ".join(changed.get(name, name) for name in of_run)
     from_event = ", ".join({"subject_id": "r.id", "at": "r.created_at"}.get(name, f"e.{name}") for name in of_event)
     insert_runs = (
-        f"INSERT INTO runs ({', '.join(of_run)}) {_numbers(PIECE)}"  # noqa: S608  # own words
+        f"INSERT INTO runs ({', '.join(of_run)}) {_numbers(PIECE)}"  # noqa: S608  # no user input
         f" SELECT {from_run} FROM runs, numbers WHERE id = %s AND n <= %s"
     )
     insert_events = (
-        f"INSERT INTO events ({', '.join(of_event)}) SELECT {from_event} FROM runs r, events e"  # noqa: S608  # own words
+        f"INSERT INTO events ({', '.join(of_event)}) SELECT {from_event} FROM runs r, events e"  # noqa: S608  # no user input
         " WHERE e.subject_kind = 'run' AND e.subject_id = %s AND r.id > %s ORDER BY r.id, e.sequence"
     )
     moment = clock.now() - timedelta(days=30)
@@ -239,7 +240,7 @@ def _columns(model: type[models.Model]) -> list[str]:
 
 
 def _without_foreign_keys(do: Any) -> None:
-    """They would only make it slower: every row is a copy of one that was checked."""
+    """Execute without foreign key checks, which only cost time: every row copies one that was checked."""
     off, on = {
         "postgresql": ("SET session_replication_role = replica", "SET session_replication_role = origin"),
         "sqlite": ("PRAGMA foreign_keys = OFF", "PRAGMA foreign_keys = ON"),

@@ -1,4 +1,4 @@
-"""What the parts of streams and of live pages have an actor do: somebody who follows, and something to tell."""
+"""Commands of the actor for the streams and live pages parts: create the users who follow, and write events."""
 
 import time
 
@@ -14,15 +14,14 @@ from documents.models import Document, Membership
 from runs.lifecycle import RUN, claim_next_run, submit_many, succeed
 from work import lifecycle
 
-# A caller may have so many streams in each web process.
+# The number of streams that one caller may open in each web process.
 STREAMS_OF_A_TOKEN = 50
 RUNS = 200
 ACTOR = "benchmark"
 
 
 def prepare(streams: int) -> dict[str, object]:
-    """Answers where to go, and with which tokens."""
-    call_command("migrate", verbosity=0)
+    """Return the path of the stream, and tokens for it."""
     call_command("collectstatic", verbosity=0, interactive=False)
     workspace = create_workspace("streams")
     person = get_user_model().objects.create_user("streams")
@@ -39,7 +38,7 @@ def prepare(streams: int) -> dict[str, object]:
 
 
 def tell(number: int, gap: float) -> list[float]:
-    """When each of them had been committed, by the clock that all processes of a machine share."""
+    """Write events; return when each was committed, by the clock that all processes of a machine share."""
     ids = list(RUN.rows.values_list("pk", flat=True)[:RUNS])
     committed = []
     for n in range(number):
@@ -50,8 +49,7 @@ def tell(number: int, gap: float) -> list[float]:
 
 
 def prepare_looks(number: int) -> dict[str, object]:
-    """So many runs that wait, each of its own document; answers them, and the session of somebody who sees them."""
-    call_command("migrate", verbosity=0)
+    """Create this many queued runs, each of its own document; return them, and the session of a user who sees them."""
     call_command("collectstatic", verbosity=0, interactive=False)
     workspace = create_workspace("looks")
     person = get_user_model().objects.create_user("looks")
@@ -67,7 +65,7 @@ def prepare_looks(number: int) -> dict[str, object]:
 
 
 def run_next(gap: float) -> list[float]:
-    """The run that waits for longest starts and, so much later, succeeds; when each of that had been committed."""
+    """Start the run that has waited longest, and finish it after `gap` seconds; return when each was committed."""
     claim = claim_next_run(ACTOR)
     assert claim is not None
     started = time.monotonic()

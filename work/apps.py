@@ -1,8 +1,11 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
+
+from work import supervise
 
 
 class WorkConfig(AppConfig):
@@ -10,11 +13,13 @@ class WorkConfig(AppConfig):
 
     def ready(self) -> None:
         connection_created.connect(read_committed)
+        supervise.policy = settings.ADE_SANDBOX  # type: ignore[assignment]  # the settings allow only these values
 
 
 def read_committed(connection: BaseDatabaseWrapper, **_: Any) -> None:
-    """Whoever waited for a lock must see what its holder wrote, also where the server's default is stricter: the places
-    of the queue would be counted in an old snapshot.
+    """Let a transaction that waited for a lock see what its holder wrote.
+
+    A stricter default of the server would count the places of the queue in an old snapshot.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Who a worker is: one boot of one name on one host. What earlier boots left is told from what living ones hold."""
+"""The identity of a worker: one boot of one name on one host. It separates what dead boots left from live claims."""
 
 import socket
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 
-from work import clock, lifecycle, pruning, recovery
+from work import clock, guards, hardening, lifecycle, pruning, recovery
 from work.changes import WARNING
 from work.children.processes import ProcessId
 from work.kinds import Kind, all_kinds
@@ -34,6 +34,7 @@ def register(name: str, boot_id: str, lanes: dict[str, int]) -> Worker:
         "boot_id": boot_id,
         "version": settings.ADE_VERSION,
         "lanes": lanes,
+        "weaknesses": hardening.weaknesses(),
         "started_at": now,
         "heartbeat_at": now,
     }
@@ -42,8 +43,9 @@ def register(name: str, boot_id: str, lanes: dict[str, int]) -> Worker:
 
 
 def recover_earlier(row: Worker, kinds: list[Kind]) -> int:
-    """At once, without waiting for leases, what dead boots of this name on this host hold. All others are left to their
-    leases: a name alone proves nothing, two workers may share it.
+    """Recover at once what dead boots of this name on this host hold, and then all rows with expired leases.
+
+    Claims of other boots are left to their leases: a name proves nothing, because two workers may share it.
     """
     earlier = Worker.objects.filter(name=row.name, host=row.host, stopped_at__isnull=True).exclude(pk=row.pk)
     dead = [other for other in earlier if _process(other).alive() is False]
@@ -63,25 +65,26 @@ def sign_off(row: Worker) -> None:
     try:
         lifecycle.record(WORKER, row.pk, "WORKER_STOPPED", actor=row.owner, stopped_at=clock.now(), doing=[])
     except DatabaseError as error:
-        # Its pid says the same to whoever comes after.
+        # Later boots learn the same from its pid.
         log.warning("worker.cannot_sign_off", error=str(error).strip())
 
 
 def forget(old: "QuerySet[Worker]") -> Mapping[str, int]:
-    """Workers that have long been gone, with their history; answers how many rows of each table. A transaction.
+    """Delete long-gone workers and their events, in one transaction. Return the number of rows per table.
 
-    Who is old is asked again when they are locked: one that wakes up tells so in its row.
+    The locked rows are checked again, because a worker that resumed has updated its row.
     """
     with transaction.atomic():
         rows = list(pruning.lock(old))
         holding = _holding([row.owner for row in rows])
         ids = [row.pk for row in rows if row.owner not in holding]
-        events, _ = Event.objects.filter(subject_kind=WORKER.kind, subject_id__in=ids).delete()
+        with guards.retention():
+            events, _ = Event.objects.filter(subject_kind=WORKER.kind, subject_id__in=ids).delete()
         return {"workers": pruning.delete(Worker, ids), "events": events}
 
 
 def _holding(owners: Sequence[str]) -> set[str]:
-    """Those that hold a lease: whoever rescues what they have left asks when they were last heard of."""
+    """Return the owners that hold a lease. Recovery of that work still reads their last heartbeat."""
     kinds = [kind.moves.rows.filter(lease_owner__in=owners) for kind in all_kinds() if kind.moves.claimed]
     return {owner for rows in kinds for owner in rows.values_list("lease_owner", flat=True)}
 

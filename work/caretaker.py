@@ -1,6 +1,7 @@
-"""What every worker does beside its work, in two threads: recovery, and the small duties of each kind.
+"""What every worker does besides its work, in two threads: recovery, and the periodic tasks of each kind.
 
-They are two so that recovery never waits for a chore; and no chore waits for another one that fails or meets a lock.
+There are two threads so that recovery never waits for a periodic task. A task that fails or meets a lock does not stop
+the others.
 """
 
 import time
@@ -11,7 +12,7 @@ import structlog
 from django.conf import settings
 from django.db import connection
 
-from work import recovery
+from work import outages, recovery
 from work.contention import be_impatient
 from work.kinds import Chore, Kind
 from work.steady import Steady
@@ -20,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 class Rescuer(Steady):
-    """Recovery, once a tick."""
+    """Runs recovery once per tick."""
 
     def __init__(self, kinds: list[Kind], owner: str, stopping: Flag, ring: Callable[[Kind], None]) -> None:
         super().__init__("rescuer", stopping)
@@ -34,7 +35,7 @@ class Rescuer(Steady):
 
 
 class Caretaker(Steady):
-    """The chores: each at its ticks, all of them when woken."""
+    """Runs the periodic tasks: each at its ticks, and when woken all that have `when_rung`."""
 
     def __init__(self, kinds: list[Kind], owner: str, stopping: Flag, ring: Callable[[Kind], None]) -> None:
         super().__init__("caretaker", stopping)
@@ -45,7 +46,7 @@ class Caretaker(Steady):
 
     def go_on(self) -> None:
         self.woken.wait(max(0.0, self.next_tick - time.monotonic()))
-        # Before the look, so that a wake which comes while we look is not lost.
+        # Clear the flag before the look, so that a wake-up during the look is not lost.
         self.woken.clear()
         early = time.monotonic() < self.next_tick
         if not early:
@@ -60,15 +61,16 @@ class Caretaker(Steady):
             done = [self._do(chore) for chore in due]
             if any(done):
                 self.ring(kind)
-                # There may be more: a chore does so much at a time.
+                # There may be more, because a task handles a limited number of rows at a time.
                 self.woken.set()
 
     def _do(self, chore: Chore) -> object:
         try:
             return chore.do(self.owner)
-        except Exception:
-            log.exception("caretaker.chore_failed", chore=chore.do.__name__)
-            # Whatever state its connection is in, the next chore gets a new one.
+        except Exception as error:
+            if not outages.met(error):
+                log.exception("caretaker.chore_failed", chore=chore.do.__name__)
+            # The connection may be in any state, so the next task gets a new one.
             connection.close()
             be_impatient()
             return None

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Event as Flag
 from threading import Lock
@@ -15,7 +15,7 @@ from work.moves import Moves
 LEASE_LOST = "lease_lost"
 CANCEL_REQUESTED = "cancel_requested"
 WORKER_STOPPING = "worker_stopping"
-# Of the lease, what is left unused: time to end a child process before somebody else may start one.
+# The share of the lease that a worker leaves unused: time to end a child process before another worker may start one.
 MARGIN = 0.2
 
 
@@ -29,7 +29,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What a row must say for a write to come from whoever holds it."""
+    """What a row must contain for a write of its claim's holder to count."""
 
     owner: str
     token: int
@@ -40,27 +40,31 @@ class Claim:
     moves: Moves
     id: int
     holder: Holder
-    # By the monotonic clock; counted from before the lease was asked for.
+    # By the monotonic clock, and counted from before the lease was requested.
     trusted_until: float
     values: Mapping[str, Any] = field(default_factory=dict)
     lost: Flag = field(default_factory=Flag)
     cancel_requested: Flag = field(default_factory=Flag)
     stopping: Flag = field(default_factory=Flag)
     child: Child | None = None
+    # The child that was told to end because the worker does.
+    ending: Child | None = None
     # What is still to be told when it ends, whichever way: written exactly if that is.
     untold: Callable[[], Sequence[Told]] = tuple
-    # The verbs of which it has been recorded that they came too late.
+    # Verbs for which a refused late write has been recorded already.
     told_late: set[str] = field(default_factory=set)
+    # Cleaning up that takes long. It happens after the end of the work is recorded.
+    afterwards: ExitStack = field(default_factory=ExitStack)
 
     def __str__(self) -> str:
         return f"{self.moves.kind} {self.id}"
 
     def forget(self) -> None:
         """It has ended: let go of what holds it in turn, so that nothing waits for the collector."""
-        self.child, self.untold = None, tuple
+        self.child, self.ending, self.untold = None, None, tuple
 
     def take_charge_of(self, child: Child) -> None:
-        """From now on the child has to end when the claim does, also while this process is stopped."""
+        """Make the child end with the claim, even while this process is stopped."""
         self.child = child
         child.trust_until(self.trusted_until)
 
@@ -69,11 +73,19 @@ class Claim:
         if self.child is not None:
             self.child.trust_until(until)
 
+    def end(self, grace_seconds: float) -> None:
+        """Its worker ends. A child that is there has this long; may be called again for one that was on its way."""
+        self.stopping.set()
+        child = self.child
+        if child is not None and child is not self.ending:
+            self.ending = child
+            child.stop(self.why_stop() or WORKER_STOPPING, grace_seconds)
+
     def is_trusted(self) -> bool:
         return not self.lost.is_set() and time.monotonic() < self.trusted_until
 
     def why_stop(self) -> str | None:
-        """What a supervised child has to end for, None while it may go on."""
+        """Return why a supervised child must end, or None while it may go on."""
         if not self.is_trusted():
             return LEASE_LOST
         if self.cancel_requested.is_set():
@@ -81,13 +93,13 @@ class Claim:
         return WORKER_STOPPING if self.stopping.is_set() else None
 
     def go_on(self) -> None:
-        """For work without a child process: raises Interrupted when it has to end."""
+        """Raise Interrupted if the work must end. For work without a child process."""
         if reason := self.why_stop():
             raise Interrupted(reason)
 
 
 class Holdings:
-    """All the claims of a worker; its threads share it."""
+    """All claims of a worker, shared by its threads."""
 
     def __init__(self) -> None:
         self._claims: list[Claim] = []
@@ -109,7 +121,7 @@ class Holdings:
 
 
 def by_kind(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """Claims of one kind are rows of one table: what is asked of them is asked at once."""
+    """Group claims by kind. Claims of one kind are rows of one table and need only one query."""
     found: dict[str, list[Claim]] = {}
     for claim in claims:
         found.setdefault(claim.moves.kind, []).append(claim)

@@ -1,13 +1,18 @@
-"""Whether the database answers, asked so that nobody waits for one that does not; and how much work there is."""
+"""Health checks: whether the database answers, with a timeout, whether the disk is full, and how
+much work is queued.
+"""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock, Thread
+from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db import Error, connection
 from django.db.models import Min
 
@@ -18,8 +23,10 @@ from work.moves import Moves
 
 log = structlog.get_logger(__name__)
 
-# Of a disk: below the first the next file, or the next row, may not be written; below the second, it is time to look.
+# Free disk space. Below the first, the next file or row may fail to be written; below the second, a warning is due.
 LEAST_FREE_BYTES, FEW_FREE_BYTES = 100 * 2**20, 2**30
+# With less, no write is certain to succeed, because uploads are spooled in larger parts.
+FULL_BYTES = 4 * 2**20
 
 _turn = Lock()
 _asked: "Future[bool]" = Future()
@@ -36,14 +43,14 @@ class Queue:
 
 @dataclass(frozen=True)
 class Slots:
-    """Of the workers that are alive; of kinds, only of those that take up work."""
+    """The worker threads of live workers, per kind. Draining workers count only in `workers`."""
 
     workers: int
     of_kinds: Mapping[str, int]
 
 
 def database_answers(seconds: float) -> bool:
-    """False too when it takes longer. However many ask, there is one question at a time, on a connection of its own."""
+    """Return False also on a timeout. All callers share one query at a time, on a connection of its own."""
     global _asked
     with _turn:
         if _asked.done():
@@ -57,8 +64,15 @@ def database_answers(seconds: float) -> bool:
         return False
 
 
+def disk_is_full() -> bool:
+    """Return whether the disk of ADE_VAR_DIR is full. Uploads are spooled there; files and SQLite
+    are there by default.
+    """
+    return shutil.disk_usage(settings.VAR_DIR).free < FULL_BYTES
+
+
 def queues() -> Iterator[Queue]:
-    """Of all kinds of work that are there before somebody claims them."""
+    """Yield the queue of each kind of work that waits to be claimed."""
     for kind in all_kinds():
         if kind.lane and kind.moves.initial != kind.moves.claimed:
             waiting = kind.moves.rows.filter(status=kind.moves.initial)
@@ -80,8 +94,14 @@ def slots() -> Slots:
 def _ask(told: "Future[bool]") -> None:
     answer = False
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        if getattr(connection, "pool", None):
+            # Bypass the pool: if all its connections are in use, that says nothing about the database.
+            wrapper: Any = connection
+            with wrapper.wrap_database_errors:
+                wrapper.Database.connect(**wrapper.get_connection_params()).close()
+        else:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
         answer = True
     except Error as error:
         log.error("health.failing", error=str(error).strip())

@@ -1,7 +1,7 @@
-"""What must hold in the database whatever has happened, as SQL that anybody can read and run. `manage.py doctor` does.
+"""Rules that must hold for all rows, as plain SQL that `manage.py doctor` runs.
 
-Each app declares its own beside its models and names them in `settings.WORK_INVARIANTS`; those here hold for every kind
-of work. The SQL is plain enough for all three databases: no WITH, no LIMIT, and times only through `Dialect`.
+Each app declares its own next to its models and names them in `settings.WORK_INVARIANTS`; the ones here hold for every
+kind of work. The SQL has to work on all three databases: no WITH, no LIMIT, and times only through `Dialect`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,11 +18,15 @@ from work.models import Work
 from work.moves import Moves
 
 DEFECT = "This is a defect of ADE, or somebody wrote to the tables. Keep the rows and their events, and report it."
-# What lost work may take to be moved on: leases run out, a tick comes, and it may have to come again.
+# The time that recovery of lost work may take: a lease expires, a tick comes, and a second one if the first fails.
 RESCUE_SECONDS = 60
+# Only the newest events are checked for the order of their times, because they have to be sorted for it.
+NEWEST_EVENTS = 500_000
+# Events from before this migration may be out of order.
+ORDERED_SINCE = "0006_event_times"
 _LATER = {
     "postgresql": "({moment} + interval '{seconds} seconds')",
-    # In the text that Django stores, so that it can be compared with others.
+    # The text format that Django stores, so that values can be compared.
     "sqlite": "strftime('%Y-%m-%d %H:%M:%f', {moment}, '+{seconds} seconds')",
     "microsoft": "DATEADD(second, {seconds}, {moment})",
 }
@@ -46,7 +50,9 @@ class Dialect:
         return f"'{connection.ops.adapt_datetimefield_value(at)}'"
 
     def a_worker_was_there(self, seconds: int) -> str:
-        """A condition: some worker that is alive has been there for so long, to do what is a worker's duty."""
+        """Return a condition: a live worker has been running for this many seconds and could have done a worker's
+        duties.
+        """
         return (
             f"EXISTS (SELECT 1 FROM workers w WHERE w.stopped_at IS NULL AND w.started_at < {self.ago(seconds)}"
             f" AND w.heartbeat_at > {self.ago(settings.ADE_LEASE_SECONDS)})"
@@ -57,14 +63,13 @@ class Dialect:
 class Invariant:
     name: str
     promise: str
-    # Each row is one breach: the kind of the subject and its id.
+    # Selects the kind and id of each row that breaks the rule.
     sql: Callable[[Dialect], str]
-    # What to do about a breach.
     advice: str
 
     def breaches(self, most: int) -> list[tuple[str, int]]:
         with connection.cursor() as cursor:
-            # Without parameters, and so without a meaning of %.
+            # No parameters, so % has no special meaning.
             cursor.execute(self.sql(Dialect(connection.vendor, clock.now())))
             return [(kind, id) for kind, id in cursor.fetchmany(most)]
 
@@ -75,7 +80,7 @@ def all_invariants() -> Iterator[Invariant]:
 
 
 def words(values: Iterable[str]) -> str:
-    """A list for IN, of words that stand in the code."""
+    """Return string constants of the code as a list for IN."""
     return ", ".join(f"'{value}'" for value in sorted(values))
 
 
@@ -110,7 +115,7 @@ def _numbers(moves: Moves, dialect: Dialect) -> str:
             {begins_elsewhere}"""
 
 
-# What is left of the history of a row that was pruned begins with the event that says so.
+# The history of a pruned row begins with the event that records the pruning.
 _PRUNED = """e.lowest <> COALESCE(e.pruned, 1)
             OR (r.pruned_at IS NULL AND e.pruned IS NOT NULL) OR (r.pruned_at IS NOT NULL AND e.pruned IS NULL)"""
 
@@ -156,6 +161,19 @@ def _lease(moves: Moves, dialect: Dialect) -> str | None:
         SELECT '{moves.kind}', id FROM {moves.model._meta.db_table}
         WHERE ({held} AND (lease_owner IS NULL OR lease_expires_at IS NULL OR claim_token < 1))
             OR (NOT {held} AND (lease_owner IS NOT NULL OR lease_expires_at IS NOT NULL))"""
+
+
+def _event_times(dialect: Dialect) -> str:
+    newest = f"(SELECT MAX(id) FROM events) - {NEWEST_EVENTS}"
+    return f"""
+        SELECT DISTINCT e.subject_kind, e.subject_id FROM (
+            SELECT subject_kind, subject_id, at,
+                LAG(at) OVER (PARTITION BY subject_kind, subject_id ORDER BY sequence) AS before_at
+            FROM events WHERE id > {newest}
+        ) e
+        WHERE e.at < e.before_at AND NOT EXISTS (
+            SELECT 1 FROM django_migrations m
+            WHERE m.app = 'work' AND m.name = '{ORDERED_SINCE}' AND m.applied > e.before_at)"""
 
 
 def _lost(moves: Moves, dialect: Dialect) -> str | None:
@@ -204,6 +222,12 @@ INVARIANTS = (
         "The events of a row are numbered without gaps, from one or from its pruning, and it knows the last number.",
         _all_numbers,
         "Events are missing: somebody deleted some, or restored a part of the database.",
+    ),
+    Invariant(
+        "event_times_never_decrease",
+        f"No event is earlier than the one before it of the same row; of the newest {NEWEST_EVENTS:,} events.",
+        _event_times,
+        f"{DEFECT} Not so if a worker of an older version went on after the upgrade: nothing has to be done then.",
     ),
     Invariant(
         "lost_work_is_moved_on",

@@ -1,4 +1,4 @@
-"""Keeps what a worker holds: its heartbeat, its leases, and what has been asked of its claims meanwhile."""
+"""Renews a worker's leases and heartbeat, and looks for cancel and drain requests."""
 
 import time
 from collections.abc import Iterable
@@ -7,15 +7,15 @@ from threading import Event as Flag
 import structlog
 from django.conf import settings
 
-from work import clock, lifecycle
+from work import clock, lifecycle, outages
 from work.claims import Claim, Holdings, by_kind
 from work.contention import be_impatient
 from work.models import Worker
 from work.steady import Steady
 
-# Three renewals in a lease: two may fail.
+# Three renewals per lease: two may fail.
 RENEWALS_PER_LEASE = 3
-# What was asked of a claim just after it was made may be looked for before the claim is among those that are held.
+# After a wake-up, look again this soon: the claim may not have been listed yet when its cancel was requested.
 AGAIN_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
@@ -26,7 +26,7 @@ class LeaseKeeper(Steady):
         super().__init__("leases", stopping)
         self.worker, self.holdings = worker, holdings
         self.woken = Flag()
-        # Somebody has asked this worker to drain.
+        # Set when a person has asked this worker to drain.
         self.drain_requested = Flag()
         self.was_woken = False
         self.renew_at = 0.0
@@ -47,6 +47,7 @@ class LeaseKeeper(Steady):
             self.renew_at = started + self._interval()
         look(held)
         self._look_at_itself()
+        outages.over()
 
     def _look_at_itself(self) -> None:
         asked = Worker.objects.filter(pk=self.worker.pk, drain_requested_at__isnull=False)
@@ -55,7 +56,7 @@ class LeaseKeeper(Steady):
 
     def _heartbeat(self, held: Iterable[Claim]) -> None:
         if self.stopping.is_set():
-            # The worker signs off: this would say that it is there.
+            # The worker is signing off, and a heartbeat would report it as alive.
             return
         off = clock.measure()
         if abs(off) > clock.JUMP_SECONDS:
@@ -68,14 +69,14 @@ class LeaseKeeper(Steady):
 
 
 def look(held: Iterable[Claim]) -> None:
-    """See which claims have been asked to end, and which are somebody else's by now."""
+    """Find out which claims have a cancel request, and which now belong to another claim."""
     for ours in by_kind(held):
         moves = ours[0].moves
         columns = ["pk", "lease_owner", "claim_token"]
         cancels = any(field.name == "cancel_requested_at" for field in moves.model._meta.fields)
         rows = moves.rows.filter(pk__in=[claim.id for claim in ours])
         found = {id: row for id, *row in rows.values_list(*columns, *(["cancel_requested_at"] if cancels else []))}
-        # Claim by claim: a worker may have claimed again what it has lost, and still be at work on the old claim.
+        # Compare claim by claim: this worker may have claimed a row again while a thread still works on the lost claim.
         for claim in ours:
             owner, token, *asked = found.get(claim.id, (None, None))
             if any(asked):

@@ -1,6 +1,6 @@
-"""What a lost worker left behind is moved on by the rule of its kind, with a receipt.
+"""Recovers what lost workers left, by the rule of its kind, and leaves a receipt.
 
-Every worker does this at its start and in every tick: it needs no schedule, no queue and no other process.
+Every worker does this at its start and at every tick, so recovery needs no schedule, queue or other process.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ import structlog
 from django.conf import settings
 from django.db import connection, models, transaction
 
-from work import clock, failpoints, lifecycle
+from work import clock, failpoints, lifecycle, outages
 from work.changes import WARNING
 from work.children.processes import ProcessId, end_recorded
 from work.claims import Claim, Holder
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from work.kinds import Kind
 
 RECEIPT = "RECOVERED"
-# The rules by which a row is found; they are what its error message says.
+# The rules by which a row is found. The messages of receipts contain them.
 EXPIRED = "the lease of its worker had expired"
 EARLIER_BOOT = "an earlier boot of its worker had left it"
 STOPPED = "its worker was told to stop"
 OVER_BUDGET = "it was at work for longer than is allowed"
-# One look takes so many; the next begins behind the last row, so that rows which cannot be moved hide no others.
+# Rows per query. The next query starts after the last row, so rows that cannot be moved do not hide others.
 PAGE = 100
-# Recovery must not be what hangs: a statement that waits longer has met a lock, and the next tick comes.
+# Recovery must not hang: a statement that takes longer has met a lock, and the next tick tries again.
 STATEMENT_TIMEOUT_MS = 5000
-# How long an engine that outlived its worker is given to end by itself.
+# How long an engine that outlived its worker may take to end by itself.
 GRACE_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
@@ -53,7 +53,7 @@ class Found:
 
     @property
     def losses(self) -> int:
-        """One more, if the work itself may be what its worker died of."""
+        """Return by how much the row's count of losses grows. The work itself may have killed its worker."""
         return 0 if self.rule == STOPPED else 1
 
     @property
@@ -62,8 +62,8 @@ class Found:
 
     @property
     def fence(self) -> dict[str, Any]:
-        """What the row must still say."""
-        # A lease that was renewed after we saw it expired is not ours to end.
+        """Conditions that the row must still meet."""
+        # A lease that was renewed since we saw it expired is not ours to end.
         unchanged = {"lease_expires_at": self.lease_expires_at} if self.rule == EXPIRED else {}
         return {"lease_owner": self.holder.owner, "claim_token": self.holder.token, **unchanged}
 
@@ -71,7 +71,7 @@ class Found:
         return self.moves.rows.filter(pk=self.id, **self.fence).exists()
 
     def move(self, verb: str, *, guards: lifecycle.Data | None = None, **options: Any) -> str | None:
-        """The verb, if it was made; None when the row is no longer as it was found."""
+        """Make the transition. Return the verb, or None if the row is no longer as it was found."""
         allowed = {**self.fence, **(guards or {})}
         actor = self.by if self.rule == STOPPED else f"recovery by {self.by}"
         made = lifecycle.move(self.moves, self.id, verb, actor=actor, guards=allowed, **options)
@@ -79,18 +79,18 @@ class Found:
 
 
 def rescue_expired(kinds: Iterable["Kind"], by: str) -> int:
-    """Everything whose lease has run out or that is over its budget; answers how many rows were moved."""
+    """Recover all rows whose lease has expired or that are over their budget. Return how many were moved."""
     if clock.jumped_within(settings.ADE_LEASE_SECONDS):
-        # A clock was set: the leases of living workers only look expired until they have been renewed.
+        # A clock was set. Leases of live workers may look expired until they are renewed.
         return 0
     moved = 0
     for kind in kinds:
         try:
             moved += _rescue_kind(kind, by)
-        except Exception:
-            if connection.connection is not None and not connection.is_usable():
+        except Exception as error:
+            if outages.met(error) or (connection.connection is not None and not connection.is_usable()):
                 raise
-            # The database is there: the other kinds must not wait for somebody to mend this one.
+            # The database answers: the other kinds must not wait until this one is repaired.
             log.exception("recovery.kind_failed", kind=kind.name)
     return moved
 
@@ -98,7 +98,7 @@ def rescue_expired(kinds: Iterable["Kind"], by: str) -> int:
 def _rescue_kind(kind: "Kind", by: str) -> int:
     moved = _rescue(kind, EXPIRED, by, models.Q(lease_expires_at__lte=clock.now()))
     if kind.budget:
-        # The holder ends its own work in time; this is for one that does not.
+        # The holder ends its own work in time; this is for a holder that does not.
         slack = settings.ADE_LEASE_SECONDS
         latest = clock.now() - timedelta(seconds=getattr(settings, kind.budget) + slack)
         moved += _rescue(kind, OVER_BUDGET, by, models.Q(started_at__lt=latest))
@@ -106,18 +106,24 @@ def _rescue_kind(kind: "Kind", by: str) -> int:
 
 
 def rescue_owned_by(kinds: Iterable["Kind"], owners: Iterable[str], rule: str, by: str) -> int:
-    """Everything that these owners hold, without waiting for leases: they are known to be gone."""
+    """Recover all rows of these owners without waiting for leases, because the owners are known to be gone."""
     held = models.Q(lease_owner__in=list(owners))
     return sum(_rescue(kind, rule, by, held) for kind in kinds)
 
 
 def release(kind: "Kind", claim: Claim, by: str) -> bool:
-    """A worker gives up what it holds itself."""
+    """Give up a claim of this worker itself. Return False if the row has changed."""
     row = kind.moves.rows.filter(pk=claim.id).values("lease_expires_at", "process").first()
     if row is None or kind.rescue is None:
         return False
     expires_at, process = row["lease_expires_at"], row["process"]
     return _move_on(kind, Found(kind.moves, claim.id, claim.holder, expires_at, process, STOPPED, by))
+
+
+def is_held(kind: "Kind", claim: Claim) -> bool:
+    """Whether the row is still under this claim."""
+    fence = {"lease_owner": claim.holder.owner, "claim_token": claim.holder.token}
+    return kind.moves.rows.filter(pk=claim.id, status=kind.moves.claimed, **fence).exists()
 
 
 def _rescue(kind: "Kind", rule: str, by: str, lost: models.Q) -> int:
@@ -128,7 +134,7 @@ def _rescue(kind: "Kind", rule: str, by: str, lost: models.Q) -> int:
         try:
             moved += _move_on(kind, found)
         except Exception as error:
-            # This row has its turn again at the next tick; the others must not wait for it, whatever it is.
+            # This row gets another try at the next tick; the others must not wait for it, whatever the error is.
             log.warning("recovery.failed", kind=kind.name, id=found.id, error=repr(error).strip())
     return moved
 
@@ -147,7 +153,7 @@ def _pages(moves: Moves, rule: str, by: str, lost: models.Q) -> Iterator[Found]:
 def _move_on(kind: "Kind", found: Found) -> bool:
     assert kind.rescue is not None
     if not found.is_unchanged():
-        # Looking after those before it took a while: its worker may have come back.
+        # Recovering earlier rows took a while, and the worker may have renewed its lease meanwhile.
         return False
     ended = _end_process(found)
     with _impatiently():
@@ -161,10 +167,14 @@ def _move_on(kind: "Kind", found: Found) -> bool:
 
 
 def _end_process(found: Found) -> str:
-    """An exclusive row is not an exclusive engine: end it before anybody may start another."""
+    """End the recorded child process before the row can be claimed again. The claim excludes others, the process does
+    not.
+    """
     if found.process is None:
         return "none recorded"
-    return end_recorded(ProcessId.from_json(found.process), GRACE_SECONDS)
+    # What a worker gives back itself it has told to end, and has waited for.
+    grace = 0.0 if found.rule == STOPPED else GRACE_SECONDS
+    return end_recorded(ProcessId.from_json(found.process), grace)
 
 
 def _leave_receipt(found: Found, verb: str, process: str) -> None:

@@ -1,4 +1,4 @@
-"""One slot of a lane: claims, does, ends, and begins again."""
+"""A worker thread: it claims one row, does the work, records the end, and starts over."""
 
 import time
 from collections.abc import Callable
@@ -9,20 +9,20 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from work import claims, recovery
+from work import claims, outages, recovery
 from work.claims import Claim, Holdings, Interrupted
 from work.contention import Contended
 from work.kinds import Kind
 from work.steady import FIRST_PAUSE_SECONDS, Steady
 
-# A database that does not take the end of some work is asked again at least this often.
+# How often at least to retry a database that does not accept the end of some work.
 LONGEST_PAUSE_SECONDS = 5.0
 
 log = structlog.get_logger(__name__)
 
 
 class Bell:
-    """Wakes one waiting slot; whoever finds something rings for the next, so that none wakes for nothing."""
+    """Wakes one waiting thread. A thread that finds work rings for the next, so that none wakes up for nothing."""
 
     def __init__(self) -> None:
         self._condition = Condition()
@@ -35,7 +35,7 @@ class Bell:
             self._condition.notify()
 
     def wake_all(self) -> None:
-        """For good: who was just about to wait is not to do so for a tick."""
+        """Wake all threads for good, including one that is just about to wait."""
         with self._condition:
             self._is_over = True
             self._condition.notify_all()
@@ -73,20 +73,20 @@ class Slot(Steady):
             self.stopping.wait(settings.ADE_TICK_SECONDS)
 
     def run_once(self) -> bool:
-        """True when there was something to do: look again at once."""
+        """Do one piece of work. Return True if there was any: then look again at once."""
         assert self.kind.lane is not None
         claim = self.kind.lane.claim(self.owner)
         if claim is None:
             return False
         self.bell.ring()
-        with self.holdings.holding(claim):
+        with claim.afterwards, self.holdings.holding(claim):
             self._end(claim, self._do(claim))
         claim.forget()
         self.after(self.kind)
         return True
 
     def _do(self, claim: Claim) -> Callable[[], object]:
-        """Do the work; answers what is to be said of it."""
+        """Do the work. Return the function that records how it ended."""
         lane = self.kind.lane
         assert lane is not None
         try:
@@ -95,7 +95,7 @@ class Slot(Steady):
         except Interrupted as interruption:
             return self._interrupted(claim, interruption.reason)
         except (Exception, SystemExit) as error:
-            tell = log.info if isinstance(error, lane.expected) else log.exception
+            tell = log.warning if isinstance(error, lane.expected) else log.exception
             tell("slot.failed", slot=self.name, claim=str(claim), error=str(error))
             failure = error
             return lambda: lane.fail(claim, failure)
@@ -112,16 +112,17 @@ class Slot(Steady):
         return lambda: recovery.release(self.kind, claim, self.owner)
 
     def _end(self, claim: Claim, say: Callable[[], object]) -> None:
-        """Say how it ended, again while the database is away and the claim is ours. Then it is left to recovery."""
+        """Record the end. Retry while the database is away and the claim is ours, then leave the row to recovery."""
         pause = FIRST_PAUSE_SECONDS
-        # As it is now: one row that cannot be written, in a database that is there, is not to be renewed for ever.
+        # Fixed now: a row that cannot be written, in a database that answers, must not be renewed forever.
         until = claim.trusted_until
         while True:
             try:
                 say()
                 return
             except DatabaseError as error:
-                log.warning("slot.cannot_end", slot=self.name, claim=str(claim), error=str(error).strip())
+                if not outages.met(error) or pause == FIRST_PAUSE_SECONDS:
+                    log.warning("slot.cannot_end", slot=self.name, claim=str(claim), error=str(error).strip())
                 connection.close()
                 if time.monotonic() + pause >= until:
                     return

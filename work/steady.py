@@ -1,4 +1,4 @@
-"""Threads of a worker that go on whatever happens: a worker whose recovery has died of a bug is worse than none."""
+"""Worker threads that survive every error. A worker whose recovery thread died of a defect is worse than none."""
 
 from threading import Event as Flag
 from threading import Thread
@@ -7,7 +7,9 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-# After a first failure; then longer, up to a tick.
+from work import outages
+
+# The pause after the first failure. It doubles up to one tick.
 FIRST_PAUSE_SECONDS = 0.2
 
 log = structlog.get_logger(__name__)
@@ -15,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 class Steady(Thread):
     def __init__(self, name: str, stopping: Flag) -> None:
-        # A daemon: a thread that hangs must not keep a worker from ending.
+        # A daemon thread: one that hangs must not keep the worker from exiting.
         super().__init__(name=name, daemon=True)
         self.stopping = stopping
 
@@ -25,10 +27,12 @@ class Steady(Thread):
             try:
                 self.go_on()
                 pause = FIRST_PAUSE_SECONDS
-            # SystemExit too: whatever called sys.exit() in a thread meant a program of its own.
+            # SystemExit too: code that calls sys.exit() in a thread was written for a program of its own.
             except (Exception, SystemExit) as error:
-                if isinstance(error, DatabaseError):
-                    log.warning("worker.database_away", thread=self.name, error=str(error).strip())
+                if outages.met(error):
+                    pass
+                elif isinstance(error, DatabaseError):
+                    log.warning("worker.database_refused", thread=self.name, error=str(error).strip())
                 else:
                     log.exception("worker.thread_failed", thread=self.name)
                 connection.close()
@@ -37,5 +41,5 @@ class Steady(Thread):
         connection.close()
 
     def go_on(self) -> None:
-        """One round, with the wait for the next."""
+        """Do one round, including the wait for the next."""
         raise NotImplementedError

@@ -1,7 +1,8 @@
-"""Runs other people's programs: in sessions of their own, within limits, their output taken in, their end certain.
+"""Runs programs of configurations and other child processes: in their own sessions, within limits, with captured
+output.
 
-`run` does it all; `spawn` gives a `Child` to whoever waits for more than one thing. The process in between,
-which starts the child and kills what it leaves, is `work/children/launch.py`: a worker's threads never fork.
+`run` does everything; `spawn` returns a `Child` to callers that wait for more than one thing. A worker's threads never
+fork: the launcher in `work/children/launch.py` forks the process guard, which starts and kills the child.
 """
 
 import errno
@@ -17,31 +18,35 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from work.children import launcher
+from work.children import groups, launcher, seccomp
 from work.children.child import CannotStart, Child, Ended, Pipes
 from work.children.launcher import Wires
 from work.children.output import Events, Line, Output
 from work.children.processes import ProcessId, end_recorded
 from work.children.sandbox import Walls, bubblewrap, environment, wrap
+from work.children.usage import Most, Usage
 
 __all__ = [
-    "CannotStart", "Child", "Ended", "Level", "Limits", "Line", "Options", "ProcessId", "end_recorded", "run",
-    "sandbox_level", "spawn",
+    "NO_SANDBOX", "CannotStart", "Child", "Ended", "Level", "Limits", "Line", "Options", "ProcessId", "end_recorded",
+    "level", "run", "sandbox_level", "spawn",
 ]  # fmt: skip
 
 Level = Literal["bubblewrap", "limits"]
+Policy = Literal["required", "preferred", "off"]
 OnOutput = Callable[[list[Line]], None]
 OnEvent = Callable[[dict[str, Any]], None]
 Path = str | os.PathLike[str]
 
-# Between SIGTERM and SIGKILL: time to flush a file, not to finish the work.
+# Time between SIGTERM and SIGKILL: enough to flush a file, not to finish the work.
 GRACE_SECONDS = 5.0
-# Inside the child's directory, and not among what it made.
+# The folder for temporary files, inside the child's directory but not among its results.
 SCRATCH = ".tmp"
-# Where a child finds the number of the descriptor for its events.
+# The environment variable with the number of the events descriptor.
 EVENTS_VARIABLE = "ADE_EVENTS_FD"
 
 logger = logging.getLogger(__name__)
+# The setting ADE_SANDBOX; `work/apps.py` sets it.
+policy: Policy = "preferred"
 
 
 class Times(TypedDict):
@@ -51,29 +56,37 @@ class Times(TypedDict):
 
 @dataclass(frozen=True)
 class Limits:
-    """None: no limit. Memory and CPU time are per process, not for all that it forks; the wall clock ends all."""
+    """Limits of one child. None means no limit.
 
-    # A run's default; a build and an extraction bring their own.
+    The kernel counts address space, CPU time and open files per process. Memory, tasks and disk are limits on the child
+    and all its descendants together, and the wall clock ends them all.
+    """
+
+    # The default of a run; builds and extractions set their own.
     wall_seconds: float | None = 120.0
-    # Twice the wall clock: two busy threads all the time. Behind it only if wall_seconds is None or raised.
+    # Twice the wall clock: two busy threads all the time. More threads reach it before the wall clock.
     cpu_seconds: int | None = 240
-    # Addresses, not memory: numeric libraries reserve some GB for their threads and use a tenth.
+    # Address space, not memory: numeric libraries reserve some GB for their threads and use a tenth of it.
     address_space_bytes: int | None = 4 << 30
-    # The largest artifact, and an end to a file that grows for ever.
+    # Large enough for the largest artifact, and stops a file that grows forever.
     file_size_bytes: int | None = 512 << 20
-    # What select() can handle, and plenty for one document.
+    # The limit of select(), and plenty for one document.
     open_files: int | None = 1024
-    # Counts all threads of this *user*, the worker's and other children's too: far above what they need, far
-    # below what stops the machine. The kernel ignores it for root.
+    # This counts all threads of this *user*, including the worker and other children. So it is far above what they
+    # need, and far below what stops the machine. The kernel ignores it for root.
     processes: int | None = 2048
-    # Log lines are rows: what a person would read, and ten times more.
+    # Totals over all processes of the child, measured twice a second.
+    memory_bytes: int | None = 4 << 30
+    tasks: int | None = 512
+    disk_bytes: int | None = 4 << 30
+    # Log lines are rows. This is ten times more than a person would read.
     output_bytes: int = 1 << 20
-    # Events are results, which nobody may lose by accident.
+    # Events are results and must not be cut off by accident.
     event_bytes: int = 16 << 20
 
     def rlimits(self) -> dict[str, int]:
         wanted = {
-            "RLIMIT_CORE": 0,  # a core holds the document
+            "RLIMIT_CORE": 0,  # a core dump contains the document
             "RLIMIT_CPU": self.cpu_seconds,
             "RLIMIT_FSIZE": self.file_size_bytes,
             "RLIMIT_NOFILE": self.open_files,
@@ -81,6 +94,9 @@ class Limits:
             "RLIMIT_AS": self.address_space_bytes,
         }
         return {name: value for name, value in wanted.items() if value is not None}
+
+    def most(self) -> Most:
+        return Most(self.memory_bytes, self.tasks, self.disk_bytes)
 
     def times(self, grace_seconds: float) -> Times:
         wall_seconds = math.inf if self.wall_seconds is None else self.wall_seconds
@@ -92,7 +108,7 @@ class Limits:
 
 
 class Options(TypedDict, total=False):
-    """What `run` hands to `spawn`."""
+    """The options that `run` passes on to `spawn`."""
 
     cwd: Required[Path]
     env: Mapping[str, str] | None
@@ -117,11 +133,11 @@ def run(
     on_start: Callable[[Child], None] | None = None,
     **options: Unpack[Options],
 ) -> Ended:
-    """Until the child has ended. Raises CannotStart.
+    """Run a child and return when it has ended. Raises CannotStart.
 
-    `stop` is asked at least every 100 ms and ends the child by giving a reason. It and the callbacks run in
-    this thread: a callback that takes long delays the look, but not the wall clock and `Child.trust_until`,
-    which the keeper enforces. When one raises, the child is killed first.
+    `stop` is called at least every 100 ms and ends the child by returning a reason. It and the callbacks run in this
+    thread: a slow callback delays the next call, but not the wall clock and `Child.trust_until`, which the keeper
+    enforces. If one of them raises, the child is killed first.
     """
     with spawn(argv, **options) as child:
         if on_start is not None:
@@ -148,13 +164,14 @@ def spawn(
     is_first: bool = False,
     trust_until: float = math.inf,
 ) -> Child:
-    """Starts a child. Somebody must then call `wait`, or `poll` often enough that its pipes do not fill.
+    """Start a child. The caller must then call `wait`, or `poll` often enough that the pipes do not fill.
 
-    `pass_fds` keep their numbers. `network`, `writable`, `readable` and `hidden` mean something in bubblewrap
-    only: there the child sees the machine read-only and without network; not what is `hidden`, but in it what is
-    `readable`, `writable` or `cwd`. With `is_first` the program is the first process of its sandbox, and has to
-    reap what others leave to it. `trust_until` as in `Child.trust_until`: from that moment on it is not even
-    started. Raises CannotStart, and ValueError for a secret in `env`.
+    `pass_fds` keep their numbers. `network`, `writable`, `readable` and `hidden` take effect only in bubblewrap. There
+    the child sees, read-only, the programs and libraries of the system, its own installation and the `readable` paths;
+    it can write to the `writable` paths and `cwd`. With `network` it sees the whole machine except the `hidden` paths;
+    that is for ADE's own programs. With `is_first` the program is the first process of its sandbox and must reap
+    orphans. `trust_until` is as in `Child.trust_until`; after that moment the child is not even started. Raises
+    CannotStart, and ValueError for a secret in `env`.
     """
     directory, scratch, variables = place(cwd, env or {})
     limits = limits or Limits()
@@ -164,12 +181,12 @@ def spawn(
     with ExitStack() as ours, ExitStack() as theirs, explained(program, directory):
         wires = Wires(ours, theirs, pass_fds)
         connect(wires, pipes, variables, stdin=stdin)
-        if (sandbox or sandbox_level()) == "bubblewrap":
+        if (sandbox or level()) == "bubblewrap":
             shown = (_absolute(writable), _absolute(readable), _absolute(hidden))
-            walls = Walls(directory, scratch, network, *shown, is_first=is_first)
+            walls = Walls(program, directory, scratch, network, *shown, is_first=is_first)
             number = wires.free_number()
             pipes.sandbox_report = wires.pipe(number)
-            command = wrap(command, walls, status=number)
+            command = wrap(command, walls, status=number, seccomp=_filter(wires))
         times = limits.times(grace_seconds)
         order = {
             "argv": command,
@@ -179,9 +196,27 @@ def spawn(
             "sandboxed": pipes.sandbox_report is not None,
             "trust_until": trust_until,
             "is_fork": False,
+            "group": groups.order(limits.tasks),
         }
         keeper, answer = launcher.start(order | times, wires)
-        return Child(program, keeper, answer, pipes, ours.pop_all(), **times)
+        # What loses its parent comes to the keeper, which has one child at a time.
+        folders = [directory, *_absolute(writable)]
+        walled_off = pipes.sandbox_report is not None
+        usage = Usage(keeper.pid, folders, limits.most(), walled_off=walled_off, own_network=walled_off and not network)
+        return Child(program, keeper, answer, pipes, ours.pop_all(), usage=usage, **times)
+
+
+def _filter(wires: Wires) -> int | None:
+    """Return the number of the descriptor from which bubblewrap reads the seccomp filter, or None without a filter."""
+    if (program := seccomp.program()) is None:
+        return None
+    reading, writing = os.pipe()
+    wires.theirs.callback(os.close, reading)
+    with open(writing, "wb") as file:
+        file.write(program)
+    number = wires.free_number()
+    wires.give(reading, number)
+    return number
 
 
 def connect(
@@ -197,7 +232,7 @@ def connect(
 
 
 def place(cwd: Path, env: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
-    """Where a child works, where it may put what lasts no longer than it, and its environment."""
+    """Return the child's working directory, its folder for temporary files, and its environment."""
     directory = _directory(cwd)
     scratch = _scratch(directory)
     return directory, scratch, environment(directory, scratch, env)
@@ -225,7 +260,9 @@ def _scratch(directory: str) -> str:
 
 
 def _executable(argv: Sequence[str], directory: str, search_path: str) -> str:
-    """Found here, with the child's PATH, because bubblewrap says too late that it found none."""
+    """Return the path of the program. It is looked up here with the child's PATH: bubblewrap reports a missing one too
+    late.
+    """
     if not argv or not argv[0]:
         raise CannotStart("cannot start: expected a program and its arguments, found none")
     name = argv[0]
@@ -280,12 +317,30 @@ def explained(program: str, directory: str) -> Iterator[None]:
         raise CannotStart(f"{message}: {reason}" if reason else message, error.errno) from error
 
 
+NO_SANDBOX = (
+    "ADE_SANDBOX=required, and bubblewrap is not installed or does not work here: install it (`bwrap`) and allow it to"
+    " make user namespaces, or set ADE_SANDBOX=preferred and run only what you trust"
+)
+
+
+def level() -> Level:
+    """Return what children get. Raises CannotStart if ADE_SANDBOX requires more."""
+    if policy == "off":
+        return "limits"
+    found = sandbox_level()
+    if found == "limits" and policy == "required":
+        raise CannotStart(NO_SANDBOX)
+    return found
+
+
 _LOOK_AROUND = "import os; print(os.getpid(), os.readlink('/proc/self/ns/net'), os.access('/', os.W_OK))"
 
 
 @cache
 def sandbox_level() -> Level:
-    """What stands around children on this machine. Tried once: some hosts have bubblewrap and forbid it."""
+    """Return what works on this machine. It is tried once per process, because some hosts have bubblewrap but forbid
+    it.
+    """
     if bubblewrap() is None:
         return "limits"
     seen: list[Line] = []

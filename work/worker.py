@@ -1,17 +1,19 @@
 """The process that claims and does work. The web process never does."""
 
+import os
 import signal
 import time
 import uuid
 from queue import SimpleQueue
 from threading import Event as Flag
+from threading import Thread
 from types import FrameType
 
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from work import boots, drains, recovery, wakeups
+from work import boots, drains, hardening, recovery, wakeups
 from work.caretaker import Caretaker, Rescuer
 from work.claims import Holdings
 from work.contention import Contended
@@ -19,11 +21,16 @@ from work.kinds import Kind, all_kinds
 from work.leases import LeaseKeeper
 from work.slots import Bell, Slot
 
-# How soon a drain sees that all is done, or a second signal.
+# How often a drain checks for the end of all work, or for a second signal.
 LOOK_SECONDS = 0.1
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# What slots that were told to end at once may take before their work is given back without them.
-LAST_SECONDS = 10.0
+# Of ADE_EXIT_SECONDS, what slots may take that were told to end before their work is given back without them. The rest
+# is for giving back and signing off.
+SHARE_OF_SLOTS = 2 / 3
+# Between SIGTERM and SIGKILL of their children: the usual grace is longer than all that a worker has to end.
+GRACE_SECONDS = 1.0
+# How long the last line of a worker that has to end may take to be written.
+LOG_SECONDS = 5.0
 # What people ask of a worker, or of what it holds: the keeper of its leases looks for it.
 ASKED = frozenset({"cancel", drains.TOPIC})
 
@@ -44,29 +51,33 @@ class Worker:
         self.listener = wakeups.Listener(self.hear, self.ending)
         self.bells = {kind.name: Bell() for kind in self.kinds if kind.lane}
         self.slots = [self._slot(kind, n) for kind in self.kinds if kind.lane for n in range(self.numbers[kind.name])]
-        # Not a Flag: a signal that comes while its handler sets one would wait for the lock that it has interrupted.
+        # Not a threading.Event: a signal handler that sets one could deadlock on the lock of the code it interrupted.
         self.asked_to_stop: SimpleQueue[int] = SimpleQueue()
 
     def run(self) -> int:
-        """Until a signal or a person says stop. 0: all was finished or given back; 1: something is left to recovery."""
+        """Work until a signal or a drain request. Return 0 if all work was finished or given back, 1 if recovery has to
+        end some.
+        """
         for number in STOP_SIGNALS:
             signal.signal(number, self._on_signal)
         log.info("worker.started", owner=self.owner, slots=self.numbers)
+        for weakness in self.row.weaknesses:
+            log.warning("worker.weakness", found=hardening.SAID[weakness], advice=hardening.ADVICE[weakness])
         boots.recover_earlier(self.row, self.kinds)
-        # Before the first claim: what a worker that died had not come to may be what has its turn. At tick 0 every
-        # chore is due, also those that sweep what it has left on the disk.
+        # Before the first claim: a dead worker's unfinished tasks may decide what is next. At tick 0 every task is due,
+        # including those that clean up its files.
         self.caretaker.do_chores(all_of_them=False)
-        # Whoever connects from here on is a thread of its own.
+        # From here on, each thread opens its own connection.
         connection.close()
         for thread in (self.leases, self.rescuer, self.caretaker, self.listener, *self.slots):
             thread.start()
-        # Asked, not waited for: a signal that comes just before a wait begins would be heard at its end only.
+        # Poll instead of waiting: a signal just before a wait would be noticed only at the end of the wait.
         while self.asked_to_stop.empty() and not self.leases.drain_requested.is_set():
             time.sleep(LOOK_SECONDS)
         return self._drain()
 
     def hear(self, topic: str) -> None:
-        """A bell has rung, here or in another process; "" when nobody can tell for what."""
+        """Handle a wake-up from this or another process; "" if its topic is unknown."""
         if topic == "" or topic in ASKED:
             self.leases.woken.set()
         if topic in ASKED:
@@ -101,7 +112,7 @@ class Worker:
         )
 
     def _after(self, ended: Kind) -> None:
-        """What one lane has finished another may wait for, and SQLite's bell cannot say so."""
+        """Wake the periodic tasks of kinds that wait for this kind. SQLite's notification carries no topic."""
         for kind in self.kinds:
             if ended.name in kind.wakes_on:
                 self.caretaker.woken.set()
@@ -111,31 +122,33 @@ class Worker:
 
     def _drain(self) -> int:
         """Let what is under way finish, for a while; then end it and give it back."""
+        exit_by = Deadline(settings.ADE_DRAIN_SECONDS + settings.ADE_EXIT_SECONDS)
         by = "signal" if self.asked_to_stop.qsize() else "request"
         log.info("worker.draining", owner=self.owner, by=by, holding=[str(claim) for claim in self.holdings])
         self.draining.set()
         for bell in self.bells.values():
             bell.wake_all()
         until = time.monotonic() + settings.ADE_DRAIN_SECONDS
-        # Also when a person has asked, the first signal is a polite one: whoever keeps the worker running may send it.
+        # After a drain request the first signal is also a polite one: a supervisor may send it.
         while self._slots_alive() and self.asked_to_stop.qsize() < 2 and time.monotonic() < until:
             self._join(LOOK_SECONDS)
-        until = time.monotonic() + LAST_SECONDS
+        exit_by.bring_forward(settings.ADE_EXIT_SECONDS)
+        until = time.monotonic() + settings.ADE_EXIT_SECONDS * SHARE_OF_SLOTS
         while self._slots_alive() and time.monotonic() < until:
-            # Again and again: a claim may have been on its way.
+            # Again and again: a claim, or its child, may have been on its way.
             for claim in self.holdings:
-                claim.stopping.set()
+                claim.end(GRACE_SECONDS)
             self._join(LOOK_SECONDS)
         left = self._give_back()
         self.ending.set()
         self.leases.woken.set()
         self.caretaker.woken.set()
-        # Its last heartbeat would say that we are there.
+        # A late heartbeat would report this worker as alive.
         self.leases.join(LOOK_SECONDS)
         boots.sign_off(self.row)
         log.info("worker.stopped", owner=self.owner, left=left)
         for number in STOP_SIGNALS:
-            # Python puts the defaults back while it ends; one signal more is not to change how we ended.
+            # Python restores the default handlers while it exits. A further signal must not change the exit code.
             signal.signal(number, signal.SIG_IGN)
         return 1 if left else 0
 
@@ -148,17 +161,40 @@ class Worker:
             slot.join(max(0.0, until - time.monotonic()))
 
     def _give_back(self) -> list[str]:
-        """What slots could not bring to an end themselves."""
+        """Give back what threads could not end themselves. Return the claims that are left to recovery."""
         left = []
         for claim in self.holdings:
             kind = next(kind for kind in self.kinds if kind.moves is claim.moves)
             try:
-                if not recovery.release(kind, claim, self.owner):
+                if not recovery.release(kind, claim, self.owner) and recovery.is_held(kind, claim):
                     left.append(str(claim))
             except DatabaseError as error:
                 log.warning("worker.cannot_give_back", claim=str(claim), error=str(error).strip())
                 left.append(str(claim))
         return left
+
+
+class Deadline:
+    """Ends this process in time, whatever hangs: a lock of somebody, a database that does not answer, a child that
+    cannot be killed. What is held then is left to recovery, and keepers end the children of a worker that is gone.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._at = time.monotonic() + seconds
+        Thread(target=self._wait, daemon=True).start()
+
+    def bring_forward(self, seconds: float) -> None:
+        self._at = min(self._at, time.monotonic() + seconds)
+
+    def _wait(self) -> None:
+        while (left := self._at - time.monotonic()) > 0:
+            time.sleep(min(left, LOOK_SECONDS))
+        # What hangs may be the log.
+        saying = Thread(target=log.error, args=["worker.exit_forced"], kwargs={"limit": settings.ADE_EXIT_SECONDS})
+        saying.daemon = True
+        saying.start()
+        saying.join(LOG_SECONDS)
+        os._exit(1)
 
 
 def _number(kind: Kind, slots: dict[str, int]) -> int:

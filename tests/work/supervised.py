@@ -1,4 +1,4 @@
-"""What the tests of supervision share: the witness, the levels of the sandbox, and who is alive on this machine."""
+"""Helpers of the supervision tests: the witness, the sandbox levels, and which processes are alive on this machine."""
 
 import contextlib
 import json
@@ -14,29 +14,33 @@ import pytest
 
 from ade_keeper import proc
 from work import supervise
+from work.children import groups
 from work.supervise import Limits, Line, ProcessId
 
 ROOT = Path(__file__).parents[2]
 PYTHON = [sys.executable, "-I", "-S"]
 SCRIPT = str(Path(__file__).with_name("witness.py"))
+# Passed as an argument, because the sandbox hides the file.
+SOURCE = Path(SCRIPT).read_text("utf-8")
 
 needs_bubblewrap = pytest.mark.skipif(
     supervise.sandbox_level() != "bubblewrap", reason="bubblewrap is not installed, or this machine forbids it"
 )
+needs_groups = pytest.mark.skipif(groups.folder() is None, reason="no control groups can be made on this machine")
 LEVELS = ["limits", pytest.param("bubblewrap", marks=needs_bubblewrap)]
 each_level = pytest.mark.parametrize("sandbox", LEVELS)
-# A test that fails to end its child shall not leave it for long.
+# If a test fails to end its child, this limit does so soon.
 SHORT = Limits(wall_seconds=200)
-# What a busy machine may add to any time.
+# How much a busy machine may add to any duration.
 BUSY_SECONDS = 40
 
 
 def witness(*mode):
-    return [*PYTHON, SCRIPT, *map(str, mode)]
+    return [*PYTHON, "-c", SOURCE, *map(str, mode)]
 
 
 class Said(list[Line]):
-    """Takes `on_output`; knows what was said."""
+    """Collects the output through `on_output`."""
 
     def __call__(self, lines):
         self.extend(lines)
@@ -54,14 +58,14 @@ class Said(list[Line]):
 
 
 def run(mode, cwd, **options):
-    """Runs the witness, and returns how it ended and what it said."""
+    """Run the witness; return its end and its output."""
     said = Said()
     options.setdefault("limits", SHORT)
     return supervise.run(witness(*mode), cwd=cwd, on_output=said, **options), said
 
 
 def run_until(word, mode, cwd, **options):
-    """Asks it to stop as soon as it has said this word."""
+    """Run the witness, and stop it as soon as it has printed this word."""
     said = Said()
     options.setdefault("limits", SHORT)
     ended = supervise.run(
@@ -80,7 +84,7 @@ def token():
 
 
 def carriers(token):
-    """Who is alive with this word among the arguments, in whatever session, group or pid namespace."""
+    """Return the processes with this word among their arguments, in any session, group or PID namespace."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         process = ProcessId.of(int(name))
@@ -103,7 +107,7 @@ def all_gone(token, seconds=20):
 
 
 def gone(pid, seconds=20.0):
-    """Waits for the end of a process that is not ours."""
+    """Wait for the end of a process that is not our child; return whether it has ended."""
     try:
         pidfd = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -117,7 +121,7 @@ def gone(pid, seconds=20.0):
 
 
 class Helper:
-    """Another Python that supervises, so that it can be killed. The program prints what the test waits for."""
+    """Another Python process that supervises and can be killed. The program prints what the test waits for."""
 
     def __init__(self, program, *arguments, python=None, **options):
         head = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
@@ -146,7 +150,7 @@ def children_of(pid):
 
 
 def _python_of_nobody():
-    """A Python that the user nobody may run: root's own is often below /root."""
+    """Find a Python that the unprivileged user can execute: root's own is often below /root."""
     for python in [sys.executable, "/usr/bin/python3"]:
         with contextlib.suppress(OSError, subprocess.CalledProcessError):
             subprocess.run(
@@ -165,5 +169,5 @@ needs_nobody = pytest.mark.skipif(PYTHON_OF_NOBODY is None, reason="no Python he
 
 
 def as_nobody(program, *arguments):
-    """A helper that is not root, for whom the limit of processes counts."""
+    """Start a helper as a user other than root, because the limit of processes does not apply to root."""
     return Helper(program, *arguments, python=PYTHON_OF_NOBODY, **_nobody())

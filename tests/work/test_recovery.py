@@ -115,7 +115,7 @@ def test_the_child_of_a_worker_that_renewed_its_lease_after_the_look_is_not_ende
 
     def end(process, grace):
         ended.append(process.pid)
-        # While the first one is being ended, the worker of the second comes back.
+        # While the first process is being ended, the worker of the second row comes back.
         lifecycle.renew(w1, [claim_of(rows[1])])
         return "ended"
 
@@ -210,6 +210,27 @@ def test_a_worker_gives_back_what_it_holds(kind, w1):
     row.refresh_from_db()
     assert row.status == "queued"
     assert events_of(row).last().data["rule"] == recovery.STOPPED
+
+
+def test_what_a_worker_gives_back_is_ended_without_a_second_grace(kind, monkeypatch, w1):
+    row = ErrandFactory(status="doing", owner=w1, process=ProcessId.current().to_json())
+    graces = []
+    monkeypatch.setattr(recovery, "end_recorded", lambda process, grace: graces.append(grace) or "gone")
+
+    assert recovery.release(kind, claim_of(row), w1)
+
+    assert graces == [0.0]
+
+
+def test_a_row_is_held_as_long_as_it_has_the_owner_and_the_token_of_the_claim(kind, w1, w2):
+    row = ErrandFactory(status="doing", owner=w1)
+    claim = claim_of(row)
+
+    assert recovery.is_held(kind, claim)
+
+    assert not recovery.is_held(kind, claim_of(row, owner=w2))
+    recovery.release(kind, claim, w1)
+    assert not recovery.is_held(kind, claim)
 
 
 @pytest.mark.parametrize("status", ["queued", "done", "cancelled"])

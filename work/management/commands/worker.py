@@ -4,12 +4,10 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import Tags
-from django.core.management.base import CommandError, CommandParser
-from django.db import connections
+from django.core.management.base import CommandParser
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.migrations.executor import MigrationExecutor
 
-from work import clock, drains, failpoints
+from work import clock, drains, failpoints, hardening, schema
 from work.commands import (
     AddVerb,
     Answer,
@@ -38,7 +36,7 @@ class Command(NounCommand):
         "Claim and do work until told to stop. SIGTERM: finish what is under way; a second one: give it back at once."
         " With a verb: look at the workers there are."
     )
-    # Not those of URLs: they load the API, which a worker has no use for.
+    # All checks except the URL checks, which load the API that a worker does not need.
     requires_system_checks = tuple(tag for name, tag in vars(Tags).items() if name.islower() and tag != Tags.urls)
     verb_is_required = False
 
@@ -83,15 +81,27 @@ class Command(NounCommand):
         if options["verb"]:
             super().handle(*args, **options)
             return
-        _refuse_unapplied_migrations()
+        hardening.require_sandbox()
+        schema.await_schema()
         failpoints.arm_from_settings()
-        # With DEBUG Django keeps the last thousands of statements, and all that they carry: a worker lives for weeks.
+        # With DEBUG, Django keeps thousands of statements with their data in memory, and a worker runs for weeks.
         BaseDatabaseWrapper.queries_logged = False  # type: ignore[assignment, method-assign]  # a property
         sys.exit(Process(options["name"], dict(options["slots"])).run())
 
 
 def _row(worker: Worker) -> dict[str, Any]:
-    columns = ("name", "host", "pid", "version", "lanes", "started_at", "heartbeat_at", "stopped_at", "doing")
+    columns = (
+        "name",
+        "host",
+        "pid",
+        "version",
+        "lanes",
+        "weaknesses",
+        "started_at",
+        "heartbeat_at",
+        "stopped_at",
+        "doing",
+    )
     row = {name: getattr(worker, name) for name in columns}
     asked = {name: getattr(worker, name) or None for name in DRAIN}
     return {"id": worker.pk, "state": worker.state, "owner": worker.owner, **row, **asked}
@@ -102,7 +112,7 @@ def _id_or_name(text: str) -> int | str:
 
 
 def _found(wanted: int | str) -> Worker:
-    """The boot of an id; of a name the one that is alive, or the last that was."""
+    """Return the boot with this id, or for a name the live boot, otherwise the latest one."""
     key = "pk" if isinstance(wanted, int) else "name"
     boots = Worker.objects.filter(**{key: wanted}).order_by("-pk")
     alive = list(boots.alive())
@@ -123,12 +133,3 @@ def _slot(text: str) -> tuple[str, int]:
     if kind not in lanes or not number.isdecimal():
         raise argparse.ArgumentTypeError(f"expected KIND=NUMBER with a kind of {', '.join(lanes)}, found {text!r}")
     return kind, int(number)
-
-
-def _refuse_unapplied_migrations() -> None:
-    executor = MigrationExecutor(connections["default"])
-    if plan := executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        first = plan[0][0]
-        raise CommandError(
-            f"{len(plan)} migrations are not applied, {first} the first; run manage.py migrate, then start again"
-        )
