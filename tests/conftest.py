@@ -3,6 +3,7 @@ import os
 import re
 from pathlib import Path
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -22,22 +23,26 @@ from tests.factories import (
     WorkspaceFactory,
 )
 from tests.processes import Programs
-from tests.services.fixtures import azure, open_ai  # noqa: F401  # fixtures are found by their names here
+from tests.services.fixtures import azure, open_ai  # noqa: F401  # pytest finds fixtures by their names here
 from tests.stepping import Threads
+from work import guards
 
 MARKS_OF_FILE = re.compile(r"^pytestmark = .*?(?=^\S|\Z)", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"pytest\.mark\.(\w+)")
 
 
 def pytest_configure():
-    # The real one is slow on purpose.
+    # The time that generating examples takes depends on other load on the machine.
+    hypothesis.settings.register_profile("ade", suppress_health_check=[hypothesis.HealthCheck.too_slow], deadline=None)
+    hypothesis.settings.load_profile("ade")
+    # The real hasher is slow on purpose.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     database.install()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """What is collected stays until the end, so the collector of garbage need not look at it."""
+    """Freeze the collected objects: they stay until the end, so the garbage collector can skip them."""
     gc.disable()
     try:
         return (yield)
@@ -47,7 +52,7 @@ def pytest_collection():
 
 
 def pytest_ignore_collect(collection_path, config):
-    """A file of which no test would run is not imported: that takes a third of the time before the first test."""
+    """Skip the import of files without a test to run: it takes a third of the time before the first test."""
     is_named = any(Path(name.partition("::")[0]).absolute() == collection_path for name in config.args)
     if is_named or collection_path.suffix != ".py" or not (found := MARKS_OF_FILE.search(collection_path.read_text())):
         return None
@@ -62,11 +67,11 @@ def pytest_itemcollected(item):
         item.add_marker("long")
 
 
-# After `-m` has chosen.
+# Runs after `-m` has selected.
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """A test of another database is deselected: a skip is for somebody to look at. The longest tests start first, so
-    that no process works on alone at the end.
+    """Deselect the tests for other databases, because a skip should stand out. Start the longest tests first, so that
+    no process works alone at the end.
     """
     elsewhere = [item for item in items if not runs_here(item)]
     config.hook.pytest_deselected(items=elsewhere)
@@ -97,34 +102,42 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(autouse=True, scope="module")
 def no_reader_is_kept():
-    """What reads and embeds is kept warm for the next one; in the next file somebody may count processes."""
+    """Close the warm readers and embedders: tests in the next file may count processes."""
     yield
     children.POOL.close()
 
 
 @pytest.fixture(autouse=True)
 def nobody_has_asked_too_often():
-    """Who asks in one test is somebody else than in the next, though they may have one id."""
+    """Reset the rate limits: users of different tests may have the same ID."""
     limits.BUCKETS.forget()
 
 
 @pytest.fixture
 def programs(transactional_db, tmp_path):
-    """Other processes on the database of the test, which do not outlive it."""
+    """Start other processes on the database of the test; they end with the test."""
     programs = Programs(tmp_path)
     yield programs
     programs.end()
 
 
 @pytest.fixture
+def history_is_open(db):
+    """Drop the triggers that guard events, for tests of the checks that detect changed events."""
+    guards.drop()
+    yield
+    guards.make()
+
+
+@pytest.fixture
 def threads(transactional_db):
-    """Threads on connections of their own, which do not outlive the test."""
+    """Start threads with their own connections; they end with the test."""
     threads = Threads()
     yield threads
     threads.end()
 
 
-# The cast: Olga operates, Ravi reads, Zed has no access; w1 and w2 are workers.
+# The cast: Olga is an operator, Ravi is a viewer, Zed has no access; w1 and w2 are workers.
 @pytest.fixture
 def workspace(db):
     return WorkspaceFactory(name="Aster")

@@ -1,7 +1,8 @@
-"""Rows for tests. A row in any status has come there by legal moves, with their events: `RunFactory(status="failed")`.
+"""Factories of rows. A row in any status has come there by legal moves, with their events:
+`RunFactory(status="failed")`.
 
-`bring_to` makes the moves, `force_status` skips them, `age` and `expire_lease` let time pass, `claim_of` is the hold of
-a worker on a claimed row.
+`bring_to` makes the moves, `force_status` skips them, `age` and `expire_lease` let time pass, and `claim_of` returns
+the claim of a worker on a claimed row.
 """
 
 import time
@@ -55,7 +56,7 @@ W2 = "w2@here:102:boot2"
 LEASE = timedelta(seconds=30)
 MOVES = {kind.moves.model: kind.moves for kind in all_kinds()}
 SUBJECTS = MOVES | {moves.model: moves for moves in other_subjects()}
-# What the database wants to see beside the common columns.
+# The columns that constraints require in addition to the common ones.
 MUST_SAY = {
     (Delivery, "delivered"): {"answered": 204},
     (Delivery, "failed"): {"failure_type": "ATTEMPTS_EXHAUSTED", "error_message": "nobody answered"},
@@ -72,7 +73,7 @@ MUST_SAY = {
 
 
 def must_say(model, status):
-    """What a move to this status has to set beside the common columns."""
+    """Return the columns that a move to this status must set in addition to the common ones."""
     said = {"failure_type": ""} if issubclass(model, Work) else {}
     if (model, status) == (DocumentProcessingJob, "COMPLETED"):
         said["completed_at"] = clock.now()
@@ -80,13 +81,13 @@ def must_say(model, status):
 
 
 def holder_for(row, move):
-    """Whoever holds the row, if it takes that to make the move."""
+    """Return the holder of the row if the move requires one."""
     now = type(row)._base_manager.get(pk=row.pk)
     return Holder(now.lease_owner, now.claim_token) if move.by is By.HOLDER else None
 
 
 def bring_to(row, status, owner=W1):
-    """By the fewest moves, without asking the app's verbs whether it is the row's turn."""
+    """Take the shortest path of moves, without the checks of the app's verbs."""
     for verb in verbs_between(MOVES[type(row)], row.status, status):
         move = MOVES[type(row)][verb]
         said = must_say(type(row), move.target)
@@ -107,7 +108,7 @@ def verbs_between(moves, origin, target):
 
 
 def force_status(row, status, owner=W1, **columns):
-    """Write the columns of a row in this status, however it may have come there. For arranging only: no event."""
+    """Write the columns of a row in this status without moves or events; for arranging only."""
     now = clock.now()
     values = {"status": status, **must_say(type(row), status)}
     if isinstance(row, Work):
@@ -125,14 +126,22 @@ def force_status(row, status, owner=W1, **columns):
 
 
 def write(row, **columns):
-    """Past everything that guards the columns, but for the database's own constraints."""
+    """Write columns past all guards except the database's own constraints."""
     assert models.QuerySet(type(row)).filter(pk=row.pk).update(**columns) == 1
     row.refresh_from_db()
     return row
 
 
+def copies_of(row, number):
+    """Insert this many copies of the row, without events."""
+    columns = {
+        field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields if not field.primary_key
+    }
+    return type(row)._base_manager.bulk_create([type(row)(**columns) for _ in range(number)], batch_size=500)
+
+
 def age(row, seconds):
-    """All that the row says happened, or will, so much earlier."""
+    """Move all timestamps of the row back by this many seconds."""
     by = timedelta(seconds=seconds)
     moments = [f.attname for f in row._meta.concrete_fields if isinstance(f, models.DateTimeField)]
     return write(row, **{name: moment - by for name in moments if (moment := getattr(row, name)) is not None})
@@ -143,15 +152,21 @@ def expire_lease(row, seconds=1):
 
 
 def claim_of(row, **holder):
-    """The hold of a worker on this row as it is now, or as `owner` and `token` say."""
+    """Return a claim on this row with its current holder, or with `owner` and `token`."""
     held = Holder(holder.get("owner", row.lease_owner), holder.get("token", row.claim_token))
     values = {f.attname: getattr(row, f.attname) for f in row._meta.concrete_fields}
     return Claim(MOVES[type(row)], row.pk, held, time.monotonic() + 24, values)
 
 
 def columns_of(row):
-    """Every column as the database has it, to tell whether anything has changed."""
+    """Return every column from the database, for comparisons before and after."""
     return type(row)._base_manager.filter(pk=row.pk).values().get()
+
+
+def and_told(before, row, number=1):
+    """The columns of a row of which nothing has changed but that so many more events tell of it; None: some."""
+    number = events_of(row).last().sequence - before["last_sequence"] if number is None else number
+    return before | {"last_sequence": before["last_sequence"] + number, "last_event_at": events_of(row).last().at}
 
 
 def events_of(row):
@@ -159,7 +174,7 @@ def events_of(row):
 
 
 def told(row):
-    """The kinds of the events of this row, in order."""
+    """Return the kinds of this row's events, in order."""
     return list(events_of(row).values_list("kind", flat=True))
 
 
@@ -216,7 +231,7 @@ class SubjectFactory(DjangoModelFactory[Any]):
 
 
 class DocumentFactory(SubjectFactory):
-    """Without a processing job: see JobFactory, or documents.lifecycle.add_document for both."""
+    """Has no processing job: use JobFactory for one, or documents.lifecycle.add_document for both."""
 
     workspace = SubFactory(WorkspaceFactory)
     name = Sequence(lambda n: f"document {n}.pdf")
@@ -262,6 +277,7 @@ class FieldCorrectionFactory(DjangoModelFactory[FieldCorrection]):
 
 class JobFactory(SubjectFactory):
     document = SubFactory(DocumentFactory)
+    max_attempts = 3
 
     class Meta:
         model = DocumentProcessingJob
@@ -286,7 +302,7 @@ class BuildFactory(SubjectFactory):
 
 
 class RunFactory(SubjectFactory):
-    """With a ready build, unless told otherwise; behind the gate where a submission would have put it."""
+    """Has a ready build by default, and the gate that a submission would set."""
 
     configuration = SubFactory(ConfigurationFactory)
     workspace = SelfAttribute("configuration.workspace")
@@ -321,7 +337,7 @@ class RunFieldFactory(DjangoModelFactory[RunField]):
 
 
 class QueueFactory(DjangoModelFactory[Queue]):
-    """The one row, as it goes on."""
+    """The single row of the queue, not paused."""
 
     id = Queue.ONLY
 
@@ -409,7 +425,7 @@ class ClusterFactory(DjangoModelFactory[EventCluster]):
 
 
 class ClusterArticleFactory(DjangoModelFactory[ClusterArticle]):
-    """A link alone: the count of its cluster is for who makes it."""
+    """Creates only the link: the caller updates the count of the cluster."""
 
     cluster = SubFactory(ClusterFactory)
     raw_article = SubFactory(ArticleFactory)
@@ -455,7 +471,7 @@ class BriefArticleFactory(DjangoModelFactory[BriefArticle]):
 
 
 class ApiTokenFactory(DjangoModelFactory[ApiToken]):
-    """For rows only: nobody knows the secret. `tokens.issue` makes one to use."""
+    """Creates a row without a known secret; `tokens.issue` creates a usable token."""
 
     workspace = SubFactory(WorkspaceFactory)
     user = SubFactory(UserFactory)

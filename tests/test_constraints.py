@@ -1,4 +1,4 @@
-"""Every constraint is broken by SQL here: a new one fails this file until it has a row that breaks it."""
+"""Every constraint is broken here with SQL: a new constraint fails this file until it has a row that breaks it."""
 
 from datetime import timedelta
 
@@ -9,6 +9,7 @@ from django.db import IntegrityError, connection, models, transaction
 
 from api.models import WebhookTail
 from console.models import FailureNote, PromiseCheck, Visit
+from documents.models import OutsideService
 from feeds.briefs import guards
 from runs.models import SchedulerLease
 from tests.factories import (
@@ -53,7 +54,7 @@ NOW = clock.now()
 EARLY, LATE = NOW - timedelta(days=1), NOW + timedelta(days=1)
 FREE = {"lease_owner": None, "lease_expires_at": None}
 LEASE = {"lease_owner": W1, "lease_expires_at": LATE}
-# The factory of each kind of work, and a status that is waiting, claimed and terminal; None where there is none.
+# The factory of each kind of work, and a waiting, claimed and terminal status; None if it has no such status.
 WORKS = {
     "run": (RunFactory, "queued", "running", "succeeded"),
     "build": (BuildFactory, "queued", "building", "ready"),
@@ -66,7 +67,7 @@ WORKS = {
 
 
 def broken(factory, status=None, /, **columns):
-    """A row in a status, and the columns that it must not have then."""
+    """Return a function that creates a row in a status and returns the columns that break it."""
     return lambda: (factory(status=status) if status else factory(), columns)
 
 
@@ -116,6 +117,11 @@ def second_event_of_a_number():
 def second_boot_of_an_id():
     worker("b1")
     return worker("b2"), {"boot_id": "b1"}
+
+
+def second_service_of_a_name():
+    OutsideService.objects.create(name="a")
+    return OutsideService.objects.create(name="b"), {"name": "a"}
 
 
 def second_workspace_of_a_name():
@@ -279,7 +285,7 @@ def second_brief_of_a_name():
 
 
 def unguarded(arrange):
-    """Briefs are changed by nobody: what refuses that would be the first to refuse here too."""
+    """Drop the triggers of briefs, which refuse every change before a constraint could."""
 
     def arranged():
         guards.drop()
@@ -320,6 +326,9 @@ BREAKING = [
     *(case for kind in WORKS for case in broken_work(kind)),
     ("event_sequence_has_no_duplicates", second_event_of_a_number),
     ("workers.boot_id", second_boot_of_an_id),
+    ("outside_services.name", second_service_of_a_name),
+    ("service_away_has_a_next_try", lambda: (OutsideService.objects.create(name="a"), {"away_since": NOW})),
+    ("service_away_has_a_next_try", lambda: (OutsideService.objects.create(name="a"), {"next_try_at": NOW})),
     ("workspaces.name", second_workspace_of_a_name),
     ("workspace_keeps_documents_for_a_day_or_more", broken(WorkspaceFactory, document_retention_days=0)),
     ("membership_one_per_workspace_and_user", second_membership),
@@ -430,13 +439,15 @@ def test_every_constraint_is_broken_here():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("name", "arrange"), BREAKING, ids=[name for name, _ in BREAKING])
-def test_the_database_refuses_a_row_that_breaks(name, arrange):
+def test_the_database_refuses_a_row_that_breaks(name, arrange, request):
+    if name.startswith("event_"):
+        request.getfixturevalue("history_is_open")
     row, columns = arrange()
 
     with pytest.raises(IntegrityError) as refused, transaction.atomic():
         update(row, columns)
 
-    # SQLite names the columns of a broken unique constraint, not the constraint.
+    # SQLite names the columns of a broken unique constraint instead of the constraint.
     words = str(refused.value)
     assert name in words or (connection.vendor == "sqlite" and "UNIQUE" in words) or unique_column(name) in words
 
@@ -463,7 +474,7 @@ def update(row, columns):
     sets = ", ".join(f"{field.column} = %s" for field in fields)
     values = [field.get_db_prep_save(columns[name], connection) for name, field in zip(columns, fields, strict=True)]
     with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {row._meta.db_table} SET {sets} WHERE id = %s", [*values, row.pk])  # noqa: S608  # our own names
+        cursor.execute(f"UPDATE {row._meta.db_table} SET {sets} WHERE id = %s", [*values, row.pk])  # noqa: S608  # no user input
 
 
 def unique_column(name):

@@ -1,4 +1,4 @@
-"""What no single test of a verb or a page can see: that the code keeps the shape that the documentation promises."""
+"""Checks of the code's structure against what the documentation promises, beyond single verbs and pages."""
 
 import ast
 import re
@@ -7,6 +7,7 @@ import tomllib
 import pytest
 from django.conf import settings
 
+from config import VERSION
 from tests.factories import MOVES, DocumentFactory, ErrandFactory, RunFactory
 from tests.testwork.models import Errand
 from work import failpoints
@@ -29,7 +30,7 @@ DOCS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.m
 README = (ROOT / "README.md").read_text()
 TABLES = {moves.kind: moves for moves in MOVES.values() if not moves.model.__module__.startswith("tests.")}
 
-# The one writer of status
+# The single writer of status
 
 QUERYSET_WRITES = {"update", "bulk_update", "update_or_create", "create", "get_or_create"}
 SQL_WRITE = re.compile(r"\bupdate\b.+\bset\b.+\bstatus\b\s*=|\bset\s+status\b\s*=", re.IGNORECASE | re.DOTALL)
@@ -113,7 +114,7 @@ def test_the_search_finds_nothing_else(code):
 
 @pytest.mark.parametrize("name", sorted(SOURCES.keys() - WRITERS))
 def test_nothing_but_the_lifecycle_writes_status(name):
-    # A pipe has a status too; a module that has never heard of models has no rows.
+    # A pipe has a status too; a module that imports no models has no rows.
     knows_rows = any("django" in each or "models" in each for each in imports_of(TREES[name]))
 
     assert [f"{name}:{line}" for line in writes_of_status(TREES[name], knows_rows=knows_rows)] == []
@@ -134,7 +135,7 @@ def test_only_the_lifecycle_knows_the_writers():
         for writer in ("work.sql", "work.portable")
     }
 
-    # The bell rings in the transaction of the write, so its SQL is there too.
+    # Wakeups are sent in the transaction of the write, so they use the SQL module too.
     assert users == {"work.sql": {"work/lifecycle.py", "work/wakeups.py"}, "work.portable": {"work/lifecycle.py"}}
     used = {
         node.attr
@@ -145,7 +146,7 @@ def test_only_the_lifecycle_knows_the_writers():
 
 
 def test_only_who_declares_moves_makes_them():
-    """A page, a command or the admin calls a verb of its app, never the kernel."""
+    """Pages, commands and the admin call verbs of their app, never the kernel."""
     users = {name for name, tree in TREES.items() if {"work.lifecycle"} & set(imports_of(tree))}
     declaring = {name for name in users if "Moves(" in SOURCES[name].read_text()}
 
@@ -201,7 +202,7 @@ WEB = re.compile(r"admin\.py$|/(urls|views|middleware)\.py$|^api/routes/|^config
 
 
 def test_whatever_the_web_answers_with_is_held_to_schedule_nothing():
-    """Import-linter looks at what is named: whoever adds a page names it."""
+    """Import-linter only checks modules that are listed, so a new page has to be listed."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (named,) = (set(each["source_modules"]) for each in contracts if each["name"] == "The web schedules nothing")
     web = {name.removesuffix(".py").replace("/", ".") for name in SOURCES if WEB.search(name)}
@@ -257,7 +258,7 @@ def events_of_tables():
 
 
 def events_said_elsewhere():
-    """The kinds that the code gives to `record`, `Told` and a journal, as literals or as constants of their module."""
+    """Yield the event kinds passed to `record`, `Told` and a journal, as literals or as constants of the module."""
     for tree in TREES.values():
         constants = {
             target.id: node.value.value
@@ -275,7 +276,7 @@ def events_said_elsewhere():
                 continue
             kind = node.args[place]
             said = kind.value if isinstance(kind, ast.Constant) else constants.get(getattr(kind, "id", ""))
-            # What an engine tells its worker is in small letters, and no event yet.
+            # Messages of an engine to its worker have lower-case kinds and are not events.
             if said and said.isupper():
                 yield said
 
@@ -316,7 +317,7 @@ def test_every_page_is_listed_in_the_table_of_contents(page):
 
 
 def failpoints_in_the_code():
-    """As patterns: a kernel that is passed by every kind says `{kind}.claimed`."""
+    """Yield failpoints as patterns: code that handles every kind writes `{kind}.claimed`."""
     for tree in TREES.values():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("hit", "inside"):
@@ -330,3 +331,23 @@ def test_every_failpoint_has_a_name_and_every_name_a_failpoint():
 
     assert {name for name in failpoints.NAMES if not any(re.fullmatch(each, name) for each in patterns)} == set()
     assert {each for each in patterns if not any(re.fullmatch(each, name) for name in failpoints.NAMES)} == set()
+
+
+def test_the_version_and_the_license_are_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["version"] == VERSION
+    assert project["license"] == "Apache-2.0"
+    assert (ROOT / "LICENSE").read_text().split()[:4] == ["Apache", "License", "Version", "2.0,"]
+    assert re.search(
+        rf"^## \[{re.escape(VERSION)}\] - \d{{4}}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+
+
+def test_everything_shipped_from_others_is_named_in_notice():
+    notice = (ROOT / "NOTICE").read_text()
+
+    vendored = list((ROOT / "static" / "vendor").rglob("*.js"))
+
+    assert vendored
+    assert all(str(path.relative_to(ROOT)) in notice for path in vendored)

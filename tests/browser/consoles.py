@@ -1,4 +1,4 @@
-"""Somebody in front of the console as it is served: gunicorn, streams and all."""
+"""A person who uses the console as it is deployed: with gunicorn and streams."""
 
 import json
 from pathlib import Path
@@ -12,18 +12,36 @@ from tests.browser.people import Person
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-ASK = f"() => axe.run(document, {{runOnly: {{type: 'tag', values: {json.dumps(LEVELS)}}}}})"
-# A colour that fades into another one is neither of them.
+# Report details of violations only: describing the passed rules takes longer than the check.
+OPTIONS = {"runOnly": {"type": "tag", "values": LEVELS}, "resultTypes": ["violations"]}
+ASK = f"() => axe.run(document, {json.dumps(OPTIONS)})"
+# Finish transitions: a colour in the middle of one has neither the old nor the new contrast.
 FINISH = "document.getAnimations().filter(each => each instanceof CSSTransition).forEach(each => each.finish())"
-# What a page that is wider than it should be has to show for it.
+# The elements that make a page too wide.
 TOO_WIDE = """() => [...document.querySelectorAll("main *, header *")]
     .filter(each => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
     .filter(each => !each.closest(".scroll, .hidden, .act > form, pre, .log"))
     .slice(0, 5).map(each => `${each.tagName}.${each.getAttribute("class")}: ${each.textContent.slice(0, 40)}`)"""
 
+# IDs, numbers and times that break across two lines. Longer strings come from users and may break.
+TORN = """() => {
+    const found = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let text; (text = texts.nextNode());) {
+        if (text.parentElement.closest("pre, .log, .hidden, textarea")) continue;
+        for (const match of text.data.matchAll(/(?<![\\w.-])\\d[\\d,.:]{0,18}\\d(?![\\w-])/g)) {
+            const range = document.createRange();
+            range.setStart(text, match.index);
+            range.setEnd(text, match.index + match[0].length);
+            const lines = new Set([...range.getClientRects()].map(each => Math.round(each.top)));
+            if (lines.size > 1) found.push(`${text.parentElement.outerHTML.slice(0, 80)}: ${match[0]}`);
+        }
+    }
+    return found.slice(0, 5);
+}"""
+
 
 def signed_in(user):
-    """A session as the form makes it: the server of a test knows none of the hashers of tests."""
+    """Create a session as the sign-in form does: the server does not know the password hashers of the tests."""
     session = SessionStore()
     session[SESSION_KEY], session[HASH_SESSION_KEY] = str(user.pk), user.get_session_auth_hash()
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[-1]
@@ -38,30 +56,35 @@ class Operator(Person):
         self.context.add_cookies([cookie])
 
     def wrong_at(self, path, looks, allowed=range(500)):
-        """What is wrong with a page: its complaints, and at each width and in each scheme what does not fit and what
-        breaks a rule of accessibility. It is loaded once, for loading it again shows the same.
+        """Return the problems of a page: console messages, and for each width and colour scheme what overflows and
+        which accessibility rules it breaks. The page is loaded only once.
         """
         answer = self.go(path)
         self.page.wait_for_load_state()
         found = [f"answered {answer.status}"] if answer.status not in allowed else []
-        # What nobody may do, such as adding what only a verb creates, has a page that says so; the browser complains.
+        # A forbidden page, such as adding rows that only a verb creates, answers with an explanation; the browser logs
+        # an error.
         found += [] if answer.status == 403 else self.complaints
-        # Through the protocol and not as an element of the page, which its policy forbids.
+        # Through the DevTools protocol: the content security policy forbids an inline script.
         self.page.evaluate(AXE)
         for width, scheme in looks:
             self.page.set_viewport_size({"width": width, "height": 900})
             self.page.emulate_media(color_scheme=scheme)
             self.page.evaluate(FINISH)
-            found += [f"{width} {scheme}: {each}" for each in [*self.overflow(), *self.breaches()]]
-        # What looks for breaches reads some styles by a style of its own, which the policy forbids it.
+            found += [f"{width} {scheme}: {each}" for each in [*self.overflow(), *self.torn(), *self.breaches()]]
+        # axe reads some styles with a style element of its own, which the policy blocks.
         self.complaints.clear()
         return found
 
     def breaches(self):
-        """Of the rules of accessibility, in a line each."""
+        """Return the accessibility violations, one line each."""
         found = self.page.evaluate(ASK)["violations"]
         return [f"{each['id']}: {node['target']} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
     def overflow(self):
         wide = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         return [f"too wide: {each}" for each in self.page.evaluate(TOO_WIDE)] if wide > 0 else []
+
+    def torn(self):
+        """Return the numbers that break across lines."""
+        return [f"torn: {each}" for each in self.page.evaluate(TORN)]

@@ -1,4 +1,4 @@
-"""Every page of the console in a real browser, as it is served: for whom, how wide, in which colours."""
+"""Every page of the console in a real browser, as it is deployed, for each role, width and colour scheme."""
 
 import json
 from datetime import timedelta
@@ -15,30 +15,35 @@ from tests.extractor.pdfs import long_pdf
 from tests.extractor.test_workbook import xlsx_of
 from tests.factories import (
     ArtifactFactory,
+    BuildFactory,
     ClusterFactory,
+    ConfigurationFactory,
+    DocumentFactory,
     FeedFactory,
+    RunFactory,
     RunFieldFactory,
     bring_to,
+    force_status,
     write,
 )
 from work import boots, clock, lifecycle
 from work.kinds import kind_named
 
-# How pages look, and who may see them, has nothing to do with the database.
+# The look of pages and their permissions do not depend on the database.
 pytestmark = [pytest.mark.long, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
-# Widths and colours in which pages are looked at.
+# The widths and colour schemes in which pages are checked.
 SMALL = [(375, "light"), (375, "dark")]
 SMALL_AND_LARGE = [(375, "dark"), (1440, "light")]
 LOOKS = [(360, "light"), *SMALL_AND_LARGE, (1440, "dark")]
-# So that no process has all pages to look at.
+# Split, so that no test process has to visit all pages.
 PARTS = 3
 HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}" + "W" * 120
 
 
 @pytest.fixture
 def much(workspace, run_of):
-    """Something of everything, and with names that nobody should have let in."""
+    """Rows of each kind, some with hostile names."""
     for status in ("queued", "running", "succeeded", "failed", "cancelled"):
         run = run_of(f"{status}.pdf", status=status)
         RunFieldFactory(run=run, name="total", value="324.00", confidence=0.9)
@@ -52,7 +57,7 @@ def much(workspace, run_of):
 
 @pytest.fixture
 def previewed(run_of, tmp_path):
-    """The pages of files of each kind, and of the run that has made them."""
+    """The pages of an artifact of each type, and of the run that has made them."""
     run = run_of(HOSTILE, status="succeeded")
     wide = [[f"{HOSTILE if column == 3 else 'column'} {column}" for column in range(60)] for _ in range(30)]
     value = {"name": HOSTILE, "lines": [{"total": 1.5, "text": "x" * 400}] * 30}
@@ -91,6 +96,25 @@ def test_every_page_fits_and_can_be_used_by_everybody(look, olga, workspace, muc
     wrong = {name: found for name, path in some if (found := person.wrong_at(path, LOOKS))}
 
     assert wrong == {}
+
+
+def test_no_id_breaks_in_the_middle(look, olga, workspace, much):
+    large = 41234567
+    configuration = ConfigurationFactory(workspace=workspace)
+    document = DocumentFactory(id=large, workspace=workspace)
+    BuildFactory(id=large, configuration=configuration, status="failed", fingerprint="f" * 64)
+    run = RunFactory(id=large, configuration=configuration, input_document=document)
+    force_status(run, "failed", error_message="found " + "W" * 300)
+    person, torn = look(olga), {}
+
+    for path in ("/", "/news/", "/runs/", "/builds/", "/documents/", "/failures/", f"/runs/{large}/"):
+        person.go(path)
+        for width in (375, 760, 1000, 1440):
+            person.page.set_viewport_size({"width": width, "height": 900})
+            if found := person.torn() + (person.overflow() if width == 375 else []):
+                torn[path, width] = found
+
+    assert torn == {}
 
 
 @pytest.mark.long(seconds=20)
@@ -145,7 +169,7 @@ def test_who_only_looks_has_no_buttons_and_strangers_have_nothing(look, ravi, ze
 
     for name, path in paths(workspace).items():
         viewer.go(path)
-        # To say what they have seen is for everybody.
+        # Every user may mark news as seen.
         assert viewer.page.locator("main form[method=post]:not([action='/news/seen/'])").count() == 0, name
         stranger.go(path)
         assert "invoice.pdf" not in stranger.page.locator("main").inner_text(), name
@@ -162,7 +186,7 @@ def test_what_strangers_wrote_does_nothing(look, olga, workspace, much):
     assert person.complaints == []
 
 
-# A run, by hand
+# A run, used by hand
 
 
 def test_a_run_is_cancelled_by_keyboard_and_without_scripts(look, olga, run_of):

@@ -1,4 +1,4 @@
-"""What the tests of the extractor share: the real child, within the limits that documents has it in."""
+"""Helpers of the extractor tests: the real child process, with the limits that documents sets."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 from pathlib import Path
 
-from ade_extractor import OUTPUT, PROGRAM
+from ade_extractor import OUTPUT, PROGRAM, ocr_engine
 from documents import children
 from documents.extraction.local import LIMITS
 from work.supervise import Ended
@@ -20,7 +20,8 @@ XLS = "application/vnd.ms-excel"
 ODS = "application/vnd.oasis.opendocument.spreadsheet"
 CSV, HTML, TXT, EML = "text/csv", "text/html", "text/plain", "message/rfc822"
 PNG, JPEG, TIFF = "image/png", "image/jpeg", "image/tiff"
-NOBODY = ("rapidocr", "tesseract")
+RAPIDOCR = "rapidocr"
+NOBODY = (RAPIDOCR, "tesseract")
 WITHIN = changed(LIMITS, wall_seconds=600, cpu_seconds=60)
 
 
@@ -66,10 +67,10 @@ def extract(file, content_type, first=1, last=100_000, *, directory=None, limits
 
 
 class Readers:
-    """The programs that read, kept warm as a worker keeps them: each fork of them reads one document."""
+    """Keeps warm extractor programs, as a worker does: each fork of one reads one document."""
 
     def __init__(self):
-        # That of the tests: all they read and write lies below it. Set by a fixture.
+        # The directory that contains all files that they read and write; a fixture sets it.
         self.folder = None
         self._warm = {}
 
@@ -78,8 +79,11 @@ class Readers:
         if warm is None or not warm.is_free():
             if warm is not None:
                 warm.close()
-            command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", program(without), str(ROOT), "serve"]
-            warm = self._warm[tuple(without)] = Zygote(command, cwd=self.folder)
+            # Loading the models takes longer than reading a page, so the warm process loads them once.
+            models = ("ade_extractor.rapid",) if RAPIDOCR not in without and ocr_engine() == RAPIDOCR else ()
+            command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", program(without, models), str(ROOT), "serve"]
+            options = {"env": children.VARIABLES, "readable": children._code()}
+            warm = self._warm[tuple(without)] = Zygote(command, cwd=self.folder, **options)
             assert warm.wait(lambda: None) is None
         return warm
 
@@ -92,10 +96,14 @@ class Readers:
 READERS = Readers()
 
 
-def program(without=()):
-    """As on a machine that does not have these engines of OCR."""
+def program(without=(), loaded=()):
+    """Return the program with these OCR engines hidden, as if they were not installed. A forking program preloads the
+    modules in `loaded`.
+    """
     hide = f"import shutil, sys; away = {[*without]}; sys.modules.update(dict.fromkeys(away)); found = shutil.which"
-    return f"{hide}; shutil.which = lambda name: None if name in away else found(name); {PROGRAM}"
+    hide += "; shutil.which = lambda name: None if name in away else found(name)"
+    load = "".join(f"import {module}; " for module in loaded)
+    return f"{hide}; {PROGRAM.replace('main()', f'{load}main()')}"
 
 
 def written(path, content):

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests import effort
 from tests.extractor.extracting import HTML, WITHIN, extract, written
 from tests.extractor.test_hostile_pdf import failure
 
@@ -87,10 +88,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_megabyte_of_anything_ends(tmp_path, name):
-    """In text, or in the limit of CPU time, which is shorter here to save some."""
+    """It ends with text or with the CPU time limit, which is lower here to save time."""
     outcome = extract(written(tmp_path / "a.html", HOSTILE[name]), HTML, limits=replace(WITHIN, cpu_seconds=2))
 
-    assert outcome.ended.cpu_seconds < 4
+    assert effort.usual(outcome.ended.cpu_seconds) < 4
     assert outcome.ended.returncode in (0, 1) or outcome.ended.signal in ("SIGXCPU", "SIGKILL"), outcome.ended
 
 

@@ -12,30 +12,41 @@ MISSING = (
     "mssql-django is not installed:"
     " .venv/bin/uv pip install --python .venv/bin/python --require-hashes -r requirements/mssql.txt"
 )
-# What the product asks while these run is compiled for SQL Server.
+# All queries that the product makes during these tests are compiled for SQL Server.
 TESTS = [
     *("tests/work", "tests/documents", "tests/builds", "tests/runs", "tests/feeds/retention", "tests/api"),
     "tests/console",
 ]
-# But for tests of files and programs, which ask what others ask too.
+# Excluded: tests of files and programs, whose queries other tests make too.
 OTHERS = [
     "tests/runs/engine",
     *(f"tests/builds/test_{topic}*" for topic in ("build", "locking", "offline", "publishing", "pruning", "archives")),
     *(f"tests/documents/test_{topic}*" for topic in ("sniffing", "names", "extraction", "chunking", "outputs")),
     *(f"tests/documents/test_{topic}*" for topic in ("folding", "wanted")),
-    # What only PostgreSQL and SQLite have.
+    # Features of PostgreSQL and SQLite only.
     *(f"tests/documents/test_{topic}*" for topic in ("fulltext", "vectors")),
-    # The driver that the compiler believes in has no word for bytes, and no server tells whether the real one has.
+    "tests/work/test_guards*",
+    # The shim of the driver has no type for bytes, and without a server the real one cannot be checked.
     *(f"tests/documents/test_{topic}*" for topic in ("processing", "upload_form", "downloads", "blob")),
-    # What is inserted there by the million is said in words of these two.
+    # Its bulk inserts are written for these two databases.
     "tests/feeds/retention/test_a_million*",
-    # How long a question may take is told to each driver in its own way.
+    # Query timeouts are specific to each driver.
     "tests/console/test_promises*",
-    # Pages of the admin, as those of tests/admin.
+    "tests/api/test_outages*",
+    # Pages of the admin, excluded like tests/admin.
     "tests/runs/test_artifact_downloads*",
     "tests/api/test_audit*",
     *(f"tests/api/test_{topic}*" for topic in ("bodies", "description", "docs", "headers", "pages")),
+    # Invariants are plain SQL; the ORM only creates their rows. The random runs repeat the queries of other tests.
+    *("tests/*/test_invariants*", "tests/api/webhooks/test_invariants*", "tests/runs/test_why_and_claims*"),
 ]
+# Tests of every route that repeat queries of other tests, for other callers and other parameters.
+ASKED_BEFORE = (
+    "answers_nobody_else",
+    "people_of_no_workspace",
+    "rows_of_other_workspaces",
+    "nothing_but_what_it_takes",
+)
 
 
 @pytest.fixture(scope="session")
@@ -46,15 +57,15 @@ def mssql_django():
 
 @pytest.fixture(scope="session")
 def migrations(mssql_django):
-    """The statements of each of our migrations."""
+    """Return the SQL statements of each of our migrations."""
     return json.loads(_run("tests.mssql.schema").stdout)
 
 
 @pytest.fixture(scope="session")
 def queries(mssql_django, tmp_path_factory):
-    """What was compiled, and what could not be, each with a test that asks for it."""
+    """Return the queries that were compiled and the queries that failed to, each with a test that makes it."""
     directory = tmp_path_factory.getbasetemp()
-    # The workers of pytest-xdist share the answer: it takes two minutes to find.
+    # The workers of pytest-xdist share the result, which takes two minutes.
     shared = directory.parent if "PYTEST_XDIST_WORKER" in os.environ else directory
     file = shared / "mssql-queries.json"
     with (shared / "mssql-queries.lock").open("w") as lock:
@@ -65,9 +76,9 @@ def queries(mssql_django, tmp_path_factory):
 
 
 def _record(file):
-    # Tests of the writer for PostgreSQL and SQLite are called "fast"; SQL Server never comes there. Those of processes
-    # ask their questions elsewhere.
-    chosen = "not fast and not supervise and not worker_process"
+    # Tests named "fast" use the writer for PostgreSQL and SQLite, which SQL Server never uses. The queries of process
+    # tests run in other processes.
+    chosen = " and ".join(f"not {word}" for word in ("fast", "supervise", "worker_process", *ASKED_BEFORE))
     options = ["-p", "tests.mssql.recorder", "-p", "no:cacheprovider", "-q", "-k", chosen]
     options += [f"--ignore-glob={glob}" for glob in OTHERS]
     aside = file.with_suffix(".new")

@@ -8,7 +8,7 @@ from work.kinds import all_kinds
 
 pytestmark = [pytest.mark.once, pytest.mark.long]
 
-# Words of the other databases.
+# Keywords and functions of the other databases.
 FOREIGN = re.compile(
     r"\b(?:LIMIT|RETURNING|ILIKE|TRUE|FALSE|FOR (?:NO KEY )?UPDATE|SKIP LOCKED|ON CONFLICT|json_each|unnest)\b|::",
     re.IGNORECASE,
@@ -21,8 +21,8 @@ def tables_that(expression, queries):
     return {found.group(1) for sql in queries["compiled"] if (found := expression.search(sql))}
 
 
-# The first to ask waits for the tests that are recorded; the others come when that is done.
-@pytest.mark.long(seconds=125)
+# The first test waits for the recorded test session; the others reuse its result.
+@pytest.mark.long(seconds=95)
 def test_nothing_is_refused(queries):
     assert queries["refused"] == {}
 

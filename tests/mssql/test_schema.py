@@ -7,10 +7,10 @@ from django.conf import settings
 pytestmark = pytest.mark.once
 
 FILTERED = re.compile(r"CREATE (UNIQUE )?INDEX \[(\w+)\] ON \[(\w+)\] \((.*?)\) WHERE (.*);")
-# The grammar of a filter on SQL Server: no OR, no NOT, no function.
-TERM = r"\[\w+\] (?:= '\w*'|< \d+\.\d+|IN \('\w*'(?:, '\w*')*\)|IS NULL|IS NOT NULL)"
+# The grammar of an index filter on SQL Server: no OR, no NOT, no function.
+TERM = r"\[\w+\] (?:= '\w*'|= \d|< \d+\.\d+|IN \('\w*'(?:, '\w*')*\)|IS NULL|IS NOT NULL)"
 CONDITION = re.compile(rf"\(?{TERM}(?: AND {TERM})*\)?")
-# Of one key of an index, in bytes.
+# The maximum size of an index key in bytes.
 LONGEST_KEY = 1700
 BYTES = {"bigint": 8, "int": 4, "smallint": 2, "datetimeoffset": 10, "bit": 1}
 
@@ -31,7 +31,7 @@ def of(migrations):
 
 
 def columns_of(table, migrations):
-    """The type of each column as it is created; a relation's is added later."""
+    """Return the type of each column in CREATE TABLE and ADD; the columns of relations are added later."""
     text = "\n".join(of(migrations))
     body = re.search(rf"CREATE TABLE \[{table}\] \((.*)\);", text).group(1)
     added = re.findall(rf"ALTER TABLE \[{table}\] ADD (\[\w+\] .*);", text)
@@ -72,7 +72,7 @@ def test_filters_of_indexes_are_such_that_sql_server_takes_them(migrations):
 def test_no_constraint_and_no_index_is_left_out(migrations):
     text = "\n".join(of(migrations))
     items = [item for model in our_models() for item in (*model._meta.constraints, *model._meta.indexes)]
-    # It has no indexes of expressions: lists are slower there, and nothing else depends on these.
+    # SQL Server has no indexes on expressions: lists are slower there, and nothing more depends on them.
     declared = {item.name for item in items if item.name and not getattr(item, "expressions", ())}
 
     assert {name for name in declared if f"[{name}]" not in text and f" {name} " not in text} == set()

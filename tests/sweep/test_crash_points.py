@@ -1,7 +1,7 @@
-"""Every failpoint, and every way to fail there: the process dies, gets an error, or stands still for longer than its
-lease and goes on. Then others recover, everything is brought to an end, and all invariants hold.
+"""Every failpoint with every kind of failure: the process dies, gets an error, or is stopped for longer than its lease
+and continues. Then others recover, all work ends, and all invariants hold.
 
-A new failpoint needs one line in `LIVES`: the life that passes it.
+A new failpoint needs one line in `LIVES`: the life that reaches it.
 """
 
 import os
@@ -90,18 +90,18 @@ LIVES = {
     "delivery.finish.before_commit": "webhook",
     "delivery.finish.after_commit": "webhook",
 }
-# These start programs, and are swept with a witness of what runs: see `test_engine_crash_points.py`.
+# These lives start engines; `test_engine_crash_points.py` sweeps them with a witness.
 WITH_ENGINES = {"engine", "environment"}
-# In a slot, with programs that read and embed.
+# These lives run in a slot and start readers and embedders.
 WITH_PROGRAMS = {"processing", "clustering"}
-# Reading and embedding take a while, and these lives have nobody who renews.
+# Reading and embedding take a while, and these lives do not renew their leases.
 SLOW = WITH_PROGRAMS | {"ingestion"}
-# Where the process has written and not committed: nobody else can write the row, on SQLite nothing at all.
+# The process has written and not committed: the row is locked, and on SQLite the whole database.
 INSIDE_A_TRANSACTION = (
     *("run.create.counted", "claim.selected", "job.claimed", "before_commit"),
     *("retention.selected", "retention.articles.selected"),
 )
-# The same, but of other rows than the one that it holds: only on SQLite that one is in the way too.
+# The same for other rows than the claimed one, so only SQLite blocks the recovery of that one.
 INSIDE_ANOTHER_TRANSACTION = ("brief.published", "clustering.linked", "ingestion.stored", "delivery.written")
 # These few run with every `make test`.
 SMOKE = {
@@ -112,7 +112,7 @@ SMOKE = {
     ("retention.articles.before_commit", "kill9"),
     ("delivery.sent", "kill9"),
 }
-# These pass statements that are written for each database. What the others ask, the ORM writes.
+# These lives use SQL written for each database. The others use the ORM.
 OF_EACH_DATABASE = {"run", "cancel", "build", "document", "slot", "recovery", "webhook"}
 
 
@@ -181,7 +181,7 @@ def test_nothing_is_lost_doubled_or_stuck(programs, settings, monkeypatch, serve
 def test_work_that_kills_every_worker_fails_after_so_many(programs, point, life):
     world.create()
     build, job = Build.objects.get(status="queued"), DocumentProcessingJob.objects.get()
-    row, at_most = {"build": (build, builds.LOSSES), "stage": (job, job.max_attempts * documents.STAGE_LOSSES)}[life]
+    row, at_most = {"build": (build, builds.LOSSES), "stage": (job, documents.FATAL_LOSSES)}[life]
     deaths = 0
 
     while row.status not in row.TERMINAL:
@@ -206,7 +206,7 @@ def it_is_killed(process, point, monkeypatch):
 
 
 def it_gets_an_error(process, point, monkeypatch):
-    # Recovery takes an error for that of one row, or of one kind, and a slot for that of its work; both go on.
+    # Recovery treats an error as one of that row or kind, and a slot as one of its work; both continue.
     goes_on = point.startswith("recover.") or LIVES[point] in WITH_PROGRAMS
     assert process.code() == (0 if goes_on else 1), process.logged()
     assert f"failpoint {point}" in process.logged()
@@ -219,12 +219,12 @@ def it_stands_still(process, point, monkeypatch):
 
     assert process.code() == 0, process.logged()
     refused = {(e.subject_kind, e.subject_id) for e in Event.objects.filter(kind="LATE_WRITE_REFUSED")}
-    # A job that asks whether to go on notices by itself, and tries no late write.
+    # A job that checks its claim regularly notices the loss itself and attempts no late write.
     assert refused == taken or (LIVES[point] == "clustering" and not refused)
 
 
 def taken_by_others(point, monkeypatch):
-    """What another worker has recovered of this process when the lease was over."""
+    """Return what another worker has recovered from this process after its lease."""
     held = {(k.name, pk) for k in all_kinds() if k.rescue for pk in held_by_the_process(k.moves)}
     until(lambda: not any(still_leased(kind) for kind in all_kinds() if kind.rescue))
     is_locked = point.endswith(INSIDE_A_TRANSACTION)
@@ -232,7 +232,7 @@ def taken_by_others(point, monkeypatch):
         recovery.rescue_expired(all_kinds(), W2)
         assert not any(held_by_the_process(kind.moves) for kind in all_kinds() if kind.rescue)
         return held
-    # It holds the lock: recovery does not wait for long, and leaves the row to a later tick.
+    # The process holds the lock: recovery times out soon and leaves the row to a later tick.
     monkeypatch.setattr(recovery, "STATEMENT_TIMEOUT_MS", 200)
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
@@ -251,7 +251,7 @@ def still_leased(kind):
 
 
 def what_was_promised_is_so(said):
-    """An answer that somebody got is true, whatever came after."""
+    """Check that every answer still holds, whatever came after."""
     said = [(what, answer) for what, answer in said if answer]
     for what, answer in said:
         if what == "submitted":
@@ -275,7 +275,7 @@ def what_was_promised_is_so(said):
 
 
 def what_was_due_is_purged():
-    """Once, whoever died over it; its file is gone, or is one that no row names and that is swept."""
+    """Check that the documents were purged once, and that their files are gone or will be swept."""
     for document in Document.objects.filter(name__in=["first", "second"]):
         assert (document.text, document.chunks.count(), bool(document.purged_at)) == ("", 0, True)
         (event,) = events_of(document).filter(kind="DOCUMENT_PURGED")
@@ -287,7 +287,7 @@ def what_was_due_is_purged():
 
 
 def what_was_due_has_run_once():
-    """Each slot has its row, be it that of a worker that died over it; none waits any more."""
+    """Check that each slot has its row, including the one whose worker died, and that none waits."""
     row = ScheduledJob.objects.get(name=each.name)
     first, last = row.created_at - world.SLOTS_OF, row.decided_until
     run = JobRun.objects.filter(job_name=row.name).order_by("scheduled_for")
@@ -297,19 +297,19 @@ def what_was_due_has_run_once():
 
 
 def what_happened_is_told():
-    """Once, and as a whole: by the brief of the life that died over it, or by the next one."""
+    """Check that the event is complete in one brief: the brief of the killed life, or the next one."""
     (told,) = BriefItem.objects.exclude(headline=world.OLD_NEWS)
     assert (told.headline, told.articles.count()) == ("Bridge closed", 2)
 
 
 def what_happened_is_clustered():
-    """Each article in one cluster, whoever died over it."""
+    """Check that each article is in one cluster."""
     assert partition() == {frozenset(urls) for urls in world.events_told().values()}
     assert list(checking.problems()) == []
 
 
 def what_was_told_is_kept_once():
-    """And whoever has an ETag has the articles that came with it."""
+    """Check that each article is stored once, even if the ETag of its feed was stored before the crash."""
     feeds = world.served_feeds()
     told = {url for feed in feeds for url in world.urls_of(feed)}
     assert sorted(RawArticle.objects.filter(feed__in=feeds).values_list("url", flat=True)) == sorted(told)
@@ -317,7 +317,7 @@ def what_was_told_is_kept_once():
 
 
 def what_was_kept_no_longer_is_gone():
-    """Once, whoever died over it; what a brief names is there, and each that went has its tombstone."""
+    """Check that articles were purged once, that those in briefs remain, and that each purged one has a tombstone."""
     named = RawArticle.objects.get(url__endswith="/named")
     for gone in ("first", "second"):
         assert not RawArticle.objects.filter(url__endswith=f"/{gone}").exists()
@@ -334,7 +334,7 @@ def what_was_kept_no_longer_is_gone():
 
 
 def what_has_ended_was_delivered(server):
-    """Each event by one delivery, which its receiver has had once or more."""
+    """Check that each event has one delivery, which its receiver got at least once."""
     told = Document.objects.filter(workspace=Webhook.objects.get().workspace)
     ended = Event.objects.filter(kind="DOCUMENT_PROCESSED", subject_id__in=told.values("pk"))
     deliveries = Delivery.objects.filter(status="delivered")

@@ -30,13 +30,13 @@ def directory_in(line):
 
 def answers(*arguments):
     process = started(*arguments, sys.executable, "-c", ASK)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=300)
     return dict(line.split() for line in out.splitlines())
 
 
 def test_the_command_has_a_database_and_its_code_is_ours():
     process = started(sys.executable, "-c", f"{SHOW}; raise SystemExit(7)")
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=300)
 
     assert process.returncode == 7
     assert not directory_in(out).exists()
@@ -63,7 +63,7 @@ def test_a_signal_reaches_the_command_and_everything_is_put_away(number):
 
     os.kill(process.pid, number)
 
-    assert process.wait(30) == 5
+    assert process.wait(300) == 5
     assert not directory.exists()
     process.stdout.close()
 
