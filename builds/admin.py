@@ -26,7 +26,7 @@ class ConfigurationFilter(NamedFilter):
         return Configuration.objects.for_user(request.user)
 
     def offered(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Within the workspace that is chosen, if one is."""
+        """Offer only configurations of the selected workspace, if there is one."""
         workspace, seen = id_of(request.GET.get("workspace")), self.named(request)
         return seen if workspace is None else seen.filter(workspace=workspace)
 
@@ -37,7 +37,7 @@ class FilesField(forms.JSONField):
     def to_python(self, value: Any) -> Any:
         try:
             return super().to_python(value)
-        # Nested too deeply, or a number of too many digits.
+        # The JSON is nested too deeply, or a number has too many digits.
         except (RecursionError, ValueError) as error:
             raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": "…"}) from error
 
@@ -50,11 +50,11 @@ class FilesField(forms.JSONField):
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return super().prepare_value(value)
-        # Halves of surrogate pairs as JSON writes them: a page cannot carry them otherwise.
+        # JSON can contain lone surrogates, which a page cannot. Show them escaped.
         return json.dumps(value, indent=2, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
 
-class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none at run time
+class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     class Meta:
         help_texts = {
             "entry_point": "A module of the files, or MODULE:FUNCTION.",
@@ -75,7 +75,7 @@ class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # takes non
 
     def clean_requirements(self) -> Any:
         before, sent = self.instance.requirements, self.cleaned_data["requirements"].replace("\r\n", "\n")
-        # A browser ends lines in its own way: what nobody has edited is not to become another build.
+        # Browsers send other line endings. Unedited requirements must not lead to a new build.
         text = before if before.strip().splitlines() == sent.splitlines() else sent
         return _without_problems(text, contents.problems_of_requirements)
 
@@ -115,7 +115,7 @@ class ConfigurationAdmin(ScopedAdmin):
         return obj is not None and self.has_change_permission(request, obj) and not is_referred_to(obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        # Its builds and runs are of that workspace.
+        # Its builds and runs belong to that workspace.
         return [*self.readonly_fields, "workspace"] if obj else list(self.readonly_fields)
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:

@@ -1,6 +1,7 @@
-"""Zip files that may be hostile: the whole list is judged before one byte is unpacked, and nothing is written.
+"""Reads zip files that may be hostile: all entries are checked before one byte is unpacked. Nothing is written to disk.
 
-Not with `zipfile`: it believes what a file says of itself, and up to Python 3.11.7 lets entries share their bytes.
+It does not use `zipfile` for reading, which trusts what a file says about itself, and up to Python 3.11.7 lets entries
+share their bytes.
 """
 
 import re
@@ -17,25 +18,25 @@ from typing import IO, Any
 from builds import contents
 from builds.contents import BadPackage, shown
 
-# Of the file: room for what a package may hold, not compressed, and for its list.
+# The limit for the file: room for an uncompressed package of maximum size and its list of entries.
 MOST_BYTES = 4 * 2**20
-# With folders and byproducts, which are passed over.
+# Includes folders and byproducts, which are skipped.
 MOST_ENTRIES = 1000
-# Text seldom passes 20; what is small may be as repetitive as it likes.
+# Text rarely exceeds a ratio of 20. Small files may be as repetitive as they like.
 LARGEST_RATIO = 100
 NEVER_A_BOMB = 2**16
 
-# As APPNOTE.TXT, the specification of the format, lays them out.
+# Structures as in APPNOTE.TXT, the specification of the format.
 _END, _END_SIGNATURE = struct.Struct("<4s4H2LH"), b"PK\5\6"
 _LISTED, _LISTED_SIGNATURE = struct.Struct("<4s6H3L5H2L"), b"PK\1\2"
 _LOCAL, _LOCAL_SIGNATURE = struct.Struct("<4s5H3L2H"), b"PK\3\4"
 _LONGEST_COMMENT = 0xFFFF
 _STORED, _DEFLATED = 0, 8
-# Encrypted, strongly encrypted, with an encrypted list.
+# Encrypted, strongly encrypted, and with an encrypted list.
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _SIZES_FOLLOW = 0x8
 _PATCH = 0x20
-# What DOS and Windows call a label, a folder, a device and a link.
+# DOS and Windows attributes for folders, and for labels, devices and links.
 _DOS_FOLDER = 0x10
 _DOS_NEITHER = 0x8 | 0x40 | 0x400
 _KINDS = {
@@ -47,7 +48,7 @@ _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
 }
-# Extra fields that would say otherwise than the entry itself.
+# Extra fields that would override the entry itself.
 _EXTRAS = {0x1: "sizes of 64 bits", 0xD: "a link", 0x756E: "a link", 0x7075: "another name", 0x9901: "a password"}
 _TRICKS = (
     (re.compile("\0"), "it contains a NUL"),
@@ -69,7 +70,7 @@ class _Entry:
     size: int
     attributes: int
     extra: bytes
-    # Of its own header, which says most things once more, and of what that introduces.
+    # The positions of the entry's own header, which repeats most values, and of its content.
     offset: int
     start: int
     local: tuple[Any, ...]
@@ -88,7 +89,9 @@ class _Entry:
 
 
 def read(file: IO[bytes]) -> tuple[dict[str, bytes], list[str]]:
-    """The files in it, and what is wrong with some of them; raises BadPackage where it is no archive to unpack."""
+    """Return the files, and the problems of single files. Raise BadPackage if the archive as a
+    whole is not acceptable.
+    """
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise BadPackage([f"Expected a zip file of at most {MOST_BYTES} bytes, found a larger one."])
@@ -107,18 +110,20 @@ def read(file: IO[bytes]) -> tuple[dict[str, bytes], list[str]]:
 
 
 def write(files: Mapping[str, bytes], file: IO[bytes]) -> None:
-    """The same bytes for the same files: not compressed, because each version of zlib does that in its own way."""
+    """Write the same bytes for the same files. They are not compressed, because the result depends on the version of
+    zlib.
+    """
     with zipfile.ZipFile(file, "w") as archive:
         for path, content in sorted(files.items()):
             entry = zipfile.ZipInfo(path, _EARLIEST)
-            # Else it says on what system it was made.
+            # The default depends on the operating system.
             entry.create_system = 3
             entry.external_attr = (stat.S_IFREG | 0o644) << 16
             archive.writestr(entry, content)
 
 
 def _find_list(data: bytes) -> tuple[int, int, int]:
-    """How many entries it says to have, where their list starts and where it ends."""
+    """Return the number of entries that the file claims to have, and where their list starts and ends."""
     end = data.rfind(_END_SIGNATURE, max(0, len(data) - _END.size - _LONGEST_COMMENT))
     if not 0 <= end <= len(data) - _END.size:
         raise BadPackage(["Expected a zip file, found something else, or only a part of one."])
@@ -143,7 +148,7 @@ def _listed(data: bytes, count: int, at: int, end: int) -> Iterator[_Entry]:
         at += length + extra_length + comment_length
         local = _header(_LOCAL, _LOCAL_SIGNATURE, data, offset)
         start = offset + _LOCAL.size + local[9] + local[10]
-        # One byte more than expected tells the difference, and keeps a thousand from pointing at one long name.
+        # One byte more than expected shows the difference, and a thousand entries cannot each read one long name.
         again = data[offset + _LOCAL.size : offset + _LOCAL.size + min(local[9], length + 1)]
         yield _Entry(
             *(_decoded(name), flags, method, crc, packed, size, attributes, extra, offset, start),
@@ -160,7 +165,7 @@ def _header(kind: struct.Struct, signature: bytes, data: bytes, at: int) -> tupl
 
 
 def _decoded(name: bytes) -> str:
-    # Whatever else it was meant to be: of what is not ASCII no name is taken.
+    # Names that are not ASCII are refused anyway, whatever encoding they were meant in.
     return name.decode(errors="surrogateescape")
 
 
@@ -194,7 +199,7 @@ def _problems_of_names(entries: Iterable[_Entry]) -> Iterator[str]:
 
 def _problems_of_kind(entry: _Entry) -> Iterator[str]:
     wanted = stat.S_IFDIR if entry.is_folder else stat.S_IFREG
-    # Nothing when it comes from a system that knows no modes.
+    # Zero if the file comes from a system without modes.
     kind = stat.S_IFMT(entry.attributes >> 16) or wanted
     if kind != wanted:
         yield f"Expected {_KINDS[wanted]} at {shown(entry.name)}, found {_KINDS.get(kind, 'something else')}."
@@ -229,7 +234,7 @@ def _problems_of_packing(entry: _Entry) -> Iterator[str]:
 
 
 def _problems_of_local(entry: _Entry) -> Iterator[str]:
-    """Two descriptions that differ are read by one program so, by another so."""
+    """Check the local header against the list. Programs differ in which one they read."""
     name, flags, method, *sizes = entry.local
     telling = _ENCRYPTED | _SIZES_FOLLOW | _PATCH
     is_same = (name, flags & telling, method) == (entry.name, entry.flags & telling, entry.method)
@@ -259,7 +264,7 @@ def _unpacked(data: bytes, entry: _Entry) -> bytes:
 def _inflated(packed: bytes, size: int) -> bytes:
     inflating = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        # One more than it says is enough to know that it lied.
+        # One byte more than declared is enough to detect a wrong size.
         found = inflating.decompress(packed, size + 1)
     except zlib.error:
         raise ValueError("damaged ones") from None

@@ -1,4 +1,4 @@
-"""What a worker does about the environments of its host from time to time."""
+"""The periodic task for the environments of a worker's host."""
 
 import structlog
 from django.conf import settings
@@ -9,7 +9,7 @@ log = structlog.get_logger(__name__)
 
 
 def tidy(_owner: str = "") -> int:
-    """Remove what died half-made, and what nobody has used for long; answers how many."""
+    """Remove half-made and long-unused environments. Always return 0, because no rows change."""
     swept = environments.sweep()
     pruned = environments.prune(
         unused_seconds=settings.ADE_ENVIRONMENT_UNUSED_SECONDS, most_bytes=settings.ADE_ENVIRONMENTS_BYTES

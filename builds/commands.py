@@ -1,4 +1,4 @@
-"""How people name configurations on the command line."""
+"""Finds configurations that are named on the command line."""
 
 from django.db.models import Q
 
@@ -7,7 +7,7 @@ from work.commands import LARGEST_ID, Exit, Failure, not_found
 
 
 def find_configuration(text: str) -> Configuration:
-    """By id, by WORKSPACE/NAME, or by a name that only one has."""
+    """Find a configuration by id, by WORKSPACE/NAME, or by a unique name."""
     if text.isascii() and text.isdigit():
         named = Q(pk=min(int(text), LARGEST_ID))
     else:

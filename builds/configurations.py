@@ -1,4 +1,4 @@
-"""What is done with configurations: they have no status, so there is no lifecycle of theirs."""
+"""Operations on configurations. They have no status, and so no lifecycle."""
 
 import dataclasses
 from enum import StrEnum
@@ -25,13 +25,13 @@ class NameTaken(Exception):
 
 
 def store(workspace: Workspace, package: Package, *, name: str | None = None) -> tuple[Configuration, Stored]:
-    """Under its own name, or under another one. What is there already is not written again."""
+    """Store a package under its own or another name. Identical contents are not written again."""
     found, is_new = _found(workspace, package, name)
     return found, Stored.CREATED if is_new else replace(found, package)
 
 
 def create(workspace: Workspace, package: Package, *, name: str | None = None) -> Configuration:
-    """Under its own name, or under another one. Raises NameTaken and BadPackage."""
+    """Create a configuration under the package's own or another name. Raises NameTaken and BadPackage."""
     made, is_new = _found(workspace, package, name)
     if not is_new:
         raise NameTaken(made)
@@ -39,7 +39,7 @@ def create(workspace: Workspace, package: Package, *, name: str | None = None) -
 
 
 def replace(configuration: Configuration, package: Package) -> Stored:
-    """Whatever the package is called. What is there already is not written again."""
+    """Replace the contents, whatever name the package has. Identical contents are not written again."""
     if configuration.contents_sha256 == package.contents_sha256:
         return Stored.UNCHANGED
     for field, value in package.snapshot().items():

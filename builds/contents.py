@@ -1,4 +1,4 @@
-"""What a configuration may be made of, in words for whoever wrote it."""
+"""Rules for the contents of a configuration, with messages for its author."""
 
 import re
 import unicodedata
@@ -13,24 +13,24 @@ MOST_REQUIREMENTS_BYTES = 2**16
 MOST_REQUIREMENTS_LINES = 1000
 MOST_MANIFEST_BYTES = 2**14
 MOST_PACKAGE_BYTES = MOST_BYTES + MOST_REQUIREMENTS_BYTES + MOST_MANIFEST_BYTES
-# The files of a package that are not the configuration's own.
+# Files of a package that are not part of the configuration's own files.
 MANIFEST = "ade.toml"
 REQUIREMENTS = "requirements.txt"
-# What a message shows of something that may be of any length.
+# Messages show at most this many characters of a value.
 _SHOWN = 100
 MOST_TOLD = 10
-# Letters, digits and what names of modules, data and packages need; nothing that a shell or an archive reads otherwise.
+# Letters, digits and what names of modules, data and packages need. No character is special in a shell or an archive.
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# What Python, git and file managers leave beside files, and nobody means to hand on.
+# Files that Python, git and file managers create, and that are not part of a package.
 _BYPRODUCT = re.compile(r"(^|/)(\.(?!\.?(/|$))|__pycache__(/|$))|\.pyc$", re.IGNORECASE)
-# NUL, and halves of pairs that mean nothing alone.
+# NUL and lone surrogates.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _ENTRY_POINT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?", re.ASCII)
 _PYTHON_VERSION = re.compile(r"3\.(1[1-9]|[2-9][0-9])", re.ASCII)
 
 _LINE = re.compile("\r\n|\r|\n")
 _COMMENT = re.compile(r"(^|\s)#.*")
-# Wherever they stand, what reads the lines after us could see the end of one in them.
+# Other programs that read the lines may take these characters for line ends.
 _CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _REFUSED_ANYWHERE = (
     (re.compile(r"[^\t -~]"), "outside comments it is plain ASCII"),
@@ -40,13 +40,13 @@ _REFUSED_ANYWHERE = (
 )
 _NOT_AN_ADDRESS = "packages come from the package index, not from an address"
 _NOT_A_FILE = "packages come from the package index, not from files or folders"
-# What stands behind a semicolon compares texts, which may be any.
+# The part after a semicolon compares strings, which may contain anything.
 _REFUSED_BEFORE_MARKERS = ((re.compile("[@:]"), _NOT_AN_ADDRESS), (re.compile(r"^\.|[/\\]"), _NOT_A_FILE))
 _ARCHIVES = (".whl", ".zip", ".tgz", ".tbz", ".tbz2", ".txz", ".tlz")
 
 
 class BadPackage(Exception):
-    """All that is wrong is in its problems; its text has the first of them."""
+    """Has all problems in `problems`; the message lists the first ones."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = list(problems)
@@ -75,7 +75,7 @@ def problems_of_files(files: Any) -> Iterator[str]:
 
 
 def problems_of_paths(files: Collection[str], folders: Collection[str] = ()) -> Iterator[str]:
-    """Of the paths of files, and of folders that may be empty, as places that are to lie side by side."""
+    """Check paths of files, and of folders that may be empty, for characters and for conflicts with each other."""
     for path in [*files, *folders]:
         yield from _problems_of_path(path)
     short = [path for path in files if len(path) <= LONGEST_PATH]
@@ -102,7 +102,7 @@ def problems_of_python_version(text: str) -> Iterator[str]:
 
 
 def problems_of_requirements(text: str) -> Iterator[str]:
-    """What a requirement is called and which versions will do is for the package index to judge."""
+    """Check the form only. The package index judges names and versions."""
     if (size := len(text.encode(errors="replace"))) > MOST_REQUIREMENTS_BYTES:
         yield f"Expected at most {MOST_REQUIREMENTS_BYTES} bytes of requirements, found {size}."
         return

@@ -1,4 +1,4 @@
-"""What makes two environments the same: everything that went into them, hashed."""
+"""Fingerprints: the hash of everything that an environment depends on."""
 
 import hashlib
 import json
@@ -30,14 +30,14 @@ def of_build(contents_sha256: str) -> str:
 
 
 def _sha256(value: object) -> str:
-    # Sorted keys: the order in which a dictionary was filled is no difference.
+    # Sorted keys: the order of a dictionary makes no difference.
     return hashlib.sha256(
         json.dumps(value, sort_keys=True, ensure_ascii=False).encode(errors="surrogatepass")
     ).hexdigest()
 
 
 def _engine_version() -> str:
-    """Its very text: an environment has a copy of it, and is never to run another one than its host expects."""
+    """Hash the engine's sources. An environment contains a copy, which must be the version that its host expects."""
     sources = [path for package in (ade_engine, ade_keeper) for path in Path(package.__path__[0]).glob("*.py")]
     texts = {f"{path.parent.name}/{path.name}": path.read_text("utf-8") for path in sources}
     return _sha256(texts)[:12]

@@ -1,4 +1,4 @@
-"""Packages as folders. No link is followed, neither when they are read nor when they are written."""
+"""Packages as folders. Symbolic links are never followed, neither for reading nor for writing."""
 
 import os
 import stat
@@ -10,15 +10,15 @@ from pathlib import Path
 from builds import contents
 from builds.contents import BadPackage, shown
 
-# In one folder, with what is passed over.
+# Per folder, including entries that are skipped.
 MOST_ENTRIES = 1000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# Without waiting for whoever writes into a pipe that has taken the place of a file.
+# Non-blocking: a pipe may have replaced a file, and would wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read(path: Path) -> tuple[dict[str, bytes], list[str]]:
-    """The files in it, and what is wrong with some of them; raises BadPackage when there is too much to read."""
+    """Return the files, and the problems of single files. Raise BadPackage if there is too much to read."""
     reading = _Reading()
     with _opened(path, _FOLDER) as folder:
         reading.walk(folder, "")
@@ -26,7 +26,7 @@ def read(path: Path) -> tuple[dict[str, bytes], list[str]]:
 
 
 def write(files: Mapping[str, bytes], path: Path, *, force: bool = False) -> list[str]:
-    """Into a folder that is empty or not there, unless forced; answers which other files are in it, which stay."""
+    """Write to a new or empty folder, or with `force` to any. Return the other files in it, which stay."""
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"Expected a folder at {path}, found something else.")
     if path.exists() and not force and any(path.iterdir()):
@@ -92,7 +92,7 @@ def _write(top: Path, name: str, content: bytes) -> None:
         if place != top and place.is_relative_to(top) and place.is_symlink():
             raise FileExistsError(f"Expected a file or a folder at {place}, found a symbolic link.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Never through a link, nor into a file that has another name too.
+    # Never write through a link, or into a file with a second name.
     target.unlink(missing_ok=True)
     with target.open("xb") as file:
         file.write(content)

@@ -16,6 +16,6 @@ BUILD = Kind(
     ),
     rescue=lifecycle.rescue,
     budget="ADE_BUILD_TIMEOUT",
-    # Files, not rows: nothing waits for it.
+    # It handles files and not rows, so nothing waits for it.
     chores=(Chore(chores.tidy, every=60, when_rung=False),),
 )

@@ -1,4 +1,4 @@
-"""How a worker makes a build."""
+"""The handler of builds: how a worker makes one."""
 
 import time
 

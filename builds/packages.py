@@ -1,6 +1,6 @@
-"""Configurations as packages: a folder or a zip file with a manifest, requirements and the configuration's own files.
+"""Configurations as packages: a folder or zip file with a manifest, requirements and the configuration's own files.
 
-Nothing here knows the database; `builds/configurations.py` does. What a package may be is in `builds/contents.py`.
+This module does not use the database; `builds/configurations.py` does. The rules are in `builds/contents.py`.
 """
 
 import json
@@ -16,7 +16,7 @@ from builds.contents import MANIFEST, REQUIREMENTS, BadPackage, shown
 __all__ = ["BadPackage", "Package", "problems_of", "read", "read_directory", "read_zip", "write_directory", "write_zip"]
 
 _TABLE = "configuration"
-# Key of the manifest -> what it is worth when it is not there. The description is for people only.
+# Key of the manifest -> default. The description is only for readers.
 _KEYS = {"name": "unnamed", "entry_point": "main", "python": "", "description": ""}
 
 
@@ -42,7 +42,7 @@ class Package:
 
 
 def read(path: Path) -> Package:
-    """From a folder, else from a zip file."""
+    """Read a package from a folder or a zip file. Raises BadPackage."""
     if path.is_dir():
         return read_directory(path)
     if not path.is_file():
@@ -60,12 +60,12 @@ def read_zip(file: IO[bytes]) -> Package:
 
 
 def write_directory(package: Package, path: Path, *, force: bool = False) -> list[str]:
-    """Into a folder that is empty or not there, unless forced; answers which other files are in it, which stay."""
+    """Write to a new or empty folder, or with `force` to any. Return the other files in it, which stay."""
     return folders.write(_written(package), path, force=force)
 
 
 def write_zip(package: Package, file: IO[bytes]) -> None:
-    """The same bytes for the same package, everywhere and always."""
+    """Write a zip file whose bytes depend only on the package."""
     archives.write(_written(package), file)
 
 
@@ -88,7 +88,7 @@ def _written(package: Package) -> dict[str, bytes]:
 
 def _manifest_of(package: Package) -> str:
     values = {"name": package.name, "entry_point": package.entry_point, "python": package.python_version}
-    # A text as JSON writes it is one of TOML's too, but for characters outside ASCII when they are escaped.
+    # A JSON string is also valid TOML, unless characters outside ASCII are escaped.
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
     return "".join([f"[{_TABLE}]\n", *lines])
 
@@ -129,7 +129,7 @@ def _no_manifest(found: Iterable[str]) -> str:
 
 
 def _values(manifest: str, problems: list[str]) -> dict[str, str]:
-    """What the manifest says; of what it says wrongly, only the problem."""
+    """Return the valid values of the manifest, and add a problem for each invalid one."""
     try:
         parsed = _parsed(manifest)
     except ValueError as error:
@@ -144,7 +144,7 @@ def _parsed(manifest: str) -> dict[str, Any]:
     if (size := len(manifest.encode())) > contents.MOST_MANIFEST_BYTES:
         raise ValueError(f"{size} bytes, where {contents.MOST_MANIFEST_BYTES} have room")
     try:
-        # Some editors begin with a mark.
+        # Some editors write a byte order mark.
         return tomllib.loads(manifest.removeprefix("\ufeff"))
     except RecursionError:
         raise ValueError("values inside each other, too deep to follow") from None

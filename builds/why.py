@@ -1,4 +1,4 @@
-"""Why is this build waiting? See `work/why.py`. Its claim asks for nothing but its turn."""
+"""Explains why a build is waiting, see `work/why.py`. A build waits only for its turn."""
 
 from datetime import datetime
 
@@ -12,9 +12,9 @@ from work.why import Crew, Explanation, Names
 
 
 def explain(build: Build, crew: Crew | None = None, *, user: User | None = None) -> Explanation:
-    """As the database has it now, to somebody who may see this one; without a user, with the names of all others.
+    """Explain the build as it is in the database now. Without a user, the answer may name all other builds.
 
-    Raises Build.DoesNotExist when it is not there.
+    Raises Build.DoesNotExist if there is none.
     """
     waits = Build.objects.claimable(clock.now()).filter(pk=build.pk).exists()
     now = Build.objects.defer("snapshot", "lock").get(pk=build.pk)

@@ -1,4 +1,4 @@
-"""The API: paths of all parts, assembled. Two of them stand at the root, as the source documents have them."""
+"""The API: the routes of all parts. Two parts are at the root, as the specification defines them."""
 
 from api.frame import Api
 from api.routes import (
@@ -34,7 +34,7 @@ api = Api(
     description="The automated document engine: everything that operators do, for programs.",
     urls_namespace="api",
     openapi_url="/api/v1/openapi.json",
-    # A page of ours: config/api_docs.py.
+    # Replaced by the page in config/api_docs.py.
     docs_url=None,
 )
 api.add_router("", runs.at_root)

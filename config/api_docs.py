@@ -1,4 +1,4 @@
-"""The page about the API: what its description says, for people, and without scripts."""
+"""The page about the API: its OpenAPI description for people, without scripts."""
 
 import json
 import shlex
@@ -26,7 +26,7 @@ BOUNDS = {
     "minItems": "at least {}",
     "maxItems": "at most {}",
 }
-# Of databases, and of nobody's wish.
+# Bounds of database columns, which are not worth showing.
 UNSAID = 2**63 - 1
 
 
@@ -48,10 +48,10 @@ class Operation:
     path: str
     title: str
     about: str
-    # Those of which a token needs one; none: nobody is asked who they are.
+    # The scopes of which a token needs one. Empty if no authentication is required.
     scopes: Sequence[str]
     values: Sequence[Value]
-    # What it answers when it does what was asked: the status, and how that looks.
+    # The successful answers: the status, and an example.
     answers: Sequence[tuple[str, str]]
     refusals: Sequence[str]
     call: str
@@ -126,7 +126,7 @@ def _resolved(told: Told, components: Told) -> Told:
 
 
 def _kind(schema: Told) -> str:
-    """In words."""
+    """Describe the type in words."""
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
     if choices := schema.get("anyOf") or schema.get("oneOf"):
@@ -152,7 +152,7 @@ def _look(told: Told) -> str:
 
 
 def _call(method: str, path: str, told: Told) -> str:
-    """As somebody would try it in a shell."""
+    """Return a curl command that calls the operation."""
     words = ['curl -H "Authorization: Bearer $ADE_TOKEN"']
     words += [f"-X {method}"] if method != "GET" else []
     for kind, content in told.get("requestBody", {}).get("content", {}).items():

@@ -1,4 +1,4 @@
-"""What `manage.py up` finds or makes at its first start, so that there is something to look at."""
+"""The demo user and workspace that `manage.py up` creates at its first start."""
 
 import secrets
 
@@ -18,7 +18,7 @@ USERNAME = "demo"
 WORKSPACE = "demo"
 EXAMPLES = settings.BASE_DIR / "examples"
 DOCUMENTS = ("invoice.pdf", "sales.csv", "letter.txt")
-# The last one fails on purpose: a letter is no invoice, and the run says so.
+# The last one fails on purpose: a letter is not an invoice, and the run reports it.
 RUNS = (
     ("invoice", "invoice.pdf"),
     ("spreadsheet", "sales.csv"),
@@ -28,7 +28,7 @@ RUNS = (
 
 
 def demo_user() -> User:
-    """The user has no usable password until one has been shown to somebody."""
+    """Return the demo user. It has no usable password until one has been printed."""
     user, created = User.objects.get_or_create(username=USERNAME, defaults={"is_staff": True, "is_superuser": True})
     if created:
         user.set_unusable_password()
@@ -37,7 +37,7 @@ def demo_user() -> User:
 
 
 def demo_workspace(user: User) -> None:
-    """Made while the user is a member of no workspace; otherwise, what was renamed or deleted stays so."""
+    """Create the demo workspace, unless the user is a member of any. So renamed or deleted demo data stays as it is."""
     if Membership.objects.filter(user=user).exists():
         return
     workspace = Workspace.objects.filter(name=WORKSPACE).first() or lifecycle.create_workspace(WORKSPACE)
@@ -45,7 +45,7 @@ def demo_workspace(user: User) -> None:
     documents = {name: _document(workspace, name) for name in DOCUMENTS}
     for folder, name in RUNS:
         _run(found[folder], documents[name])
-    # The last of all: a start that was broken off is continued.
+    # Added last, so that an interrupted start is resumed.
     lifecycle.add_member(workspace, user.pk, Membership.Role.ADMIN)
 
 
@@ -58,7 +58,7 @@ def new_password(user: User) -> str:
 
 def _configuration(workspace: Workspace, folder: str) -> Configuration:
     package = packages.read(EXAMPLES / folder)
-    # One that somebody has changed since stays as it is.
+    # A configuration that was changed stays as it is.
     return (
         Configuration.objects.filter(workspace=workspace, name=package.name).first()
         or (configurations.store(workspace, package)[0])
@@ -78,5 +78,5 @@ def _run(configuration: Configuration, document: Document) -> None:
     try:
         runs.submit(configuration, document, actor=USERNAME)
     except QueueFull:
-        # Of somebody who has limited it to less than the demo needs; everything else is there all the same.
+        # The queue is limited to less than the demo needs. Everything else is created all the same.
         return

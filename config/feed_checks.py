@@ -1,4 +1,4 @@
-"""What `manage.py doctor` looks at in feeds."""
+"""The checks of `manage.py doctor` on feeds."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from feeds.models import FeedSource
 from work import clock
 
 MOST_NAMED = 10
-# A server may be away over a weekend.
+# A server may be down for a weekend.
 LONG = timedelta(days=3)
 
 

@@ -1,4 +1,4 @@
-"""What a check of `manage.py doctor` finds."""
+"""The result of a check of `manage.py doctor`."""
 
 from dataclasses import dataclass
 from enum import StrEnum

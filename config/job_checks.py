@@ -1,6 +1,4 @@
-"""What `manage.py doctor` looks at in scheduled jobs: who looks at their schedules, what of them has not run, and what
-stands in the tables of django-q2.
-"""
+"""The checks of `manage.py doctor` on scheduled jobs: their scheduler, missed slots, and the tables of django-q2."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -16,11 +14,11 @@ from runs.models import ScheduledJob, SchedulerLease
 from work import clock
 from work.models import Worker
 
-# What did not run longer ago is for the ledger.
+# Older missed slots are only shown by `manage.py job ledger`.
 LATELY = timedelta(days=1)
-# Of each job: one of every minute has as many in a day.
+# Per job: a job that runs every minute has this many slots a day.
 MOST_SLOTS = 1440
-# A schedule is put to its next slot a tick after the last one.
+# A schedule is set to its next slot a tick after the previous one.
 LATE = timedelta(seconds=60)
 NOT_RUN = (State.MISSED, State.MISFIRED)
 
@@ -91,7 +89,7 @@ def _strange_schedules() -> Iterator[str]:
 
 
 def _is_off(next_run: object, row: ScheduledJob) -> bool:
-    """Whether it would ring too late; what rings too early finds nothing due."""
+    """Return whether the schedule would ring too late. If it rings too early, no slot is due."""
     following = firing.next_due(row)
     return bool(next_run != following and max(following, clock.now() - LATE) < next_run)  # type: ignore[operator]
 

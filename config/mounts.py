@@ -1,4 +1,4 @@
-"""On which kind of file system a file is."""
+"""Finds the type of the file system that contains a file."""
 
 import os
 import re
@@ -14,7 +14,7 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def file_system_of(path: str, mounts: str | None = None) -> str | None:
-    """As Linux names it; None where it cannot be told."""
+    """Return Linux's name for the type, or None if it is unknown."""
     if mounts is None:
         if not MOUNTS.exists():
             return None
@@ -23,7 +23,7 @@ def file_system_of(path: str, mounts: str | None = None) -> str | None:
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         point = _unescaped(before.split()[4])
-        # Of two mounts in one place, the later one is seen.
+        # Of two mounts at one point, the later one is visible.
         if len(point) >= len(best) and os.path.commonpath([point, path]) == point:
             best, kind = point, after.split()[0]
     return kind

@@ -1,4 +1,4 @@
-"""What pages about errors, which Django shows with DEBUG=true, leave out."""
+"""Hides secrets in the error pages that Django shows with DEBUG=true."""
 
 import re
 
@@ -6,5 +6,5 @@ from django.views.debug import SafeExceptionReporterFilter
 
 
 class Filter(SafeExceptionReporterFilter):
-    # Connection strings have keys in them.
+    # Connection strings contain keys.
     hidden_settings = re.compile(f"{SafeExceptionReporterFilter.hidden_settings.pattern}|CONNECTION", re.IGNORECASE)

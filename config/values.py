@@ -1,4 +1,4 @@
-"""What the value of a setting may be, and how it is read."""
+"""The types of settings: which values they allow, and how they are parsed."""
 
 import ipaddress
 import re
@@ -21,7 +21,7 @@ class Kind(Protocol):
     def allowed(self) -> str: ...
 
     def parse(self, text: str) -> Any:
-        """Raises ValueError for a text that is not allowed."""
+        """Parse a value. Raise ValueError if it is not allowed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Days:
-    """None: for ever."""
+    """A number of days. None means forever."""
 
     most: int = 36_500
 
@@ -74,7 +74,7 @@ class Days:
 
 @dataclass(frozen=True)
 class DaysByStatus:
-    """A status that is not named is kept for ever."""
+    """Days per status. A status that is not named is kept forever."""
 
     statuses: tuple[str, ...]
 
@@ -96,7 +96,7 @@ class DaysByStatus:
 class Flag:
     allowed: str = "true or false"
 
-    # environ reads every unknown word as false; a mistyped DEBUG or ALLOW must not pass as an answer.
+    # environ reads every unknown word as false, so a mistyped DEBUG would go unnoticed.
     def parse(self, text: str) -> bool:
         if text.lower() not in YES | NO:
             raise ValueError
@@ -141,7 +141,7 @@ class Zone:
     def parse(self, text: str) -> str:
         try:
             return zoneinfo.ZoneInfo(text).key
-        # A folder of zones, as Europe, is one or the other, by what the machine has them from.
+        # A folder of zones such as Europe raises one or the other, depending on the source of the zone data.
         except (zoneinfo.ZoneInfoNotFoundError, OSError) as error:
             raise ValueError from error
 
@@ -152,7 +152,7 @@ class DatabaseUrl:
 
     def parse(self, text: str) -> dict[str, Any]:
         parts = urlsplit(text)
-        # sqlite://file has its file where the host belongs, and environ would silently use another one.
+        # In sqlite://file the name is in the place of the host, and environ would silently use another file.
         if parts.scheme not in DATABASE_SCHEMES or (parts.scheme == "sqlite" and parts.netloc):
             raise ValueError
         config: dict[str, Any] = environ.Env.db_url_config(text)
@@ -167,7 +167,7 @@ class AzureConnection:
 
     def parse(self, text: str) -> str:
         parts = dict(part.split("=", 1) for part in text.rstrip(";").split(";"))
-        # Links are signed with the key. A signature in its place could sign none.
+        # Links are signed with the account key. A shared access signature in its place cannot sign.
         if not parts.get("AccountName") or not b64decode(parts.get("AccountKey", ""), validate=True):
             raise ValueError
         endpoint = urlsplit(parts.get("BlobEndpoint", "https://default"))
@@ -193,7 +193,7 @@ class Url:
     def parse(self, text: str) -> str:
         parts = urlsplit(text)
         known = parts.scheme in ("https", "http") and parts.hostname and not re.search(r"[\s@?#]", text)
-        # Asked for, because a port that is none is found only then.
+        # Accessing the port raises ValueError for an invalid one.
         if not known or parts.port == 0:
             raise ValueError
         return text.rstrip("/")
@@ -203,7 +203,7 @@ class Url:
 class Key:
     allowed: str = "a key as its service gives it: without spaces"
 
-    # Sent in a header, which takes nothing else.
+    # The key is sent in a header, which allows no other characters.
     def parse(self, text: str) -> str:
         if re.fullmatch(r"[!-~]{1,1000}", text) is None:
             raise ValueError

@@ -22,9 +22,9 @@ from work import clock
 from work.admin import ReadOnlyAdmin, SubjectAdmin, VerbAdmin, choice_filter, of_one, short
 from work.why import Explanation
 
-# Of what a run has found and made, on its page.
+# How many fields and artifacts the page of a run lists.
 MOST_NAMED = 20
-# Of the slots of a job, on its page: the last ones, and those to come.
+# How many past and coming slots the page of a job lists.
 SLOTS_SHOWN, SLOTS_COMING = 50, 3
 OUTCOMES = [(word, word.replace("_", " ")) for word in Run.OUTCOMES]
 
@@ -62,7 +62,7 @@ class RunAdmin(OperatedAdmin):
 
     @admin.display(description="why")
     def why(self, run: Run) -> str:
-        """What it waits for, or what it has failed of."""
+        """Return what a queued run waits for, or why a run failed."""
         return short(run.error_message) or self.waits_for(run)
 
     @admin.display(description="waits for")
@@ -87,7 +87,7 @@ def _page_of(field: RunField) -> str:
 
 
 def _listed(named: list[tuple[str, str]], everything: str) -> str:
-    """Links, one in each line; of many the first, and where all are."""
+    """Return one link per line, up to a limit, and then a link to all of them."""
     shown = format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', named[:MOST_NAMED])
     return format_html('{}<br><a href="{}">all</a>', shown, everything) if len(named) > MOST_NAMED else shown or "-"
 
@@ -253,12 +253,12 @@ class DueSlotAdmin(ReadOnlyAdmin):
 
 
 def _in_lines(explanation: Explanation) -> str:
-    """What is said of it, and each gate that holds."""
+    """Return the explanation, followed by each gate that blocks."""
     lines = [explanation.message, *(f"{gate.name}: {gate.message}" for gate in explanation.holding)]
     return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
 
 
-# What django-q2 stores can run any function: nobody is to write it by hand.
+# Rows of django-q2 can call any function, so nobody may edit them by hand.
 for model in apps.get_app_config("django_q").get_models():
     if admin.site.is_registered(model):
         admin.site.unregister(model)

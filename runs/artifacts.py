@@ -1,7 +1,7 @@
-"""The files that a run has made: looked at with suspicion, and kept in the storage.
+"""Checks the files that a run produced and copies them to the storage.
 
-Each is opened once, without following links, and from then on only the descriptor is asked: whatever happens to its
-name meanwhile, what was checked is what is kept.
+Each file is opened once, without following links, and only its descriptor is used from then on. So the content that is
+stored is the content that was checked, whatever happens to its name meanwhile.
 """
 
 import errno
@@ -24,13 +24,13 @@ from runs.models import Artifact
 
 MOST_FILES = 1000
 MOST_BYTES = 1 << 30
-# Folders in folders.
+# Nested folders.
 DEEPEST = 8
 LONGEST_NAME = 255
 
 
 class NotKept(Exception):
-    """What a run has made cannot be kept; says which file, what was expected and what was found."""
+    """A file of a run cannot be stored. The message says which one and why."""
 
     def __init__(self, message: str, *, over_limit: bool = False) -> None:
         super().__init__(message)
@@ -38,12 +38,12 @@ class NotKept(Exception):
 
 
 class Damaged(Exception):
-    """What is in the storage is not what was put there."""
+    """A stored file no longer has its original content."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """An open file below the artifacts of a run."""
+    """An open file below the artifacts folder of a run."""
 
     name: str
     file: BinaryIO
@@ -51,9 +51,9 @@ class Made:
 
 
 def store(directory: Path, run_id: int, token: int) -> list[dict[str, Any]]:
-    """Copies all artifacts below this working directory into the storage; answers the values of their rows.
+    """Copy all artifacts below this working directory to the storage. Return the values of their rows.
 
-    Raises NotKept, and then none is kept.
+    Raises NotKept, and then stores none of them.
     """
     kept: list[dict[str, Any]] = []
     try:
@@ -67,7 +67,7 @@ def store(directory: Path, run_id: int, token: int) -> list[dict[str, Any]]:
 
 
 def copy_out(artifact: Artifact, directory: Path) -> Path:
-    """Into this directory, under its name; what is there already stays. Raises OSError, and Damaged."""
+    """Copy the artifact into the directory, under its name. Raises OSError if that exists, and Damaged."""
     path = directory / artifact.name
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
@@ -82,7 +82,7 @@ def copy_out(artifact: Artifact, directory: Path) -> Path:
 
 
 def look(directory: Path, into: Path | None) -> list[dict[str, Any]]:
-    """What is below this working directory, by the same rules; copied `into` a folder, and never into the storage."""
+    """Check the artifacts below this working directory by the same rules, and copy them to `into` if given."""
     found = []
     for made in _made(directory):
         with made.file:
@@ -92,7 +92,7 @@ def look(directory: Path, into: Path | None) -> list[dict[str, Any]]:
 
 
 def discard(kept: list[dict[str, Any]]) -> None:
-    """What was stored for a claim that came too late is nobody's."""
+    """Delete files that were stored for a claim that had been lost."""
     for values in kept:
         with suppress(OSError):
             default_storage.delete(values["file"])
@@ -103,7 +103,7 @@ def _store(made: Made, path: str) -> dict[str, Any]:
     try:
         stored = default_storage.save(path, reader)
     except BaseException:
-        # The half of it that is there already.
+        # Part of the file may have been stored.
         with suppress(OSError):
             default_storage.delete(path)
         raise
@@ -149,7 +149,7 @@ def _made(directory: Path) -> Iterator[Made]:
 
 
 def _open_folder(path: Path, folder: int | None) -> int:
-    """Also its own directory an engine may have moved, for a link in its place."""
+    """Open a folder without following a link, which an engine may have put in its place."""
     try:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except FileNotFoundError:
@@ -179,7 +179,7 @@ def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:
 
 
 def _open(folder: int, name: str, path: str) -> int:
-    # Without blocking: a pipe that nobody writes to would hold us for ever.
+    # Non-blocking: a pipe without a writer would block forever.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         return os.open(name, flags, dir_fd=folder)

@@ -1,4 +1,6 @@
-"""Slots of scheduled jobs: claimed by being inserted. The database decides who was first."""
+"""Job runs: executions of scheduled jobs. A slot is claimed by inserting its row, and the database decides who is
+first.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -32,7 +34,7 @@ JOB_RUN = Moves(
     },
 )
 
-# What the row of a slot says whose worker is gone; the first is the word of the contract.
+# The error messages of job runs whose worker is gone. The value is fixed by the specification.
 _MESSAGES = {recovery.EARLIER_BOOT: "worker_startup_recovery"}
 
 
@@ -44,9 +46,9 @@ class Refusal(StrEnum):
 def claim_slot(
     job_name: str, scheduled_for: datetime, owner: str, *, message: str = "", data: lifecycle.Data | None = None
 ) -> Claim | Refusal:
-    """The slot, or why not. There is no look before the insert: the constraints answer.
+    """Claim the slot, or return why not. There is no query before the insert, because the constraints decide.
 
-    Raises Contended when whatever was in the way has gone meanwhile.
+    Raises Contended if the conflicting row has gone meanwhile.
     """
     if scheduled_for.tzinfo is None:
         raise TypeError(f"expected a slot in a time zone, found {scheduled_for.isoformat()}")
@@ -85,9 +87,9 @@ def fail(claim: Claim, message: str) -> bool:
 
 
 def skip_stale(job_name: str, older_than: timedelta, *, actor: str) -> int:
-    """Give up on slots of this job that have run for too long; their workers are refused when they come back."""
+    """Give up job runs of this job that ran for too long. Their workers are refused when they come back."""
     if clock.jumped_within(settings.ADE_LEASE_SECONDS):
-        # A clock was set: what has just begun may look old. What ends meanwhile is not given up.
+        # A clock was set, so new job runs may look old. Real ones are given up a little later.
         return 0
     message = f"running for longer than {older_than.total_seconds():.0f} s"
     stale = JobRun.objects.running_since_before(clock.now() - older_than).filter(job_name=job_name)
@@ -96,8 +98,9 @@ def skip_stale(job_name: str, older_than: timedelta, *, actor: str) -> int:
 
 
 def prune(ids: Sequence[int], where: Q, *, actor: str) -> int:
-    """Of those of these slots that are as `where` says: the events, of which it answers how many. The row stays, and
-    who has asked for it is still told.
+    """Prune the history of the given job runs that match `where`. Return the number of deleted events.
+
+    The rows stay, and so does the record of who requested a slot.
     """
 
     def asked(ids: Sequence[int]) -> Mapping[int, lifecycle.Data]:
@@ -109,7 +112,7 @@ def prune(ids: Sequence[int], where: Q, *, actor: str) -> int:
 
 
 def told_at_the_claim() -> "QuerySet[Event]":
-    """The events whose data say who has asked for a slot, and in whose stead it is."""
+    """Select the events whose data say who requested a slot, and which slot it replaces."""
     kinds = (JOB_RUN.created, JOB_RUN.pruned)
     return Event.objects.filter(subject_kind=JOB_RUN.kind, kind__in=kinds, data__isnull=False)
 

@@ -1,5 +1,7 @@
-"""The queue of runs as a whole: how full it is, and whether it goes on. A pause holds what is queued; what is running
-goes on, and what is submitted is accepted. The claim itself decides: see `OF_THE_QUEUE` in `runs/models/runs.py`.
+"""The queue of runs as a whole: its length, and whether it is paused.
+
+During a pause no queued run is claimed. Running ones go on, and submissions are accepted. The claim itself checks this:
+see `OF_THE_QUEUE` in `runs/models/runs.py`.
 """
 
 from collections import Counter
@@ -29,14 +31,14 @@ class Depth:
 
 @dataclass(frozen=True)
 class State:
-    # Of everybody, and of the workspaces of whoever asks, by their ids.
+    # All workspaces together, and the user's workspaces by id.
     total: Depth
     own: dict[int, Depth]
-    # None: the queue takes any number.
+    # None means no limit.
     limit: int | None
-    # Of workers that are alive.
+    # Threads of live workers.
     slots: int
-    # None: it has never been paused.
+    # None if it has never been paused.
     row: Queue | None
 
     @property
@@ -61,7 +63,7 @@ def now() -> Queue | None:
 
 
 def pause(*, actor: str, reason: str = "") -> bool:
-    """No claim that begins after this takes a run. False when it is paused already."""
+    """Pause the queue, so that no later claim takes a run. Return False if it is paused already."""
     actor = actor[: lifecycle.ACTOR_CHARACTERS]
     sets: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor, "pause_reason": reason}
     _introduce(actor)
@@ -71,7 +73,7 @@ def pause(*, actor: str, reason: str = "") -> bool:
 
 
 def resume(*, actor: str) -> bool:
-    """False when it is not paused."""
+    """Resume the queue. Return False if it is not paused."""
     sets: dict[str, Any] = {"paused_at": None, "paused_by": "", "pause_reason": ""}
     guards = {"paused_at__isnull": False}
     resumed = lifecycle.record(QUEUE, Queue.ONLY, "QUEUE_RESUMED", actor=actor, guards=guards, **sets)
@@ -82,11 +84,11 @@ def resume(*, actor: str) -> bool:
 
 def _introduce(actor: str) -> None:
     if now() is None:
-        # Somebody else may be at the same.
+        # Another process may be creating it too.
         with suppress(IntegrityError), transaction.atomic():
             lifecycle.create(QUEUE, {"id": Queue.ONLY}, actor=actor)
 
 
 def _by_workspace(status: str) -> "Counter[int]":
-    # One status at a time: so there is an index of just these rows.
+    # Use one status per query, so that a partial index applies.
     return Counter(dict(Run.objects.filter(status=status).order_by().values_list("workspace").annotate(n=Count("pk"))))

@@ -1,6 +1,6 @@
-"""What runs and slots have told is kept for as long as the settings say, by how they ended. Their rows stay.
+"""Retention of the history of runs and job runs, by outcome. Their rows stay.
 
-Rows of workers that have long been gone go with their history, and environments when nobody has used them for long.
+Rows of long-gone workers are deleted with their history, and long-unused environments too.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,14 +19,14 @@ from work import boots, failpoints
 from work.models import Worker
 from work.pruning import Batch, Due, Policy, days_before_now, due_of, in_batches, in_words
 
-# By status.
+# Retention in days, by status.
 Days = Mapping[str, int]
 
 log = structlog.get_logger(__name__)
 
 
 def ended_before(days: Days) -> Q:
-    """Of what has ended in one of these ways, what is older than that way is kept for."""
+    """Return the condition for rows that ended in one of these ways and are older than its retention."""
     before = (Q(status=status, finished_at__lt=days_before_now(number)) for status, number in days.items())
     return Q(*before, _connector=Q.OR)
 
@@ -68,7 +68,7 @@ def _remove(files: list[str]) -> None:
         try:
             default_storage.delete(file)
         except Exception as error:
-            # A storage that is away: the sweeper comes by when it is back.
+            # The storage may be down. The sweeper removes the file later.
             log.warning("retention.files_left", file=file, error=repr(error))
 
 
@@ -85,7 +85,7 @@ def _old_workers() -> "QuerySet[Worker]":
 
 
 def _due_environments() -> Due:
-    """Of this machine."""
+    """Count the expired environments of this machine."""
     found = _prune_environments(rehearse=True)
     used = [datetime.fromtimestamp(each.used_at, UTC) for each in found.removed]
     return Due(len(used), min(used, default=None), len(found.in_use))

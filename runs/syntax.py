@@ -1,5 +1,7 @@
-"""Whether files of Python can be parsed. Also a program of its own, `python -I syntax.py FILES`, for whoever would not
-outlive a parser that does not: it needs nothing but Python, and tells each problem in a line of JSON.
+"""Checks whether Python files can be parsed.
+
+It is also a program, `python -I syntax.py FILE`, for callers that must survive a crash of the parser. It needs only the
+standard library and prints each problem as a line of JSON.
 """
 
 import json
@@ -8,14 +10,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-# Of a message, which may quote the line that it is about.
+# The length of a message, which may quote the source line.
 MOST_CHARACTERS = 500
 
 Found = tuple[str, str, int | None]
 
 
 def problems(files: Mapping[str, str]) -> Iterator[Found]:
-    """Path, message and line of each, and never more than one of a file."""
+    """Yield path, message and line, at most one problem per file."""
     for path, text in sorted(files.items()):
         if path.endswith(".py") and (found := _problem(path, text)):
             yield (path, *found)

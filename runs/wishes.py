@@ -1,4 +1,4 @@
-"""What people want done with runs, jobs and their queue, one or many at once: see `work/rehearsals.py`."""
+"""The actions on runs, jobs and their queue that people apply to one or many rows: see `work/rehearsals.py`."""
 
 from collections.abc import Callable
 
@@ -74,7 +74,7 @@ def _again(run: Run, *, actor: str) -> Outcome | Did:
 
 
 def _again_ahead() -> Callable[[Run], Outcome]:
-    """Each that is asked about takes a place in the queue, as long as it has some."""
+    """Return a prediction that counts the free places of the queue down, one per run."""
     places = iter(range(_free())) if settings.ADE_QUEUE_SIZE is not None else None
 
     def ahead(run: Run) -> Outcome:
@@ -87,6 +87,6 @@ def _again_ahead() -> Callable[[Run], Outcome]:
 
 
 def _free() -> int:
-    # One status at a time: so there is an index of just these rows.
+    # Use one status per query, so that a partial index applies.
     live = sum(Run.objects.filter(status=status).count() for status in ("queued", "running"))
     return max(0, (settings.ADE_QUEUE_SIZE or 0) - live)

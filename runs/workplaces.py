@@ -1,6 +1,6 @@
-"""The directory in which one attempt at a run works: its input, its scratch, and what it makes.
+"""The working directory of one run: its input, temporary files and artifacts.
 
-Its name carries the claim token, so that a late engine of another claim writes elsewhere.
+Its name contains the claim token, so that a late engine of an earlier claim writes elsewhere.
 """
 
 import json
@@ -18,7 +18,7 @@ from documents.retention import purged_on
 
 
 class NoDocument(Exception):
-    """What the run is about is not there any more."""
+    """The document or its file is gone."""
 
 
 def root() -> Path:
@@ -26,7 +26,7 @@ def root() -> Path:
 
 
 def lay_out(directory: Path, document: Document, run_id: int | None = None) -> None:
-    """Put there what the engine reads."""
+    """Write the engine's input files. Raises NoDocument."""
     if document.purged_at:
         raise NoDocument(f"expected a document that is kept, found that {document.name!r} was {purged_on(document)}")
     told: dict[str, Any] = {
@@ -57,7 +57,7 @@ def _copy(document: Document, path: Path) -> None:
 
 
 def _suffix(document: Document) -> str:
-    # Libraries go by it. The rest of its name is for people.
+    # Libraries depend on the extension. The rest of the name is only for people.
     found = Path(document.name).suffix.lower()
     if found.removeprefix(".").isascii() and found.removeprefix(".").isalnum() and len(found) <= 8:
         return found

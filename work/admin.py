@@ -21,7 +21,7 @@ from work.moves import Moves
 from work.numbers import id_of
 from work.rehearsals import Ended, Wish, carry_out
 
-# Counted no further: a list of a million rows must not be read to say how long it is.
+# Stop counting here: the length of a list must not cost reading a million rows.
 MOST_COUNTED = 10_000
 EVENTS = 100
 LARGEST_ID = 2**63 - 1
@@ -35,8 +35,8 @@ class AtLeast(int):
         return f"over {int(self)}"
 
 
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # takes none at run time
-    """Goes as far as it counts; what lies further back is found by filters and by search."""
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
+    """Offers pages only as far as it counts. Rows beyond that are found with filters and search."""
 
     @cached_property
     def count(self) -> int:
@@ -47,7 +47,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # takes none at ru
 
 
 def choice_filter(name: str, choices: Callable[[], Lookups], chosen: Callable[[Any, str], Any] | None = None) -> Any:
-    """A filter of a list by one column with few words; `chosen` says how, where it is not by equality."""
+    """Make a list filter for a column with few values. `chosen` filters the queryset if equality will not do."""
 
     class ChoiceFilter(admin.SimpleListFilter):
         title = name.replace("_", " ")
@@ -61,7 +61,7 @@ def choice_filter(name: str, choices: Callable[[], Lookups], chosen: Callable[[A
             if not word:
                 return queryset
             if word not in dict(choices()):
-                # Never as if nothing had been chosen: somebody may do something with all that are listed.
+                # Never ignore an unknown value: an action may apply to all rows of the list.
                 return queryset.none()
             return chosen(queryset, word) if chosen else queryset.filter(**{name: word})
 
@@ -69,7 +69,9 @@ def choice_filter(name: str, choices: Callable[[], Lookups], chosen: Callable[[A
 
 
 def of_one(name: str) -> Any:
-    """A filter of a list by what its rows are of: not offered, but its page leads to the list."""
+    """Make a list filter by a related row. The list does not offer it, but the page of that row links to the list with
+    it.
+    """
 
     class OfOne(admin.SimpleListFilter):
         title = parameter_name = name
@@ -90,11 +92,11 @@ def of_one(name: str) -> Any:
     return OfOne
 
 
-class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # takes none at run time
-    """Lists stay fast however long they are, and can be searched by nothing but what they offer."""
+class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Lists that stay fast with millions of rows. They can be searched only by what they offer."""
 
     ordering = ["-id"]
-    # Nothing else is sorted by an index.
+    # No other column has an index to sort by.
     sortable_by = ()
     list_per_page = 50
     show_full_result_count = False
@@ -102,11 +104,11 @@ class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # takes none a
     paginator = BoundedPaginator
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """By the filters that are offered, and by no other column of this or any other table."""
+        """Allow only the filters of the list, and no other column of this or another table."""
         return lookup in {getattr(offered, "parameter_name", None) for offered in self.list_filter}
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """A number, alone or behind a word as in "run 17", is an id; only if there is no such row, it is a text."""
+        """Search a number, alone or after a word as in "run 17", as an id. Only if no row has it, search it as text."""
         term = search_term.replace("\0", "").strip()
         if found := re.fullmatch(r"(?:[a-z_ ]+ )?#?([0-9]{1,19})", term):
             by_id = queryset.filter(pk=min(int(found[1]), LARGEST_ID))
@@ -121,7 +123,7 @@ class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # takes none a
         for name in self.search_fields:
             relation, _, column = str(name).rpartition("__")
             if relation:
-                # No join: it would look up the other row of each of a million.
+                # No join: it would look up the related row for each of a million rows.
                 related: Any = self.model._meta.get_field(relation).related_model
                 ids = related._base_manager.filter(**{f"{column}__icontains": word}).values("pk")
                 found |= Q(**{f"{relation}__in": ids})
@@ -131,7 +133,7 @@ class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # takes none a
 
 
 class ReadOnlyAdmin(LongListAdmin):
-    """Nothing is added, changed or deleted by hand."""
+    """Rows that no person adds, changes or deletes by hand."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -144,7 +146,7 @@ class ReadOnlyAdmin(LongListAdmin):
 
 
 class SharedAdmin(LongListAdmin):
-    """Rows of the installation: whoever may enter the admin sees them."""
+    """Rows of the installation, which every user of the admin may see."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
@@ -154,10 +156,10 @@ class SharedAdmin(LongListAdmin):
 
 
 class SubjectAdmin(ReadOnlyAdmin):
-    """Rows that events are about: their page shows the latest ones."""
+    """Rows with a history. Their page shows the latest events."""
 
     change_form_template = "admin/subject.html"
-    # Of what has a history.
+    # None for a model without a history.
     moves: Moves | None = None
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -176,7 +178,7 @@ class VerbAdmin(SubjectAdmin):
         raise NotImplementedError
 
     def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
-        """Whether they may do something with a row; made once for many."""
+        """Return a function that says whether the user may operate a row. Build it once for many rows."""
         may = self.has_operate_permission(request)
         return lambda row: may
 
@@ -208,7 +210,7 @@ class VerbAdmin(SubjectAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def do_each(self, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> HttpResponse | None:
-        """To the row of a button at once. Of what is chosen in the list, a page first tells what would become of it."""
+        """Apply the verb to one row at once. For rows selected in a list, answer with the preview page first."""
         if bulk.is_chosen_in_a_list(request):
             return bulk.answer(self, request, verb, rows, wish)
         ended: list[Ended] = []
@@ -223,7 +225,9 @@ def short(text: str) -> str:
 
 
 def is_referred_to(row: Model) -> bool:
-    """Whether rows are there that forbid to delete this one. Asked before Django collects them all to list them."""
+    """Return whether other rows forbid deleting this one. Call this before Django collects all related rows to list
+    them.
+    """
     guards = (relation for relation in row._meta.related_objects if relation.on_delete is PROTECT)
     return any(getattr(row, str(relation.get_accessor_name())).exists() for relation in guards)
 
@@ -248,7 +252,7 @@ class EventAdmin(ReadOnlyAdmin):
         return short(event.message)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """About "run 17", or about anything numbered 17: all else would mean to read all events."""
+        """Search events of "run 17", or of anything with the id 17. Any other search would read all events."""
         kinds = _names()
         found = re.fullmatch(r"(?:([a-z_]+) )?#?([0-9]{1,19})", search_term.replace("\0", "").strip())
         if not search_term:

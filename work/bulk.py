@@ -1,8 +1,10 @@
-"""Acts on many rows that are chosen in a list of the admin, or on all that match its filter: a page that rehearses, the
-same form again with a key that does it once, and a page with what became of each row.
+"""Bulk actions on rows selected in an admin list, or on all rows that match its filter.
 
-In pieces, the oldest rows first: the next begins behind the last row of this one, and none goes further than what was
-there at the rehearsal. So no row is done twice, and none that the act itself has made.
+The first page is a preview. Its form is sent again with a key that runs the action once, and a last page shows the
+result for each row.
+
+The action runs in batches, oldest rows first. Each batch starts after the last row of the previous one, and none goes
+beyond the rows that existed at the preview. So no row is handled twice, and no row that the action itself made.
 """
 
 import re
@@ -24,7 +26,7 @@ from work.numbers import id_of
 from work.outcomes import DONE, Outcome, ahead, sentence
 from work.rehearsals import Ended, Wish, carry_out, rehearse
 
-# Of the new rows, so many are named; and of what is rehearsed, row by row.
+# How many new rows a message names, and how many rows a preview lists.
 MOST_NAMED = 20
 MOST_SHOWN = 100
 
@@ -34,7 +36,7 @@ def is_chosen_in_a_list(request: HttpRequest) -> bool:
 
 
 def urls(site: Any) -> list[URLPattern]:
-    """Of the pages that tell what became of rows, for the admin of one model."""
+    """Return the URLs of the result pages, for the admin of one model."""
     name = f"{site.opts.app_label}_{site.opts.model_name}_outcome"
     return [
         path("outcome/<slug:key>/", _of(site, outcome_page), name=name),
@@ -43,7 +45,7 @@ def urls(site: Any) -> list[URLPattern]:
 
 
 def answer(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> HttpResponse:
-    """To a form of a list: the rehearsal first, and when that is sent, the outcome."""
+    """Answer a list's form: first with the preview, and when that is confirmed, with the result."""
     key, until = request.POST.get("once", ""), _number(request, "until")
     if not re.fullmatch("[A-Za-z0-9_-]{16,64}", key) or until is None:
         return _rehearsal(site, request, verb, rows, wish)
@@ -124,7 +126,7 @@ def _do(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> No
     try:
         carry_out(piece, wish, site.operated(request), done, actor=request.user.get_username(), reason=reason)
     finally:
-        # Also when one row is too much: what was done before it is done.
+        # This also runs if one row fails: the rows before it are done.
         has_more = has_more or len(done) < len(piece)
         ended = done if has_more else [*done, *gone]
         so_far, rehearsed = (_number(request, "so_far") or 0) + len(ended), _number(request, "rehearsed") or 0
@@ -137,7 +139,7 @@ def _do(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> No
             "so_far": so_far,
             "has_more": has_more,
             "rehearsed": rehearsed,
-            # That match no more; what was chosen row by row is told row by row.
+            # The number of rows that no longer match. Rows selected one by one are reported one by one instead.
             "left": max(0, rehearsed - so_far) if _is_across(request) else 0,
             "form": _form(request)
             | {
@@ -151,12 +153,12 @@ def _do(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> No
 
 
 def _is_across(request: HttpRequest) -> bool:
-    """All that match the filter, and not rows that are chosen one by one."""
+    """Return whether the user selected all rows that match the filter, and not single rows."""
     return request.POST.get("select_across") == "1"
 
 
 def _chosen(site: Any, request: HttpRequest) -> Any:
-    """Whatever the filter of the list says by now: what has begun meanwhile was chosen all the same."""
+    """Return the selected rows, even if the filter of the list no longer matches them."""
     return site.get_queryset(request).filter(pk__in=_chosen_ids(request))
 
 
@@ -165,14 +167,14 @@ def _chosen_ids(request: HttpRequest) -> set[int]:
 
 
 def _gone(request: HttpRequest, rows: Any) -> list[Ended]:
-    """What was chosen and is not there any more."""
+    """Return the selected rows that no longer exist."""
     until = _number(request, "until") or 0
     ids = {id for id in _chosen_ids(request) if id <= until} - set(rows.values_list("pk", flat=True))
     return [Ended(id, "", Outcome.NOT_FOUND, None) for id in sorted(ids)]
 
 
 def _form(request: HttpRequest) -> dict[str, Any]:
-    """What the form that goes on from here has to say again."""
+    """Return the values that the next form must repeat."""
     return {
         "url": request.get_full_path(),
         "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
@@ -183,7 +185,7 @@ def _form(request: HttpRequest) -> dict[str, Any]:
 
 
 def _told(site: Any, request: HttpRequest, key: str) -> dict[str, Any]:
-    """Empty as long as it is being done."""
+    """Return the stored result, which is empty while the action runs. Raise Http404 if there is none for this user."""
     if not site.has_view_permission(request):
         raise PermissionDenied
     told = once.find(request.user, key)

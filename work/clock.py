@@ -1,7 +1,7 @@
 """One clock for all hosts: the database's, carried forward by the monotonic clock between measurements.
 
-Thresholds are computed in Python from `now()`. A jump of a host's own clock changes nothing until the next
-measurement, and a jump that a measurement does find holds recovery back for one lease (see `jumped_within`).
+Deadlines are computed in Python from `now()`. A jump of a host's clock changes nothing until the next measurement. A
+jump that a measurement finds pauses recovery for one lease (see `jumped_within`).
 """
 
 import time
@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
-# A difference that no slow network explains: somebody set a clock.
+# No slow network explains a larger difference: a clock was set.
 JUMP_SECONDS = 5.0
-# How old a measurement may be before a process that has no heartbeat takes a new one.
+# The maximum age of a measurement in a process without a heartbeat.
 MEASURE_EVERY_SECONDS = 60.0
 
 _NOW_SQL = {
-    # Not now(): that is the start of the transaction, which may have waited for a lock.
+    # now() would not do: it is the start of the transaction, which may have waited for a lock.
     "postgresql": "SELECT clock_timestamp()",
     "microsoft": "SELECT SYSDATETIMEOFFSET()",
 }
@@ -42,7 +42,7 @@ def now() -> datetime:
 
 
 def measure() -> float:
-    """Ask the database for the time; answers by how many seconds this process was off."""
+    """Measure the database's time. Return by how many seconds this process was off."""
     global _anchor, _measured, _jumped_at
     fresh = _database_clock()
     expected = _anchor.at + timedelta(seconds=fresh.monotonic - _anchor.monotonic)
@@ -65,9 +65,9 @@ def jumped_within(seconds: float) -> bool:
 def _database_clock() -> Anchor:
     sql = _NOW_SQL.get(connection.vendor)
     if sql is None:
-        # SQLite lives on this host; its CURRENT_TIMESTAMP has whole seconds only.
+        # SQLite runs on this host, and its CURRENT_TIMESTAMP has whole seconds only.
         return _own_clock()
-    # The quickest answer is the one that says best when it was given; the first may have opened the connection.
+    # The quickest answer is the most precise one. The first may have opened the connection.
     _, at, middle = min(_ask(sql) for _ in range(3))
     return Anchor(at.astimezone(UTC), middle)
 

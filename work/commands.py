@@ -1,7 +1,7 @@
-"""`manage.py NOUN VERB …`: what the commands of operators have in common.
+"""Shared parts of the operator commands, `manage.py NOUN VERB …`.
 
-An answer is one JSON document with --json, aligned text without. What went wrong goes to stderr, and the exit code says
-of which kind it is.
+With --json a command prints one JSON document, otherwise aligned text. Errors go to stderr, and the exit code gives
+their kind.
 """
 
 import argparse
@@ -24,14 +24,14 @@ from work.models import Event
 from work.outcomes import DONE, Outcome
 from work.written import Encoder
 
-# What the actor of an event has room for, less the words around it.
+# The length of an event's actor, minus the words around the name.
 LONGEST_NAME = 170
-# What a list shows of a text; `show` shows all of it.
+# The width of a cell in a list; `show` prints the whole text.
 WIDEST_CELL = 60
-# The largest id that the databases know.
+# The largest id of the databases.
 LARGEST_ID = 2**63 - 1
 LARGEST_LIMIT = 10_000
-# Years that somebody means who names a time; beyond them zones have no clocks.
+# Times outside these years are typing mistakes, and time zones do not cover them.
 EARLIEST, LATEST = 1970, 2200
 
 Row = Mapping[str, Any]
@@ -42,7 +42,7 @@ class Exit(IntEnum):
     DONE = 0
     REFUSED = 1
     USAGE = 2
-    # Not ours to choose: see `EXIT_CODE` in config/environment.py.
+    # Fixed because of gunicorn: see `EXIT_CODE` in config/environment.py.
     SETTINGS = 3
     QUEUE_FULL = 4
     DATABASE_AWAY = 5
@@ -58,13 +58,13 @@ MEANINGS = {
     Exit.DATABASE_AWAY: "the database cannot be reached or is busy; try again later",
     Exit.NOT_FOUND: "something that was named does not exist",
 }
-# Of several rows; whatever else was not done is refused.
+# For commands on several rows. Any other outcome that is not in DONE counts as refused.
 _WORST_FIRST = ((Outcome.NOT_FOUND, Exit.NOT_FOUND), (Outcome.NO_PLACE, Exit.QUEUE_FULL))
 EXIT_CODES = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 
 class Failure(CommandError):
-    """Ends a command. The message says what was expected, what was found, which one, and what to do."""
+    """End a command with a message, an exit code, and a code with details for JSON output."""
 
     def __init__(self, message: str, exit: Exit, code: str, **details: Any) -> None:
         super().__init__(message, returncode=exit)
@@ -84,12 +84,12 @@ class Answer:
 
 
 Verb = Callable[..., Answer]
-# name, verb, what it does -> the parser of its arguments
+# Takes name, verb and description; returns the parser of its arguments.
 AddVerb = Callable[[str, Verb, str], argparse.ArgumentParser]
 
 
 class OperatorCommand(BaseCommand):
-    # `doctor` makes them; a command that only reads one row should not wait for them.
+    # Only `doctor` runs system checks; a command that reads one row should not wait for them.
     requires_system_checks: Any = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -108,7 +108,7 @@ class OperatorCommand(BaseCommand):
             sys.exit(answer.exit)
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """As Django's, but for the shape of errors and for the exit codes."""
+        """Run like Django's method, but with our error format and exit codes."""
         in_json = "--json" in argv
         try:
             options = self._parsed(argv)
@@ -123,7 +123,7 @@ class OperatorCommand(BaseCommand):
             message = f"expected the database to answer, found: {found}; `manage.py doctor` says more"
             self._end(Failure(message, Exit.DATABASE_AWAY, "database_unavailable"), in_json=in_json)
         except BrokenPipeError:
-            # The reader has gone (`… | head`); what is still to be flushed must not fail at exit.
+            # The reader has gone (`… | head`); the flush at exit must not fail.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         finally:
             connections.close_all()
@@ -190,12 +190,12 @@ def add_limit(parser: argparse.ArgumentParser) -> None:
 
 
 def actor_of(name: str | None) -> str:
-    """The words for whoever gave the command, as events have them."""
+    """Return the actor that events record for a command."""
     return f"{clean(name or _system_user()).strip()[:LONGEST_NAME] or 'somebody'} (command)"
 
 
 def identifier(text: str) -> int:
-    # Not int() alone: it takes other digits and underscores too.
+    # int() alone would also accept underscores and non-ASCII digits.
     if re.fullmatch(r"[0-9]{1,19}", text) is None or int(text) > LARGEST_ID:
         raise argparse.ArgumentTypeError(f"expected an id, which is a whole number, found {text!r}")
     return int(text)
@@ -208,7 +208,7 @@ def limit(text: str) -> int:
 
 
 def moment(text: str) -> datetime:
-    """ISO 8601; in UTC where it does not say otherwise."""
+    """Parse an ISO 8601 time. Without an offset it is in UTC."""
     try:
         said = datetime.fromisoformat(text)
         if not EARLIEST <= said.year <= LATEST:
@@ -222,12 +222,12 @@ def moment(text: str) -> datetime:
 def of_each(
     kind: str, ids: Iterable[int], found: Mapping[int, T], do: Callable[[T], tuple[Outcome, Row]], *told: str
 ) -> Answer:
-    """Do something with each of these rows, whatever becomes of the others; the exit code is that of the worst.
+    """Apply `do` to each of these rows independently; the worst outcome decides the exit code.
 
-    What is `told` of a row beside its result is null where there is nothing to tell.
+    `told` names the further columns that `do` may return; they are null where it returns none.
     """
     rows: list[dict[str, Any]] = []
-    # Whoever names a row twice means it once.
+    # A row that is named twice counts once.
     for id in dict.fromkeys(ids):
         outcome, more = do(found[id]) if id in found else (Outcome.NOT_FOUND, {})
         rows.append({"id": id, "result": outcome, **dict.fromkeys(told), **more})
@@ -239,7 +239,7 @@ def of_each(
 
 
 def events_about(kind: str, id: int, most: int) -> list[dict[str, Any]]:
-    """The latest, the oldest of them first."""
+    """Return the latest events of a row, oldest first."""
     columns = ("sequence", "at", "kind", "from_status", "to_status", "claim_token", "actor", "message", "data")
     events = Event.objects.about(kind, id).order_by("-sequence")
     return list(events.values(*columns)[:most])[::-1]
@@ -250,7 +250,7 @@ def as_json(data: object) -> str:
 
 
 def table(rows: Sequence[Row], *columns: str) -> str:
-    """Aligned, with the names of the columns above; a sentence when there is none."""
+    """Format rows as aligned columns with a header, or as "None." without rows."""
     if not rows:
         return "None."
     lines = [[name.replace("_", " ").upper() for name in columns]]
@@ -261,7 +261,7 @@ def table(rows: Sequence[Row], *columns: str) -> str:
 
 
 def fields(row: Row) -> str:
-    """One line for each that says something."""
+    """Format a row as one line per value, leaving out empty values."""
     said = {name.replace("_", " "): _text(value) for name, value in row.items() if value not in (None, "")}
     width = max(map(len, said))
     return "\n".join(f"{name:{width}}  {_lines(text, width + 2)}" for name, text in said.items())
@@ -273,7 +273,7 @@ def history(events: Iterable[Row]) -> str:
 
 
 def clean(text: str) -> str:
-    """Names and messages come from anywhere, and a terminal obeys what it is sent."""
+    """Escape control characters: names and messages come from anywhere, and a terminal interprets what it prints."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
@@ -295,7 +295,7 @@ def _text(value: object) -> str:
 
 
 def _system_user() -> str:
-    # A container may run under a number that has no name.
+    # In a container, the user id may have no name.
     with suppress(OSError, KeyError, ImportError):
         return getpass.getuser()
     return f"user {os.getuid()}"

@@ -1,4 +1,4 @@
-"""Querysets whose SQL is made once per process: the ORM takes longer to write it than the database to run it."""
+"""Querysets whose SQL is compiled once per process. The ORM takes longer to write it than the database to run it."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from work import statements
 from work.statements import Row, adapt, literal
 
-# A function of the module or a manager's method, always the same one: what is compiled is kept under it.
+# Always the same module function or manager method, because it is the key of the compiled SQL.
 Query = Callable[..., "QuerySet[Any]"]
 
 
@@ -20,14 +20,14 @@ def rows(query: Query, *arguments: Any) -> list[Row]:
 
 
 def sql_and_params(query: Query, *arguments: Any) -> tuple[str, list[Any]]:
-    """The SQL of `query(*arguments)`; everything but the arguments is part of it."""
+    """Return the SQL of `query(*arguments)` and its parameters. All other values are literals in the SQL."""
     sql, positions = _compiled(connection.vendor, query, tuple(map(type, arguments)))
     return sql, [adapt(arguments[position]) for position in positions]
 
 
 @cache
 def _compiled(vendor: str, query: Query, kinds: tuple[Any, ...]) -> tuple[str, list[int]]:
-    """The SQL with a place for each argument, and which argument goes where."""
+    """Return the SQL with placeholders, and which argument belongs to each."""
     stand_ins = [_stand_in(kind, position) for position, kind in enumerate(kinds)]
     sql, params = query(*stand_ins).query.get_compiler(connection=connection).as_sql()
     arguments = {adapt(stand_in): position for position, stand_in in enumerate(stand_ins)}
@@ -36,7 +36,7 @@ def _compiled(vendor: str, query: Query, kinds: tuple[Any, ...]) -> tuple[str, l
 
 
 def _stand_in(kind: type, position: int) -> Any:
-    """A value that nothing else in a query has, for the place of an argument."""
+    """Return a value that no other part of a query contains, in place of an argument."""
     return {
         datetime: datetime(9999, 12, 31, position, tzinfo=UTC),
         int: -(2**53) + position,

@@ -1,4 +1,4 @@
-"""Telling "the database is busy, ask again" from every other error."""
+"""Distinguishes "the database is busy, try again" from all other errors."""
 
 import random
 import time
@@ -7,24 +7,24 @@ from typing import TypeVar
 
 from django.db import DatabaseError, OperationalError, connection
 
-# Serialization failure and deadlock: the database gave this one up for another, which is done by now.
+# Serialization failure and deadlock: the database aborted this transaction for another, which is done by now.
 _GIVEN_UP = frozenset({"40001", "40P01"})
-# A lock timeout: whoever holds the row will hold it at the next try too.
+# Lock timeout: the row will probably still be locked at the next try.
 _LOCKED = frozenset({"55P03"})
-# SQLite, and what MSSQL calls a deadlock victim.
+# The messages of SQLite, and of a deadlock on SQL Server.
 _PHRASES = ("database is locked", "database table is locked", "deadlock victim")
-# Enough for a deadlock or two; whoever still loses then has a real problem and hears of it.
+# Enough for a deadlock or two. A write that still fails has a real problem and raises.
 _TRIES = 5
 
 T = TypeVar("T")
 
 
-# For threads on which much depends: whoever holds a row for longer will not be quick.
+# For threads that much depends on: a row that is locked for longer will not be free soon.
 LOCK_TIMEOUT_MS = 1000
 
 
 class Contended(Exception):
-    """A claim met other claims and got nothing. Try again at the next tick."""
+    """A claim conflicted with other claims and got nothing. Try again at the next tick."""
 
 
 def is_contention(error: BaseException) -> bool:
@@ -39,7 +39,9 @@ def _is_worth_another_try(error: BaseException) -> bool:
 
 
 def patiently(write: Callable[[], T]) -> T:
-    """Do a write, again if the database gave it up for another one. In a transaction that is its owner's business."""
+    """Write, and try again if the database aborted it for another write. Inside a transaction,
+    leave that to its owner.
+    """
     for attempt in range(1, _TRIES + 1):
         try:
             return write()
@@ -51,7 +53,7 @@ def patiently(write: Callable[[], T]) -> T:
 
 
 def be_impatient() -> None:
-    """From now on this thread's connection gives up on a locked row, instead of waiting for whoever has locked it."""
+    """Make this thread's connection give up on a locked row after LOCK_TIMEOUT_MS instead of waiting."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, false)", [str(LOCK_TIMEOUT_MS)])

@@ -1,5 +1,6 @@
-"""A worker is asked to drain: it takes up nothing more, finishes what it has and stops, as at its first SIGTERM. The
-request is in the row of this one boot, where its keeper of leases finds it, whoever dies meanwhile.
+"""Requests to drain a worker: it claims nothing more, finishes its work and stops, as at its first SIGTERM.
+
+The request is stored in the row of this one boot, where its lease thread finds it even if the requester dies.
 """
 
 from datetime import datetime
@@ -13,13 +14,13 @@ from work.models import Worker, heard_from_since
 from work.outcomes import Outcome
 from work.rehearsals import Wish
 
-# Whoever may hold the whole queue may take one worker from it.
+# A user who may pause the whole queue may drain a worker.
 PERMISSION = "runs.change_queue"
 TOPIC = "drain"
 
 
 def drain(worker: Worker, *, actor: str, reason: str = "") -> Outcome:
-    """Answers what has become of it; `worker` is as it is then."""
+    """Request a drain and return the outcome. `worker` is refreshed from the database."""
     actor = actor[: lifecycle.ACTOR_CHARACTERS]
     guards: dict[str, Any] = {"stopped_at__isnull": True, "heartbeat_at__gte": heard_from_since()}
     guards["drain_requested_at__isnull"] = True
@@ -39,7 +40,6 @@ def wish() -> Wish:
 
 
 def said(worker: Worker, outcome: Outcome) -> str:
-    """What has become of the request, in a sentence."""
     if outcome == Outcome.DRAINING:
         most = settings.ADE_DRAIN_SECONDS
         return f"{worker.owner} drains: it takes up nothing more, finishes what it has within {most} s, and stops."

@@ -1,4 +1,4 @@
-"""Named points at which a test lets this process die, stop, sleep or fail. Without ADE_FAILPOINTS they cost one look.
+"""Named points at which a test makes this process die, stop, sleep or fail. Without ADE_FAILPOINTS they cost one check.
 
 ADE_FAILPOINTS="run.claimed:kill9,run.finish.before_commit:raise*3,lease.before_renew:sleep:2"
 """
@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, transaction
 
 ACTIONS = ("kill9", "raise", "stop", "sleep:SECONDS")
-# Every kind of work passes these four.
+# Every kind of work has these four points.
 KIND_POINTS = ("claim.selected", "claimed", "finish.before_commit", "finish.after_commit")
 KINDS = ("run", "build", "job", "stage", "job_run", "delivery")
 OTHER_POINTS = (
@@ -51,7 +51,7 @@ OTHER_POINTS = (
     "delivery.sent",
 )
 KIND_NAMES = frozenset(f"{kind}.{point}" for kind in KINDS for point in KIND_POINTS)
-# A slot is claimed by being inserted.
+# A slot of a schedule is claimed by being inserted, so it has no separate point.
 NAMES = (KIND_NAMES - {"job_run.claimed"}) | frozenset(OTHER_POINTS)
 
 
@@ -85,7 +85,7 @@ def hit(name: str) -> None:
 
 @contextmanager
 def inside(name: str) -> Iterator[None]:
-    """A point between the last statement of a transaction and its commit, also where a statement is a transaction."""
+    """Mark a point between the last statement and the commit, also where each statement is its own transaction."""
     if name not in _armed:
         yield
         return
@@ -95,7 +95,7 @@ def inside(name: str) -> Iterator[None]:
 
 
 def arm(text: str, extra_names: Iterable[str] = ()) -> None:
-    """Read what ADE_FAILPOINTS says; an empty text disarms all."""
+    """Arm the points of ADE_FAILPOINTS. An empty text disarms all."""
     _armed.clear()
     known = NAMES | frozenset(extra_names)
     for part in filter(None, (p.strip() for p in text.split(","))):

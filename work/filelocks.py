@@ -1,4 +1,4 @@
-"""Locks on names, between the processes of one host. The kernel lets go of them when a process dies."""
+"""Locks on names, between the processes of one host. The kernel releases them when a process dies."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ def alone(path: Path) -> AbstractContextManager[bool]:
 
 
 def alone_at_once(path: Path) -> AbstractContextManager[bool]:
-    """False when somebody else has it."""
+    """Lock without waiting. Yields False if another process has the lock."""
     return _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

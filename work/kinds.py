@@ -1,5 +1,6 @@
-"""The kinds of work of this installation: `settings.WORK_KINDS` names them by dotted path, so that the kernel never
-imports what it runs.
+"""The kinds of work of this installation.
+
+`settings.WORK_KINDS` names them by dotted path, so that the kernel does not import what it runs.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,28 +18,30 @@ from work.recovery import Found
 
 @dataclass(frozen=True)
 class Chore:
-    """A small duty of every worker: called with its owner name at every so many ticks, and when somebody rings."""
+    """A periodic task of every worker. It is called with the worker's owner name every `every`
+    ticks, and on a wake-up.
+    """
 
     do: Callable[[str], object]
     every: int = 1
-    # Otherwise at its ticks only.
+    # If False, the task runs only at its ticks.
     when_rung: bool = True
 
 
 @dataclass(frozen=True)
 class Lane:
-    """How a worker does one kind of work: so many slots, each claiming, doing and ending one after the other."""
+    """The handler of one kind of work. A number of worker threads each claim, do and finish one row after another."""
 
-    # The setting that says how many.
+    # The name of the setting with the number of threads.
     slots: str
     claim: Callable[[str], Claim | None]
-    # Does the work and answers its result, or raises; knows nothing of status, leases and attempts.
+    # Does the work and returns its result, or raises. It knows nothing of statuses, leases and attempts.
     do: Callable[[Claim], Any]
-    # How it ended, each a verb of the app's lifecycle.
+    # How work ends: each is a verb of the app's lifecycle.
     succeed: Callable[[Claim, Any], object]
     fail: Callable[[Claim, BaseException], object]
     stop: Callable[[Claim], object] | None = None
-    # What the work itself may fail with; anything else is a mistake of ours, and is logged with its traceback.
+    # Expected failures of the work itself. Any other exception is a defect of ADE and is logged with its traceback.
     expected: tuple[type[Exception], ...] = ()
 
 
@@ -46,12 +49,12 @@ class Lane:
 class Kind:
     moves: Moves
     lane: Lane | None = None
-    # Moves on a row whose worker is gone; answers the verb that it used, None when it came too late.
+    # Recovers a row whose worker is gone. Returns the verb that it used, or None if the row had changed.
     rescue: Callable[[Found], str | None] | None = None
-    # The setting that says for how long one may be at work, also by a worker that is alive.
+    # The name of the setting with the maximum duration, which holds for a live worker too.
     budget: str | None = None
     chores: tuple[Chore, ...] = ()
-    # Topics on whose bell its chores and its slots should look, besides its own.
+    # Further topics that wake its periodic tasks and its threads.
     wakes_on: tuple[str, ...] = ()
 
     @property
@@ -68,7 +71,7 @@ def kind_named(name: str) -> Kind:
 
 
 def other_subjects() -> Iterator[Moves]:
-    """What has a history, and is no kind of work."""
+    """Yield rows that have a history but are no kind of work."""
     return iter(_load_subjects(tuple(settings.WORK_SUBJECTS)))
 
 

@@ -1,4 +1,4 @@
-"""The words in which a kind of work declares its state machine."""
+"""The types in which a kind of work declares its state machine."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ class Move:
 
 @dataclass(frozen=True)
 class Moves:
-    """The table of one kind: verb -> move. The table is the state machine."""
+    """The state machine of one kind: a table of verb -> transition."""
 
     kind: str
     model: type[Subject]
     table: Mapping[str, Move]
-    # Where a new row starts, and the event that says so.
+    # The status of a new row, and the event for its creation.
     initial: str
     created: str
-    # The event that stays in the place of all others, when the history of a row is kept no longer; with `pruned_at`.
+    # The event that replaces all others when a row's history is pruned. Such models have `pruned_at`.
     pruned: str = ""
 
     def __getitem__(self, verb: str) -> Move:
@@ -48,7 +48,7 @@ class Moves:
 
     @property
     def rows(self) -> "QuerySet[Any]":
-        """All of them, untyped: what they have in common is said by Work, what they have not by the caller."""
+        """Return all rows, untyped: kinds share only the columns of Work."""
         return self.model._base_manager.all()
 
     @property

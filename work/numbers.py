@@ -1,8 +1,8 @@
-"""Numbers that strangers have written."""
+"""Parsing of numbers from requests."""
 
 import re
 
 
 def id_of(text: str | None) -> int | None:
-    """An id, as a form or an address of the admin has it; None for anything else."""
+    """Return the id in a form field or URL of the admin, or None for any other text."""
     return int(text) if text and re.fullmatch("[0-9]{1,18}", text) else None

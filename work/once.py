@@ -1,7 +1,6 @@
-"""What came of a form that a person has sent, kept for a day: whoever sends it twice is told the same again, and
-nothing is done twice.
+"""Results of forms that must run only once, kept for a day. Sending a form twice shows the first result again.
 
-Each is kept as a session that nobody is signed in with: its key cannot be guessed, and it goes when it has expired.
+Each is stored as a session that no user is signed in with: its key cannot be guessed, and expired ones are deleted.
 """
 
 import secrets
@@ -21,12 +20,12 @@ Person = AbstractBaseUser | AnonymousUser
 
 
 def new_key() -> str:
-    """For a form that is to be sent once."""
+    """Return a key for a form that may be sent once."""
     return secrets.token_urlsafe(24)
 
 
 def begin(person: Person, key: str) -> bool:
-    """Before anything is done. False when that was begun before: `find` has what came of it."""
+    """Reserve the key before anything is done. Return False if it was used already; `find` then has the result."""
     try:
         with transaction.atomic():
             Session.objects.create(
@@ -44,11 +43,11 @@ def keep(person: Person, key: str, told: Mapping[str, Any]) -> None:
 
 
 def find(person: Person, key: str) -> dict[str, Any] | None:
-    """Only for whoever has sent it. Empty while it is not done; None when it was never begun, or long ago."""
+    """Return the result for the person who sent the form. It is empty until done; None if never begun or expired."""
     kept = Session.objects.filter(pk=_place(person, key), expire_date__gt=clock.now()).first()
     return None if kept is None else dict(kept.get_decoded())
 
 
 def _place(person: Person, key: str) -> str:
-    # As long as the key of a session may be.
+    # A session key is at most 40 characters long.
     return salted_hmac("work.once", f"{person.pk} {key}", algorithm="sha256").hexdigest()[:40]

@@ -1,4 +1,4 @@
-"""What became of each row of several that a person had a wish for, in the words of commands and of the admin."""
+"""Outcomes of an operator's action on several rows, in the words of commands and of the admin."""
 
 from collections import Counter
 from enum import StrEnum
@@ -46,7 +46,7 @@ DONE = frozenset(
         *(Outcome.REVOKED, Outcome.PINGED, Outcome.DRAINING),
     }
 )
-# For one, and for several.
+# Singular and plural.
 _CLAUSES = {
     Outcome.CANCELLED: ("cancelled {n} {one}", "cancelled {n} {many}"),
     Outcome.ASKED: ("asked {n} that is {claimed} to stop", "asked {n} that are {claimed} to stop"),
@@ -76,7 +76,7 @@ _CLAUSES = {
     Outcome.NOT_YOURS: ("{n} that is not yours", "{n} that are not yours"),
     Outcome.NOT_FOUND: ("{n} that is not there any more", "{n} that are not there any more"),
 }
-# Of what has not been done yet: again for one, and for several.
+# Words for a preview: again singular and plural.
 _AHEAD = {
     Outcome.CANCELLED: ("will be cancelled",) * 2,
     Outcome.ASKED: ("will be asked to stop",) * 2,
@@ -109,7 +109,7 @@ _AHEAD = {
 
 
 def of_cancel(moves: Moves, before: str, after: str) -> Outcome:
-    """Of a cancel of a row that was seen in one status, and that answered the other."""
+    """Return the outcome of a cancel from the status seen before it and the status that the cancel returned."""
     if before not in {*moves["cancel"].origins, *moves["request_cancel"].origins}:
         return Outcome.ENDED
     if after == moves.claimed:
@@ -118,7 +118,7 @@ def of_cancel(moves: Moves, before: str, after: str) -> Outcome:
 
 
 def of_cancel_ahead(moves: Moves, status: str) -> Outcome:
-    """What a cancel would do with a row in this status."""
+    """Return what a cancel would do with a row in this status."""
     if status in moves["cancel"].origins:
         return Outcome.CANCELLED
     return Outcome.ASKED if status in moves["request_cancel"].origins else Outcome.ENDED
@@ -137,13 +137,17 @@ def ahead(outcome: Outcome, number: int = 1) -> str:
 
 
 def rehearsed(outcomes: "Counter[Outcome]", of_what: str = "selected") -> str:
-    """Of 240 selected, 180 will be cancelled, 52 have already finished, 8 are not yours."""
+    """Summarise a preview, as in "Of 240 selected, 180 will be cancelled, 52 have already finished,
+    8 are not yours."
+    """
     said = [f"{number:,} {ahead(outcome, number)}" for outcome in Outcome if (number := outcomes[outcome])]
     return f"Of {outcomes.total():,} {of_what}, {', '.join(said)}." if said else f"None {of_what}."
 
 
 def sentence(model: type[Model], outcomes: "Counter[Outcome]", claimed: str | None = None) -> str:
-    """Cancelled 3 runs, asked 1 that is running to stop. Skipped 1 that had already finished."""
+    """Summarise an action, as in "Cancelled 3 runs, asked 1 that is running to stop. Skipped 1 that had already
+    finished."
+    """
     words = {
         "one": model._meta.verbose_name,
         "many": model._meta.verbose_name_plural,

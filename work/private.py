@@ -1,4 +1,4 @@
-"""What no program that ADE starts for somebody has to see."""
+"""Paths that child processes of ADE must not see."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from django.db import connection
 
 
 def places() -> list[Path]:
-    """The directory of ADE with all that it stores, the database, and the file of the settings; to be hidden."""
+    """Return ADE's data directory, the database files and the settings file. They are hidden from children."""
     var, database = Path(settings.VAR_DIR), connection.settings_dict
     files = [settings.BASE_DIR / ".env", settings.BASE_DIR / settings.ENV["ADE_ENV_FILE"]]
     if connection.vendor == "sqlite":

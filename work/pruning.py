@@ -1,6 +1,6 @@
-"""What is kept for so long and then goes: page by page, each in a transaction of its own, and none of them long.
+"""Deletes expired rows in batches, each in a short transaction of its own.
 
-Whoever dies on the way has lost nothing but the page that it was at; whoever comes after begins with the oldest again.
+If a process dies, only its current batch is lost; the next one starts again with the oldest rows.
 """
 
 import time
@@ -19,12 +19,12 @@ from django.db.models import Count, Min, Model, Q, QuerySet
 from work import clock
 from work.contention import Contended, is_contention, patiently
 
-# How long a transaction should take at most: who wants the same rows waits for it.
+# The target duration of a transaction; others that want the same rows wait for it.
 BATCH_SECONDS = 0.1
-# Where there are no locks of rows, all who want to write wait, and then have as long themselves.
+# Without row locks all other writers wait, so they get as much time to themselves afterwards.
 ALONE_SECONDS = 0.05
 FEWEST, FIRST, MOST = 10, 100, 500
-# Of what hangs on the rows of one page, a single row may have more.
+# The maximum number of dependent rows in a batch. A single row may have more.
 HEAVIEST = 5000
 SHORTEST_REST = 0.02
 
@@ -33,17 +33,17 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Due:
-    """What is older than it is kept."""
+    """Rows that are older than their retention period."""
 
     rows: int = 0
     oldest: datetime | None = None
-    # As old, and stay because something needs them.
+    # Rows of that age that stay because something needs them.
     kept: int = 0
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What went in one transaction, by table, and how long that took."""
+    """Number of deleted rows per table in one transaction, and its duration."""
 
     gone: Mapping[str, int]
     seconds: float = 0.0
@@ -51,12 +51,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Policy:
-    # The table, as people call it.
+    # The name of the table in messages.
     name: str
-    # For how long it is kept, in words; "off" for ever.
+    # The retention period in words; "off" to keep rows forever.
     keeps: Callable[[], str]
     due: Callable[[], Due]
-    # By this actor, one transaction after the other.
+    # Deletes on behalf of this actor, one transaction per item.
     purge: Callable[[str], Iterator[Batch]]
 
 
@@ -69,19 +69,19 @@ def in_words(days: int | None) -> str:
 
 
 def due_of(rows: "QuerySet[Any]", kept: "QuerySet[Any]", moment: str) -> Due:
-    """Of all `rows`, that are as old, `kept` are those that stay."""
+    """Count the expired `rows`; of these, `kept` stay."""
     found = rows.aggregate(rows=Count("pk"), oldest=Min(moment))
     staying = kept.count()
     return Due(found["rows"] - staying, found["oldest"], staying)
 
 
 def lock(rows: "QuerySet[Any]") -> "QuerySet[Any]":
-    """Against whoever refers to them, and without those that somebody holds."""
+    """Lock rows against new references, skipping rows that other transactions hold."""
     return rows.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
 
 
 def delete(model: type[Model], ids: Sequence[int]) -> int:
-    """In one statement, past what Django collects. The database refuses what something still refers to."""
+    """Delete in one statement, without Django's collector. The database refuses rows that others refer to."""
     if model._meta.label not in settings.PURGE_ALLOWED:
         raise TypeError(f"rows of {model._meta.label} are not deleted: it is not in PURGE_ALLOWED")
     return model._base_manager.filter(pk__in=ids)._raw_delete(connection.alias) if ids else 0
@@ -94,9 +94,9 @@ def in_batches(
     moment: str = "",
     weight: str = "",
 ) -> Iterator[Batch]:
-    """The oldest of these first by this moment, which has an index together with the id; without one, by the id alone.
+    """Purge the rows oldest first by `moment`, which needs an index together with the id, or by id alone.
 
-    `purge` is a transaction: it decides again what may go of the rows that it is given.
+    `purge` runs in a transaction and must check again which of the given rows may go.
     """
     size = FIRST
     order = [moment, "pk"] if moment else ["pk"]
@@ -113,7 +113,7 @@ def in_batches(
 
 
 def _lightest(found: list[tuple[Any, ...]], weight: str) -> list[tuple[Any, ...]]:
-    """As many from the beginning as are not too heavy together; one at least."""
+    """Return the first rows whose total weight is within the limit, and at least one."""
     if not weight:
         return found
     sums = accumulate(row[-1] for row in found)
@@ -124,7 +124,7 @@ def _behind(moment: str, last: Sequence[Any]) -> Q:
     if not moment:
         return Q(pk__gt=last[0])
     at, id = last[:2]
-    # The last part is for the index.
+    # The last condition is redundant; it lets the database use the index.
     return (Q(**{f"{moment}__gt": at}) | Q(**{moment: at, "pk__gt": id})) & Q(**{f"{moment}__gte": at})
 
 
@@ -132,7 +132,7 @@ def _unless_contended(purge: Callable[[list[int]], Mapping[str, int]], ids: list
     try:
         return patiently(lambda: purge(ids))
     except Exception as error:
-        # Somebody is at some of them: there is a next time, and it is not to cost the others.
+        # Another transaction holds some of the rows. They have their turn next time, and must not stop the others.
         if not isinstance(error, Contended) and not is_contention(error):
             raise
         log.info("retention.contended", first=ids[0], last=ids[-1], error=" ".join(str(error).split()))
@@ -152,5 +152,5 @@ def _rest(seconds: float) -> None:
 
 
 def _is_alone() -> bool:
-    """Whether nobody else can write meanwhile."""
+    """Return whether a writer locks out all others, as on SQLite."""
     return not connection.features.has_select_for_update

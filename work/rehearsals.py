@@ -1,6 +1,6 @@
-"""What a person wants done with many rows: first what would become of each, and then what really became of it.
+"""Previews and results of an operator's action on many rows.
 
-A rehearsal does nothing and promises nothing: rows go on meanwhile. The outcome tells what has happened.
+A preview does nothing and promises nothing, because rows change meanwhile. The result reports what has happened.
 """
 
 from collections import Counter
@@ -15,9 +15,9 @@ from work import spreadsheets
 from work.commands import clean
 from work.outcomes import Outcome, rehearsed
 
-# What one click may do: somebody waits for it, and so does the web process.
+# The number of rows per click: a person waits for it, and so does a web process.
 MOST_AT_ONCE = 1000
-# Of more it is told what would become of the oldest.
+# A preview of more rows covers only the oldest.
 MOST_REHEARSED = 10_000
 LONGEST_NAME, LONGEST_REASON = 100, 500
 HEAD = ("row", "id", "name", "outcome", "new")
@@ -27,18 +27,19 @@ IsTheirs = Callable[[Any], bool]
 
 class Did(NamedTuple):
     outcome: Outcome
-    # The row that was made, where the verb makes a new one.
+    # The new row, if the verb creates one.
     made: Model | None = None
 
 
 @dataclass(frozen=True)
 class Wish:
-    """Of one verb: what it does with a row, and what it would do. `do` is called with `actor`, and with `reason` where
-    it takes one.
+    """A verb as a person uses it: what it does with a row, and what it would do.
+
+    `do` is called with `actor`, and with `reason` if `takes_reason` is set.
     """
 
     do: Callable[..., Outcome | Did]
-    # From the row as it is, without doing anything; asked in the order in which it would be done.
+    # Predicts the outcome from the row without changing anything. It is called in the order of the action.
     foreseen: Callable[[Any], Outcome]
     takes_reason: bool = False
 
@@ -50,10 +51,10 @@ class Foreseen(NamedTuple):
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """Of rows, the oldest first."""
+    """The preview of rows, oldest first."""
 
     each: list[Foreseen]
-    # Whether there are more of them than were looked at.
+    # Whether there are more rows than the preview covers.
     is_cut: bool
 
     @property
@@ -73,7 +74,7 @@ class Ended(NamedTuple):
 
 
 def rehearse(rows: Any, wish: Wish, is_theirs: IsTheirs) -> Rehearsal:
-    """Of a queryset, in whatever order."""
+    """Preview the action on a queryset. Its order does not matter."""
     found = list(rows.order_by("pk")[: MOST_REHEARSED + 1])
     each = [_foreseen(row, wish, is_theirs) for row in found[:MOST_REHEARSED]]
     return Rehearsal(each, is_cut=len(found) > MOST_REHEARSED)
@@ -82,8 +83,9 @@ def rehearse(rows: Any, wish: Wish, is_theirs: IsTheirs) -> Rehearsal:
 def carry_out(
     rows: Iterable[Any], wish: Wish, is_theirs: IsTheirs, ended: MutableSequence[Ended], *, actor: str, reason: str
 ) -> None:
-    """Do it to each row that is theirs, in this order. What has become of each is in `ended` at once: if this stops in
-    the middle, it can be told how far it came.
+    """Do it to each row that the user may operate, in this order.
+
+    Each outcome is added to `ended` at once, so that a caller can report the progress if this raises.
     """
     told = {"actor": actor} | ({"reason": reason} if wish.takes_reason else {})
     for row in rows:
@@ -93,7 +95,7 @@ def carry_out(
 
 
 def told(ended: Iterable[Ended], page_of: Callable[[Model], str]) -> list[tuple[int, str, str, str, str]]:
-    """To be kept: id, name, outcome, and what the new row is called and where its page is."""
+    """Return the results in a form that can be stored: id, name, outcome, and the name and page of the new row."""
     return [
         (each.id, each.name, each.outcome.value, *((called(each.made), page_of(each.made)) if each.made else ("", "")))
         for each in ended
@@ -101,7 +103,7 @@ def told(ended: Iterable[Ended], page_of: Callable[[Model], str]) -> list[tuple[
 
 
 def table(name: str, kind: str, rows: Iterable[Sequence[Any]]) -> HttpResponse:
-    """Of what `told` has answered."""
+    """Return stored results of `told` as a CSV file."""
     return spreadsheets.table(name, HEAD, ((kind, *row[:4]) for row in rows))
 
 

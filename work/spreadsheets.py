@@ -1,4 +1,4 @@
-"""Tables that people download and open in a spreadsheet, which would take some texts for formulas."""
+"""CSV tables for download, with text escaped that a spreadsheet would read as a formula."""
 
 import csv
 import io
@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 from django.http import HttpResponse
 
-# Also as they are written full-width, which some programs take for the same.
+# Includes the full-width forms, which some programs read as the same characters.
 _DANGEROUS = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def table(name: str, head: Iterable[str], rows: Iterable[Iterable[object]]) -> HttpResponse:
-    """A CSV file, to be saved."""
+    """Return a CSV file as a download."""
     headers = {"Content-Disposition": f'attachment; filename="{name}.csv"', "Cache-Control": "private, no-store"}
     return HttpResponse(_written([head, *rows]), "text/csv; charset=utf-8", headers=headers)
 
 
 def cell(value: object) -> str:
-    """As text that no spreadsheet computes."""
+    """Return the value as text that no spreadsheet evaluates."""
     text = str(value).replace("\0", "")
     return f"'{text}" if text.startswith(_DANGEROUS) else text
 

@@ -1,4 +1,4 @@
-"""Runs SQL that is the same at every call; prepared on the server where it can be, for planning it takes longer."""
+"""Runs SQL whose text never changes. Where possible it is prepared on the server, because planning takes longer."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,14 +13,14 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import ExecStatus
 
-# Only what asks for it is prepared; the driver wants a number all the same.
+# Only statements that ask for it are prepared, but the driver needs a threshold.
 PREPARE_THRESHOLD = 1000
 
 _PLAIN = frozenset({str, int, float, bool})
 
 Row = Sequence[Any]
 
-# What `peek` has prepared, by connection.
+# The statements that `peek` has prepared, by connection.
 _peeked: "WeakKeyDictionary[Any, set[bytes]]" = WeakKeyDictionary()
 
 
@@ -45,7 +45,9 @@ def run(sql: str, params: Sequence[Any]) -> None:
 
 
 def peek(sql: str) -> Any:
-    """The one number of a statement that is asked many times a second: at a quarter of what `one` costs."""
+    """Return the single number that a statement selects, at a quarter of the cost of `one`. For polling many times a
+    second.
+    """
     db = connections[DEFAULT_DB_ALIAS]
     if not db.in_atomic_block and not db.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
         if db.vendor == "postgresql":
@@ -73,7 +75,7 @@ def _peek_prepared(db: BaseDatabaseWrapper, sql: str) -> Any:
     if result.status == ExecStatus.TUPLES_OK:
         value = result.get_value(0, 0)
         return None if value is None else int(value)
-    # Whatever is wrong, this way says it as all others hear it.
+    # On an error, run it again in the usual way, so that it raises the usual exception.
     _peeked[raw].discard(name)
     return (one(sql, []) or [None])[0]
 
@@ -84,7 +86,7 @@ def _name(sql: str) -> bytes:
 
 
 def adapt(value: Any) -> Any:
-    """As the driver wants it; the fields of models would do the same, at several times the cost."""
+    """Convert a value for the driver. Model fields would do the same at several times the cost."""
     if value is None or type(value) in _PLAIN:
         return value
     if isinstance(value, Enum):
@@ -97,12 +99,12 @@ def adapt(value: Any) -> Any:
 
 
 def literal(value: Any) -> str:
-    """A constant of ours as SQL: the planner of a prepared statement must see it, to know which index will do."""
+    """Return a constant of ADE as SQL. The planner of a prepared statement must see it to choose the right index."""
     value = adapt(value)
     if value is None:
         return "NULL"
     if isinstance(value, bool):
-        # SQL Server has no word for it, PostgreSQL no number.
+        # SQL Server has no boolean literal, and PostgreSQL accepts no number for a boolean.
         return str(value) if connection.vendor == "postgresql" else str(int(value))
     if isinstance(value, int):
         return str(value)
@@ -113,7 +115,7 @@ def _prepared_rows(db: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> 
     db.validate_no_broken_transaction()
     db.ensure_connection()
     raw = db.connection
-    # Django turns this off; its own cursors, which bind on the client, never prepare anyway.
+    # Django turns this off. Its own cursors bind on the client and never prepare anyway.
     raw.prepare_threshold = PREPARE_THRESHOLD
     with db.wrap_database_errors, psycopg.Cursor(raw) as cursor:
         cursor.execute(sql, params, prepare=True)

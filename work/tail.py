@@ -1,9 +1,9 @@
-"""The table of events, followed by its primary key: each event comes once, in the order of the ids. What commits late
-comes late; what is rolled back never comes, and is not waited for.
+"""Follows the event table by primary key. Each event is returned once, in the order of ids, but late commits come late.
 
-An id is taken when an event is written, and can be read when its transaction commits. So ids above can be read before
-those below, and "everything above the last one" would lose some. A position remembers these gaps, and they are looked
-at again until nobody can fill them any more.
+An id is taken when an event is written, but the event is visible only after its transaction commits. So higher ids may
+become visible before lower ones, and "everything after the last id" would lose events. A position therefore remembers
+the gaps, and reads them again until no transaction can fill them. An event that is rolled back never comes, and is not
+waited for.
 """
 
 import re
@@ -22,15 +22,15 @@ from work import statements
 from work.models import Event
 
 BATCH = 500
-# Databases that tell which transactions are open are asked. Of others it is known only that none of ADE's takes a
-# second: they write a batch of rows and wait for nobody outside.
+# PostgreSQL reports which transactions are open. For other databases ADE relies on its own transactions taking less
+# than a second: they write a batch of rows and wait for nothing outside.
 OPEN_AT_MOST_SECONDS = 60.0
-# How far below the newest event somebody who begins now looks for what is being written. Ids are taken one after the
-# other: so many events would have to be written while one transaction is open.
+# A new reader looks this far below the newest event for gaps. Ids are taken in sequence, so an older gap would need
+# this many events to be written while one transaction is open.
 WINDOW = 10_000
-# More are not kept in memory. They come of transactions that were rolled back while another one has been open.
+# The limit in memory. Gaps pile up only from rollbacks while another transaction stays open.
 MOST_GAPS = 1000
-# What a header may carry. Whoever goes on from a text that has left some out reads some events again, and misses none.
+# The limit in an HTTP header. A reader that resumes from a shortened text reads some events again and misses none.
 GAPS_IN_TEXT = 50
 _TEXT = re.compile(r"(\d{1,18})(?::(\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*))?", re.ASCII)
 _TEXT_CHARACTERS = 20 + GAPS_IN_TEXT * 40
@@ -39,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 
 class Seen(NamedTuple):
-    """One event, as values."""
+    """One event, as a tuple of values."""
 
     id: int
     subject_kind: str
@@ -58,25 +58,27 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """All up to `last` have been read, but for `gaps`: ids, from and to, of which nothing was there."""
+    """A place in the event table: all ids up to `last` have been read, except the ranges in `gaps`, which were
+    invisible.
+    """
 
     last: int = 0
     gaps: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def now(cls) -> "Position":
-        """Whatever commits from now on comes after it."""
+        """Return the position after which everything comes that commits from now on."""
         return _now()
 
     @classmethod
     def from_text(cls, text: str) -> "Position":
-        """Raises ValueError for what `to_text` has not written."""
+        """Parse the text that `to_text` writes. Raise ValueError for any other text."""
         match = _TEXT.fullmatch(text) if len(text) <= _TEXT_CHARACTERS else None
         if match is None:
             raise ValueError("expected a position, as 1042 or 1042:1037,1039-1040")
         gaps = tuple(_range(part) for part in (match[2] or "").split(",") if part)
         bounds = [bound for gap in gaps for bound in gap]
-        # The two ends of one gap may be the same; two gaps never touch.
+        # The ends of a gap may be equal; two gaps never touch.
         ascending = all(low <= high if n % 2 == 0 else low < high for n, (low, high) in enumerate(pairwise(bounds)))
         if not ascending or len(gaps) > GAPS_IN_TEXT or (bounds and bounds[-1] >= int(match[1])):
             raise ValueError("expected the gaps of a position in order, and below it")
@@ -90,15 +92,15 @@ class Position:
 
     @property
     def floor(self) -> int:
-        """Nothing up to here is read again."""
+        """The id up to which nothing is read again."""
         return self.gaps[0][0] - 1 if self.gaps else self.last
 
     def __contains__(self, id: int) -> bool:
-        """Whether this event has been read."""
+        """Return whether this event has been read."""
         return id <= self.last and not any(first <= id <= last for first, last in self.gaps)
 
     def after(self, id: int) -> "Position":
-        """When this event has been read too."""
+        """Return the position once this event has been read too."""
         if id > self.last:
             return Position(id, (*self.gaps, (self.last + 1, id - 1)) if id > self.last + 1 else self.gaps)
         return Position(self.last, tuple(rest for gap in self.gaps for rest in _without(gap, id)))
@@ -109,21 +111,21 @@ class _Gap:
     first: int
     last: int
     noticed_at: float
-    # Transactions that may fill it have a number below this one. Found out at the look after it was noticed.
+    # Only transactions with a number below this can fill the gap. None until the first look after it was noticed.
     below: int | None = None
 
 
 class _Look(NamedTuple):
     newest: int
-    # The numbers of the oldest transaction that is open, and of one that began after all that are.
+    # The number of the oldest open transaction, and a number above all open transactions.
     oldest: int | None = None
     next: int | None = None
 
 
 class Tail:
-    """Read again and again, by one thread, outside of transactions. Costs one cheap statement when there is nothing.
+    """Reads new events; call it repeatedly, from one thread, outside of transactions.
 
-    Events of one subject come in the order of their sequence.
+    It costs one cheap statement if there is nothing new. Events of one row come in the order of their sequence.
     """
 
     def __init__(self, position: Position) -> None:
@@ -132,21 +134,21 @@ class Tail:
 
     @property
     def position(self) -> Position:
-        """Behind what was read."""
+        """The position after what was read."""
         return Position(self._last, tuple((gap.first, gap.last) for gap in self._gaps))
 
     def read(self, limit: int = BATCH) -> list[Seen]:
-        """What is there by now: what was late first. At most twice `limit`."""
+        """Return the new events, late ones first. At most twice `limit`."""
         if not self._gaps and newest() <= self._last:
             return []
         look = _look(numbered=any(gap.below is None for gap in self._gaps))
         self._gaps = [replace(gap, below=look.next) if gap.below is None else gap for gap in self._gaps]
         new = _seen(Q(id__gt=self._last), limit) if look.newest > self._last else []
-        # After the new ones: whatever was committed before one of these can be seen now.
+        # Read after the new ones: everything that committed before one of those is visible now.
         late = _seen(_within(self._gaps), limit) if self._gaps else []
         self._fill(late)
         if len(late) == limit:
-            # Some of what is late may be left, and belong before something new.
+            # More late events may be left, and they come before the new ones.
             return late
         self._gaps = [gap for gap in self._gaps if not _is_settled(gap, look)]
         self._go_on(new)
@@ -172,21 +174,21 @@ def newest() -> int:
 
 
 def _is_settled(gap: _Gap, look: _Look) -> bool:
-    """Whether nobody can fill it any more; asked when what was there at that look has been read."""
+    """Return whether no transaction can fill the gap. Call it after reading the events of that look."""
     if connection.vendor == "sqlite":
-        # One writer at a time, and a rollback gives its ids back.
+        # One writer at a time, and a rollback returns its ids.
         return True
     if look.oldest is None:
         return time.monotonic() - gap.noticed_at > OPEN_AT_MOST_SECONDS
-    # An event is written behind the row that it is about, so its transaction has a number before it takes the id.
+    # An event is written after the row that it is about, so its transaction has a number before it takes the event id.
     return gap.below is not None and look.oldest >= gap.below
 
 
 def _look(*, numbered: bool) -> _Look:
     if connection.vendor != "postgresql":
         return _Look(newest())
-    # Asking for a number takes one: only when it is needed. The highest one of a snapshot would not do, others that
-    # are open may have higher ones.
+    # Reading the number assigns one, so do it only when needed. The highest number of a snapshot would not do, because
+    # open transactions may have higher ones.
     next_number = "pg_current_xact_id()::text::bigint" if numbered else "NULL"
     oldest = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
     row = statements.one(f"SELECT (SELECT max(id) FROM events), {oldest}, {next_number}", [])  # noqa: S608  # constants

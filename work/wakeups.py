@@ -1,4 +1,4 @@
-"""Telling workers that there is something to do, before their next tick. Nothing depends on it."""
+"""Wakes workers before their next tick when there is work. Only speed depends on it."""
 
 import time
 from collections.abc import Callable
@@ -9,19 +9,19 @@ from django.db import connection
 from work import sql
 from work.steady import Steady
 
-# SQLite has no bell. It has a number that changes with every commit, which costs microseconds to look at.
+# SQLite has no notifications, but a number that changes with every commit and costs microseconds to read.
 SQLITE_LOOK_SECONDS = 0.05
-# How long a listener waits in one go: what a stop may have to wait for it.
+# How long a listener waits at a time, and so how long a stop may have to wait for it.
 LISTEN_SECONDS = 0.5
 
 
 def ring(topic: str) -> None:
-    """In a transaction, the bell rings when it commits."""
+    """Notify workers. Inside a transaction this takes effect at its commit."""
     sql.ring(topic)
 
 
 class Listener(Steady):
-    """Calls `heard` with a topic, "" for anything."""
+    """Calls `heard` with each topic, or with "" if the topic is unknown."""
 
     def __init__(self, heard: Callable[[str], None], stopping: Flag) -> None:
         super().__init__("listener", stopping)
@@ -41,7 +41,7 @@ def _listen_postgresql(heard: Callable[[str], None], stopping: Flag) -> None:
     raw = connection.connection
     with connection.cursor() as cursor:
         cursor.execute(f"LISTEN {sql.CHANNEL}")
-    # Whatever was rung before we listened.
+    # Notifications from before LISTEN are lost, so look at everything once.
     heard("")
     while not stopping.is_set():
         with connection.wrap_database_errors:

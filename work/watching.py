@@ -1,4 +1,4 @@
-"""`manage.py NOUN why` and `manage.py NOUN logs`, for what waits in a queue and has a log while it is at work."""
+"""`manage.py NOUN why` and `manage.py NOUN logs`, for kinds of work that queue and log."""
 
 import json
 import time
@@ -17,7 +17,7 @@ from work.written import Encoder
 
 STREAMS = ("stdout", "stderr", "log")
 LOOK_SECONDS = 0.5
-# Of the log, read at a time.
+# Log lines per query.
 BATCH = 1000
 
 
@@ -43,7 +43,7 @@ class WatchedCommand(NounCommand):
         if not options.get("follow"):
             super().handle(*args, **options)
             return
-        # Whoever watches ends it so.
+        # Ctrl-C is the normal way to stop following.
         with suppress(KeyboardInterrupt):
             self._follow(**options)
 
@@ -64,7 +64,7 @@ class WatchedCommand(NounCommand):
 
     def _follow(self, *, id: int, after: int, stream: str | None, json: bool = False, **_: Any) -> None:
         while True:
-            # Asked first: what it said before its end is then found below.
+            # Read the status first, so that the query below finds everything logged before the end.
             has_ended = self._status(id) in self.terminal
             for event in self._said(id, after):
                 after = event["sequence"]
@@ -95,7 +95,7 @@ class WatchedCommand(NounCommand):
         return not_found(self.moves.kind, id, f"`manage.py {self.moves.kind} list` shows them")
 
     def _said(self, id: int, after: int) -> Iterator[Row]:
-        """Log lines by their sequence, which has no gaps: what is written meanwhile comes behind what was read."""
+        """Yield log lines by sequence. It has no gaps, so lines that are written meanwhile come after those read."""
         events = Event.objects.about(self.moves.kind, id).filter(kind="LOG").order_by("sequence")
         while found := list(events.filter(sequence__gt=after)[:BATCH]):
             after = found[-1].sequence
@@ -117,7 +117,7 @@ def _row(event: Event) -> dict[str, Any]:
 def _lines(event: Row) -> Iterator[str]:
     step = f"{clean(str(event['step']))}: " if event["step"] else ""
     head = f"{event['sequence']:>5}  {event['at']:%H:%M:%S}  {clean(str(event['stream'])):6}  {step}"
-    # Tabs are harmless, and progress bars go back to the beginning of the line: the rest is shown, not obeyed.
+    # Expand tabs and split at the carriage returns of progress bars; escape all other control characters.
     return (head + clean(line.expandtabs()) for line in event["message"].splitlines() or [""])
 
 

@@ -1,7 +1,7 @@
-"""Why is this waiting? The answer is made of gates, each of which holds a queued row or lets it through.
+"""Explains why a row is waiting. The answer consists of gates, each of which blocks a queued row or lets it pass.
 
-Here is what all kinds of work have in common: somebody must be there to claim it, and must have room. An app adds gates
-of its own, and asks for them what its claim asks.
+This module has the gates of all kinds of work: a live worker and a free thread. Each app adds its own gates, with the
+same conditions as its claim.
 """
 
 from collections import Counter
@@ -18,10 +18,10 @@ from work.compiled import Query
 from work.models import Work, Worker
 from work.moves import Moves
 
-# Of these rows, those that whoever asks may know of.
+# Returns which of these rows the user may know about.
 Names = Callable[[Sequence[int]], Set[int]]
 
-# Nobody waits for the exact number of those ahead, and a queue may be long.
+# No reader needs the exact number, and the queue may be long.
 MOST_COUNTED = 1000
 MOST_NAMED = 5
 
@@ -30,7 +30,7 @@ MOST_NAMED = 5
 class Gate:
     name: str
     holds: bool
-    # In words, and `data` for programs.
+    # `message` is for people, `data` for programs.
     message: str
     # What or who it waits for: "run 12", "build 3", or a worker.
     holder: str = ""
@@ -49,7 +49,7 @@ class Explanation:
     status: str
     outcome: str
     message: str
-    # In the order in which somebody would look; none for what is not queued.
+    # In the order in which a person would check them. Empty for a row that is not queued.
     gates: tuple[Gate, ...] = ()
 
     @property
@@ -57,7 +57,7 @@ class Explanation:
         return [gate for gate in self.gates if gate.holds]
 
     def reason(self) -> str:
-        """What holds it, in one sentence, for whoever waits for it in turn."""
+        """Return why it is blocked, in one sentence, for a row that waits for this one."""
         return self.holding[0].message if self.holding else self.message
 
     def to_json(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Crew:
-    """The workers that are alive, found once for all gates of an answer."""
+    """The live workers, queried once for all gates of an answer."""
 
     workers: tuple[Worker, ...]
 
@@ -77,11 +77,11 @@ class Crew:
         return cls(tuple(Worker.objects.alive().order_by("id")))
 
     def slots(self, kind: str) -> "Counter[str]":
-        """Owner -> slots for this kind of work, of those who have any and take up work."""
+        """Return owner -> number of threads for this kind, for workers that have any and take work."""
         return Counter({worker.owner: worker.lanes[kind] for worker in self._having(kind) if not worker.is_draining})
 
     def draining(self, kind: str) -> list[Worker]:
-        """Of those with slots for this kind of work; who was asked last comes last."""
+        """Return the draining workers with threads for this kind, the latest request last."""
         found = [worker for worker in self._having(kind) if worker.is_draining]
         return sorted(found, key=lambda worker: (worker.drain_requested_at or clock.now(), worker.pk))
 
@@ -102,10 +102,10 @@ def of_queued(moves: Moves, id: int, gates: Iterable[Gate]) -> Explanation:
 
 
 def of_others(moves: Moves, row: Work, status: str, outcome: str) -> Explanation:
-    """What is not queued does not wait."""
+    """Explain a row that is not queued, and so does not wait."""
     name = f"{moves.model._meta.verbose_name} {row.pk}"
     if status == moves.initial:
-        # It has come back between two questions.
+        # It was queued again between two queries.
         said = f"{name} has just been queued: ask again."
     elif row.finished_at:
         said = f"{name} has ended {at(row.finished_at)}: {outcome.replace('_', ' ')}."
@@ -115,7 +115,7 @@ def of_others(moves: Moves, row: Work, status: str, outcome: str) -> Explanation
 
 
 def of_worker(crew: Crew, moves: Moves) -> Gate:
-    """Is anybody there who does such work?"""
+    """Return the gate for a live worker that does this kind of work."""
     many = str(moves.model._meta.verbose_name_plural)
     alive, having, draining = len(crew.workers), len(crew.slots(moves.kind)), crew.draining(moves.kind)
     data = {"alive": alive, "with_slots": having, "draining": len(draining)}
@@ -145,7 +145,7 @@ def _of_draining(workers: list[Worker], many: str, data: dict[str, Any]) -> Gate
 
 
 def of_capacity(crew: Crew, moves: Moves, ahead: int, names: Names | None = None) -> Gate:
-    """Is there a free slot, and one that nobody takes who comes first? Without `names` all may be named."""
+    """Return the gate for a free thread that no earlier row will take. Without `names` all rows may be named."""
     slots = crew.slots(moves.kind)
     everybody = [row for row in _at_work(moves) if row.lease_owner in slots] if slots else []
     free = sum((slots - Counter(str(row.lease_owner) for row in everybody)).values())
@@ -173,7 +173,7 @@ def are_ahead(moves: Moves, ahead: int) -> str:
 
 
 def count(query: Query, *arguments: Any) -> int:
-    """Of a queryset of ids that `counted` has bounded."""
+    """Count the rows of a query that is bounded by `counted`."""
     return len(compiled.rows(query, *arguments))
 
 
@@ -186,12 +186,12 @@ def at(moment: datetime) -> str:
 
 
 def by(owner: str | None, since: datetime | None) -> str:
-    """Of what somebody holds, or held a moment ago."""
+    """Say who holds a row, or held it a moment ago."""
     return f"by {owner or 'nobody'}" + (f" since {since:%Y-%m-%d %H:%M:%S}" if since else "")
 
 
 def _at_work(moves: Moves) -> list[Work]:
-    """What anybody holds, the longest first."""
+    """Return all claimed rows, longest first."""
     ids = [id for (id,) in compiled.rows(_claimed(moves.model))]
     rows = moves.rows.filter(pk__in=ids, status=moves.claimed).only("lease_owner", "started_at") if ids else []
     now = clock.now()
@@ -200,7 +200,7 @@ def _at_work(moves: Moves) -> list[Work]:
 
 @cache
 def _claimed(model: Any) -> Query:
-    # One and the same function for each model, for what is compiled is kept under it.
+    # Always the same function for each model, because it is the key of the compiled SQL.
     return lambda: counted(model._base_manager.filter(status=model.CLAIMED))
 
 

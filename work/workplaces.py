@@ -1,5 +1,6 @@
-"""The directories in which the children of a worker work. Each is locked by the worker that made it; what a dead worker
-left is removed by whoever comes next.
+"""The directories in which a worker's children work.
+
+Each is locked by the worker that made it. The next worker removes what a dead worker left.
 """
 
 import os
@@ -22,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 class Desk:
-    """A worker's own folder; below it one for each child that it keeps, and below that one for each piece of work."""
+    """A worker's own folder. It has a folder for each warm child, and in those one for each piece of work."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / uuid4().hex
@@ -42,7 +43,7 @@ class Desk:
 
 
 def sweep(root: Path) -> int:
-    """Remove the folders of dead workers, and what could not be removed before; answers how many."""
+    """Remove the folders of dead workers, and what could not be removed earlier. Return how many."""
     swept = 0
     for each in _earlier():
         remove(each)
@@ -60,8 +61,9 @@ def sweep(root: Path) -> int:
 
 @contextmanager
 def workplace(below: Path, name: str) -> Iterator[Path]:
-    """In the folder of a child that is kept, which is empty again afterwards: what one piece of work has put beside its
-    own directory is not for the next.
+    """Make a directory in the folder of a warm child, and empty that folder afterwards.
+
+    The next piece of work must not see what this one has put next to its own directory.
     """
     path = below / name
     path.mkdir(mode=0o700)
@@ -71,19 +73,19 @@ def workplace(below: Path, name: str) -> Iterator[Path]:
         with _reporting(below):
             _empty(below, but=SCRATCH)
         with _reporting(below), suppress(FileNotFoundError):
-            # Mounted where the child sees shared memory, so it has to stay.
+            # It is mounted as the child's shared memory, so the folder itself has to stay.
             _empty(below / SCRATCH)
 
 
 def is_intact(below: Path) -> bool:
-    """Whether it may be the folder of other work: nothing is left in it, or put in the place of its scratch folder."""
+    """Return whether other work may use the folder: it has only its scratch folder, which is a real directory."""
     with suppress(OSError):
         return os.listdir(below) == [SCRATCH] and stat.S_ISDIR(os.lstat(below / SCRATCH).st_mode)
     return False
 
 
 def remove(path: Path) -> None:
-    """Whatever a child has made of it. What cannot be removed now, for want of a descriptor perhaps, is later."""
+    """Remove a folder, whatever a child has done to it. What cannot be removed now is tried again later."""
     for each in (path, *_earlier()):
         try:
             with suppress(FileNotFoundError):
@@ -104,8 +106,10 @@ def _earlier() -> list[Path]:
 
 
 def _empty(folder: Path, but: str = "") -> None:
-    """Without following a link, and however deep: what is in a folder of a folder is moved up before it is removed. So
-    this takes two descriptors, where shutil takes one for each level, and never recurses.
+    """Remove everything in a folder, without following links and at any depth.
+
+    The content of nested folders is moved up before they are removed. This needs two descriptors, while shutil needs
+    one per level, and it never recurses.
     """
     top = _enter(None, str(folder))
     try:
@@ -124,7 +128,7 @@ def _remove_folder(top: int, name: str) -> None:
     try:
         for entry in _entries(below):
             if entry.is_dir(follow_symlinks=False):
-                # It may have been locked, and then cannot be moved either.
+                # It may have no permissions, and could then not be moved either. `_enter` repairs that.
                 os.close(_enter(below, entry.name))
                 os.rename(entry.name, uuid4().hex, src_dir_fd=below, dst_dir_fd=top)
             else:
@@ -140,7 +144,7 @@ def _entries(folder: int) -> list[os.DirEntry[str]]:
 
 
 def _enter(folder: int | None, name: str) -> int:
-    """Also a folder that its owner, who we are, may not look into."""
+    """Open a folder. If its owner, which is this user, lacks permission, grant it first."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:
@@ -150,7 +154,7 @@ def _enter(folder: int | None, name: str) -> int:
 
 @contextmanager
 def _reporting(path: Path) -> Iterator[None]:
-    """No work fails because of what it leaves."""
+    """Log a failed removal instead of failing the work."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Values as programs read them, whoever writes them: a time in UTC and with all its digits."""
+"""Values in the format for programs: times are in UTC, with all digits."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,5 +12,6 @@ def moment(at: datetime) -> str:
 
 class Encoder(DjangoJSONEncoder):
     def default(self, o: Any) -> Any:
-        # Django's own cuts microseconds off, and what was made between two times that were read would not be found.
+        # Django's encoder truncates microseconds. A client that asks for rows after such a time would then get wrong
+        # results.
         return moment(o) if isinstance(o, datetime) else super().default(o)

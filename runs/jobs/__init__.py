@@ -1,4 +1,6 @@
-"""Scheduled jobs are declared in code: `settings.JOBS` names them by dotted path, as apps above this one have them."""
+"""Declarations of scheduled jobs. `settings.JOBS` names them by dotted path, because apps above
+this one declare them.
+"""
 
 import time
 from collections.abc import Callable, Iterable
@@ -12,13 +14,13 @@ from django.utils.module_loading import import_string
 from runs.jobs import cron
 from work.claims import Claim, Interrupted
 
-# A slot that has run for this many times as long as it may is given up, also while its worker lives.
+# A job run that takes this many times its maximum runtime is given up, even if its worker is alive.
 STALE_FACTOR = 2
 OVER_TIME = "over_time"
 
 
 class JobFailed(Exception):
-    """Ends a slot as failed. The message says what was expected, what was found, and what to do."""
+    """Ends a job run as failed. The message says what was expected, what happened, and what to do."""
 
 
 class UnknownJob(Exception):
@@ -29,21 +31,21 @@ class UnknownJob(Exception):
 @dataclass(frozen=True)
 class Job:
     name: str
-    # In a sentence, for people.
+    # A sentence that describes the job.
     about: str
-    # Minute, hour, day, month, weekday; by the clocks of this zone, which may have summer time.
+    # Minute, hour, day, month and weekday in this time zone, which may have daylight saving time.
     cron: str
     time_zone: str
-    # Does it, and answers how many rows it has processed. Safe to be run again: a slot may have died half way.
+    # Does the work and returns the number of processed rows. It must be safe to repeat, because a run may die half-way.
     function: "Callable[[Turn], int]"
     max_runtime: timedelta
-    # Of several slots that are due at once: only the latest, or all, one after the other.
+    # If several slots are due at once: run only the latest (True), or all in sequence.
     coalesce: bool
-    # A slot that could not begin for as long is dropped.
+    # A slot that could not start for this long is dropped.
     misfire_grace: timedelta
 
     def __post_init__(self) -> None:
-        # At once, where it is declared: a schedule that cannot be read would hold up all others.
+        # Checked at import: an unreadable schedule would hold up all others.
         cron.check(self.cron, self.time_zone)
 
     @property
@@ -52,7 +54,7 @@ class Job:
 
 
 class Turn:
-    """One slot while it is being run, as its job sees it."""
+    """One job run, as the job's function sees it."""
 
     def __init__(self, job: Job, scheduled_for: datetime, claim: Claim) -> None:
         self.job, self.scheduled_for, self.claim = job, scheduled_for, claim
@@ -60,19 +62,19 @@ class Turn:
 
     @property
     def owner(self) -> str:
-        """The actor of whatever it writes."""
+        """The actor for everything that the job writes."""
         return self.claim.holder.owner
 
     def why_stop(self) -> str | None:
-        """The reason for which it has to end now; None while it may go on. For whoever supervises a child."""
+        """Return why the job must end, or None while it may go on. A job that supervises a child process uses this."""
         return self.claim.why_stop() or (OVER_TIME if time.monotonic() >= self.until else None)
 
     def go_on(self) -> None:
-        """Asked again and again: raises Interrupted, or JobFailed when the slot has had its time."""
+        """Raise Interrupted if the job must end, or JobFailed if its time is over. Call it often."""
         self.ended(self.why_stop())
 
     def ended(self, reason: str | None) -> None:
-        """What `why_stop` has said, as the end of the slot."""
+        """Raise the exception that fits a reason of `why_stop`."""
         if reason == OVER_TIME:
             seconds = self.job.max_runtime.total_seconds()
             raise JobFailed(
@@ -92,7 +94,7 @@ def is_declared(name: str) -> bool:
 
 
 def job_named(name: str) -> Job:
-    """Raises UnknownJob."""
+    """Return the job with this name. Raises UnknownJob."""
     job = next((job for job in all_jobs() if job.name == name), None)
     if job is None:
         raise UnknownJob(name)

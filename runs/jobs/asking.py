@@ -1,5 +1,6 @@
-"""What people ask of jobs: a slot now, the slot of a moment, the slots of a range. They claim nothing themselves: what
-they ask for is due at once, and a worker claims it by the same constraints as any other.
+"""Requests by people for job runs: now, for one slot, or for a range of slots.
+
+A request claims nothing itself. It makes slots due, and a worker claims them under the same constraints as any other.
 """
 
 from collections.abc import Sequence
@@ -16,14 +17,14 @@ from runs.jobs import Job, cron, history
 from runs.models import DueSlot, JobRun, ScheduledJob
 from work import clock, wakeups
 
-# What one wish may be for: somebody waits for it, and workers do one after the other.
+# The limit per request: a person waits for it, and workers run the slots one after another.
 MOST_AT_ONCE = 1000
-# For the last slot before a moment that is none.
+# How far to look back for the last slot before a moment that is not a slot.
 LOOKED_BACK = timedelta(days=366)
 
 
 class NotASlot(Exception):
-    """Says what was expected and what was found; `nearest` are slots that would do."""
+    """The moment is not a past slot of the job. `nearest` has slots that would do."""
 
     def __init__(self, message: str, *nearest: datetime) -> None:
         super().__init__(message)
@@ -42,34 +43,34 @@ class SlotTaken(Exception):
 
 @dataclass(frozen=True)
 class Backfill:
-    """The slots of a range: those without a row yet, and those with one."""
+    """The slots of a range, divided into those without a row and those with one."""
 
     free: Sequence[datetime]
     taken: Sequence[datetime]
 
 
 def run_now(job: Job, *, actor: str, covers: datetime | None = None) -> DueSlot:
-    """At this very moment, which is no slot of the schedule: that one stays to be run in its turn.
+    """Request a run at this moment, which is not a slot of the schedule. Slots of the schedule still run in their turn.
 
-    `covers` is a slot in whose stead it is, whose row stays as it is. Raises NotASlot.
+    `covers` is a slot that this run replaces; its row does not change. Raises NotASlot.
     """
-    # What has been run may have been asked for by hand, or by a schedule that the job had then.
+    # A slot that has a row may come from a request or from an earlier schedule of the job.
     if covers is not None and not JobRun.objects.filter(job_name=job.name, scheduled_for=covers).exists():
         _must_be_past(job, covers)
     now = clock.now()
-    # To be told from a slot of the schedule, which has none.
+    # Slots of the schedule have no microseconds, so this one must.
     slot = now if now.microsecond else now + timedelta(microseconds=1)
     return _ask(job, slot, actor, covers)
 
 
 def run_slot(job: Job, slot: datetime, *, actor: str) -> DueSlot:
-    """The slot of the schedule itself. Raises NotASlot, SlotTaken."""
+    """Request a past slot of the schedule. Raises NotASlot and SlotTaken."""
     _must_be_past(job, slot)
     return _ask(job, slot, actor, None)
 
 
 def rehearse(job: Job, first: datetime, last: datetime) -> Backfill:
-    """Raises NotASlot when the range is too long, or not past."""
+    """Return the slots of the range without requesting them. Raises NotASlot if the range is too long or not past."""
     if last > clock.now() or first > last:
         raise NotASlot(f"expected a range that is past, found {first.isoformat()} to {last.isoformat()}")
     slots = []
@@ -83,7 +84,7 @@ def rehearse(job: Job, first: datetime, last: datetime) -> Backfill:
 
 
 def backfill(job: Job, first: datetime, last: datetime, *, actor: str) -> Backfill:
-    """All free slots of the range, one after the other, the oldest first. Raises NotASlot."""
+    """Request all free slots of the range, oldest first. Raises NotASlot."""
     with transaction.atomic():
         row = history.introduce(job, actor=actor)
         ScheduledJob.objects.select_for_update().get(pk=row.pk)
@@ -102,7 +103,7 @@ def _ask(job: Job, slot: datetime, actor: str, covers: datetime | None) -> DueSl
     row = history.introduce(job, actor=actor)
     try:
         with transaction.atomic():
-            # Who decides, claims or asks for slots of this job has its row in turn.
+            # Everything that decides, claims or requests slots of this job locks its row first.
             ScheduledJob.objects.select_for_update().get(pk=row.pk)
             if taken := JobRun.objects.filter(job_name=job.name, scheduled_for=slot).first():
                 raise SlotTaken(job, slot, taken)

@@ -1,8 +1,8 @@
-"""The slots of a schedule: moments in UTC, read off the clocks of a zone.
+"""The slots of a schedule: moments in UTC, computed from the local time of a zone.
 
-Where clocks are put forward, what would lie in the hour that is not there has its slot at the moment after it, once.
-Where they are put back, the hour that comes twice has its slots the first time only: a job that is to run every few
-minutes all the year round is declared in UTC.
+When clocks go forward, all slots in the skipped hour fall together on the moment after it. When clocks go back, the
+repeated hour has its slots only the first time. So a job that runs every few minutes all year should be declared in
+UTC.
 """
 
 from collections.abc import Iterator
@@ -13,20 +13,20 @@ from zoneinfo import ZoneInfo
 from croniter import CroniterBadDateError, croniter
 
 FIELDS = 5
-# After a longer time without any worker only the slots of the last days are counted one by one.
+# After a longer outage of all workers, only the slots of this last period are counted one by one.
 COUNTED = timedelta(days=31)
-# As long as several slots of most schedules.
+# Contains several slots of most schedules.
 FIRST_SPAN = timedelta(hours=1)
-# A schedule that has slots has some after any moment.
-ANY = datetime(2026, 1, 1)  # noqa: DTZ001 - on the clock of the wall
+# A schedule that has slots at all has some after any moment.
+ANY = datetime(2026, 1, 1)  # noqa: DTZ001 - local time
 
 
 class BadSchedule(Exception):
-    """Says what was expected and what was found."""
+    """The message says what was expected and what was found."""
 
 
 def check(cron: str, time_zone: str) -> None:
-    """Raises BadSchedule."""
+    """Raise BadSchedule if the schedule or the time zone is invalid."""
     if len(cron.split()) != FIELDS or not croniter.is_valid(cron):
         raise BadSchedule(f"expected minute, hour, day, month and weekday as cron has them, found {cron!r}")
     try:
@@ -40,7 +40,7 @@ def check(cron: str, time_zone: str) -> None:
 
 
 def slots_between(cron: str, time_zone: str, after: datetime, until: datetime) -> Iterator[datetime]:
-    """Those behind the first moment, up to and with the last."""
+    """Yield the slots after the first moment, up to and including the second."""
     for slot in _slots_behind(cron, time_zone, after):
         if slot > until:
             return
@@ -48,7 +48,7 @@ def slots_between(cron: str, time_zone: str, after: datetime, until: datetime) -
 
 
 def newest_first(cron: str, time_zone: str, after: datetime, until: datetime) -> Iterator[datetime]:
-    """The same backwards. Schedules are read forwards: piece by piece, each twice as long as the one before."""
+    """Like `slots_between`, newest first. Schedules can only be read forwards, so read in spans of doubling length."""
     span = FIRST_SPAN
     while until > after:
         begin = max(after, until - span)
@@ -57,7 +57,7 @@ def newest_first(cron: str, time_zone: str, after: datetime, until: datetime) ->
 
 
 def due_slots(cron: str, time_zone: str, after: datetime, until: datetime) -> list[datetime]:
-    """The same, but of a long time only the slots of the last days; of those before them the first stands for all."""
+    """Like `slots_between`, but for a long period return only its first slot and the slots of the last days."""
     first = next_slot(cron, time_zone, after)
     if first > until:
         return []
@@ -75,12 +75,12 @@ def is_slot(cron: str, time_zone: str, moment: datetime) -> bool:
 
 def _slots_behind(cron: str, time_zone: str, after: datetime) -> Iterator[datetime]:
     zone = ZoneInfo(time_zone)
-    # On the clock of the wall, which knows nothing of summer time.
+    # Local time without a zone, which has no daylight saving time.
     times = croniter(cron, after.astimezone(zone).replace(tzinfo=None))
     last = after
     while True:
         slot = _moment(times.get_next(datetime), zone)
-        # The same moment again, or one of the hour that had been there before.
+        # Skip a moment that occurs again, and slots in a repeated hour.
         if slot > last:
             last = slot
             yield slot
@@ -94,7 +94,7 @@ def _moment(wall: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _end_of_gap(wall: datetime, zone: ZoneInfo) -> datetime:
-    """When the clocks were put forward over this time: the offset before it and the one after it lie on both sides."""
+    """Return the moment at which the clocks went forward over this local time. The two offsets bound the search."""
     early = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
     late = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
     before = early.astimezone(zone).utcoffset()

@@ -1,5 +1,6 @@
-"""What has become due is decided: a slot is handed to the workers, merged into a later one, dropped because it is too
-late, or passed over in a pause. Every slot is decided once, whoever looks and however often: see `history.decide`.
+"""Decides slots that have become due: hand them to the workers, merge them, drop them as late, or skip them in a pause.
+
+Each slot is decided exactly once, by any number of workers: see `history.decide`.
 """
 
 from collections.abc import Sequence
@@ -18,23 +19,23 @@ log = structlog.get_logger(__name__)
 
 
 def next_due(row: ScheduledJob) -> datetime:
-    """The first slot that has not been decided."""
+    """Return the first undecided slot."""
     return cron.next_slot(row.cron, row.time_zone, row.decided_until)
 
 
 def next_slot(row: ScheduledJob) -> datetime:
-    """The next one that is still to come, and to be decided."""
+    """Return the first slot that is in the future and undecided."""
     return cron.next_slot(row.cron, row.time_zone, max(row.decided_until, clock.now()))
 
 
 def fire(job: Job, *, actor: str) -> int:
-    """Decide what has become due of this job; answers how many slots were handed to the workers."""
+    """Decide the due slots of this job. Return how many were handed to the workers."""
     now = clock.now()
     row = ScheduledJob.objects.get(name=job.name)
     due = cron.due_slots(row.cron, row.time_zone, row.decided_until, now)
     if not due:
         return 0
-    # Whoever is at an earlier slot for too long is not to hold up this one.
+    # A job run that takes too long must not delay this slot.
     job_runs.skip_stale(job.name, job.stale_after, actor=actor)
     with failpoints.inside("slot.decided"), transaction.atomic():
         if not history.decide(row, due[-1]):
@@ -76,12 +77,12 @@ def _drop(job: Job, row: ScheduledJob, late: Sequence[datetime], now: datetime, 
 
 
 def _merge(row: ScheduledJob, slots: Sequence[datetime], actor: str) -> Sequence[datetime]:
-    """Only the latest; what has been waiting for its turn goes into it too, unless a person has asked for it."""
+    """Keep only the latest slot. Earlier slots that still wait are merged too, unless a person requested them."""
     *earlier, latest = slots
     waiting = DueSlot.objects.filter(job_name=row.name, asked_by="", scheduled_for__lt=latest)
     found = list(waiting.order_by("scheduled_for").values_list("scheduled_for", flat=True))
     waiting.delete()
-    # Between those that waited and those that are due now may lie some of which something else was decided.
+    # Record them one by one: slots between them may have been decided differently.
     for slot in found:
         history.coalesced(row, [slot], latest, actor=actor)
     history.coalesced(row, earlier, latest, actor=actor)

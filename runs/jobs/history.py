@@ -1,4 +1,4 @@
-"""What is remembered of a job that the code declares: its times, its pauses, and what was decided of its slots."""
+"""The stored state of declared jobs: their schedules, their pauses, and the decisions about their slots."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,7 +14,7 @@ from work.moves import Moves
 
 SCHEDULED_JOB = Moves(kind="scheduled_job", model=ScheduledJob, initial="", created="JOB_DECLARED", table={})
 
-# What was decided of slots that did not run; the data of its event say of which ones, in their order.
+# Decisions about slots that did not run. The data of the event name the first and last slot.
 COALESCED = "SLOTS_COALESCED"
 MISFIRED = "SLOTS_MISFIRED"
 PASSED_OVER = "SLOTS_PASSED_OVER"
@@ -27,13 +27,13 @@ Slots = Sequence[datetime]
 
 
 def introduce(job: Job, *, actor: str) -> ScheduledJob:
-    """Its row, made if there is none yet. Other times than the code has here may be those of another version of it."""
+    """Return the job's row, and create it if needed. A different schedule in the row may come from another version."""
     if row := ScheduledJob.objects.filter(name=job.name).first():
         return row
     now = clock.now()
     values = {"name": job.name, "decided_until": now, **_times(job)}
     told = _times(job) | {"since": now.isoformat()}
-    # Somebody else may be at the same.
+    # Another process may be creating it too.
     with suppress(IntegrityError), transaction.atomic():
         lifecycle.create(SCHEDULED_JOB, values, actor=actor, message=_said(job), data=told)
     return ScheduledJob.objects.get(name=job.name)
@@ -44,7 +44,7 @@ def is_as_declared(row: ScheduledJob, job: Job) -> bool:
 
 
 def declare(job: Job, *, actor: str) -> None:
-    """As the code has it now, by whoever looks at the schedules. Slots before a declaration are not its own."""
+    """Store the schedule as the code declares it now. Slots before this moment do not belong to it."""
     row = introduce(job, actor=actor)
     if not is_as_declared(row, job):
         now = clock.now()
@@ -63,14 +63,14 @@ def retire(row: ScheduledJob, *, actor: str) -> bool:
 
 
 def pause(row: ScheduledJob, *, actor: str, reason: str = "") -> bool:
-    """False when it is paused already."""
+    """Pause the job. Return False if it is paused already."""
     sets: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
     guards = {"paused_at__isnull": True}
     return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_PAUSED", actor=actor, message=reason, guards=guards, **sets)
 
 
 def resume(row: ScheduledJob, *, actor: str) -> bool:
-    """False when it is not paused. What has fallen due meanwhile is passed over, also if nobody has looked at it."""
+    """Resume the job. Return False if it is not paused. Slots that became due meanwhile are skipped, decided or not."""
     with transaction.atomic():
         row = ScheduledJob.objects.select_for_update().get(pk=row.pk)
         if row.paused_at is None:
@@ -82,7 +82,7 @@ def resume(row: ScheduledJob, *, actor: str) -> bool:
 
 
 def go_back(row: ScheduledJob, *, actor: str) -> bool:
-    """What was decided of days that have not come yet was so by a clock that somebody had set ahead."""
+    """Reset `decided_until` to now. Slots far ahead were decided because a clock had been set ahead."""
     now = clock.now()
     guards = {"decided_until": row.decided_until}
     message = f"it had been decided until {row.decided_until.isoformat()}, by a clock that was ahead"
@@ -91,12 +91,14 @@ def go_back(row: ScheduledJob, *, actor: str) -> bool:
 
 
 def asked(row: ScheduledJob, message: str, data: dict[str, Any], *, actor: str) -> None:
-    """Somebody wants slots run beside the schedule."""
+    """Record that a person requested slots outside of the schedule."""
     lifecycle.record(SCHEDULED_JOB, row.pk, "SLOTS_ASKED_FOR", actor=actor, message=message, data=data)
 
 
 def decide(row: ScheduledJob, until: datetime) -> bool:
-    """Every slot up to this moment is decided, in the caller's transaction. False: somebody else was quicker."""
+    """Mark every slot up to this moment as decided, in the caller's transaction. Return False if another worker was
+    first.
+    """
     as_seen = {"decided_until": row.decided_until, "paused_at": row.paused_at, "retired_at__isnull": True}
     return bool(ScheduledJob.objects.filter(pk=row.pk, **as_seen).update(decided_until=until))
 
@@ -119,7 +121,7 @@ def taken(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
 
 
 def tell(decision: str, row: ScheduledJob, slots: Slots, why: str, *, actor: str, **more: str) -> None:
-    """One event for slots that follow one another in the schedule, however many they are."""
+    """Record one event for consecutive slots, however many there are."""
     if not slots:
         return
     data = {"first": slots[0].isoformat(), "last": slots[-1].isoformat(), "count": len(slots), **more}

@@ -1,7 +1,7 @@
-"""Of several workers, one looks at the schedules. Were there two for a moment, the rows would still be right: each slot
-is decided under the row of its job, and claimed by its constraint.
+"""Elects the worker that looks at the schedules. Correctness does not depend on it.
 
-Whoever else has something that one of several should do takes the one row of a table of its own in the same way.
+With two at once, each slot would still be decided under the lock of its job's row, and claimed by its constraint. Other
+tasks for a single worker use the same function with the single row of a table of their own.
 """
 
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from work.models import Worker
 
 
 def take(owner: str, lease: Any = SchedulerLease) -> bool:
-    """True while it is ours; taken when it is free, and renewed when half of it is over."""
+    """Take the lease if it is free, and renew it after half its time. Return True while this worker has it."""
     now = clock.now()
     held = lease.objects.filter(pk=lease.ONLY)
     row = held.first()
@@ -25,16 +25,16 @@ def take(owner: str, lease: Any = SchedulerLease) -> bool:
         return _make(lease, owner, until)
     if row.owner == owner and row.expires_at - now > timedelta(seconds=settings.ADE_LEASE_SECONDS / 2):
         return True
-    # What lies further ahead than any lease was written before a clock was set back: it tells nothing of its holder.
+    # An expiry further ahead than any lease was written before a clock was set back, and says nothing about the holder.
     is_valid = now < row.expires_at < now + timedelta(seconds=2 * settings.ADE_LEASE_SECONDS)
     if row.owner != owner and is_valid and not _has_stopped(row.owner):
         return False
-    # As it was when we looked: somebody else may have been quicker.
+    # Conditional on the row that was read: another worker may have been quicker.
     return bool(held.filter(owner=row.owner, expires_at=row.expires_at).update(owner=owner, expires_at=until))
 
 
 def holder() -> str | None:
-    """Who looks at the schedules now."""
+    """Return the owner of the worker that looks at the schedules now."""
     return SchedulerLease.objects.filter(expires_at__gt=clock.now()).values_list("owner", flat=True).first()
 
 

@@ -1,7 +1,7 @@
-"""What has become of each slot of a job, and what will: found from what was declared, from rows and from events.
+"""The past and future of each slot of a job, derived from declarations, rows and events.
 
-Nothing of it is stored, and nothing is changed by looking. A slot that has a row is what its row says; one that has
-none is what was decided of it; of one that is past, and of which neither is there, nobody has thought in time.
+Nothing is stored or changed. A slot with a row has the row's state; a slot without one has the state that was decided
+for it. A past slot with neither was missed.
 """
 
 from bisect import bisect_left, bisect_right
@@ -23,12 +23,12 @@ from runs.models import DueSlot, JobRun, ScheduledJob
 from work import clock
 from work.models import Event
 
-# Before anything.
+# Earlier than any slot.
 NEVER = datetime(1, 1, 2, tzinfo=UTC)
-# A decision is made when its slots are past; of two clocks, one may be behind.
+# Decisions are made after their slots, but clocks of workers may differ.
 SLACK = timedelta(hours=1)
 SECOND = timedelta(seconds=1)
-# Events, read at a time.
+# Events per query.
 BATCH = 1000
 
 
@@ -62,17 +62,17 @@ OF_DECISIONS = {
 class Entry:
     slot: datetime
     state: State
-    # Otherwise it is a moment at which somebody wanted it run, beside the schedule.
+    # False for a run that a person requested outside of the schedule.
     is_scheduled: bool = True
     job_run: int | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
     rows_processed: int | None = None
-    # The worker that ran it, or has decided of it.
+    # The worker that ran it or decided about it.
     by: str = ""
-    # Who wanted it run; empty for the schedule, and for what is not remembered any more.
+    # The person who requested it. Empty for the schedule, and if the record is gone.
     asked_by: str = ""
-    # The slot in whose stead it is.
+    # The slot that it replaces.
     covers: datetime | None = None
     # The slot that it was merged into.
     into: datetime | None = None
@@ -85,7 +85,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Era:
-    """Between two declarations: slots behind the first moment, up to and with the last, are of these times."""
+    """The period between two declarations. The slots after `since`, up to and including `until`,
+    follow its schedule.
+    """
 
     cron: str
     time_zone: str
@@ -94,10 +96,10 @@ class Era:
 
 
 def of(row: ScheduledJob, *, since: datetime | None = None, until: datetime, most: int) -> Sequence[Entry]:
-    """The newest `most` slots of this range, the newest first. No queries but seven, however many they are.
+    """Return the newest `most` slots of this range, newest first, with at most seven queries.
 
-    The queries are in the order in which slots move on, so that one which does meanwhile is found where it was or where
-    it has gone, and never nowhere.
+    The queries follow the order in which slots change state. So a slot that changes meanwhile is found in its old state
+    or in its new one, and never in neither.
     """
     now = clock.now()
     row.refresh_from_db()
@@ -115,7 +117,7 @@ def of(row: ScheduledJob, *, since: datetime | None = None, until: datetime, mos
 
 
 def latest(row: ScheduledJob, *, past: int, coming: int) -> Sequence[Entry]:
-    """So many that have been, and the next ones; what is by hand counts too."""
+    """Return this many past entries and the next slots. Requested runs count as past entries too."""
     now = clock.now()
     ahead = list(islice(_coming(row, now), coming))
     return of(row, until=ahead[-1] if ahead else now, most=past + len(ahead))
@@ -127,11 +129,11 @@ def counts(entries: Iterable[Entry]) -> Mapping[State, int]:
 
 
 def eras(row: ScheduledJob) -> Sequence[Era]:
-    """What was declared, the oldest first."""
+    """Return the declarations of the job, oldest first."""
     kinds = (SCHEDULED_JOB.created, history.REDECLARED, history.RETIRED)
     found = list(_events(row).filter(kind__in=kinds))
     if not any(event.kind != history.RETIRED for event in found):
-        # Its history has gone, or began before there was one.
+        # Its history was deleted, or it began before there was any.
         return [Era(row.cron, row.time_zone, row.created_at, row.retired_at)]
     ends: list[datetime | None] = [_since(event) for event in found]
     return [
@@ -142,10 +144,10 @@ def eras(row: ScheduledJob) -> Sequence[Era]:
 
 
 def _slots(declared: Sequence[Era], since: datetime, until: datetime) -> Iterator[datetime]:
-    """The newest first."""
+    """Yield the slots, newest first."""
     for era in reversed(declared):
         last = min(until, era.until or until)
-        # A second is less than lies between two slots.
+        # Two slots are more than a second apart.
         behind = max(since - SECOND, era.since)
         found = cron.newest_first(era.cron, era.time_zone, behind, last)
         yield from takewhile(lambda slot: slot >= since, found)
@@ -171,7 +173,7 @@ def _of_due(due: DueSlot) -> Entry:
 
 def _of_rows(rows: "QuerySet[JobRun]") -> dict[datetime, Entry]:
     found = {row.pk: row for row in rows}
-    # By their bounds: a list of thousands of ids is more than some databases take.
+    # Query by the lowest and highest id: some databases do not accept a list of thousands of ids.
     between = {"subject_id__gte": min(found, default=0), "subject_id__lte": max(found, default=0)}
     asked = dict(told_at_the_claim().filter(**between).values_list("subject_id", "data")) if found else {}
     return {row.scheduled_for: _of_row(row, asked.get(id) or {}) for id, row in found.items()}
@@ -194,7 +196,7 @@ def _of_row(row: JobRun, asked: Mapping[str, Any]) -> Entry:
 
 
 def _decided(row: ScheduledJob, slots: Sequence[datetime]) -> Iterator[tuple[datetime, Entry]]:
-    """Of these slots, the newest first, those of which something was decided. What was first of a slot has held."""
+    """Yield the slots that were decided, newest first. The earliest decision about a slot counts."""
     left = sorted(slots)
     if not left:
         return
@@ -224,7 +226,7 @@ def _open(row: ScheduledJob, slot: datetime, now: datetime, grace: timedelta) ->
 
 
 def _grace(row: ScheduledJob) -> timedelta:
-    """None for a job that the code does not declare any more."""
+    """Return the misfire grace, or zero for a job that the code no longer declares."""
     if row.retired_at:
         return timedelta(0)
     return next((job.misfire_grace for job in all_jobs() if job.name == row.name), timedelta(0))

@@ -1,9 +1,8 @@
-"""django-q2 keeps the schedules of jobs and says which are due. Nothing else of it is used: what is due is decided in
-`firing.py`, and claimed by inserting its row. Nobody starts its cluster, and no process but a worker calls it.
+"""Uses django-q2 as the store of schedules. Its cluster is never started, and only workers call its scheduler.
 
-It reads the clock of this host, merges missed slots into the oldest, stops at the first schedule that it cannot read,
-and knows no zone of its own for each. So it is believed that there is something to look at, and nothing more; and what
-is due by our clock is decided also when it has not rung.
+Nothing else of it is used: `firing.py` decides what is due, and a slot is claimed by inserting its row. Its scheduler
+uses the host's clock, merges missed slots into the oldest, stops at the first unreadable schedule, and has no time zone
+per schedule. So it only serves as a wake-up, and slots that are due by the database's clock are decided without it too.
 """
 
 from collections.abc import Iterator
@@ -25,20 +24,20 @@ from runs.models import JobRun, ScheduledJob
 from work import clock
 from work.contention import be_impatient
 
-# Loaded by who calls it: this module belongs to a kind of work, which the web process knows too.
+# Imported on call: this module belongs to a kind of work, which the web process imports too.
 SCHEDULER = "django_q.scheduler.scheduler"
-# What its schedules say is to be called: it stands for the bell.
+# The function in its schedules. It only identifies them as ADE's.
 FUNCTION = "runs.jobs.firing.fire"
-# How often a worker looks whether the schedules are still as the code declares them.
+# How often a worker compares the schedules with the code.
 SYNC_SECONDS = 60.0
-# What is decided that far ahead was so by a clock that somebody had set wrong. Whatever is nearer comes soon.
+# Decisions further ahead than this came from a wrong clock. A smaller difference resolves itself soon.
 AHEAD = timedelta(hours=1)
 
 log = structlog.get_logger(__name__)
 
 
-class Doorbell(Broker):  # type: ignore[misc]  # ships no types
-    """Where django-q2 would put a task into a queue, it rings: for whom, and for nothing else."""
+class Doorbell(Broker):  # type: ignore[misc]  # no type hints
+    """A broker that records which jobs django-q2 would queue a task for, and queues nothing."""
 
     def __init__(self, list_key: str | None = None) -> None:
         super().__init__(list_key)
@@ -54,18 +53,18 @@ class Doorbell(Broker):  # type: ignore[misc]  # ships no types
 
 
 class Scheduler:
-    """The part of one worker in looking at the schedules."""
+    """One worker's part in looking at the schedules."""
 
     def __init__(self) -> None:
         self.synced_at: datetime | None = None
 
     def tick(self, owner: str) -> int:
-        """Answers how many slots were handed to the workers: 0 also when another worker has the lease."""
+        """Return how many slots were handed to the workers. It is 0 also if another worker has the lease."""
         if not settings.ADE_SCHEDULES or not lease.take(owner):
             self.synced_at = None
             return 0
         if clock.jumped_within(settings.ADE_LEASE_SECONDS):
-            # A clock was set: for a while nobody knows by which one it was set right.
+            # A clock was set. For a while it is unknown which one was right.
             return 0
         now = clock.now()
         if self.synced_at is None or (now - self.synced_at).total_seconds() >= SYNC_SECONDS:
@@ -76,7 +75,7 @@ class Scheduler:
 
 
 def sync(*, actor: str) -> None:
-    """The schedules as the code declares them, and no others of ours."""
+    """Make the stored schedules equal to the declared ones."""
     declared = {job.name: job for job in all_jobs()}
     for job in declared.values():
         with _apart(job.name):
@@ -89,7 +88,7 @@ def sync(*, actor: str) -> None:
 def _sync(job: Job, actor: str) -> None:
     row = history.introduce(job, actor=actor)
     if not history.is_as_declared(row, job):
-        # By its times of before: what is due of them is not lost with them.
+        # Decide the due slots of the old schedule first, so that the change does not lose them.
         firing.fire(job, actor=actor)
         history.declare(job, actor=actor)
         row = ScheduledJob.objects.get(name=job.name)
@@ -101,26 +100,26 @@ def _sync(job: Job, actor: str) -> None:
 
 @contextmanager
 def _apart(name: str) -> Iterator[None]:
-    """The trouble of one job does not cost the others."""
+    """Log an error of one job instead of failing the others."""
     try:
         yield
     except Exception:
         log.exception("schedules.not_looked_at", job=name)
-        # In whatever state it is.
+        # The connection may be in any state.
         if not connection.in_atomic_block:
             connection.close()
             be_impatient()
 
 
 def skip_stale(actor: str) -> int:
-    """Give up on slots that have been running for too long, also when their worker lives."""
+    """Give up job runs that took too long, even if their workers are alive."""
     running = JobRun.objects.filter(status=JobRun.CLAIMED, job_name__in=[job.name for job in all_jobs()])
     names = set(running.values_list("job_name", flat=True))
     return sum(job_runs.skip_stale(job.name, job.stale_after, actor=actor) for job in all_jobs() if job.name in names)
 
 
 def fire_due(actor: str) -> int:
-    """Decide what is due of each job."""
+    """Decide the due slots of all jobs. Return how many were handed to the workers."""
     jobs = {job.name: job for job in all_jobs()}
     rows = list(ScheduledJob.objects.filter(name__in=jobs, retired_at__isnull=True).order_by("id"))
     due = [row for row in rows if _is_due(row)]
@@ -129,7 +128,7 @@ def fire_due(actor: str) -> int:
     _leave_only(rows)
     rung = _ring(due)
     if silent := sorted({row.name for row in due} - rung):
-        # Its clock may be a moment behind that of the database.
+        # The host's clock may be slightly behind the database's.
         log.info("schedules.not_rung", jobs=silent)
     return sum(_fire(jobs[row.name], actor) for row in due)
 
@@ -147,8 +146,10 @@ def _fire(job: Job, actor: str) -> int:
 
 
 def _leave_only(rows: list[ScheduledJob]) -> None:
-    """django-q2 is let see only the schedules of these jobs, as we write them. Of any other one, it might call the
-    function here and at once (`sync`), or go through all the minutes since a year long ago.
+    """Disable all schedules except ADE's own in their expected form.
+
+    For any other schedule, django-q2 might call its function in this process (`sync`), or walk through every minute
+    since a year long ago.
     """
     ours: list[int] = []
     for row in rows:
@@ -158,15 +159,15 @@ def _leave_only(rows: list[ScheduledJob]) -> None:
 
 
 def _as_we_write(row: ScheduledJob) -> list[int]:
-    # When it rings is no matter: too early, nothing is due.
+    # Ignore next_run: if it rings too early, nothing is due.
     wanted = {column: value for column, value in _wanted(row).items() if column != "next_run"}
     return list(Schedule.objects.filter(name=row.name, **wanted).order_by("id").values_list("pk", flat=True)[:1])
 
 
 def _ring(due: list[ScheduledJob]) -> set[str]:
-    """Let django-q2 look at its schedules, and put them to the next slots of our own."""
+    """Run django-q2's scheduler, and then set its schedules to the next slots."""
     bell = Doorbell()
-    # Not in a transaction: it begins by closing the connection.
+    # Outside of a transaction, because it begins by closing the connection.
     import_string(SCHEDULER)(broker=bell)
     be_impatient()
     for row in due:
@@ -181,13 +182,13 @@ def _write_schedule(row: ScheduledJob) -> None:
         return
     with transaction.atomic():
         wanted = _wanted(ScheduledJob.objects.select_for_update().get(pk=row.pk))
-        # Its names are not unique: of several, the first is it.
+        # Names are not unique in django-q2. The first row is used, the others are deleted.
         first, *others = [*schedules.all()] or [Schedule(name=row.name)]
         Schedule.objects.filter(pk__in=[other.pk for other in others]).delete()
         for column, value in wanted.items():
             setattr(first, column, value)
         first.save()
-        # A new one reckons by itself, in UTC.
+        # A new row computes its own next_run, in UTC.
         Schedule.objects.filter(pk=first.pk).update(next_run=wanted["next_run"])
 
 

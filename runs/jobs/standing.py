@@ -1,4 +1,4 @@
-"""How each job stands now, for lists of them: what it is at, what comes next, and how the last slot has ended."""
+"""The current state of each job for lists: what it is doing, what comes next, and how the last slot ended."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ class Standing:
     schedule: str
     cron: str
     time_zone: str
-    # paused, running, waiting, scheduled; new (no worker has seen it yet), retired (the code does not declare it).
+    # paused, running, waiting, scheduled, new (no worker has seen it yet) or retired (no longer declared).
     state: str
     paused_by: str
     paused_at: datetime | None
     running: int | None
     running_since: datetime | None
     waiting: int
-    # None when it is retired. What falls into a pause is passed over.
+    # None if retired. Slots during a pause are skipped.
     next_slot: datetime | None
-    # Of the latest slot that has ended.
+    # The latest slot that has ended.
     last_outcome: str
     last_slot: datetime | None
     last_ended_at: datetime | None
@@ -36,7 +36,7 @@ class Standing:
 
 
 def of_all() -> Sequence[Standing]:
-    """Those that the code declares, in its order, then those that it declared once."""
+    """Return declared jobs in the order of the code, then retired ones."""
     rows = {row.name: row for row in ScheduledJob.objects.order_by("name")}
     declared = [job.name for job in all_jobs()]
     names = [*declared, *(name for name in rows if name not in declared)]
@@ -46,7 +46,7 @@ def of_all() -> Sequence[Standing]:
 
 
 def of(name: str) -> Standing:
-    """Raises UnknownJob."""
+    """Return the state of one job. Raises UnknownJob."""
     found = next((standing for standing in of_all() if standing.name == name), None)
     if found is None:
         raise UnknownJob(name)
@@ -54,7 +54,7 @@ def of(name: str) -> Standing:
 
 
 def next_slot(times: ScheduledJob | Job) -> datetime:
-    """Also of one that no worker has seen yet."""
+    """Return the next slot, also of a job that has no row yet."""
     if isinstance(times, ScheduledJob) and times.pk:
         return firing.next_slot(times)
     return cron.next_slot(times.cron, times.time_zone, clock.now())

@@ -1,5 +1,7 @@
-"""Why has the slot of a job not begun? See `work/why.py`. What is asked of a due slot is what its claim asks; of a job
-that has none, whether anybody would make one due.
+"""Explains why a job's slot has not started: see `work/why.py`.
+
+For a due slot the gates are the conditions of its claim. For a job without one they say whether a worker will make one
+due.
 """
 
 from datetime import datetime
@@ -15,13 +17,13 @@ from work.why import Crew, Explanation, Gate
 
 
 def explain(row: ScheduledJob) -> Explanation:
-    """Of its first due slot; of the schedule when there is none."""
+    """Explain the job's first due slot, or its schedule if none is due."""
     due = DueSlot.objects.filter(job_name=row.name).in_turn().first()
     return explain_due(due) if due else _of_schedule(row)
 
 
 def explain_due(due: DueSlot) -> Explanation:
-    """As it was when it was read: it may have begun since."""
+    """Explain a slot as it was when it was read. It may have started since."""
     crew, row = Crew.now(), ScheduledJob.objects.filter(name=due.job_name).first()
     gates = (
         _of_code(due.job_name),
@@ -51,19 +53,19 @@ def _of_schedule(row: ScheduledJob) -> Explanation:
     following = _at(standing.next_slot(row))
     held = _held(gates, "it will begin then")
     said = f"No slot of {row.name} is due; the next one is that of {following}; {held}"
-    # What the code declares no worker may have seen yet.
+    # A declared job may have no row yet.
     return Explanation("scheduled_job", row.pk or 0, "expected", "expected", said, gates)
 
 
 def _of_code(name: str) -> Gate:
-    """Does this version declare it? Workers claim no slots of jobs that they do not know."""
+    """Return the gate for the declaration: workers only claim slots of jobs that they declare."""
     known = is_declared(name)
     said = "The code declares the job." if known else f"The code declares no job of the name {name} any more."
     return Gate("code", not known, said)
 
 
 def _of_scheduler(crew: Crew) -> Gate:
-    """Does anybody look which slots are due?"""
+    """Return the gate for a worker that looks at the schedules."""
     held = SchedulerLease.objects.filter(expires_at__gt=clock.now()).first()
     data = {"holder": held.owner if held else None, "ade_schedules": settings.ADE_SCHEDULES}
     if held:
@@ -76,7 +78,7 @@ def _of_scheduler(crew: Crew) -> Gate:
 
 
 def _of_time(due: DueSlot) -> Gate:
-    """Is it still in time?"""
+    """Return the gate for the slot's deadline."""
     asked = f"{due.asked_by} has asked for it" if due.asked_by else "It was handed to the workers"
     said = f"{asked} at {_at(due.due_at)}"
     if due.expires_at and due.expires_at < clock.now():
@@ -96,13 +98,13 @@ def _of_pause(row: ScheduledJob | None, due: DueSlot | None) -> Gate:
 
 
 def _of_job(name: str, due: DueSlot | None) -> Gate:
-    """Two slots of one job never run at once."""
+    """Return the gate for other slots of the job, because two never run at once."""
     running = JobRun.objects.filter(job_name=name, status=JobRun.CLAIMED).first()
     if running:
         by = why.by(running.lease_owner, running.started_at)
         said = f"Its slot for {_at(running.scheduled_for)} is running as job run {running.pk} {by}."
         data = {"id": running.pk, "slot": running.scheduled_for, "by": running.lease_owner}
-        # What is not due yet does not wait for it.
+        # A slot that is not due yet does not wait for the running one.
         return Gate("job", due is not None, said, f"job_run {running.pk}", running.started_at, data)
     if due and (first := _earlier(due)):
         data = {"id": None, "slot": first.scheduled_for, "by": None}
@@ -111,25 +113,25 @@ def _of_job(name: str, due: DueSlot | None) -> Gate:
 
 
 def _earlier(due: DueSlot) -> DueSlot | None:
-    """The one of its job that has its turn before it."""
+    """Return the job's slot that goes first, if any."""
     return _to_be_run(DueSlot.objects.filter(_before(due), job_name=due.job_name)).in_turn().first()
 
 
 def _ahead(due: DueSlot) -> int:
-    """Of each other job only one can be claimed before it."""
+    """Count the jobs with a slot ahead of this one. Each can have only one claimed."""
     known = [job.name for job in all_jobs() if job.name != due.job_name]
     jobs = _to_be_run(DueSlot.objects.claimable().filter(_before(due), job_name__in=known))
     return len(set(jobs.values_list("job_name", flat=True)[: why.MOST_COUNTED]))
 
 
 def _to_be_run(slots: DueSlotQuerySet) -> DueSlotQuerySet:
-    """Without those that are dropped or passed over when their turn comes: they keep nobody waiting."""
+    """Exclude slots that will be dropped or skipped, because they delay no other slot."""
     paused = ScheduledJob.objects.filter(paused_at__isnull=False).values("name")
     return slots.exclude(expires_at__lt=clock.now()).exclude(asked_by="", job_name__in=paused)
 
 
 def _before(due: DueSlot) -> Q:
-    """See `DueSlotQuerySet.in_turn`."""
+    """Return the condition for slots ahead of this one. See `DueSlotQuerySet.in_turn` for the order."""
     earlier = Q(due_at__lt=due.due_at) | Q(due_at=due.due_at, pk__lt=due.pk)
     return Q(asked_by="") | earlier if due.asked_by else Q(asked_by="") & earlier
 

@@ -1,4 +1,4 @@
-"""Schedules in words, as far as they are simple; what is not is told as it is declared."""
+"""Describes simple schedules in words, and shows others as they are declared."""
 
 import re
 from collections.abc import Callable

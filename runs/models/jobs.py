@@ -13,7 +13,7 @@ class JobRunQuerySet(SubjectQuerySet["JobRun"]):
 
 
 class JobRun(Work):
-    """One execution of a scheduled job for one slot. Claimed by being inserted."""
+    """One execution of a scheduled job for one slot. It is claimed by being inserted."""
 
     class Status(models.TextChoices):
         RUNNING = "running"
@@ -27,9 +27,9 @@ class JobRun(Work):
     job_name = models.CharField(max_length=128)
     scheduled_for = models.DateTimeField()
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.RUNNING, editable=False)
-    worker_instance = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001  # nullable by its contract
+    worker_instance = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001  # nullable by contract
     rows_processed = models.PositiveBigIntegerField(null=True, blank=True)
-    # From then on its history is one event.
+    # Since then its history is a single event.
     pruned_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = JobRunQuerySet.as_manager()
@@ -76,17 +76,17 @@ class JobRun(Work):
 
 
 class ScheduledJob(Subject):
-    """What is remembered of a job that the code declares, and what its history is about."""
+    """The stored state of a declared job, and the subject of its history."""
 
     name = models.CharField(max_length=128, unique=True)
-    # As it was declared when a worker last looked. Slots before it were those of an earlier declaration.
+    # The schedule as declared when a worker last looked. Earlier slots belong to an earlier declaration.
     cron = models.CharField(max_length=100)
     time_zone = models.CharField(max_length=64)
-    # Every slot up to this moment has been decided: handed to the workers, merged, dropped or passed over.
+    # Every slot up to this moment has been decided: handed to the workers, merged, dropped or skipped.
     decided_until = models.DateTimeField()
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_by = models.CharField(max_length=200, blank=True, default="")
-    # The code does not declare it any more.
+    # Set when the code no longer declares the job.
     retired_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=clock.now, editable=False)
 
@@ -106,27 +106,27 @@ class ScheduledJob(Subject):
 
 class DueSlotQuerySet(models.QuerySet["DueSlot"]):
     def claimable(self) -> "DueSlotQuerySet":
-        """Those of jobs that are not running, in their turn."""
+        """Return due slots of jobs that are not running, in their order."""
         running = JobRun.objects.filter(status=JobRun.CLAIMED).values("job_name")
         return self.exclude(job_name__in=running).in_turn()
 
     def in_turn(self) -> "DueSlotQuerySet":
-        """The schedule goes first: a thousand slots of a backfill are not to hold up what is due now, of any job."""
+        """Order slots of the schedule before requested ones, so that a large backfill delays no job's schedule."""
         by_hand = models.Case(models.When(asked_by="", then=0), default=1)
         return self.order_by(by_hand, "due_at", "id")
 
 
 class DueSlot(models.Model):
-    """A slot that a worker is to claim next: because it is its time, or because a person has asked for it."""
+    """A slot that a worker should claim next, because it is due or because a person requested it."""
 
     job_name = models.CharField(max_length=128)
     scheduled_for = models.DateTimeField()
     due_at = models.DateTimeField(default=clock.now)
-    # From then on it is too late. None: whoever has asked for it wants it whenever it may be.
+    # The slot is dropped after this moment. None: a requested slot has no deadline.
     expires_at = models.DateTimeField(null=True, blank=True)
-    # Empty: the schedule.
+    # Empty for the schedule.
     asked_by = models.CharField(max_length=200, blank=True, default="")
-    # The slot in whose stead it is.
+    # The slot that it replaces.
     covers = models.DateTimeField(null=True, blank=True)
 
     objects = DueSlotQuerySet.as_manager()
@@ -147,7 +147,7 @@ class DueSlot(models.Model):
 
 
 class SchedulerLease(models.Model):
-    """The one row whose holder looks at the schedules; of several workers, one."""
+    """The single row whose holder looks at the schedules, one of all workers."""
 
     ONLY = 1
 

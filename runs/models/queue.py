@@ -5,7 +5,9 @@ from work.models import Subject
 
 
 class Queue(Subject):
-    """The one row that says whether runs are claimed. Made by the first pause; until then they are."""
+    """The single row that says whether the queue is paused. The first pause creates it; without it the queue is not
+    paused.
+    """
 
     ONLY = 1
 

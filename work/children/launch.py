@@ -1,6 +1,7 @@
-"""The launcher, one per worker process: forks keepers, and ends what a killed keeper leaves.
+"""The launcher, one per worker process: it forks keepers, and ends what a killed keeper leaves.
 
-It has a single thread: fork is safe here and deadly in a worker's threads. Started by `work/children/launcher.py`.
+It has a single thread, so fork is safe here; in a worker's threads it could deadlock. `work/children/launcher.py`
+starts it.
 """
 
 import gc
@@ -18,7 +19,7 @@ from ade_keeper.keeper import SWEEP_SECONDS, Keeper, failure, receive
 def serve(descriptor: int, worker: int) -> None:
     doorbell = socket.socket(fileno=descriptor)
     proc.prctl(proc.PR_SET_CHILD_SUBREAPER, 1)
-    # A collection in a keeper would copy all the pages that it shares with us.
+    # A garbage collection in a keeper would copy all pages that it shares with the launcher.
     gc.freeze()
     gc.disable()
     watched = select.poll()
@@ -34,7 +35,7 @@ def serve(descriptor: int, worker: int) -> None:
         for keeper in ready & keepers.keys():
             watched.unregister(keeper)
             os.close(keeper)
-            # A keeper that was killed leaves us what its child forked.
+            # The descendants of a killed keeper are reparented to this process.
             strays |= os.waitpid(keepers.pop(keeper), 0)[1] != 0
         if descriptor in ready and (pid := _answer(doorbell)):
             pidfd = os.pidfd_open(pid)
@@ -51,7 +52,7 @@ def _answer(doorbell: socket.socket) -> int | None:
     if not message:
         sys.exit()
     if not descriptors:
-        return None  # out of descriptors: the caller sees its end of the control socket close
+        return None  # out of descriptors: the caller sees its control socket close
     launcher = os.getpid()
     try:
         pid = os.fork()
@@ -66,7 +67,7 @@ def _answer(doorbell: socket.socket) -> int | None:
 
 
 def _end_strays(keepers: set[int]) -> bool:
-    """Of the launcher's children all but the keepers. True as long as there are any."""
+    """Kill all children of the launcher except the keepers. Return True while there are any."""
     me = os.getpid()
     strays = [each for each in proc.processes() if each.parent == me and each.pid not in keepers]
     for each in strays:
@@ -83,7 +84,7 @@ def _keep(doorbell: socket.socket, control: int, launcher: int) -> NoReturn:
         gc.enable()
         code = Keeper(socket.socket(fileno=control), launcher).run()
     except Exception:
-        # Not in the launcher's loop, where it would be taken for the launcher's own.
+        # Report it here. In the launcher's loop it would look like an error of the launcher.
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(code)

@@ -1,4 +1,4 @@
-"""What a child writes, made storable: bytes become lines and JSON events, within limits, in little memory."""
+"""Turns a child's output into storable lines and JSON events, within limits and with little memory."""
 
 import codecs
 import json
@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-# A longer line is cut into pieces: it becomes a row and is shown in a page.
+# A longer line is split, because a line becomes a row and is shown on a page.
 LINE_CHARACTERS = 8192
-# One callback, so one bulk insert, and what is held in memory before it.
+# Lines per callback, and so per bulk insert; this also limits what is held in memory.
 BATCH_LINES = 500
-# A reader of the live log shall not wait longer for a line.
+# A person who follows the live log should not wait longer for a line.
 BATCH_SECONDS = 0.1
-# Kept of what is over the limit: the last lines tell why it failed.
+# Kept of the output over the limit, because the last lines explain a failure.
 TAIL_BYTES = 4096
 # One event is one row: a step's result, not a document.
 EVENT_BYTES = 256 * 1024
@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 class Lines:
-    """Splits one stream at line ends, also at the `\\r` of progress bars, and at LINE_CHARACTERS."""
+    """Splits one stream at line ends, including the `\\r` of progress bars, and at LINE_CHARACTERS."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -37,7 +37,7 @@ class Lines:
         self._after_return = False
 
     def feed(self, data: bytes, *, final: bool = False) -> list[str]:
-        text = self._decoder.decode(data, final).replace("\0", "")  # PostgreSQL text refuses NUL
+        text = self._decoder.decode(data, final).replace("\0", "")  # PostgreSQL text cannot contain NUL
         if self._after_return and text.startswith("\n"):
             text = text[1:]
             self._after_return = False
@@ -56,7 +56,9 @@ def _pieces(line: str) -> list[str]:
 
 
 class Output:
-    """Both streams of one child, in batches to `deliver`. Over the limit it only counts and keeps the tail."""
+    """Both output streams of one child, passed to `deliver` in batches. Over the limit it only counts and keeps the
+    end.
+    """
 
     def __init__(self, limit_bytes: int, deliver: Callable[[list[Line]], None] | None) -> None:
         self.seen_bytes = 0
@@ -131,7 +133,9 @@ class Output:
 
 
 class Events:
-    """One JSON object per line. Anything else, too long a line, or past the limit: counted, not delivered."""
+    """Parses one JSON object per line. Other lines, too long lines, and lines over the limit are
+    counted and dropped.
+    """
 
     def __init__(self, limit_bytes: int, deliver: Callable[[dict[str, Any]], None]) -> None:
         self.refused = 0
@@ -177,7 +181,7 @@ class Events:
 
 
 def storable(value: Any) -> Any:
-    """Without what json.loads allows and jsonb refuses: NUL, halves of surrogate pairs, infinity."""
+    """Drop NUL and replace lone surrogates, which jsonb refuses. Raise ValueError for infinity and NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"expected a number that JSON knows, found {value}")
     if isinstance(value, str):

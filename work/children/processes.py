@@ -1,4 +1,4 @@
-"""Names one process for good, so that a later worker can end what a dead one left, and nothing else."""
+"""Identifies a process permanently, so that a later worker can end what a dead one left, and no other process."""
 
 import os
 import select
@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from ade_keeper import proc
 
-# SIGKILL is at once, unless a process is in uninterruptible sleep.
+# SIGKILL works at once, except on a process in uninterruptible sleep.
 KILL_SECONDS = 5.0
 
 
@@ -23,7 +23,7 @@ def _boot() -> str:
 
 
 def _machine() -> str:
-    """A pid means something only within one boot of one kernel and one pid namespace."""
+    """Return an identifier of the kernel boot and pid namespace, within which a pid has a meaning."""
     return f"{_boot()}/{os.stat('/proc/self/ns/pid').st_ino}"
 
 
@@ -58,7 +58,7 @@ class ProcessId:
         return asdict(self)
 
     def alive(self) -> bool | None:
-        """None: cannot be judged here, being of another machine, boot or pid namespace. No zombie is alive."""
+        """Return None if it belongs to another machine, boot or pid namespace. A zombie counts as dead."""
         if self.machine != _machine():
             return None
         found = proc.process(self.pid)
@@ -66,10 +66,10 @@ class ProcessId:
 
 
 def end_recorded(process_id: ProcessId, grace_seconds: float) -> Literal["ended", "gone", "elsewhere", "unkillable"]:
-    """Ends this process, its group, session and descendants: SIGTERM, grace, SIGKILL.
+    """End this process, its group, session and descendants: SIGTERM, grace, SIGKILL.
 
-    "gone": nothing is left of it, also when its pid now belongs to another process. "elsewhere": nothing was
-    done, see `ProcessId.alive`. "unkillable": still there, in uninterruptible sleep or of another user.
+    "gone": nothing is left of it, even if its pid now belongs to another process. "elsewhere": nothing was done, see
+    `ProcessId.alive`. "unkillable": it still exists, in uninterruptible sleep or as another user.
     """
     if process_id.machine != _machine():
         return "elsewhere"
@@ -121,7 +121,7 @@ def _send(victims: Iterable[proc.Process], *numbers: int) -> None:
 
 
 def _wait(victims: Iterable[proc.Process], seconds: float) -> None:
-    """Until all have ended, at most so long."""
+    """Wait until all have ended, or until the time is over."""
     watched = select.poll()
     waiting = set()
     for each in _still_alive(victims):

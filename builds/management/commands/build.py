@@ -140,7 +140,7 @@ class Command(WatchedCommand):
             "removed": _environments(pruned.removed),
             "in_use": _environments(pruned.in_use),
             "freed_bytes": freed,
-            # A rehearsal has removed nothing, but says how it would be.
+            # A preview removes nothing, but reports the size as if it had.
             "left_bytes": sum(each.size_bytes for each in environments.stored()) - (freed if rehearse else 0),
         }
         return Answer(told, _of_pruned(told))

@@ -1,3 +1,3 @@
-# As in logs and commands, and to the second: what happened first has to be seen.
+# The format of logs and commands, with seconds, so that the order of events can be seen.
 DATETIME_FORMAT = "Y-m-d H:i:s"
 DATE_FORMAT = "Y-m-d"

@@ -11,7 +11,7 @@ REFUSAL = (
 
 
 class Command(OperatorCommand):
-    """It stands before that of django-q2, whose cluster would ask an empty queue again and again without a pause."""
+    """Replaces the command of django-q2, whose cluster would poll an empty queue without a pause."""
 
     help = "Refuse: nobody starts the cluster of django-q2. Jobs are run by `manage.py worker`."
 

@@ -83,7 +83,7 @@ class Command(NounCommand):
             told = {"name": None, "problems": [asdict(Problem("package", problem)) for problem in bad.problems]}
             return _checked({"ok": False, **told})
         try:
-            # People wait with a line before their eyes: packages may be large.
+            # Show progress line by line: downloading packages may take long.
             report = checking.check(package.snapshot(), document, output, None if json else self._say)
         except OSError as error:
             message = f"expected to read the file and to write what is made of it, found: {error}"

@@ -44,7 +44,7 @@ COLUMNS = (
 JOBS_SHOWN = ("name", "about", "schedule", "next_slot", "state", "last_outcome", "last_success")
 RUNS_SHOWN = ("id", "job_name", "scheduled_for", "status", "finished_at", "rows_processed", "error_message")
 SLOTS_SHOWN = ("slot", "state", "job_run", "started_at", "finished_at", "rows_processed", "by", "told")
-# What `ledger` shows of what is to come, unless it is asked for more.
+# The default number of coming slots in `ledger`.
 COMING = 3
 HINT = "`manage.py job list` shows them"
 
@@ -165,7 +165,7 @@ class Command(NounCommand):
 
     def _until_ended(self, job: Job, due: DueSlot) -> JobRun:
         while True:
-            # Asked first: when it has been claimed since, its row is found below.
+            # Check this first: if the slot has been claimed since, its row is found below.
             waits = DueSlot.objects.filter(pk=due.pk).exists()
             run = JobRun.objects.filter(job_name=job.name, scheduled_for=due.scheduled_for).first()
             if run and run.finished_at:
@@ -193,7 +193,7 @@ def _job(name: str) -> Job:
 
 
 def _row_of(name: str) -> ScheduledJob:
-    """Also of what the code does not declare any more, and of what no worker has seen yet: that one is not stored."""
+    """Return the row of a job. A job that no worker has seen yet gets an unsaved one; retired jobs are found too."""
     if row := ScheduledJob.objects.filter(name=name).first():
         return row
     job = _job(name)
