@@ -1,7 +1,7 @@
-"""Turns texts into vectors, in a child process of its own: the model takes more memory than all of a worker.
+"""Turns texts into vectors, in a child process of its own because the model takes more memory than a whole worker.
 
-`texts.json` in the working directory is a list of texts; `vectors.bin` becomes their vectors, one behind the other, as
-little-endian numbers of 32 bits, and behind them their mean. All have length 1.
+The child reads a list of texts from `texts.json` in the working directory. It writes their vectors to `vectors.bin` as
+consecutive little-endian 32-bit floats, followed by their mean. Every vector has length 1.
 """
 
 import json
@@ -18,12 +18,12 @@ from ade_embedder.model import load, of_length_1
 from ade_engine.channel import VARIABLE as EVENTS
 from ade_keeper import zygote
 
-# So many at once: what is held in memory meanwhile does not grow with the document.
+# Texts per call of the model. Batches keep memory use independent of the length of the document.
 BATCH = 512
 
 
 def main() -> None:
-    """Once, or with `serve DESCRIPTOR` in a fork for each time."""
+    """Embed the texts of the working directory; with `serve DESCRIPTOR`, fork a process for each request instead."""
     match sys.argv[1:]:
         case ["serve", descriptor]:
             zygote.serve(int(descriptor), load, _become, EVENTS)

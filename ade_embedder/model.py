@@ -1,4 +1,4 @@
-"""The model, and how long its vectors are: one and the same for texts of documents and for what people look for."""
+"""Loads the model and normalises its vectors, in the same way for documents and for search queries."""
 
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,10 @@ from ade_embedder import DIMENSIONS
 
 
 def load() -> Any:
-    # Its default looks beside the files that its own wheel carries, and then asks the network.
+    # By default, WordLlama misses the files that its own wheel ships and downloads them.
     return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True, dim=DIMENSIONS)
 
 
 def of_length_1(vectors: Any) -> Any:
-    """As little-endian numbers of 32 bits, a row each."""
+    """Return the vectors scaled to length 1, one row each, as little-endian 32-bit floats."""
     return (vectors / numpy.maximum(numpy.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype("<f4")

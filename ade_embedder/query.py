@@ -1,6 +1,6 @@
-"""Vectors in the process that asks: a person waits for one, and it takes less than a millisecond.
+"""Computes the vectors of search queries in the calling process, because a person waits and each takes under 1 ms.
 
-Importing this and loading the model takes a fifth of a second and 100 MB, which is why nobody does before it is needed.
+Importing this module and loading the model takes a fifth of a second and 100 MB, so import it only when it is needed.
 """
 
 from functools import cache
@@ -14,7 +14,7 @@ _loaded = cache(load)
 
 
 def vector_of(text: str) -> bytes:
-    """Of length 1, as little-endian numbers of 32 bits."""
+    """Return the vector of a text, scaled to length 1, as little-endian 32-bit floats."""
     return vectors_of([text])[0]
 
 

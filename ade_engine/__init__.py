@@ -1,6 +1,6 @@
-"""What a configuration is written with: `from ade_engine import Context, Rejected, step`.
+"""The API that a configuration is written with: `from ade_engine import Context, Rejected, step`.
 
-Runs inside the environment of a build, on any Python from 3.11, with the standard library only.
+It runs inside the environment of a build, on any Python from 3.11, and uses the standard library only.
 """
 
 from ade_engine.context import Context, Document

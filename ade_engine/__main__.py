@@ -1,5 +1,7 @@
-"""`python -I -m ade_engine run` in the working directory of a run, `… check` to see whether the entry point loads,
-`… serve DESCRIPTOR` to fork a process for each run.
+"""Command line of the engine, called as `python -I -m ade_engine` in a build's environment.
+
+`run` executes a run in its working directory, `check` reports whether the entry point loads, and `serve DESCRIPTOR`
+keeps a warm engine that forks a process for each run.
 """
 
 import sys
@@ -14,7 +16,7 @@ def main() -> None:
         case ["check"]:
             runner.check()
         case ["serve", descriptor]:
-            # What keeps processes is not for one that only runs.
+            # Imported here because a single run does not need it.
             from ade_engine import zygote  # noqa: PLC0415
 
             zygote.serve(int(descriptor))

@@ -1,4 +1,6 @@
-"""Tells the worker what happens: JSON lines on a descriptor of their own, so that no print is taken for an event."""
+"""Sends events to the worker as JSON lines, on a descriptor of their own so that printed text is never read as an
+event.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class Channel:
         self._pending = b""
 
     def tell(self, kind: str, *, soon: bool = False, **values: Any) -> None:
-        """With `soon`, together with what is told next. From a process that a step has forked: nothing."""
+        """Send an event. With `soon`, buffer it and send it with the next one. A process that a step forked sends
+        nothing.
+        """
         line = json.dumps({"kind": kind, **values}, ensure_ascii=False, default=str, allow_nan=False) + "\n"
         if os.getpid() != self._process:
             return
@@ -36,7 +40,7 @@ class Channel:
 
 
 def own_channel() -> Channel:
-    """The one that whoever started this process listens to; not for its children."""
+    """Return the channel to the parent process, and keep child processes from inheriting it."""
     descriptor = int(os.environ.pop(VARIABLE))
     os.set_inheritable(descriptor, False)
     return Channel(descriptor)

@@ -1,4 +1,4 @@
-"""What a step is given: the document, and the ways to tell what it found."""
+"""The context that each step receives: the document, and the methods to report results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ade_engine.steps import Rejected
 
-# Every run that starts cold waits for what is imported here.
+# Every cold run waits for the imports of this module, so it has few.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from ade_engine.channel import Channel
 
 LEVELS = ("debug", "info", "warning", "error")
-# A progress bar that is drawn more often helps nobody and costs a row each time.
+# More frequent updates help no reader, and each one costs a row.
 PROGRESS_SECONDS = 0.2
 LONGEST_NAME = 100
-# Each line of a log is a row: what a person would read, and ten times more. By the worker's rules, so that what it
-# would not keep leaves room for results.
+# Each log line is a row. The limits allow ten times more than a person would read. They are the worker's limits too:
+# lines that it would drop would only take space from results.
 LONGEST_LINE = 8192
 MOST_LOG = 1 << 20
 LOG_CUT = f"[more than {MOST_LOG:,} characters of log: leaving out the rest]"
 ARTIFACTS = "artifacts"
-# Each part of an artifact's name; nothing that a shell, a browser or a file system reads otherwise.
+# Pattern for each part of an artifact's name. It excludes characters that a shell, browser or file system interprets.
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]*")
-# What a spreadsheet takes for the beginning of a formula.
+# A spreadsheet treats text that starts with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
-# But for an amount, which only looks like the beginning of one.
+# An amount only looks like the beginning of a formula.
 _AMOUNT = re.compile(r"[+-][0-9][0-9., ]*%?")
 
 
 class Document:
-    """The document that the run is for."""
+    """The document of the run."""
 
     def __init__(self, directory: Path, told: Mapping[str, Any]) -> None:
         self.id: int | None = told.get("id")
@@ -46,23 +46,23 @@ class Document:
         self.size_bytes: int = told["size_bytes"]
         self.sha256: str = told["sha256"]
         self.pages: int | None = told.get("pages")
-        # processing, processed or failed: how the extraction of its text stands.
+        # The state of text extraction: processing, processed or failed.
         self.status: str = told.get("status", "")
-        # The stored file; None when there is none.
+        # The path of the stored file, or None if there is none.
         self.path: Path | None = directory / told["file"] if told.get("file") else None
         self._text: Path | None = directory / told["text"] if told.get("text") else None
 
     def read(self) -> bytes:
-        """The bytes of the file."""
+        """Return the content of the file. Raise FileNotFoundError if there is none."""
         if self.path is None:
             raise FileNotFoundError(f"expected a stored file of document {self.name!r}, found none")
         return self.path.read_bytes()
 
     @property
     def text(self) -> str:
-        """What was extracted from it. Of a text file that nobody has extracted: what is in it. Else nothing.
+        """The extracted text, or the content of a text file without extracted text. Otherwise empty.
 
-        Rejects the document while its text is still being extracted: it would look as if there were none.
+        Raises Rejected while the text is still being extracted, because the document would look empty.
         """
         if self._text is not None:
             return self._text.read_text("utf-8")
@@ -74,14 +74,14 @@ class Document:
 
 
 class Context:
-    """The same for all steps of a run. What a failed attempt has found is dropped before the next one."""
+    """The context of a run, shared by all its steps. Results of a failed attempt are dropped before the next one."""
 
     def __init__(self, directory: Path, told: Mapping[str, Any], channel: Channel) -> None:
         self.run_id: int | None = told.get("run")
         self.document = Document(directory, told["document"])
-        # Handed from step to step.
+        # Data that steps pass to later steps.
         self.data: dict[str, Any] = {}
-        # The step that is at work, and its attempt.
+        # The current step and its attempt.
         self.step = ""
         self.attempt = 0
         self._channel = channel
@@ -106,7 +106,9 @@ class Context:
             self._channel.tell("log", step=self.step, level="warning", message=LOG_CUT)
 
     def progress(self, done: float, total: float | None = None) -> None:
-        """How far the step is: `progress(3, 10)`. Told a few times a second at most, and always at the end."""
+        """Report the progress of the step: `progress(3, 10)`. It is sent a few times a second at most, and always at
+        the end.
+        """
         now = time.monotonic()
         if now - self._progress_at >= PROGRESS_SECONDS or done == total:
             self._progress_at = now
@@ -120,8 +122,9 @@ class Context:
         page: int | None = None,
         box: Sequence[float] | None = None,
     ) -> None:
-        """Something that was found: how sure from 0 to 1, and where. Pages count from 1; a box is left, top, right,
-        bottom, as shares of the page from its top left corner.
+        """Report a field: its value, and optionally the confidence from 0 to 1 and the place.
+
+        Pages count from 1. A box is left, top, right and bottom, as fractions of the page from its top left corner.
         """
         self._found.append(
             {
@@ -135,7 +138,7 @@ class Context:
         )
 
     def artifact(self, name: str, content: str | bytes | None = None) -> Path:
-        """The path of a file to keep under this name; written here when `content` is given."""
+        """Return the path of the artifact with this name. If `content` is given, write it to that path."""
         path = self._path_of(name)
         self._written.add(name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,15 +147,17 @@ class Context:
         return path
 
     def table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-        """Kept as the artifact NAME.csv. A text that a spreadsheet would take for a formula gets an apostrophe."""
-        import csv  # noqa: PLC0415  # see above
+        """Write the rows as the artifact NAME.csv. Text that a spreadsheet would read as a formula gets a leading
+        apostrophe.
+        """
+        import csv  # noqa: PLC0415  # not needed by every run
 
         path = self.artifact(f"{name}.csv")
         count = 0
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow([_cell(each) for each in columns])
-            for count, row in enumerate(rows, 1):  # read after the loop
+            for count, row in enumerate(rows, 1):  # used after the loop
                 if len(row) != len(columns):
                     raise ValueError(f"expected {len(columns)} values in row {count} of {name}, found {len(row)}")
                 writer.writerow([_cell(each) for each in row])
@@ -160,22 +165,22 @@ class Context:
         return path
 
     def begin(self, step: str, attempt: int) -> None:
-        """Called by the engine."""
+        """Start an attempt of a step. The engine calls this."""
         self.step, self.attempt = step, attempt
         self._data_before = dict(self.data)
         self._found, self._written = [], set()
 
     def keep(self) -> None:
-        """Called by the engine when an attempt has succeeded."""
+        """Keep the results of a successful attempt. The engine calls this."""
         for found in self._found:
             self._channel.tell("field", soon=True, **found)
         self._published |= self._written
 
     def drop(self) -> None:
-        """Called by the engine when an attempt has failed."""
+        """Drop the results of a failed attempt. The engine calls this."""
         self.data.clear()
         self.data.update(self._data_before)
-        import shutil  # noqa: PLC0415  # see above
+        import shutil  # noqa: PLC0415  # not needed by every run
 
         for name in self._written - self._published:
             path = self._artifacts / name
@@ -200,7 +205,7 @@ def _name(name: str) -> str:
 
 
 def _json(name: str, value: Any) -> Any:
-    """What JSON has no word for becomes text: a date, an amount."""
+    """Return the value as JSON would keep it. Types that JSON lacks, such as dates, become text."""
     try:
         return json.loads(json.dumps(value, default=str, allow_nan=False))
     except (ValueError, TypeError, RecursionError) as error:

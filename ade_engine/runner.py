@@ -1,5 +1,7 @@
-"""Runs the steps of a configuration over one document. Whoever started this process reads its events and waits for its
-end; a run has succeeded when it has said so and then ends with exit code 0.
+"""Runs the steps of a configuration over one document.
+
+The process that started this one reads its events and waits for its end. A run has succeeded only if it reports success
+and then exits with code 0.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
-# In the environment, beside what its packages are installed in.
+# The configuration's folder in the environment, next to the installed packages.
 CONFIGURATION = "configuration"
 MARKER = "ade.json"
 INPUT = "input.json"
-# A message is a row, and is read by people.
+# A message is stored in a row and read by people.
 LONGEST_MESSAGE = 2000
 
 
@@ -35,7 +37,7 @@ class NoSteps(Exception):
 
 
 def load(environment: Path | None = None) -> list[Step]:
-    """Imports the entry point of the configuration; answers its steps."""
+    """Import the entry point of the configuration and return its steps. Raise NoSteps if there are none."""
     root = environment or Path(sys.prefix)
     entry_point: str = json.loads((root / MARKER).read_bytes())["entry_point"]
     sys.path.insert(0, str(root / CONFIGURATION))
@@ -49,7 +51,7 @@ def load(environment: Path | None = None) -> list[Step]:
 
 
 def check() -> NoReturn:
-    """Tells the steps, or why there are none, and ends this process, whatever threads an import has started."""
+    """Report the steps, or why they cannot be loaded, and end this process even if an import has started threads."""
     channel = own_channel()
     code = 1
     try:
@@ -63,7 +65,7 @@ def check() -> NoReturn:
 
 
 def run_here(load: Callable[[], Sequence[Step]]) -> NoReturn:
-    """In the working directory of a run, and the end of this process."""
+    """Run the steps in the current directory, the run's working directory, and end this process."""
     channel = own_channel()
     code = 1
     try:
@@ -79,21 +81,21 @@ def run_here(load: Callable[[], Sequence[Step]]) -> NoReturn:
 
 
 def end(code: int) -> NoReturn:
-    """At once: no thread, no `atexit` of anybody's keeps a run that has told its result."""
+    """End this process at once. No thread and no `atexit` function may delay a run that has reported its result."""
     for stream in (sys.stdout, sys.stderr):
-        # Closed by a step, which it may.
+        # A step may have closed it.
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)
 
 
 def start_anew() -> None:
-    """In a process that was forked with everything imported: what must not be the same in each."""
+    """Reset the state that must differ between forks, in a process that was forked after the imports."""
     if random := sys.modules.get("random"):
         random.seed()
     if tempfile := sys.modules.get("tempfile"):
-        tempfile.tempdir = None  # type: ignore[attr-defined]  # a module, to mypy any module
-    # Not by way of numpy, which would import it for this alone.
+        tempfile.tempdir = None  # type: ignore[attr-defined]  # mypy knows only a module type here
+    # Do not import numpy only for this.
     if numpy_random := sys.modules.get("numpy.random"):
         numpy_random.seed()
     gc.enable()
@@ -126,7 +128,7 @@ def _run_step(step: Step, context: Context, channel: Channel) -> bool:
         except BaseException as raised:
             error = raised
         if os.getpid() != me:
-            # A step has forked and its child has come back here: it is no second run.
+            # A step has forked, and the child process came back here. It must not run as a second engine.
             os._exit(0)
         told: dict[str, Any] = {
             "step": step.name,
@@ -161,14 +163,14 @@ def _why_not_loaded(error: BaseException) -> str:
         return str(error)
     if isinstance(error, SystemExit):
         return f"called sys.exit({error.code!r}) when it was imported{_place(error)}"
-    # A syntax error says by itself where it is.
+    # The message of a syntax error already contains its place.
     place = "" if isinstance(error, SyntaxError) else _place(error)
     return f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE] + place
 
 
 def _place(error: BaseException) -> str:
-    """The last line of the configuration's own that was at work."""
-    import traceback  # noqa: PLC0415  # every run that starts cold would wait for it
+    """Return the innermost line of the configuration's own code in the traceback."""
+    import traceback  # noqa: PLC0415  # a cold run would wait for this import
 
     inside = f"/{CONFIGURATION}/"
     lines = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
@@ -177,10 +179,10 @@ def _place(error: BaseException) -> str:
 
 
 def _print(error: BaseException) -> None:
-    """For the log: from the configuration's own code on."""
+    """Print the traceback for the log, starting at the configuration's own code."""
     if isinstance(error, Rejected):
         return
-    import traceback  # noqa: PLC0415  # every run that starts cold would wait for it
+    import traceback  # noqa: PLC0415  # a cold run would wait for this import
 
     found = error.__traceback__
     while found is not None and _is_before(found.tb_frame.f_code.co_filename) and found.tb_next is not None:
@@ -189,5 +191,5 @@ def _print(error: BaseException) -> None:
 
 
 def _is_before(path: str) -> bool:
-    """Of the frames that lead to the configuration's code."""
+    """Return whether this file is part of the engine or importlib, whose frames precede the configuration's code."""
     return path.startswith((os.path.dirname(__file__), "<frozen ", importlib.__file__))

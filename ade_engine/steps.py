@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Not from typing: importing that takes longer than all of this.
+# Not imported from typing: that import takes longer than this whole module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 
     from ade_engine.context import Context
 
-# In total: the first one and another, for what a second look may cure.
+# The total number: the first attempt, and a second one for failures that pass.
 ATTEMPTS = 2
 
 
 class Rejected(Exception):
-    """Raised by a step: the document is not what the configuration is for. Not tried again; the run fails with these
-    words.
+    """Raise this in a step if the configuration does not apply to the document.
+
+    The step is not tried again, and the run fails with this message.
     """
 
 
@@ -29,7 +30,7 @@ _declared: list[Step] = []
 
 
 def step(function: Any = None, *, name: str | None = None, attempts: int = ATTEMPTS) -> Any:
-    """Declares a step: `@step`, or `@step(name="read", attempts=1)`."""
+    """Declare a step: `@step`, or `@step(name="read", attempts=1)`. Names must be unique."""
     if not 1 <= attempts <= ATTEMPTS:
         raise ValueError(f"expected from 1 to {ATTEMPTS} attempts, found {attempts}")
 

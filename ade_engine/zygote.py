@@ -1,4 +1,4 @@
-"""A process with everything imported that a configuration imports, which forks a fresh one for each run."""
+"""The warm engine: a process that has imported a configuration and forks a fresh process for each run."""
 
 from typing import NoReturn
 

@@ -1,33 +1,35 @@
-"""Reads documents: text, words with their places, tables. In a limited child process of its own, without Django.
+"""Reads documents in a limited child process of its own, without Django: text, words with their places, and tables.
 
-`extract INPUT --type TYPE --first N --last M --output DIRECTORY` writes pages.json; `digest PAGES...` makes of some of
-these what is searched; `draw INPUT --type TYPE --page N` writes preview.png, and `peek` as much of a page as a screen
-shows, as peek.json. `serve DESCRIPTOR` waits with all readers imported; a process that it forks reads such arguments
-from its standard input, a list in each line, until there are no more. What goes wrong is told as an event, in words for
-people, and ends it. Nobody but that child imports the modules of this package.
+`extract INPUT --type TYPE --first N --last M --output DIRECTORY` writes pages.json. `digest INPUT --type TYPE PAGES…`
+turns such files into what is searched. `draw INPUT --type TYPE --page N` writes preview.png, and `peek` writes as much
+of a page as a screen shows to peek.json.
+
+`serve DESCRIPTOR` waits with all readers imported. A process that it forks reads a list of such arguments from each
+line of its standard input until the end. A failure is reported as an event with a message for people, and ends the
+process. Only this child imports the other modules of this package.
 """
 
 import shutil
 from importlib.util import find_spec
 
-# Of pages.json. Outputs of another version are made anew.
+# The version of pages.json. Outputs of another version are made again.
 VERSION = 2
 OUTPUT = "pages.json"
 DIGEST = "digest.json"
-# One page as people see it, of what has pages that look like something.
+# A picture of one page, for the types in DRAWN.
 PREVIEW = "preview.png"
-# The beginning of one page: of its first table, so many rows and columns at most.
+# The beginning of one page, with at most this many rows and columns of its first table.
 PEEK = "peek.json"
 PEEKED_ROWS, PEEKED_COLUMNS = 100, 40
 DRAWN = frozenset({"application/pdf", "image/png", "image/jpeg", "image/tiff"})
-# The number of the last page that has been read, for whoever wonders where it ended.
+# The number of the last page that was read, to explain where a failed process stopped.
 PROGRESS = "progress"
-# The event that says of one piece of work that it is done: a fork of `serve` waits for the next one then.
+# The event that ends each piece of work; a fork of `serve` then waits for the next one.
 DONE = "done"
-# To be run with `python -I -X utf8 -c`; its first argument is the folder of this package. At the end of the path,
-# so that nothing there hides a library.
+# Run with `python -I -X utf8 -c`, with the folder that contains this package as the first argument. The folder goes to
+# the end of the path, so that nothing in it hides a library.
 PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from ade_extractor.main import main; main()"
-# Imported by name, because most of them take longer to import than a page to read.
+# Imported by name, because most readers take longer to import than a page takes to read.
 READERS = {
     "application/pdf": "ade_extractor.pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "ade_extractor.word",
@@ -45,7 +47,7 @@ READERS = {
 
 
 def ocr_engine() -> str | None:
-    """What recognises text on this machine. Asking is cheap."""
+    """Return the name of the OCR engine on this machine, or None. The check is cheap."""
     if find_spec("rapidocr") and find_spec("onnxruntime"):
         return "rapidocr"
     return "tesseract" if shutil.which("tesseract") else None

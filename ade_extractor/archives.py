@@ -1,4 +1,4 @@
-"""Looks through a zip archive before a library reads it: office files are archives of XML."""
+"""Checks a zip archive before a library reads it, because office files are archives of XML."""
 
 import re
 import zipfile
@@ -12,18 +12,18 @@ from ade_extractor.limits import MOST_ARCHIVE_BYTES, MOST_ENTRIES
 from ade_extractor.trouble import Trouble, malformed, reading, too_large
 
 _START = b"PK\x03\x04"
-# How Office encrypts: the archive lies encrypted in a file of the older format.
+# Office stores an encrypted archive inside a file of the older format.
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# XML of sheets shrinks to a thirtieth; what shrinks to this is made to.
+# The XML of sheets compresses to a thirtieth. Only crafted files exceed this ratio.
 MOST_RATIO = 250
-# A small file of zeros is no bomb.
+# Smaller parts may have any ratio: a small file of zeros is harmless.
 RATIO_FROM_BYTES = 4 << 20
 CHUNK_BYTES = 1 << 18
 _ENCRYPTED = 0x1
 _LOCAL_HEADER = 30
 _MANIFEST = "META-INF/manifest.xml"
 _MANIFEST_BYTES = 1 << 20
-# Also in the two forms of UTF-16. A declaration of the type is all that entities need, and no office file has one.
+# Matches UTF-16 as well. Entities need a declaration of the document type, which no office file has.
 _DECLARATION = re.compile(rb"<!DOCTYPE|<!ENTITY|<\0!\0D\0O\0C\0T\0Y\0P\0E|<\0!\0E\0N\0T\0I\0T\0Y")
 _LONGEST_DECLARATION = 18
 _ENCODING = re.compile(rb"""^<\?xml[^>]{0,200}?encoding\s*=\s*["']([^"'>]{1,40})["']""")
@@ -31,7 +31,7 @@ _ENCODINGS = {b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso-8859-1"
 
 
 def examine(path: Path, what: str, *, parts: tuple[str, ...], most_xml_bytes: int = MOST_ARCHIVE_BYTES) -> None:
-    """Raises Trouble unless this is a plain archive of some size, with one of these parts, and its XML harmless."""
+    """Raise Trouble unless the file is a plain archive within the limits, with harmless XML and one of these parts."""
     with path.open("rb") as file:
         head = file.read(8)
         if head == _COMPOUND:
@@ -85,7 +85,7 @@ def _look_at_list(entries: list[ZipInfo], what: str, parts: tuple[str, ...]) -> 
 
 
 def _look_at_places(entries: list[ZipInfo], what: str) -> None:
-    """Parts that share their bytes make a small file unpack to anything."""
+    """Refuse parts that share bytes, which let a small file unpack to any size."""
     end = 0
     for entry in sorted(entries, key=lambda each: each.header_offset):
         if entry.header_offset < end:
@@ -94,7 +94,7 @@ def _look_at_places(entries: list[ZipInfo], what: str) -> None:
 
 
 def _look_at_manifest(archive: ZipFile, what: str) -> None:
-    """Where OpenDocument says that the parts are encrypted, each by itself."""
+    """Refuse OpenDocument files whose manifest says that the parts are encrypted one by one."""
     if _MANIFEST in archive.namelist():
         with archive.open(_MANIFEST) as manifest:
             if b"encryption-data" in manifest.read(_MANIFEST_BYTES):
@@ -102,7 +102,7 @@ def _look_at_manifest(archive: ZipFile, what: str) -> None:
 
 
 def _look_into(file: BinaryIO, archive: ZipFile, entry: ZipInfo, what: str) -> int:
-    """How many bytes of XML; raises Trouble when the size is a lie, or the XML could be a trap."""
+    """Return the number of bytes of XML. Raises Trouble if the declared size is wrong or the XML could be a trap."""
     size, before, is_xml = 0, b"", False
     for chunk in _unpacked(file, archive, entry):
         if size == 0:
@@ -132,7 +132,7 @@ def _is_xml(head: bytes, entry: ZipInfo, what: str) -> bool:
 
 
 def _unpacked(file: BinaryIO, archive: ZipFile, entry: ZipInfo) -> Iterator[bytes]:
-    """All that is packed, where zipfile stops at the size that is said."""
+    """Yield all compressed data unpacked, whereas zipfile stops at the declared size."""
     with archive.open(entry):
         pass  # compares the entry's own header with the list
     file.seek(entry.header_offset)

@@ -1,12 +1,12 @@
-"""Cuts the text of pages into pieces that are about one thing: at paragraphs if it can, at sentences if it must."""
+"""Cuts the text of pages into pieces about one topic: between paragraphs if possible, otherwise between sentences."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-# What an embedding still tells apart, and what fits into a snippet.
+# The length that one vector still represents well, and that fits into a snippet.
 LONGEST = 900
-# Below this a piece goes with the next one: a heading alone says little.
+# A chunk that leaves less room than this is finished. Short pieces are joined, because a heading alone says little.
 SHORTEST = 200
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+")
@@ -19,7 +19,7 @@ class Chunk(NamedTuple):
 
 
 def chunks(pages: Sequence[tuple[int, str]]) -> list[Chunk]:
-    """Of (number, text) pages; no chunk goes over the end of a page, so that each has a page to be shown on."""
+    """Return the chunks of (number, text) pages. No chunk crosses a page, so each has one page to be shown on."""
     texts = [(number, text) for number, page in pages for text in _of_page(page)]
     return [Chunk(position, number, text) for position, (number, text) in enumerate(texts)]
 
@@ -45,7 +45,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _cut(paragraph: str) -> Iterator[str]:
-    """At sentences, a table between its rows, and what is too long even so anywhere."""
+    """Cut between sentences, or between the rows of a table; cut anything that is still too long at any character."""
     is_table = "\t" in paragraph
     parts = paragraph.split("\n") if is_table else _SENTENCE.split(paragraph)
     separator = "\n" if is_table else " "

@@ -1,4 +1,4 @@
-"""CSV, with whatever stands between its values: one page, as a table and as text."""
+"""Reads CSV with any delimiter, as one page with a table and text."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from ade_extractor.trouble import reading, too_large
 
 WHAT = "a CSV file"
 DELIMITERS = ",;\t|"
-# Enough to see what is between the values.
+# Enough to detect the delimiter.
 SAMPLE_ROWS = 100
 SAMPLE_CHARACTERS = 64 << 10
 MOST_FIELD_CHARACTERS = 1_000_000
@@ -31,7 +31,7 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
 
 
 def _delimiter(text: str) -> str:
-    """What gives most rows of the same number of values, and then most values. csv.Sniffer takes forever on some."""
+    """Return the delimiter with the most rows of equal width, then with the widest. csv.Sniffer hangs on some files."""
     sample = text[:SAMPLE_CHARACTERS]
     return max(DELIMITERS, key=lambda delimiter: _fitness(sample, delimiter))
 

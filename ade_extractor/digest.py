@@ -1,4 +1,4 @@
-"""Makes of all pages of a document what is kept of it: its text, the pieces of it that are searched, and its fields."""
+"""Combines all pages of a document into what is stored: its text, its chunks for searching, and its fields."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -11,8 +11,8 @@ from ade_extractor.fields import Field
 from ade_extractor.limits import MOST_CHARACTERS
 from ade_extractor.trouble import too_large
 
-# Where words stand says more than their text: which belong to one column, and where a field is. In a longer document
-# that is asked only of pages that have fields: it takes as long again as reading the page.
+# Places of words show which words form a column and where a field is. In longer documents, they are only computed for
+# pages that have fields, because they take as long as reading the page.
 ALL_WORDS_PAGES = 50
 
 
@@ -22,7 +22,7 @@ class Digested(NamedTuple):
 
 
 def write(segments: Iterable[Path], directory: Path, words_of: Callable[[int], str]) -> Digested:
-    """Of the pages in these files. `words_of` answers those of a page, with their places, as JSON."""
+    """Digest the pages of these files. `words_of` returns the words of a page with their places, as JSON."""
     pages: list[tuple[int, str]] = []
     read: list[Field] = []
     characters = 0
@@ -45,11 +45,11 @@ def write(segments: Iterable[Path], directory: Path, words_of: Callable[[int], s
 
 def _fields(page: dict[str, Any], words_of: Callable[[int], str], *, is_long: bool) -> list[Field]:
     if "fields" in page:
-        # Whoever has read it has told them.
+        # The service that read the page has recognised its fields.
         told: list[Field] = page["fields"]
         return told
     number, text, words, tables = (page[name] for name in ("number", "text", "words", "tables"))
-    # Only where pages have a size do words have a place.
+    # Words only have places on pages that have a size.
     if not words and text and page["width"] is not None:
         if is_long and not fields.found(number, text, [], tables):
             return []
@@ -58,7 +58,7 @@ def _fields(page: dict[str, Any], words_of: Callable[[int], str], *, is_long: bo
 
 
 def _pages(segments: Iterable[Path]) -> Iterator[tuple[dict[str, Any], int]]:
-    """One segment in memory at a time."""
+    """Yield the pages with the total number, keeping one segment in memory at a time."""
     for segment in segments:
         read = json.loads(segment.read_bytes())
         for page in read["pages"]:

@@ -1,7 +1,6 @@
-"""Recognises fields in what was read of a page: values behind their labels, and those that are known by their form.
+"""Recognises fields on pages: values next to their labels, and values that are known by their form.
 
-`found` is asked of each page, `merged` of all that was found. Both answer with JSON, and always with the same of the
-same.
+`found` works on one page, `merged` on the results of all pages. Both return values for JSON and are deterministic.
 """
 
 import re
@@ -16,15 +15,15 @@ from ade_extractor.rows import Cell, Place, Rows, Word
 from ade_extractor.values import BARE, CHECKED, DOUBTFUL, Value
 
 SOURCE = "local"
-# A form has some dozens. More of them are a list, or an attack.
+# A form has some dozens. A page with more is a list or an attack.
 MOST_PER_PAGE = 100
 MOST = 500
 LONGEST_VALUE = 1000
-# A label that nobody knows, and a text that may be anything.
+# The confidence of a text next to an unknown label.
 SHAPED = 0.6
-# Of bare values of one kind, only one that stands alone on its page means something.
+# Candidates that are examined. A value without a label only counts if it is the only one of its kind on the page.
 _FEW = 20
-# What they are shows in them, so that something may follow.
+# These kinds are recognisable by themselves, so other text may follow them.
 _SELF_EVIDENT = ("iban", "vat_id", "email", "phone")
 _BASE = re.compile(r"(?:on|of|auf|von|aus) ", re.IGNORECASE)
 _PLACE = re.compile(r"(?:[^\W\d]{2,30}(?:[ -][^\W\d]{2,30}){0,2},? ?(?:den |the )?)?")
@@ -33,7 +32,10 @@ Field = dict[str, Any]
 
 
 def found(page_number: int, text: str, words: Sequence[Word], tables: Sequence[Any]) -> list[Field]:
-    """Those of one page. A name may be there more than once: what it is shows when all pages are known."""
+    """Return the fields of one page.
+
+    A name may occur several times, because the right one is only known after all pages.
+    """
     page = _Page(Rows(text, words, tables))
     unique: dict[tuple[str, str], Field] = {}
     for name, kind, place, value, confidence in islice(page.fields(), MOST_PER_PAGE):
@@ -52,13 +54,13 @@ def found(page_number: int, text: str, words: Sequence[Word], tables: Sequence[A
 
 
 def merged(fields: Sequence[Field]) -> list[Field]:
-    """One for each name, of all that was found in the pages of a document: the surest, and of these the first."""
+    """Return one field per name from all pages: the one with the highest confidence, or the first of equals."""
     best: dict[str, Field] = {}
     for field in totals.checked(sorted(fields, key=lambda field: int(field["page"]))):
         other = best.get(field["name"])
         if other is None or other["confidence"] < field["confidence"]:
             best[field["name"]] = field
-    # Too many are cut off at the least sure ones, and stay in the order in which they stand in the document.
+    # If there are too many, drop those with the lowest confidence, and keep the order of the document.
     surest = sorted(best.values(), key=lambda field: -field["confidence"])[:MOST]
     names = {field["name"] for field in surest}
     return [field for name, field in best.items() if name in names]
@@ -100,7 +102,7 @@ class _Page:
 
     def _labelled(self, number: int, column: int, cell: Cell, label: Label) -> Iterator[_Found]:
         others = labels.within(cell.text) if cell.text.count(":") > 1 else []
-        # Each ends where the next begins.
+        # Each label's value ends where the next label begins.
         ends = [*(other.start for other in others), len(cell.text)]
         for each, end in zip([label, *others], ends, strict=True):
             if _belongs_to_label(each, cell.text[each.end : end]):
@@ -111,13 +113,16 @@ class _Page:
                 yield field
 
     def _beside(self, label: Label, place: Place) -> _Found | None:
-        """In the same cell. Without a colon the value has to be all that follows: the rest may be a sentence."""
+        """Read the value in the same cell.
+
+        Without a colon, the value must be all that follows, because the rest may be a sentence.
+        """
         if label.is_known and (field := self._typed(label, place, is_whole=not label.has_colon)):
             return field
         return self._shaped(label, place) if label.has_colon else None
 
     def _next(self, number: int, column: int, label: Label) -> _Found | None:
-        """In the cells beside it, and else in the one below."""
+        """Read the value in the cells to the right, otherwise in the cell below."""
         row = self._rows.rows[number]
         return self._to_the_right(row[column + 1 :], label) or self._below(number, row[column], label)
 
@@ -130,7 +135,7 @@ class _Page:
                 return None
             if not label.is_known:
                 return self._shaped(label, place)
-            # What an amount is a share of may stand between.
+            # The base of a percentage may stand between a label and its amount.
             if label.kind != "amount":
                 return None
         return None
@@ -144,13 +149,13 @@ class _Page:
         return self._typed(label, Place(under, 0, len(under.text)), is_whole=True)
 
     def _is_all_labels(self, number: int) -> bool:
-        """In such a row a word that may mean anything means what it does among the others."""
+        """Return whether all cells of a row are labels. Ambiguous words can be trusted there."""
         row = self._rows.rows[number]
         found = [labels.at_start(cell.text) for cell in row]
         return len(row) > 1 and all(label and label.is_known for label in found)
 
     def _is_column(self, number: int, cell: Cell) -> bool:
-        """Of a table: then what stands above was the head of many values, not the label of one."""
+        """Return whether the cell belongs to a table column. Its heading is then not the label of a single value."""
         under = self._rows.below(number, cell)
         return under is not None and any(map(str.isdigit, under.text)) and not labels.at_start(under.text)
 
@@ -186,7 +191,7 @@ class _Page:
         return name, "text", where, value, SHAPED
 
     def _date_of_letter(self) -> tuple[Place, Value] | None:
-        """The only one, or else the first that stands alone in its line, but for a place."""
+        """Return the only date of the page, or the first one that stands alone on its line, except for a place."""
         if only := _only(values.dates(self._rows.text, None)):
             return self._rows.place(only.start, only.end), only
         for (cell,) in (row for row in self._rows.rows if len(row) == 1):
@@ -196,7 +201,7 @@ class _Page:
         return None
 
     def _by_form(self) -> Iterator[_Found]:
-        """What is known without a label; less sure, but for what checks itself."""
+        """Yield values that are recognised without a label, with a lower confidence unless a checksum confirms them."""
         for kind, reader in (("iban", values.ibans), ("vat_id", values.vat_ids)):
             for value in islice(reader(self._rows.text), _FEW):
                 if value.confidence != DOUBTFUL and value.text not in self._told_values:
@@ -224,14 +229,14 @@ _READERS = {
 
 
 def _belongs_to_label(label: Label, rest: str) -> bool:
-    """The currency of an amount, and what it is a share of: "VAT 7 % on 130.00 EUR"."""
+    """Return whether the text belongs to an amount's label: a currency, or the base as in "VAT 7 % on 130.00 EUR"."""
     if not rest or len(rest) > LONGEST_VALUE:
         return not rest
     return label.kind == "amount" and (_means_nothing(rest) or _BASE.match(rest) is not None)
 
 
 def _only(found: Iterator[Value]) -> Value | None:
-    """The first, unless the page has others beside it."""
+    """Return the value, unless there are other ones."""
     few = list(islice(found, _FEW))
     return few[0] if len({value.text for value in few}) == 1 else None
 

@@ -1,4 +1,4 @@
-"""HTML: what a reader would read. Nothing is fetched, no script runs."""
+"""Reads HTML as a person would see it. Nothing is fetched, and no script runs."""
 
 import re
 from html.parser import HTMLParser
@@ -10,7 +10,7 @@ from ade_extractor.paging import Flow
 from ade_extractor.text import decode
 from ade_extractor.trouble import too_large
 
-# Elements that begin and end a line of their own.
+# Elements that start and end a line.
 # fmt: off
 _BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "div", "dl", "dt",
@@ -65,7 +65,7 @@ class _Reader(HTMLParser):
         self._preserved += tag == "pre"
 
     def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """`<script/>` begins one, as in a browser."""
+        """Treat `<script/>` as a start tag, like browsers do."""
         self.handle_starttag(tag, attributes)
 
     def handle_endtag(self, tag: str) -> None:

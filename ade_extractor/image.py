@@ -1,4 +1,4 @@
-"""Images: how many, of which size, and whether they are whole. Their text is recognised where there is what does it."""
+"""Checks images (number, size, completeness) and recognises their text if an OCR engine is installed."""
 
 import struct
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from ade_extractor import limits, ocr
 from ade_extractor.pages import Page, Reading
 from ade_extractor.trouble import Trouble, malformed, too_large
 
-# A page in colour at 1200 dpi; what is larger unpacks to gigabytes.
+# A page in colour at 1200 dpi. Larger images unpack to gigabytes.
 MOST_PIXELS = 200_000_000
 MOST_BYTES = 512 << 20
 _AGAIN = "upload it again"
@@ -16,7 +16,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_ALONE = frozenset((0x01, *range(0xD0, 0xD8)))
 _TIFF_WIDTH, _TIFF_HEIGHT = 256, 257
-# Where the parts of an image lie, and how long they are.
+# Tags with the offsets and the lengths of an image's parts.
 _TIFF_PLACES = ((273, 279), (324, 325))
 _TIFF_FORMATS = {3: "H", 4: "I"}
 MOST_TIFF_PARTS = 100_000
@@ -74,7 +74,7 @@ def _measure_jpeg(data: bytes) -> Sizes:
         if marker in _JPEG_FRAMES:
             height, width = struct.unpack_from(">HH", data, place + 5)
             size = (width, height)
-        # Markers may be padded.
+        # Padding may precede a marker.
         place += (
             1 if marker == 0xFF else 2 if marker in _JPEG_ALONE else 2 + struct.unpack_from(">H", data, place + 2)[0]
         )

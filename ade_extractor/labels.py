@@ -1,12 +1,12 @@
-"""The words that stand before, or above, a value. To teach it another language, add them here."""
+"""Recognises labels, the words next to or above a value. Add the words of further languages here."""
 
 import re
 import unicodedata
 from typing import NamedTuple
 
 LONGEST_NAME = 100
-# Name and kind of the value, and the phrases for it: without punctuation, in small letters. "invoice no" stands for
-# "Invoice No.:" and "Invoice-No" too.
+# Name and kind of a value, with its labels in lower case and without punctuation. For example, "invoice no" also
+# matches "Invoice No.:" and "Invoice-No".
 _KNOWN = {
     ("invoice_number", "number"): """invoice number, invoice no, invoice nr, invoice id, tax invoice no, inv no,
         rechnungsnummer, rechnungs nr, rechnungsnr, rechnung nr, rechnung nummer, re nr, rg nr, belegnummer,
@@ -50,7 +50,7 @@ _KNOWN = {
         mobile, mobil""",
     ("fax", "phone"): "fax, telefax, fax no, fax nr",
 }  # fmt: skip
-# They mean something at the beginning of a cell only, with their value beside them.
+# These only count at the start of a cell. Their value must be in the same row, unless the whole row consists of labels.
 _WEAK = {
     ("invoice_number", "number"): "invoice, tax invoice, rechnung",
     ("order_number", "number"): "order, po, bestellung, auftrag",
@@ -64,16 +64,16 @@ _WEAK = {
 _WORD = re.compile(r"[^\W\d_]+")
 _SHARE = r"\d{1,2}(?:[.,]\d{1,2})? ?%"
 _SHARE_FIRST = re.compile(rf"{_SHARE} ")
-# So many words at most, with what may stand between two of them: "zzgl. 19 % MwSt" too.
+# Up to six words, with what may separate them, as in "zzgl. 19 % MwSt".
 _PHRASE = re.compile(rf"[^\W\d_]+(?:(?:[.]? (?:{_SHARE} )?|[.’'/-]|[.]-| - | / )[^\W\d_]+){{0,5}}")
 _LAST_PHRASE = re.compile(r"[^\W\d_]+(?:(?:[.]? |[.’'/-])[^\W\d_]+){0,3}[.]?$")
 _LAST_CHARACTERS = 60
 _SEVERAL = 20
 _LONGEST_LABEL = 5
-# What belongs to a label still: marks, a word for "number", a percentage.
+# What still belongs to a label: punctuation, a word for "number", a percentage.
 _AFTER = re.compile(rf"(?:[ .:#°º№)(/@-]|no\b|nr\b|{_SHARE})*", re.IGNORECASE)
 _NUMBER_SIGN = re.compile(r"[#№º]|n[or]\b", re.IGNORECASE)
-# A label that is not known: some words, the first with a capital letter, up to a colon.
+# An unknown label: a few words up to a colon, the first one capitalised.
 _SHAPE = re.compile(r"(?=[^\W\d_])(?![a-zäöüß])[\w.'’/&()°º#-]+(?: [\w.'’/&()°º#-]+){0,5} ?:(?=\s|$)\s*")
 _LONGEST_SHAPE = 60
 _TRANSLITERATED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "œ": "oe", "ł": "l"})
@@ -83,7 +83,7 @@ _NOT_IN_NAMES = re.compile("[^a-z0-9]+")
 class Label(NamedTuple):
     name: str
     kind: str
-    # Where the label begins and its value may, in the text of the cell.
+    # Where the label starts, and where its value may start, in the text of the cell.
     start: int
     end: int
     is_known: bool = True
@@ -92,7 +92,7 @@ class Label(NamedTuple):
 
 
 def at_start(text: str) -> Label | None:
-    """The label that this text begins with, one that is known if there is one."""
+    """Return the label at the start of the text, preferring known labels."""
     share = _SHARE_FIRST.match(text) if "%" in text else None
     first = _WORD.match(text, share.end() if share else 0)
     if first is None:
@@ -104,7 +104,7 @@ def at_start(text: str) -> Label | None:
 
 
 def within(text: str) -> list[Label]:
-    """Known ones behind the first, each with its colon: "No: 12 Date: 1.2.2026"."""
+    """Return the known labels after the first one, each with its colon, as in "No: 12 Date: 1.2.2026"."""
     found = []
     colon = text.find(":")
     for _ in range(_SEVERAL):
@@ -113,7 +113,7 @@ def within(text: str) -> list[Label]:
             break
         begin = max(colon - _LAST_CHARACTERS, 0)
         if last := _LAST_PHRASE.search(text[begin:colon]):
-            # Of the last words the longest phrase that is one.
+            # Try the longest phrase of the last words first.
             starts = [begin + last.start() + word.start() for word in _WORD.finditer(last[0])]
             labels = (_known(text, start, _LONGEST_LABEL) for start in starts)
             found += [label for label in labels if label and label.has_colon and label.end > colon][:1]
@@ -121,7 +121,7 @@ def within(text: str) -> list[Label]:
 
 
 def name_of(label: str) -> str:
-    """ASCII in small letters with underscores; empty when nothing of it can be written so."""
+    """Return the label in lower-case ASCII with underscores, or "" if nothing of it can be written so."""
     plain = unicodedata.normalize("NFKC", label).casefold().translate(_TRANSLITERATED)
     ascii_only = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
     return _NOT_IN_NAMES.sub("_", ascii_only)[:LONGEST_NAME].strip("_")
@@ -138,7 +138,7 @@ def _known(text: str, start: int, most: int) -> Label | None:
             begin = start + words[count - 1].end()
             after = _AFTER.match(text, begin)
             assert after is not None
-            # A bracket or a minus may be the value's.
+            # A bracket or a minus may be part of the value.
             end = begin + len(after[0].rstrip("(-/"))
             is_weak = is_weak and not _NUMBER_SIGN.search(after[0])
             return Label(name, kind, start, end, is_weak=is_weak, has_colon=":" in after[0])
@@ -162,7 +162,7 @@ def _phrases() -> dict[str, tuple[str, str, bool]]:
 
 
 _PHRASES = _phrases()
-# Of the longest phrase that begins with each of these.
+# The length of the longest phrase by its first word.
 _MOST_WORDS = {
     first: max(len(phrase.split()) for phrase in _PHRASES if phrase.split()[0] == first)
     for first in {phrase.split()[0] for phrase in _PHRASES}

@@ -1,4 +1,4 @@
-"""Puts what was recognised in the order in which people read it: rows from the top, each from the left."""
+"""Puts recognised words in reading order: rows from the top, each from the left."""
 
 from json.encoder import encode_basestring
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from ade_extractor.text import clean
 
 class Word(NamedTuple):
     text: str
-    # In shares of the page as people see it.
+    # As fractions of the page as people see it.
     box: Box
 
 
 class Fragment(NamedTuple):
-    """Words that stand together. Places are those of the page when its text is upright and level, in any unit."""
+    """Words that belong together. Places refer to the page turned upright and level, in any unit."""
 
     left: float
     middle: float
@@ -23,7 +23,7 @@ class Fragment(NamedTuple):
 
 
 def ordered(fragments: list[Fragment]) -> list[list[Word]]:
-    """The words of each row."""
+    """Return the words of each row."""
     rows: list[list[Fragment]] = []
     for fragment in sorted(fragments, key=lambda each: each.middle):
         if rows and _is_beside(fragment, rows[-1]):
@@ -43,7 +43,7 @@ def text_of(rows: list[list[Word]]) -> str:
 
 
 def words_of(rows: list[list[Word]]) -> str:
-    """JSON. With four decimals, as those of other pages."""
+    """Return the words as JSON with four decimals, as on other pages."""
     return "[" + ",".join(_encoded(word) for row in rows for word in row) + "]"
 
 

@@ -1,4 +1,4 @@
-"""Mails: the headers that people read, the text, and what is attached by name and size."""
+"""Reads mails: the headers that people read, the text, and the names and sizes of attachments."""
 
 import email
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from ade_extractor.trouble import malformed, reading, too_large
 
 WHAT = "a mail"
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
-# Mails do not nest so deeply; what is made to costs its square.
+# Real mails are not nested as deeply; crafted ones cost quadratic time.
 MOST_NESTED = 30
 MOST_ATTACHMENTS = 1000
 LONGEST_HEADER = 4000
@@ -46,7 +46,7 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
 
 
 def _parse(path: Path) -> Message:
-    # Of the old policy: the new one takes the square of the length of a header.
+    # Use the old policy: the new one takes quadratic time in the length of a header.
     message = email.message_from_bytes(path.read_bytes(), policy=compat32)
     if not any(message.get(header) for header in HEADERS):
         raise malformed(WHAT, f"a file without any of {', '.join(HEADERS)}", "upload it as what it is")
@@ -54,7 +54,7 @@ def _parse(path: Path) -> Message:
 
 
 def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
-    """Those to be read. The others are noted as attachments."""
+    """Yield the parts to read, and append the others to `attachments`."""
     if depth > MOST_NESTED:
         raise malformed(WHAT, "one of parts within parts, too many", "upload the inner one")
     kind = message.get_content_type()
@@ -72,7 +72,7 @@ def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Mes
 
 
 def _best(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
-    """Of the same text in several forms the plain one, unless it is empty."""
+    """Yield the plain form of a text that comes in several forms, unless it is empty."""
     forms = [list(_parts(part, attachments, depth + 1)) for part in _children(message)]
     for kind in ("text/plain", "text/html"):
         for form in forms:

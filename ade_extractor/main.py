@@ -1,4 +1,4 @@
-"""The command line of the child."""
+"""The command line of the child process that reads documents."""
 
 import argparse
 import errno
@@ -19,12 +19,12 @@ from ade_extractor.trouble import Trouble, malformed
 from ade_keeper import zygote
 
 LONGEST_MESSAGE = 1000
-# For 25 pages of text and words, of which most take some milliseconds.
+# Allowance to combine 25 pages of text and words; most take some milliseconds.
 CPU_SECONDS_PER_SEGMENT = 5
 
 
 def main() -> NoReturn:
-    """`extract`, `digest`, `draw` and `peek` do one piece of work; `serve DESCRIPTOR` forks a process for each."""
+    """Do one piece of work, or with `serve DESCRIPTOR` fork a process for each."""
     asked = _arguments(sys.argv[1:])
     if asked.do is _serve:
         sys.exit(_serve(asked.descriptor))
@@ -75,12 +75,12 @@ def _import_readers() -> None:
 
 def _become(_: None) -> NoReturn:
     channel, code = own_channel(), 0
-    # Not by sys.stdin, which the process that was forked from has opened.
+    # The process that this one was forked from has opened sys.stdin already.
     with open(0, "rb", buffering=0, closefd=False) as orders:
         while code == 0 and (order := orders.readline()):
             code = _work(channel, _arguments(json.loads(order)))
     sys.stdout.flush()
-    # What it has inherited is not for a fork to take down: at exit pdfium alone takes longer than a page.
+    # Skip the cleanup of inherited libraries: at exit, pdfium alone takes longer than a page.
     os._exit(code)
 
 
@@ -129,7 +129,7 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
     ocr.off = asked.without_ocr
     reading = _read(asked, asked.first, asked.last)
 
-    # Not an event: for each of these the worker would wake up.
+    # Use a file, because each event would wake the worker.
     with (asked.output / PROGRESS).open("wb", buffering=0) as progress:
 
         def tell(number: int) -> None:
@@ -155,7 +155,7 @@ def _digest(channel: Channel, asked: argparse.Namespace) -> None:
 
 
 def _draw(channel: Channel, asked: argparse.Namespace) -> None:
-    # Most pieces of work draw nothing.
+    # Import it only here, because most pieces of work draw nothing.
     preview = importlib.import_module("ade_extractor.preview")
     width, height = preview.write(asked.input, asked.type, asked.page, Path.cwd())
     channel.tell("drawn", soon=True, width=width, height=height)
@@ -168,7 +168,7 @@ def _peek(channel: Channel, asked: argparse.Namespace) -> None:
 
 
 def _words(asked: argparse.Namespace, number: int) -> str:
-    """Of one page, with their places."""
+    """Return the words of one page with their places."""
     reader = importlib.import_module(READERS[asked.type])
     reading: Reading = reader.read(asked.input, asked.type, number, number)
     for page in reading.pages:

@@ -1,6 +1,6 @@
-"""Has read what is only an image, by what is there: rapidocr (requirements/ocr.txt), else tesseract on the PATH.
+"""Recognises text in images with the installed engine: rapidocr (requirements/ocr.txt), otherwise tesseract.
 
-What reads is imported when the first page needs it.
+The engine is imported when the first page needs it.
 """
 
 import importlib
@@ -14,20 +14,20 @@ from ade_extractor import limits, ocr_engine
 from ade_extractor.pages import Page, Recognition
 
 ENGINES = {"rapidocr": "ade_extractor.rapid", "tesseract": "ade_extractor.tesseract"}
-# A sheet of A4 at 200 dpi, and a bit. More makes it slower, and not better.
+# Slightly more than A4 at 200 dpi. More pixels make recognition slower, but not better.
 MOST_PIXELS = 4_200_000
-# Of a till receipt. What is longer is no page.
+# The length of a till receipt.
 MOST_SIDE = 6000
 # No letter is smaller.
 LEAST_SIDE = 10
 
 
 class Picture(NamedTuple):
-    """Grey, one byte for each pixel, in rows from the top."""
+    """A grey picture with one byte per pixel, in rows from the top."""
 
     width: int
     height: int
-    # From one row to the next.
+    # Bytes per row, including padding.
     stride: int
     data: bytes
 
@@ -37,11 +37,11 @@ class Recognised(NamedTuple):
     text: str = ""
     # JSON, as in `Page`.
     words: str = "[]"
-    # None where nothing was found.
+    # None if no text was found.
     confidence: float | None = None
-    # Not so when there was more than anybody writes on a page.
+    # False if the engine gave up, because there was more than a page can hold.
     is_whole: bool = True
-    # The image says of itself that it lies so: its width is the height of what people see.
+    # The image's metadata says that people see it turned by 90 degrees, so width and height are swapped.
     is_on_its_side: bool = False
 
     def onto(self, page: Page) -> Page:
@@ -50,7 +50,7 @@ class Recognised(NamedTuple):
         return Page(page.number, self.text, *size, self.words, images=page.images, recognition=recognition)
 
 
-# Somebody else reads what is an image.
+# Set if a service reads the images instead.
 off = False
 _engine = cache(ocr_engine)
 
@@ -60,7 +60,7 @@ def engine() -> str | None:
 
 
 def scale_for(width: float, height: float, wanted: float) -> float:
-    """As wanted, or smaller, so that what comes out is not too large."""
+    """Return the wanted scale, or a smaller one if the result would be too large."""
     return min(wanted, sqrt(MOST_PIXELS / (width * height)), MOST_SIDE / max(width, height))
 
 
@@ -72,7 +72,7 @@ def read_picture(picture: Picture) -> Recognised:
 
 
 def read_image(path: Path, content_type: str, index: int, size: tuple[int, int]) -> Recognised:
-    """An image of this size, which is the one of this index in its file. Raises Trouble."""
+    """Recognise the image with this size and index in its file. Raises Trouble."""
     if min(size) * scale_for(*size, 1) < LEAST_SIDE:
         return Recognised(str(engine()))
     found: Recognised = _reader().read_image(path, content_type, index)
@@ -81,8 +81,7 @@ def read_image(path: Path, content_type: str, index: int, size: tuple[int, int])
 
 @cache
 def _reader() -> Any:
-    # Otherwise numeric libraries start a thread for each core, which reserves addresses, and tesseract takes ten times
-    # as long.
+    # Otherwise numeric libraries start a thread per core, which reserves address space and makes tesseract very slow.
     os.environ["OMP_NUM_THREADS"] = os.environ["OMP_THREAD_LIMIT"] = "1"
     with limits.apart(limits.DRAWN_CPU_SECONDS):
         return importlib.import_module(ENGINES[str(engine())])

@@ -1,4 +1,4 @@
-"""The pages of a document, as they are written."""
+"""Defines the pages of a document and writes them."""
 
 import json
 import os
@@ -15,17 +15,17 @@ Box = tuple[float, float, float, float]
 
 
 class Recognition(NamedTuple):
-    """That the text of a page was recognised in its image, by what, and how sure it is of it; None without text."""
+    """How the text of a page was recognised. The confidence is None if there is no text."""
 
     engine: str
     confidence: float | None
-    # There may be more on it: it was given up as too much.
+    # False if recognition gave up, so that text may be missing.
     is_whole: bool
 
 
 class Table(NamedTuple):
     rows: list[list[str]]
-    # In shares of the page, from its top left corner; None where there are no places.
+    # As fractions of the page from its top left corner; None if the page has no places.
     box: Box | None = None
 
 
@@ -33,12 +33,12 @@ class Table(NamedTuple):
 class Page:
     number: int
     text: str
-    # In points, or pixels of an image. None where pages have no size.
+    # In points, or in pixels for an image. None if pages have no size.
     width: float | None = None
     height: float | None = None
-    # JSON already: lists of a word and its box.
+    # Encoded JSON: lists of a word and its box.
     words: str = "[]"
-    # The same, where it takes longer than to read the page: asked while it is the one that is read.
+    # Computes `words` if that takes longer than reading the page; only works while this page is being read.
     find_words: Callable[[], str] | None = None
     tables: list[Table] = field(default_factory=list)
     images: int = 0
@@ -46,7 +46,7 @@ class Page:
 
     @property
     def is_unread(self) -> bool:
-        """A scan that nobody could read. Only the pages of pdf and image files have sizes."""
+        """Whether the page is a scan without recognised text. Only pages of PDF and image files have a size."""
         return bool(self.images) and self.width is not None and not (self.text.strip() or self.recognition)
 
     def place_words(self) -> None:
@@ -64,7 +64,7 @@ class Page:
             "text": self.text,
             "width": self.width,
         }
-        # All in alphabetical order, "words" too.
+        # "words" comes last, so that all keys are in alphabetical order.
         return f'{_encode(values)[:-1]},"words":{self.words}}}'
 
     def _recognition(self) -> dict[str, object] | None:
@@ -75,11 +75,11 @@ class Page:
 
 
 class Drawn(NamedTuple):
-    """A picture in rows from the top: one byte for each pixel, or three of red, green and blue, or a fourth unused."""
+    """A picture in rows from the top. A pixel is one byte (grey), three (RGB), or four with the last unused."""
 
     width: int
     height: int
-    # From one row to the next.
+    # Bytes per row, including padding.
     stride: int
     channels: int
     data: bytes
@@ -87,7 +87,7 @@ class Drawn(NamedTuple):
 
 class Reading(NamedTuple):
     pages_total: int
-    # Of the range that was asked for, each read when its turn comes.
+    # The pages of the requested range, read lazily.
     pages: Iterable[Page]
 
 
@@ -95,7 +95,7 @@ class Reading(NamedTuple):
 class Written:
     pages: int = 0
     characters: int = 0
-    # Pages whose text was recognised, and scans that nobody could read.
+    # Pages whose text was recognised, and scans whose text could not be.
     recognised: int = 0
     scans: int = 0
 
@@ -104,7 +104,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def write(reading: Reading, directory: Path, told: Callable[[int], object], *, with_words: bool = False) -> Written:
-    """Under its name only when it is whole."""
+    """Write the pages, and rename the file only when it is complete."""
     written = Written()
     unfinished = directory / f"{OUTPUT}.part"
     with unfinished.open("w", encoding="utf-8", newline="\n") as file:

@@ -1,4 +1,4 @@
-"""Makes pages of what has none: at breaks that the document asks for, else at borders of paragraphs."""
+"""Divides documents without pages: at page breaks of the document, otherwise between paragraphs."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,9 @@ from ade_extractor.pages import Page, Reading, Table
 from ade_extractor.text import clean
 from ade_extractor.trouble import too_large
 
-# As much as a printed page holds.
+# The text of a printed page.
 PAGE_CHARACTERS = 3000
-# Deeper ones are layout, and copying their text outwards at each level would take its square.
+# Deeper tables are layout, and copying their text outwards at each level would cost quadratic time.
 MOST_NESTED_TABLES = 20
 _BORDERS = ("\n\n", "\n", ". ", " ")
 
@@ -37,7 +37,7 @@ class Paginator:
             self._add(piece, "\n\n")
 
     def row(self, cells: list[str]) -> None:
-        """One of more than a page is layout, not data: its text flows on, and it stands where it begins."""
+        """Add a row of a table. A row longer than a page is layout, so its text continues on the next pages."""
         cells = [clean(cell) for cell in cells]
         self._cells += len(cells)
         if self._cells > MOST_CELLS:
@@ -60,7 +60,7 @@ class Paginator:
         self._images += 1
 
     def page_break(self) -> None:
-        """Empty pages are left out: where these begin is ours to say anyway."""
+        """Start a new page. Empty pages are left out."""
         if self._text or self._images:
             self._pages.append(
                 Page(len(self._pages) + 1, "".join(self._text), tables=self._tables, images=self._images)
@@ -88,7 +88,7 @@ class Paginator:
 
 
 class Flow:
-    """Paragraphs and tables as they come along in a markup, however it is nested."""
+    """Collects paragraphs and tables from markup, however deeply they are nested."""
 
     def __init__(self) -> None:
         self.pages = Paginator()
@@ -171,11 +171,11 @@ class _OpenTable:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """No longer than a page, cut at the best border there is."""
+    """Yield parts of at most a page, cut at the best border available."""
     start = 0
     while len(text) - start > PAGE_CHARACTERS:
         end = start + PAGE_CHARACTERS
-        # Not in the first half: a short piece would waste the page.
+        # Do not cut in the first half, because a short part would waste the page.
         cuts = (text.rfind(border, start + PAGE_CHARACTERS // 2, end) + len(border) for border in _BORDERS)
         cut = next((cut for cut in cuts if cut > start + PAGE_CHARACTERS // 2), end)
         yield text[start:cut].strip("\n")

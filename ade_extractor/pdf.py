@@ -1,4 +1,4 @@
-"""PDF, with pdfium: text, and words with their places. Forms, scripts and annotations are not even loaded."""
+"""Reads PDF files with pdfium: text, and words with their places. Forms, scripts and annotations are not loaded."""
 
 import ctypes
 import mmap
@@ -21,27 +21,27 @@ from ade_extractor.trouble import Trouble, malformed, reading, too_large
 
 _HEADER_WITHIN = 1024
 _OTHER_STARTS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
-# What pdfium gives for a hyphen at the end of a line and for that end: one as text, the other as a character.
+# How pdfium marks a hyphen at the end of a line: the first code occurs in text, the second as a single character.
 _LINES = dict.fromkeys(map(ord, "\ufffe\x02"), "-\n")
 _HYPHENS = dict.fromkeys(_LINES, "-")
 _WORD = re.compile("[^\\s\ufffe\x02]+[\ufffe\x02]?|[\ufffe\x02]")
-# Four decimals, as they are written: looking one up is faster than rounding and printing it.
+# Four decimals; a lookup is faster than rounding and formatting.
 _SHARES = [repr(each / 10_000) for each in range(10_001)]
-# A scan is one image, or some: who needs the exact number of thousands?
+# Limits the count of images. A scan has a few, and the exact number of thousands does not matter.
 MOST_OBJECTS = 10_000
 MOST_NESTED_FORMS = 3
-# Of what is drawn to be recognised: text in small print has letters of 15 pixels.
+# Resolution for recognition, which gives small print letters of 15 pixels.
 DOTS_PER_INCH = 200
 POINTS_PER_INCH = 72
 
-# Called for each word: without the checks of arguments, and without handing the interpreter over, it takes a third.
+# Called for each word. Without argument checks and without releasing the GIL, a call takes a third of the time.
 _loose_box = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(
     ctypes.cast(pdfium.FPDFText_GetLooseCharBox, ctypes.c_void_p).value or 0
 )
 
 
 class Columns(NamedTuple):
-    """Of boxes, in points, counted upwards from anywhere."""
+    """The coordinates of boxes in points, upwards from any origin."""
 
     left: list[float]
     top: list[float]
@@ -56,7 +56,7 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
 
 
 def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Drawn:
-    """One page with what is filled in and noted on it, so large as `fit` says of its size in points."""
+    """Draw one page with its form fields and annotations, scaled by what `fit` returns for its size in points."""
     document = _whole(path)
     if not 1 <= number <= len(document):
         raise Trouble("no_such_page", f"expected a page within 1 to {len(document)}, found {number} asked for")
@@ -65,14 +65,17 @@ def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Drawn
         width, height = page.get_size()
         if not (isfinite(width) and isfinite(height) and width > 0 and height > 0):
             raise malformed("a page of some size", f"page {number} of {width} by {height} points")
-        # Forms are not begun, and so no script is: what they look like is drawn as it lies in the file.
+        # Form fields are drawn as they are stored. Initialising forms could run scripts.
         bitmap = page.render(scale=fit(width, height), rev_byteorder=True, may_draw_forms=False)
         return Drawn(bitmap.width, bitmap.height, bitmap.stride, bitmap.n_channels, bytes(bitmap.buffer))
 
 
 @cache
 def _whole(path: Path) -> pypdfium2.PdfDocument:
-    """Opened once, for whoever reads one range of pages after the other: with its fonts that takes as long as pages."""
+    """Open a document and check its number of pages.
+
+    The result is cached for processes that read several ranges, because opening a file and its fonts takes long.
+    """
     document = _open(path)
     total = len(document)
     if total > limits.MOST_PAGES:
@@ -102,7 +105,7 @@ def _look_at_start(path: Path) -> None:
 
 
 def _is_cut_off(path: Path) -> bool:
-    """pdfium mends what lacks its end, and so pages lack theirs."""
+    """Return whether the end of the file is missing. pdfium repairs such files, but then pages lack their ends."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return data.rfind(b"%%EOF") < data.rfind(b" obj")
 
@@ -163,7 +166,7 @@ def _recognised(read: Page, page: pypdfium2.PdfPage) -> Page:
 
 
 def _text(text_page: pypdfium2.PdfTextPage) -> str:
-    """One code point for each character of pdfium, so that places in one are places in the other."""
+    """Return the text with one code point per pdfium character, so that indexes match."""
     count = text_page.count_chars()
     if count > limits.MOST_CHARACTERS:
         raise too_large(f"pages of at most {limits.MOST_CHARACTERS:,} characters", f"{count:,}")
@@ -186,7 +189,10 @@ def _words(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, text: str,
 
 
 def _boxes(text_page: pypdfium2.PdfTextPage, spans: list[tuple[int, int]]) -> Columns:
-    """Around the first and the last character: as high as their fonts are, and so around those between."""
+    """Return boxes around the first and last characters of the words.
+
+    Their height is the font's, so it covers the rest.
+    """
     start = _columns(text_page, [start for start, _ in spans])
     end = _columns(text_page, [end - 1 for _, end in spans])
     return Columns(
@@ -207,7 +213,7 @@ def _columns(text_page: pypdfium2.PdfTextPage, indexes: list[int]) -> Columns:
 
 
 def _shares(page: pypdfium2.PdfPage, boxes: Columns) -> list[list[str]]:
-    """Left, top, right and bottom as a reader sees the page, which may be turned."""
+    """Return left, top, right and bottom as people see the page, which may be rotated."""
     area = pdfium.FS_RECTF()
     pdfium.FPDF_GetPageBoundingBox(page, area)
     across, up = (area.left, area.right), (area.bottom, area.top)

@@ -1,5 +1,6 @@
-"""The beginning of one page, small enough for a screen: some rows of its first table, or some of its text. What is
-drawn is not read for that: it is only told how many pages there are.
+"""Writes the beginning of one page, sized for a screen: rows of its first table, or some of its text.
+
+For types that are drawn, only the number of pages is written.
 """
 
 import json
@@ -20,7 +21,7 @@ def write(reading: Reading, content_type: str, directory: Path) -> None:
 
 def _told(page: Page, content_type: str) -> dict[str, object]:
     rows = page.tables[0].rows if page.tables else []
-    # Of a workbook, the first line is what the sheet is called.
+    # The first line of a sheet is its name.
     is_sheet = READERS[content_type] == "ade_extractor.workbook"
     return {
         "title": page.text.partition("\n")[0][:LONGEST_CELL] if is_sheet else "",

@@ -1,4 +1,4 @@
-"""Unpacks images with Pillow, which comes with rapidocr: no larger than is of use, as people see them."""
+"""Unpacks images with Pillow, which comes with rapidocr: as people see them, and no larger than useful."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,27 +12,27 @@ from ade_extractor.pages import Drawn
 from ade_extractor.trouble import Trouble, reading, too_large
 
 FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/tiff": "TIFF"}
-# While one is unpacked: A3 in colour at 600 dpi, or A4 in grey at 1200.
+# Memory for one image: A3 in colour at 600 dpi, or A4 in grey at 1200.
 MOST_BYTES = 320 << 20
-# The others have four.
+# Other modes use four bytes.
 _BYTES_PER_PIXEL = {"1": 1, "L": 1, "P": 1}
 _ORIENTATION = 274
 _ON_ITS_SIDE = (5, 6, 7, 8)
-# The limit above is ours.
+# MOST_BYTES replaces Pillow's own limit.
 Image.MAX_IMAGE_PIXELS = None
 
 Size = tuple[int, int]
 
 
 def decode(path: Path, content_type: str, index: int) -> tuple[Picture, bool]:
-    """The image of this index, and whether it says that its width is the height of what people see. Raises Trouble."""
+    """Return an image in grey, and whether its metadata swaps width and height. Raises Trouble."""
     name = FORMATS[content_type]
     with reading(f"a {name} image in one of the usual encodings"), Image.open(path, formats=[name]) as image:
         image.seek(index)
         is_on_its_side = image.getexif().get(_ORIENTATION) in _ON_ITS_SIDE
         scale = scale_for(*image.size, 1)
         size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
-        # A JPEG is then made smaller while it is unpacked.
+        # This decodes a JPEG at a reduced size.
         image.draft("L", size)
         _look_at(image)
         seen = ImageOps.exif_transpose(_grey(image, size))
@@ -40,7 +40,7 @@ def decode(path: Path, content_type: str, index: int) -> tuple[Picture, bool]:
 
 
 def in_colour(path: Path, content_type: str, index: int, fit: Callable[[float, float], float]) -> Drawn:
-    """The image of this index as people see it, so much smaller as `fit` says of its size. Raises Trouble."""
+    """Return an image as people see it, scaled by what `fit` returns for its size. Raises Trouble."""
     name = FORMATS[content_type]
     with reading(f"a {name} image in one of the usual encodings"), Image.open(path, formats=[name]) as image:
         if not 0 <= index < getattr(image, "n_frames", 1):
@@ -83,7 +83,7 @@ def _coloured(image: Image.Image, size: Size) -> Image.Image:
 
 
 def _stretched(image: Image.Image, size: Size) -> Image.Image:
-    """More than 256 greys, whose ends are anywhere."""
+    """Map the range of an image with more than 256 greys to 0–255, because its ends can be anywhere."""
     small = image.convert("F").resize(size, Resampling.BOX)
     values = np.nan_to_num(np.asarray(small), posinf=0, neginf=0)
     low, high = float(values.min()), float(values.max())

@@ -1,4 +1,4 @@
-"""Plain text."""
+"""Reads plain text."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""Draws one page as people see it, for a screen: a PNG that anybody's browser can show. In the same child, and within
-the same limits, as what reads.
-"""
+"""Draws one page for a screen as a PNG that any browser shows. Runs in the child that reads documents."""
 
 import importlib
 import struct
@@ -15,29 +13,29 @@ from ade_extractor.pages import Drawn
 from ade_extractor.trouble import Trouble
 
 WIDTH = 1000
-# Of a till receipt. What is longer is drawn smaller.
+# The height of a till receipt; longer pages are drawn smaller.
 MOST_HEIGHT = 3000
 MOST_PIXELS = 2_000_000
-# A stamp is not drawn as large as a page.
+# Keeps small images, such as a stamp, from being drawn as large as a page.
 MOST_SCALE = 4.0
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY, _COLOUR = 0, 2
 
 
 def write(path: Path, content_type: str, number: int, directory: Path) -> tuple[int, int]:
-    """Answers how large it is. Raises Trouble."""
+    """Write the picture and return its size. Raises Trouble."""
     drawn = _draw(path, content_type, number)
     (directory / PREVIEW).write_bytes(encoded(drawn))
     return drawn.width, drawn.height
 
 
 def fit(width: float, height: float) -> float:
-    """By how much a page of this size is to be drawn larger, or smaller."""
+    """Return the scale for a page of this size."""
     return min(WIDTH / width, MOST_HEIGHT / height, sqrt(MOST_PIXELS / (width * height)), MOST_SCALE)
 
 
 def encoded(drawn: Drawn) -> bytes:
-    """As a PNG, in grey if there is no colour in it: that takes a third."""
+    """Return a PNG, in grey if the picture has no colour, which takes a third of the size."""
     rows = list(_rows(drawn))
     is_grey = drawn.channels == 1 or all(row[0::3] == row[1::3] == row[2::3] for row in rows)
     if is_grey and drawn.channels > 1:
@@ -53,7 +51,7 @@ def _draw(path: Path, content_type: str, number: int) -> Drawn:
     if content_type == "application/pdf":
         drawn: Drawn = importlib.import_module("ade_extractor.pdf").draw(path, number, fit)
         return drawn
-    # Is it whole, and not too large?
+    # Check that the image is complete and not too large.
     image.read(path, content_type, 1, 1)
     if not find_spec("PIL"):
         raise Trouble("unsupported", "expected Pillow to unpack images, found none: install requirements/ocr.txt")
@@ -62,7 +60,7 @@ def _draw(path: Path, content_type: str, number: int) -> Drawn:
 
 
 def _rows(drawn: Drawn) -> Iterator[bytes]:
-    """Without what fills them up, and without a channel that means nothing."""
+    """Yield the rows without padding and without an unused channel."""
     length = drawn.width * drawn.channels
     for start in range(0, drawn.height * drawn.stride, drawn.stride):
         row = drawn.data[start : start + length]

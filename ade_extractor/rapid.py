@@ -1,7 +1,7 @@
-"""With rapidocr: where the lines of a page are, which way they run, and what they say.
+"""Recognises text with rapidocr: where the lines of a page are, their direction, and their text.
 
-Its models get one piece of a line at a time. They would take whole lines too, but of long ones they make letters at
-random, and need more of everything.
+The models get one piece of a line at a time. They accept whole lines, but return random letters for long ones and need
+more time and memory.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from ade_extractor.ocr import Picture, Recognised
 from ade_extractor.pages import Box
 from ade_extractor.strips import Grey, Ink, Quad, height_of, overlap, strip_of, width_of
 
-# Sizes are ours to choose: what it does on its own takes gigabytes for a narrow image.
+# Sizes are chosen here, because the defaults of the library take gigabytes for a narrow image.
 _CHOICES = {
     "Global.log_level": "critical",
     "Global.max_side_len": 100_000,
@@ -27,31 +27,30 @@ _CHOICES = {
     "Global.use_vertical_padding": False,
     "Det.limit_type": "max",
     "Det.limit_side_len": 100_000,
-    # Lower than its own: what is no line says nothing, and is left out for that.
+    # Lower than the default: a false line yields no text and is dropped.
     "Det.box_thresh": 0.3,
-    # The least width that is computed, for a height of 48.
+    # The smallest width to compute, for a height of 48.
     "Rec.rec_img_shape": [3, 48, 96],
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
-# Where lines are is seen from further away than what they say: those that are close together from here, and what stands
-# alone on a page from twice as far.
+# Lines are searched for in two reduced sizes: the larger one separates close lines, the smaller one finds single words.
 FINDING_PIXELS = (1_800_000, 400_000)
 LEAST_FINDING_SIDE = 64
-# A screen has letters of half the size of those of a scan.
+# Letters on a screenshot are half as large as on a scan.
 MOST_ENLARGED = 2.0
-# Of a line that runs down: how much higher than wide it is.
+# A line this much higher than wide runs vertically.
 DOWN = 1.5
-# So many of its lines say which way up a page is.
+# The number of lines that decide which way up a page is.
 ASKED = 9
-# Below it, what was read is not what is there.
+# Text below this confidence is dropped.
 LEAST_CONFIDENCE = 0.5
-# Of the lines of a page, in multiples of their heights: 1500 words in small print have 2700.
+# Limit for the total length of a page's lines, in multiples of their heights. 1500 words in small print take 2700.
 MOST_OF_LINES = 4000
-# Of these, without anything to be read: pictures and noise.
+# The same limit for lines without text: pictures and noise.
 MOST_IN_VAIN = 1000
 
-# Answers differently, depending on what it is asked for.
+# Its results have different types, depending on the request.
 _engine: Any = RapidOCR(params=_CHOICES)
 cv2.setNumThreads(1)
 
@@ -70,7 +69,7 @@ def read_picture(picture: Picture) -> Recognised:
 def _recognised(picture: Picture) -> Recognised:
     page = np.frombuffer(picture.data, np.uint8).reshape(picture.height, picture.stride)[:, : picture.width]
     quads = _found(page)
-    # Lines that run down are seen badly where there are many.
+    # Vertical lines are detected badly if there are many.
     turned = sum(width_of(quad) - height_of(quad) for quad in quads) < 0
     if turned:
         page = np.ascontiguousarray(np.rot90(page))
@@ -99,7 +98,7 @@ def _found_at(page: Grey, scale: float) -> list[Quad]:
 
 
 def _directed(page: Grey, quads: list[Quad]) -> list[Quad]:
-    """Some of those that run across, and some of those that run down, say which way up all of them are."""
+    """Turn all lines upright. A few of the horizontal and of the vertical lines decide for the others of their kind."""
     across = [quad for quad in quads if height_of(quad) < DOWN * width_of(quad)]
     down = [np.roll(quad, -1, axis=0) for quad in quads if height_of(quad) >= DOWN * width_of(quad)]
     return [*_right_way_up(page, across), *_right_way_up(page, down)]
@@ -116,7 +115,7 @@ def _vote(strip: Grey) -> float:
 
 
 def _direction(quads: list[Quad]) -> Quad:
-    """Along most of what is written, which may be askew."""
+    """Return the direction of most text, which may be skewed."""
     edges = [quad[1] - quad[0] for quad in quads]
     first = max(edges, key=lambda edge: float(np.linalg.norm(edge)))
     total = sum(edge for edge in edges if edge @ first > 0.9 * np.linalg.norm(edge) * np.linalg.norm(first))
@@ -124,7 +123,7 @@ def _direction(quads: list[Quad]) -> Quad:
 
 
 class _Reading:
-    """Of one page, line by line."""
+    """Recognises one page, line by line."""
 
     def __init__(self, page: Grey, *, turned: bool) -> None:
         self._page = page
@@ -162,7 +161,7 @@ class _Reading:
                 yield Word(text, self._as_seen(box))
 
     def _read(self, piece: Grey, ink: Ink) -> Iterator[tuple[str, int, int]]:
-        """Words, and where they begin and end."""
+        """Yield the words of a piece with their start and end."""
         height, width = piece.shape
         self._left -= width / height
         found = _engine(piece, use_det=False, use_cls=False, use_rec=True, return_word_box=True)

@@ -1,4 +1,4 @@
-"""The rows of a page and the cells in them: by where its words stand, or by the tabs and wide gaps of its text."""
+"""Finds the rows and cells of a page, from the places of its words or from the tabs and wide gaps of its text."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,18 +6,18 @@ from itertools import accumulate, groupby
 from operator import itemgetter, sub
 from typing import Any, NamedTuple
 
-# A word, and where it stands as shares of the page: [text, left, top, right, bottom].
+# A word and its place as fractions of the page: [text, left, top, right, bottom].
 Word = Sequence[Any]
 Box = list[float]
 
-# What is looked at of one page. A page of this much is a table or an attack.
+# Limits per page. A page with more is a table or an attack.
 MOST_CHARACTERS = 100_000
 MOST_WORDS = 20_000
-# Between two cells there is more room than this many characters of their line are wide. A space takes about a half.
+# Words further apart than this many average character widths belong to different cells. A space is half as wide.
 CELL_GAP = 1.6
-# No space is narrower than this share of a page, so most gaps need not be measured.
+# No space is narrower than this fraction of a page, so most gaps need not be measured.
 LEAST_GAP = 0.006
-# What stands between the parts of a line of small print.
+# Separators within a line of small print.
 SEPARATORS = frozenset("·|•")
 _BREAK = re.compile(r" ?\t ?| {2,}| [·|•] ")
 _TEXT, _LEFT, _RIGHT, _HEIGHT = itemgetter(0), itemgetter(1), itemgetter(3), itemgetter(2, 4)
@@ -25,13 +25,13 @@ _TEXT, _LEFT, _RIGHT, _HEIGHT = itemgetter(0), itemgetter(1), itemgetter(3), ite
 
 class Cell(NamedTuple):
     text: str
-    # Of its left and right end; in what unit, only cells of the same page have to agree.
+    # Left and right end, in a unit that is the same for all cells of a page.
     left: float
     right: float
     words: Sequence[Word] = ()
 
     def box(self, start: int, end: int) -> Box | None:
-        """Around the words that this part of its text is made of."""
+        """Return the box around the words of this part of the text."""
         at, touched = 0, []
         for word in self.words:
             if at < end and start < at + len(word[0]):
@@ -56,17 +56,17 @@ class Rows:
     def __init__(self, text: str, words: Sequence[Word], tables: Sequence[Any]) -> None:
         self.rows = list(_placed(_first(words))) if words else [*_written(text), *_tabulated(text, tables)]
         self._cells = [cell for row in self.rows for cell in row]
-        # Each cell on a line of its own, for what is found by its form and reaches over no gap.
+        # One line per cell, for values that are found by their form and must not cross a gap.
         self.text = "\n".join([cell.text for cell in self._cells])
 
     def place(self, start: int, end: int) -> Place:
-        """Where a part of all text is. It must lie within one cell."""
+        """Return the place of a part of `text`, which must lie within one cell."""
         cell = self._cells[self.text.count("\n", 0, start)]
         offset = self.text.rfind("\n", 0, start) + 1
         return Place(cell, start - offset, end - offset)
 
     def below(self, number: int, cell: Cell) -> Cell | None:
-        """The cell of the next row that begins or ends where this one does, or lies within its width."""
+        """Return the cell in the next row that overlaps this one horizontally."""
         if number + 1 >= len(self.rows):
             return None
         under = (each for each in self.rows[number + 1] if each.left < cell.right and cell.left < each.right)
@@ -89,7 +89,7 @@ def _first(words: Sequence[Word]) -> Sequence[Word]:
 
 
 def _placed(words: Sequence[Word]) -> Iterator[list[Cell]]:
-    # Words of one line and font are as high as each other, so that most are sorted by the dozen.
+    # Words of the same line and font have the same height, so most of them are sorted in groups.
     runs = [list(run) for _, run in groupby(words, _HEIGHT)]
     runs.sort(key=lambda run: run[0][2] + run[0][4])
     row: list[Word] = []
@@ -103,7 +103,7 @@ def _placed(words: Sequence[Word]) -> Iterator[list[Cell]]:
 
 
 def _beside(one: Word, other: Word) -> bool:
-    """Whether the middle of each is within the height of the other: sizes may differ."""
+    """Return whether the middle of each word lies within the height of the other, because sizes may differ."""
     middle, others = (one[2] + one[4]) / 2, (other[2] + other[4]) / 2
     return bool(one[2] <= others <= one[4] and other[2] <= middle <= other[4])
 
@@ -131,7 +131,7 @@ def _split(row: list[Word]) -> Iterator[list[Word]]:
 
 
 def _width(word: Word) -> float:
-    """Of one of its characters."""
+    """Return the average width of a character."""
     return float(word[3] - word[1]) / max(len(word[0]), 1)
 
 
@@ -139,13 +139,13 @@ def _written(text: str) -> Iterator[list[Cell]]:
     for line in text[:MOST_CHARACTERS].split("\n"):
         if line and not line.isspace():
             parts = _BREAK.split(line)
-            # Columns of a table have numbers, those of a text begin at the same character.
+            # Number the columns of a table; place the columns of a text by their first character.
             at = range(len(parts)) if "\t" in line else accumulate((len(part) + 2 for part in parts[:-1]), initial=0)
             yield from _row(parts, at, by_number="\t" in line)
 
 
 def _tabulated(text: str, tables: Sequence[Any]) -> Iterator[list[Cell]]:
-    """Rows that the text does not have as lines."""
+    """Yield table rows that are not lines of the text."""
     room = MOST_CHARACTERS
     for table in tables:
         for row in table["rows"]:

@@ -1,4 +1,4 @@
-"""Lines of text, cut out of a page and laid level: where there is ink in them, and where they can be cut further."""
+"""Cuts lines of text out of a page, levels them, and finds the ink and the gaps in them."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,18 +9,18 @@ import numpy as np
 
 from ade_extractor.pages import Box
 
-# As a multiple of its height: longer ones are cut between words.
+# In multiples of the height. Longer lines are cut between words.
 LONGEST_PIECE = 16
-# Of 256 greys, between writing and what it is written on.
+# The difference between writing and paper, of 256 greys.
 LEAST_CONTRAST = 24
-# Of the contrast of a line: a column with less is a gap.
+# A column with less than this share of the line's contrast is a gap.
 INK_SHARE = 0.25
-# Of the height of a line: narrower gaps are within words.
+# In multiples of the line's height. Narrower gaps are inside words.
 GAP_SHARE = 0.1
 
 Grey = np.ndarray[Any, np.dtype[np.uint8]]
 Ink = np.ndarray[Any, np.dtype[np.bool_]]
-# Corners in the order of reading: where a line begins, where it ends, and below these the same backwards.
+# The corners of a line in clockwise order, starting where the text starts.
 Quad = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -33,7 +33,7 @@ def height_of(quad: Quad) -> float:
 
 
 def overlap(one: Quad, other: Quad) -> bool:
-    """With the sides of the page as sides of both, so it may say so of neighbours that are askew."""
+    """Return whether the upright bounding boxes overlap, which may also be true for skewed neighbours."""
     within = (one.min(axis=0) < other.max(axis=0)) & (other.min(axis=0) < one.max(axis=0))
     return bool(within.all())
 
@@ -49,14 +49,14 @@ def strip_of(page: Grey, quad: Quad) -> Grey:
 
 
 def ink_of(strip: Grey) -> Ink:
-    """For each column, whether something is written there."""
+    """Return for each column whether it contains ink."""
     contrast = np.ptp(strip, axis=0)
     most = float(np.percentile(contrast, 95))
     return np.asarray(contrast > max(INK_SHARE * most, LEAST_CONTRAST))
 
 
 def pieces(ink: Ink, height: int) -> Iterator[tuple[int, int]]:
-    """Cut at the widest gap in the second half of what may be one piece; without any, at its end."""
+    """Yield pieces of a line, cut at the widest gap in the second half of each, or at its end without a gap."""
     longest = LONGEST_PIECE * height
     gaps = list(_gaps(ink, GAP_SHARE * height))
     start = 0
@@ -77,7 +77,7 @@ def _gaps(ink: Ink, narrowest: float) -> Iterator[tuple[int, int]]:
 
 
 def places(words: list[str], centers: list[float], ink: Ink) -> Iterator[tuple[int, int]]:
-    """Where the words begin and end: at their first and last ink between the gaps that part them."""
+    """Yield the start and end of each word: its first and last ink between the gaps to its neighbours."""
     firsts = np.cumsum([len(word) for word in words])[:-1].tolist()
     borders = [0, *(_between(centers[first - 1], centers[first], ink) for first in firsts), len(ink)]
     for left, right in pairwise(borders):
@@ -86,14 +86,14 @@ def places(words: list[str], centers: list[float], ink: Ink) -> Iterator[tuple[i
 
 
 def _between(left: float, right: float, ink: Ink) -> int:
-    """Where letters end that have their centers here."""
+    """Return where the gap between two letters with these centres is."""
     start, end = round(left), round(right)
     gaps = [(end - begin, begin + end) for begin, end in _gaps(ink[start:end], 1)]
     return start + max(gaps)[1] // 2 if gaps else (start + end) // 2
 
 
 def box_of(quad: Quad, start: float, end: float, page: Grey) -> Box:
-    """Around a part of a line, from one share of it to another, in shares of the page."""
+    """Return the box around a part of a line, given as fractions of the line, in fractions of the page."""
     above, below = quad[1] - quad[0], quad[2] - quad[3]
     corners = [quad[0] + start * above, quad[0] + end * above, quad[3] + start * below, quad[3] + end * below]
     height, width = page.shape

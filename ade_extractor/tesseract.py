@@ -1,4 +1,4 @@
-"""With tesseract, a program of the system, in the languages that are installed for it."""
+"""Recognises text with tesseract, a system program, in its installed languages."""
 
 import resource
 import signal
@@ -12,22 +12,22 @@ from ade_extractor.lines import Fragment, Word, ordered, text_of, words_of
 from ade_extractor.ocr import Picture, Recognised
 from ade_extractor.trouble import LONGEST_DETAIL, malformed, too_large
 
-# Small print takes half of it. What is no text may take minutes.
+# Small print takes half of it. Pictures without text may take minutes.
 CPU_SECONDS = 8
-# Each that is looked for takes time, and where there are more, somebody has installed all that there are.
+# Each language takes time. If more are installed, all of them probably are, and only English is used.
 MOST_LANGUAGES = 4
-# Tells which way up a page is.
+# Language data that detects the orientation of a page.
 _ORIENTATION = "osd"
-# Of a line. Below it, what was read is not what is there.
+# Lines with a lower average confidence are dropped.
 LEAST_CONFIDENCE = 50
 _IS_WORD = "5"
 
 
 class Found(NamedTuple):
-    """A line of what tesseract prints."""
+    """A line of tesseract's output."""
 
     level: str
-    # Its numbers of page, block, paragraph, line and word.
+    # The numbers of the page, block, paragraph, line and word.
     numbers: tuple[int, ...]
     left: int
     top: int
@@ -98,13 +98,13 @@ def _recognised(found: list[Found]) -> Recognised:
 
 
 def _direction(lines: list[list[Found]]) -> complex:
-    """Along what is written: on a page that lies on its side, from its foot to its head or back."""
+    """Return the direction of the text: vertical if the page lies on its side."""
     total = sum((line[-1].center - line[0].center for line in lines), 0j)
     return total / abs(total) if total else 1 + 0j
 
 
 def _fragment(line: list[Found], along: complex, width: int, height: int) -> Fragment:
-    # The page turned so that its text is level.
+    # Turn the page so that its text is level.
     centers = [word.center / along for word in line]
     tallest = max(abs((complex(word.width, word.height) / along).imag) for word in line)
     words = [Word(word.text, word.box(width, height)) for word in line]

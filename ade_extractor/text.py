@@ -1,4 +1,4 @@
-"""Text as it is kept, and the bytes it comes from."""
+"""Decodes bytes into text, and cleans text for storage."""
 
 import codecs
 import re
@@ -7,7 +7,7 @@ from charset_normalizer import from_bytes
 
 from ade_extractor.trouble import malformed
 
-# What a file may name as its encoding. Others that Python knows are no encodings of documents, and some are slow.
+# Encodings that a file may declare. Python knows others that are not text encodings or are slow.
 _NAMEABLE = re.compile(
     r"utf-(8|16|32).*|us-ascii|ascii|latin-?1|iso-?8859-\d+|iso2022-\w+|windows-\d+|cp\d+|koi8-\w|mac-\w+"
     r"|gb\w+|big5\w*|euc-\w+|shift_jis\w*|hz"
@@ -19,13 +19,13 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# Guessing from more takes long and is no better.
+# Bytes used for guessing. More would take longer and not improve the guess.
 SAMPLE_BYTES = 64 << 10
-# What no text has: binary files that guess as some old encoding have a third of them.
+# Control characters, which text lacks. Binary files that pass for an old encoding consist of them to a third.
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 MOST_CONTROLS = 0.05
 FEW_CONTROLS = 4
-# Encodings of Asia, in which a character takes two bytes or more, and the shortest such runs in their texts.
+# Asian multi-byte encodings, and the shortest average run of high bytes in their texts.
 _ASIAN = ("gb", "big5", "euc", "shift", "johab", "hz", "iso2022", "cp9")
 _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
 SHORTEST_RUN = 1.8
@@ -34,9 +34,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """With line ends of one kind, and without what no database takes. Not composed otherwise than it was."""
+    """Normalise line ends and remove characters that databases refuse. The Unicode normal form is kept."""
     if _SURROGATE.search(text):
-        # Halves that belong together are a character.
+        # Join surrogate pairs and drop lone halves.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -44,7 +44,10 @@ def clean(text: str) -> str:
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """By its mark, what it says of itself, UTF-8, or the likeliest guess. Raises Trouble when it is no text."""
+    """Decode by byte order mark, declared encoding, UTF-8, or the best guess.
+
+    Raises Trouble if the bytes are not text.
+    """
     text = _decode(data, declared)
     sample = text[:SAMPLE_BYTES]
     if len(_CONTROLS.findall(sample)) > max(FEW_CONTROLS, MOST_CONTROLS * len(sample)):
@@ -63,7 +66,7 @@ def _decode(data: bytes, declared: str | None) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        # Cut off within its last character.
+        # The data is cut off within its last character.
         if error.start >= len(data) - 3:
             return data.decode(errors="ignore")
     return data.decode(_guess(data[:SAMPLE_BYTES]), "replace")
@@ -71,14 +74,14 @@ def _decode(data: bytes, declared: str | None) -> str:
 
 def _guess(sample: bytes) -> str:
     text = sample.decode(errors="replace")
-    # Other encodings have hardly a character that is one in UTF-8 too.
+    # Hardly any text in another encoding contains valid UTF-8 characters.
     if len(_NOT_ASCII.findall(text)) > 4 * text.count("\ufffd"):
         return "utf-8"
     best = from_bytes(sample).best()
     if best is None:
         return "utf-8"
     runs = _HIGH_BYTES.findall(sample)
-    # Short western texts are taken for eastern ones.
+    # Short Western texts are often mistaken for Asian ones.
     is_western = best.encoding.startswith(_ASIAN) and sum(map(len, runs)) < SHORTEST_RUN * len(runs)
     return "cp1252" if is_western else best.encoding
 
@@ -94,7 +97,7 @@ def nameable(declared: str | None) -> str | None:
 
 
 def _wide(data: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte of western text is zero."""
+    """Detect UTF-16 without a byte order mark: every other byte of Western text is zero."""
     sample = data[:SAMPLE_BYTES]
     half = len(sample) // 2
     if half < FEW_CONTROLS:

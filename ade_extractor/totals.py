@@ -1,4 +1,4 @@
-"""Net, tax and gross of a document, on whichever pages they stand: a sum that is right makes them sure."""
+"""Checks net, tax and gross of a document across its pages. A correct sum confirms them."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -9,16 +9,16 @@ from ade_extractor.rows import around
 from ade_extractor.values import BARE, CHECKED
 
 NET, TAX, GROSS = NAMES = ("net_total", "tax_total", "gross_total")
-# What countries round to.
+# The rounding of various countries.
 TOLERANCE = Decimal("0.02")
-# Of each name. An honest document has two or three.
+# Candidates per name. A normal document has two or three.
 _MOST = 20
 
 Field = dict[str, Any]
 
 
 def checked(fields: Sequence[Field]) -> list[Field]:
-    """The same, surer where net and tax are gross; less sure where all three are there and no sum is right."""
+    """Return the fields with a higher confidence if net and tax add up to gross, or a lower one if nothing adds up."""
     nets, taxes, grosses = (_amounts(fields, name)[:_MOST] for name in NAMES)
     taxes = [*taxes, *_sum_of(taxes)]
     if not (nets and taxes and grosses):
@@ -33,7 +33,7 @@ def checked(fields: Sequence[Field]) -> list[Field]:
 
 
 def _amounts(fields: Sequence[Field], name: str) -> list[Field]:
-    """Whoever else has read the page may call a field so that is any text."""
+    """Return amounts of this name. Other services may use the name for any text."""
     return [field for field in fields if field["name"] == name and field["kind"] == "amount"]
 
 
@@ -44,7 +44,7 @@ def _right(nets: Sequence[Field], taxes: Sequence[Field], grosses: Sequence[Fiel
 
 
 def _sum_of(taxes: Sequence[Field]) -> list[Field]:
-    """The tax of an invoice with several rates, each on its line."""
+    """Return the total tax of an invoice with several rates on separate lines."""
     if len(taxes) < 2 or any(tax["page"] != taxes[0]["page"] for tax in taxes):
         return []
     _, _, currency = taxes[0]["value"].partition(" ")

@@ -1,14 +1,14 @@
-"""Why a document cannot be read."""
+"""Holds the errors for documents that cannot be read."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# A message is a row, and is read by people.
+# A message is stored in a row and shown to people.
 LONGEST_DETAIL = 300
 
 
 class Trouble(Exception):
-    """Permanent: the same file ends the same way. Says what was expected, what was found, and what to do."""
+    """The document cannot be read, and trying the same file again would fail too. The message says what to do."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -27,12 +27,12 @@ def too_large(expected: str, found: str, advice: str = "split the document") -> 
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Around a library: whatever it raises, it is about the file."""
+    """Wrap calls of a library, so that whatever it raises is reported as a problem of the file."""
     try:
         yield
     except (Trouble, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    # Rust's panics are no Exception.
+    # Panics of Rust libraries are not subclasses of Exception.
     except BaseException as error:
         detail = f"{type(error).__name__}: {error}"[:LONGEST_DETAIL]
         raise malformed(what, f"a file that cannot be read as one ({detail})") from error

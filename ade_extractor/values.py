@@ -1,4 +1,4 @@
-"""Reads values of a kind out of a text: what they are in one way of writing, and where they stand."""
+"""Reads typed values out of text, with their normalised form and their place."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ade_extractor import checksums
 
-# How sure: it checks itself; a label says so; it only looks so; something speaks against it.
+# Confidences: confirmed by a checksum; labelled; recognised by its form only; contradicted.
 CHECKED, LABELLED, BARE, DOUBTFUL = 0.95, 0.7, 0.5, 0.4
 
 _MONTHS = [
@@ -18,7 +18,7 @@ _MONTHS = [
     "december dezember dec dez",
 ]  # fmt: skip
 _MONTH_NUMBERS = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
-# Tried where digits begin. A month may stand before.
+# Matched where digits start. The name of a month may precede.
 _DATE = re.compile(
     r"(?<![\w.,/-])(?:(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})"
     r"|(?P<a>\d{1,2})(?:(?P<sep>[./-]) ?(?P<b>\d{1,2})(?P=sep) ?(?P<year2>\d{4}|\d{2})"
@@ -33,9 +33,9 @@ _EARLIEST, _LATEST = 1900, 2100
 _CODES = {"€": "EUR", "£": "GBP", "$": "USD", "¥": "JPY", "US$": "USD", "Euro": "EUR", "Fr.": "CHF"}
 _NAMES = "EUR|USD|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN|CZK|HUF|RON|Euro|Fr\\."
 _CURRENCY = rf"(?:US\$|[€£$¥]|(?<![A-Za-z])(?:{_NAMES})(?![A-Za-z]))"
-# Each begins with a letter of its own: so texts without are passed over quickly.
+# Each alternative starts with its own letter, so that text without currencies is skipped quickly.
 _CURRENCIES = re.compile(rf"US\$|€|£|\$|¥|(?:{_NAMES})(?![A-Za-z])")
-# A plain one, one that does not break, a narrow and a thin one.
+# Space, no-break space, narrow no-break space and thin space.
 _SPACES = " \u00a0\u202f\u2009"
 _MINUS = "-–−"
 _AMOUNT = re.compile(
@@ -44,16 +44,16 @@ _AMOUNT = re.compile(
     rf"\d{{1,15}}(?:[.,]\d{{1,2}})?(?!\d))(?:(?P<after>[{_MINUS}])|[{_SPACES}]?(?P<currency>{_CURRENCY})(?P<after2>[{_MINUS}])?)?"
     r"(?(open)\))(?![.,/-]?\d|[ ]?%|[A-Za-z°])"
 )
-# As far from a currency as its amount may reach.
+# The longest distance between a currency and the end of its amount.
 _NEAR = 24
-# A page that names more of them is a price list.
+# A page that names more currencies is a price list.
 _MOST_CURRENCIES = 100
 _CENTS = re.compile(r"[.,]\d{2}$")
 _NUMBER = re.compile(
     r"(?:[A-Z]{1,6} (?=\d))?(?=[A-Za-z/._-]{0,20}\d)[A-Za-z0-9][\w./-]{0,39}(?<![./-])(?: ?/ ?\d{1,8})?"
 )
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?(?![A-Za-z0-9])")
-# Of an IBAN or a VAT id. One may begin within what looks like another: "DE136695976 IBAN DE89…".
+# The start of an IBAN or a VAT ID, which may also lie within another match: "DE136695976 IBAN DE89…".
 _ID_START = re.compile(r"[A-Z]{2}(?=(?:[ .-]?[A-Z]{1,2})?[ .-]?\d)")
 _ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _LONGEST_ID = 48
@@ -73,7 +73,7 @@ class Value(NamedTuple):
 
 
 def month_first(text: str) -> bool | None:
-    """Whether dates with slashes begin with the month; None when none of them says so."""
+    """Return whether dates with slashes start with the month, or None if no date shows it."""
     votes = sum((int(b) > 12) - (int(a) > 12) for a, b in _SLASHED.findall(text))
     return votes > 0 if votes else None
 
@@ -101,12 +101,12 @@ def dates(text: str, month_first: bool | None) -> Iterator[Value]:
         start, days = _read_date(match, text, month_first)
         if days:
             end = match.end()
-            # 3/4/2026 is in spring in any case, but nobody has said when.
+            # 3/4/2026 is ambiguous, so its confidence is lower.
             yield Value(start, end, days[0].isoformat(), LABELLED if len(days) == 1 else BARE)
 
 
 def amounts(text: str, currency: Callable[[], str]) -> Iterator[Value]:
-    """With cents, or beside a currency: other numbers may be anything. `currency` is asked where none is beside."""
+    """Yield amounts with cents or a currency; other numbers may be anything. `currency` gives the default."""
     for match in _AMOUNT.finditer(text):
         said = match["before"] or match["currency"]
         if not said and not _CENTS.search(match["digits"]):
@@ -118,7 +118,7 @@ def amounts(text: str, currency: Callable[[], str]) -> Iterator[Value]:
 
 
 def numbers(text: str) -> Iterator[Value]:
-    """What something is counted by: "RE 2026-117". At the beginning only, and no date."""
+    """Yield an identifier such as "RE 2026-117", if the text starts with one that is not a date."""
     match = _NUMBER.match(text)
     if match and _DATE.fullmatch(match[0]) is None:
         yield Value(0, match.end(), match[0])
@@ -127,7 +127,7 @@ def numbers(text: str) -> Iterator[Value]:
 
 
 def ibans(text: str) -> Iterator[Value]:
-    """Those whose checksum holds; of one that has the length of its country otherwise, it is said."""
+    """Yield IBANs by country and length. A wrong checksum lowers the confidence."""
     for start, country in _ids(text):
         if length := checksums.IBAN_LENGTHS.get(country):
             iban, ends = _compact(text[start : start + _LONGEST_ID], length)
@@ -141,7 +141,7 @@ def vat_ids(text: str) -> Iterator[Value]:
             continue
         part = text[start : start + _LONGEST_ID]
         characters, ends = _compact(part, _LONGEST_VAT_ID)
-        # The longest that is one, whole words of it.
+        # Take the longest valid ID that ends at the end of a word.
         for length in range(len(characters), _SHORTEST_VAT_ID - 1, -1):
             vat_id, end = characters[:length], ends[length - 1]
             if checksums.is_vat_format(vat_id) and not part[end : end + 1].isalnum():
@@ -171,7 +171,7 @@ def international_phones(text: str) -> Iterator[Value]:
 
 
 def amounts_of_money(text: str) -> Iterator[Value]:
-    """Those beside a currency, for which alone is looked: a text has many numbers."""
+    """Yield amounts next to a currency. Only those are examined, because a text has many numbers."""
     for match in islice(currencies(text), _MOST_CURRENCIES):
         start = max(match.start() - _NEAR, 0)
         for value in amounts(text[start : match.end() + _NEAR], str):
@@ -180,7 +180,7 @@ def amounts_of_money(text: str) -> Iterator[Value]:
 
 
 def decimal(digits: str) -> Decimal:
-    """`1.234,56`, `1,234.56`, `1'234.56`, `1 234,56`; the last mark is a decimal one unless three digits follow it."""
+    """Parse `1.234,56`, `1,234.56`, `1'234.56` or `1 234,56`. The last mark is decimal unless three digits follow."""
     *groups, last = re.split(rf"[.,'’{_SPACES}]", digits)
     if not groups or len(last) == 3:
         return Decimal("".join([*groups, last]))
@@ -188,7 +188,7 @@ def decimal(digits: str) -> Decimal:
 
 
 def _read_date(match: re.Match[str], text: str, month_first: bool | None) -> tuple[int, list[date]]:
-    """Where it begins, and the days that it may be, the likeliest first."""
+    """Return where the date starts, and the possible days, most likely first."""
     start = match.start()
     if match["year"]:
         return start, _day(match["year"], int(match["month"]), match["day"])
@@ -226,7 +226,7 @@ def _day(year: str, month: int, day: str) -> list[date]:
 
 
 def _ids(text: str) -> Iterator[tuple[int, str]]:
-    """Where each may begin, and the country."""
+    """Yield where an ID may start, with its country."""
     for match in _ID_START.finditer(text):
         start = match.start()
         if not text[start - 1 : start].isalnum():
@@ -234,7 +234,7 @@ def _ids(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _compact(text: str, most: int) -> tuple[str, list[int]]:
-    """At most so many letters and digits, and where each ends; with single spaces, dots and dashes between them."""
+    """Return up to `most` letters and digits, and where each ends. Single spaces, dots and dashes may separate them."""
     found, ends = [], []
     before = ""
     for end, character in enumerate(text, 1):

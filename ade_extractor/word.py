@@ -1,4 +1,4 @@
-"""Word documents: paragraphs and tables in their order, whatever they are wrapped in."""
+"""Reads Word documents: paragraphs and tables in order, whatever elements wrap them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +14,10 @@ from ade_extractor.trouble import reading
 
 WHAT = "a Word document"
 PARTS = ("word/document.xml", "word/document2.xml", "[Content_Types].xml")
-# As a tree it takes ten times as much memory.
+# The parsed tree takes ten times as much memory.
 MOST_XML_BYTES = 100 << 20
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-# What is no text of the document, was deleted from it, or says a second time what came before.
+# Elements that are not text, were deleted, or repeat what precedes them.
 _SKIPPED = {
     *(_W + name for name in ("rPr", "tblPr", "trPr", "tcPr", "sectPr", "del", "moveFrom")),
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",

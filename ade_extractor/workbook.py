@@ -1,4 +1,4 @@
-"""Workbooks of Excel and LibreOffice: each sheet is a page, as a table and as text."""
+"""Reads workbooks of Excel and LibreOffice: each sheet is a page with a table and text."""
 
 import datetime
 import re
@@ -18,7 +18,7 @@ from ade_extractor.trouble import Trouble, malformed, reading, too_large
 
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MOST_OLD_BYTES = 128 << 20
-# The record that says so follows the first one of the workbook. The library takes the oldest cipher for text.
+# The encryption record follows the first record of the workbook. The library reads the oldest cipher as plain text.
 _OLD_ENCRYPTED = re.compile(
     rb"(\x09\x08\x10\0\0\x06\x05\0.{12}|\x09\x08\x08\0\0\x05\x05\0.{4})(\x86\0\0\0)?\x2f\0", re.DOTALL
 )
@@ -58,7 +58,7 @@ def _look_at_old(path: Path) -> None:
 
 
 def _open(path: Path, content_type: str, what: str) -> CalamineWorkbook:
-    # The library goes by the ending of the name; without one it tries all, and says of none why not.
+    # The library decides by the suffix; without one, it tries every format and hides the reason for the failure.
     with tempfile.TemporaryDirectory() as directory, _reading(what):
         link = Path(directory, f"workbook{_ENDINGS[content_type]}")
         link.symlink_to(path.absolute())

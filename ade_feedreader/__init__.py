@@ -1,25 +1,25 @@
-"""Reads feeds: RSS, RDF, Atom and JSON Feed. In a limited child process of its own, without Django.
+"""Reads feeds (RSS, RDF, Atom and JSON Feed) in a limited child process of its own, without Django.
 
-In its working directory it finds the bytes of one as `feed` and where they come from as `source.json`, and leaves a
-line of JSON for each item in `items.jsonl`. What the feed says of itself, or why it cannot be read, it tells as an
-event. `serve DESCRIPTOR` waits with everything imported, and forks a process for each feed. Nobody but that child
-imports the modules of this package.
+The child reads the bytes of a feed from `feed` and their origin from `source.json`, both in its working directory, and
+writes one line of JSON per item to `items.jsonl`. It reports the metadata of the feed, or why it cannot be read, as an
+event. With `serve DESCRIPTOR`, it imports everything first and then forks a process for each feed. Only this child
+imports the other modules of this package.
 """
 
 FEED = "feed"
-# An object with `url`, the one that answered, and `content_type`.
+# A JSON object with `content_type` and `url`, the address that answered.
 SOURCE = "source.json"
-# Each with `url`, `title`, `summary` and `author`, "" for what is not there, and `published`: seconds, or null.
+# One object per item: `url`, `title`, `summary` and `author` ("" if missing), and `published` in seconds or null.
 ITEMS = "items.jsonl"
-# As that of the extractor.
+# Started like the extractor's PROGRAM: the argument after the code is appended to sys.path.
 PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from ade_feedreader.main import main; main()"
 
-# Of one feed. The first ones are the latest, in every feed that we know.
+# Items per feed. Feeds list their latest items first, as far as we know.
 MOST_ITEMS = 5000
-# Whoever takes the items in does so in memory.
+# The process that stores the items reads all of them into memory.
 MOST_BYTES = 8 << 20
 LONGEST_TITLE = 500
 LONGEST_SUMMARY = 2000
 LONGEST_AUTHOR = 200
-# In one spelling it may be shorter.
+# Longer than a stored link, because normalising may shorten it.
 LONGEST_LINK = 8000

@@ -1,16 +1,16 @@
-"""The text of a feed, whatever it says of its encoding: many say something else than they do."""
+"""Decodes feeds. Many declare an encoding that they do not use, so the declaration is only one hint."""
 
 import codecs
 import re
 
 from charset_normalizer import from_bytes
 
-# What a feed may name. Others that Python knows are no encodings of text, and some are slow.
+# Encodings that a feed may declare. Python knows others that are not text encodings or are slow.
 _NAMEABLE = re.compile(
     r"utf-(8|16|32).*|us-ascii|ascii|latin-?1|iso-?8859-\d+|iso2022[-_]\w+|windows-\d+|cp\d+|koi8-\w|mac-\w+"
     r"|gb\w+|big5\w*|euc[-_]\w+|shift_jis\w*|hz"
 )
-# Their texts are bytes of ASCII throughout.
+# Texts in these encodings consist of ASCII bytes, so UTF-8 would decode them without an error.
 _OF_SEVEN_BITS = ("iso2022", "hz")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -19,14 +19,14 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# `<?` or `{"` of feeds that have no mark.
+# Start of `<?` or `{"` in UTF-16 without a byte order mark.
 _WIDE = {b"<\0?\0": "utf-16-le", b"\0<\0?": "utf-16-be", b'{\0"\0': "utf-16-le", b'\0{\0"': "utf-16-be"}
 _DECLARED = re.compile(rb"""^\s{0,100}<\?xml[^>]{0,200}?encoding\s{0,10}=\s{0,10}["']([^"'>]{1,40})["']""")
 _CHARSET = re.compile(r"""charset\s{0,10}=\s{0,10}["']?([\w.:-]{1,40})""", re.IGNORECASE)
-# Guessing from more takes long and is no better.
+# Bytes used for guessing. More would take longer and not improve the guess.
 SAMPLE_BYTES = 32 << 10
 _NOT_ASCII = re.compile("[^\x00-\x7f\ufffd]")
-# What no XML has. A parser would give up there, on all that follows too.
+# Characters that XML does not allow. A parser would stop at the first one and lose the rest.
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -40,7 +40,7 @@ def _decoded(data: bytes, content_type: str) -> str:
     if marked:
         return data.decode(marked, "replace")
     declared = [name for name in (_declared(data), _of_header(content_type)) if name]
-    # Hardly any text of another encoding is one in this.
+    # A declared seven-bit encoding comes first: hardly any other text decodes as one.
     first = [name for name in declared if name.startswith(_OF_SEVEN_BITS)]
     for name in [*first, "utf-8", *declared]:
         try:
@@ -53,12 +53,12 @@ def _decoded(data: bytes, content_type: str) -> str:
 def _guess(data: bytes, declared: list[str]) -> str:
     sample = data[:SAMPLE_BYTES]
     text = data.decode(errors="replace")
-    # Some bytes of it are damaged.
+    # Mostly valid UTF-8 is UTF-8 with a few damaged bytes.
     if len(_NOT_ASCII.findall(text)) > 4 * text.count("\ufffd"):
         return "utf-8"
     wrong = {"utf-8", "utf-16", "utf-32", "ascii"}
     best = from_bytes(sample).best()
-    # Cut off, or damaged as well.
+    # UTF-8 and the others in `wrong` have been ruled out, also as guesses from a sample that is cut off or damaged.
     likely = [name for name in declared if name not in wrong] + ([best.encoding] if best else [])
     return next((name for name in likely if name not in wrong), "cp1252")
 
@@ -80,5 +80,5 @@ def _nameable(declared: str) -> str | None:
         return None
     if not _NAMEABLE.fullmatch(name):
         return None
-    # Each holds the other, and is what is meant.
+    # Each replacement is a superset of the declared encoding and what the feeds actually use.
     return {"iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}.get(name, name)

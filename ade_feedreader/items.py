@@ -1,4 +1,4 @@
-"""What is told of a feed, and of each of its items: cut to a size, and clean."""
+"""Writes the items of a feed, and the metadata that is reported about it, cleaned and limited in length."""
 
 import json
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from pathlib import Path
 from ade_feedreader import LONGEST_AUTHOR, LONGEST_LINK, LONGEST_SUMMARY, LONGEST_TITLE, MOST_BYTES, MOST_ITEMS
 from ade_feedreader.text import clean, plain, shortened
 
-# Of a title that is made of the text below it.
+# Length of a title that is taken from the summary.
 _OF_SUMMARY = 120
 _LONGEST_DETAIL = 200
 
@@ -33,12 +33,12 @@ class Feed:
     format: str
     title: str
     site_url: str
-    # For how long it asks to be left alone.
+    # For how long the feed asks not to be fetched again.
     ttl_seconds: int
     items: Iterable[Item]
-    # How many there are, if more than those.
+    # Number of items in the feed, if `items` leaves some out.
     found: int = 0
-    # Where its syntax is broken; what could be read is there.
+    # Where the syntax is broken, or "". The items hold what could be read nevertheless.
     broken: str = ""
 
 

@@ -1,4 +1,4 @@
-"""JSON Feed, 1.0 and 1.1. What is of another type than it should be is taken for not said."""
+"""Reads JSON Feed 1.0 and 1.1. A value of the wrong type counts as missing."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from ade_feedreader.trouble import Trouble
 
 
 def read(text: str, url: str) -> Feed:
-    """Raises Trouble for what is no feed."""
+    """Parse a feed. Raises Trouble if the text is not a JSON Feed."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

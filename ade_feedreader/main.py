@@ -1,4 +1,4 @@
-"""The program of the child."""
+"""The program of the child process that reads feeds."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _AROUND = " \t\r\n\ufeff"
 
 
 def main() -> NoReturn:
-    """Once, or with `serve DESCRIPTOR` in a fork for each time."""
+    """Read the feed of the working directory; with `serve DESCRIPTOR`, fork a process for each feed instead."""
     match sys.argv[1:]:
         case ["serve", descriptor]:
             zygote.serve(int(descriptor), _warm_up, _become, VARIABLE)
@@ -27,7 +27,7 @@ def main() -> NoReturn:
 
 
 def _warm_up() -> None:
-    """What is imported and compiled only when it is needed."""
+    """Parse two tiny feeds, so that lazy imports and regular expressions are ready before the first fork."""
     empty = '<rss version="2.0"><channel><item><title>a</title><pubDate>Mon, 06 Sep 2021 00:01:00 GMT</pubDate></item>'
     for text in (f"{empty}</channel></rss>", f"{empty}&nbsp;"):
         list(syndication.read(text, "").items)
@@ -62,7 +62,7 @@ def _failed(channel: Channel, code: str, message: str) -> int:
 
 def _read() -> dict[str, Any]:
     source = json.loads(Path(SOURCE).read_bytes())
-    # Many begin with an empty line, which XML does not allow.
+    # Many feeds start with an empty line, which XML does not allow.
     text = decode(Path(FEED).read_bytes(), source["content_type"]).strip(_AROUND)
     feed = _feed(text, source["url"])
     return items.told(feed, items.write(feed.items, Path(ITEMS)))

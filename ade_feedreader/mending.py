@@ -1,4 +1,4 @@
-"""Takes a feed apart whose syntax is broken, so that an item that is never closed does not swallow those behind it."""
+"""Splits feeds whose syntax is broken, so that an item that is never closed does not swallow the items after it."""
 
 import re
 from itertools import pairwise
@@ -6,15 +6,15 @@ from xml.parsers import expat
 
 from ade_feedreader import MOST_ITEMS
 
-# More than these are read together after all: each by itself takes a millisecond.
+# Items that are parsed one by one; each takes a millisecond. If there are more, they are parsed together.
 MOST_ALONE = 200
 _ITEM = re.compile(r"<(?:\w{1,20}:)?(?:item|entry)[\s>]")
 _ITEM_END = re.compile(r"</(?:\w{1,20}:)?(?:item|entry)\s{0,10}>")
 
 
 def broken(text: str) -> str:
-    """Where its syntax is, and how; "" if it is not."""
-    # With a separator it minds prefixes too.
+    """Return the line and the kind of the first syntax error, or "" if there is none."""
+    # A separator makes expat check namespace prefixes too.
     parser = expat.ParserCreate("utf-8", " ")
     try:
         parser.Parse(text.encode(), True)
@@ -24,7 +24,10 @@ def broken(text: str) -> str:
 
 
 def without_later_items(text: str) -> tuple[str, int]:
-    """And how many it had, if more. What follows the last one stays; to read them all would take a minute."""
+    """Return the text without the items after the first MOST_ITEMS, and the original count if some were removed.
+
+    The text after the last item stays. Parsing every item of a huge feed would take a minute.
+    """
     starts = _starts(text)
     if len(starts) <= MOST_ITEMS:
         return text, 0
@@ -32,7 +35,7 @@ def without_later_items(text: str) -> tuple[str, int]:
 
 
 def apart(text: str) -> list[str]:
-    """All items that are whole in one feed, and each of the others in one of its own."""
+    """Split a feed: all well-formed items go into the first part, and each broken item into a part of its own."""
     starts = _starts(text)
     if not starts:
         return [text]
@@ -50,7 +53,7 @@ def _starts(text: str) -> list[int]:
 
 
 def _end(text: str, start: int, otherwise: int, before: int | None = None) -> int:
-    """Of the last item that ends there."""
+    """Return where the last closing tag of an item in the range ends, or `otherwise` if there is none."""
     ends = [match.end() for match in _ITEM_END.finditer(text, start, len(text) if before is None else before)]
     return ends[-1] if ends else otherwise
 
@@ -64,7 +67,7 @@ def _is_whole(item: str) -> bool:
 
 
 def _closing(head: str) -> str:
-    """Of all elements that are open behind it."""
+    """Return closing tags for all elements that are still open at the end of `head`."""
     names: list[str] = []
     parser = expat.ParserCreate("utf-8")
     parser.StartElementHandler = lambda name, _attributes: names.append(name)

@@ -1,4 +1,4 @@
-"""What is looked at before a parser of feeds sees anything: what kind of document it is, and what it declares."""
+"""Inspects the start of a document before a feed parser sees it: whether it is a web page, and what it declares."""
 
 import re
 from contextlib import suppress
@@ -6,9 +6,9 @@ from xml.parsers import expat
 
 from ade_feedreader.trouble import Trouble
 
-# Of what may be a web page. Long comments may come before its first element.
+# How far to look for the start of a web page. Long comments may precede its first element.
 HEAD_CHARACTERS = 64 << 10
-# Of RSS 0.91, which had to name its own. Nobody fetches it.
+# RSS 0.91 had to name these DTDs. The parsers do not fetch them.
 _HARMLESS = re.compile(r"-//(netscape communications|userland)//dtd rss 0\.9\d", re.IGNORECASE)
 _ENTITY = re.compile(r"<!\s*ENTITY", re.IGNORECASE)
 _DECLARATION = re.compile(r"<!\s*(DOCTYPE|ENTITY)", re.IGNORECASE)
@@ -19,7 +19,7 @@ _HTML = re.compile(r"\s*(<\?xml[^>]{0,200}>\s*)?<(!doctype\s+html|html|head|body
 
 
 class _Enough(Exception):
-    """The first element has come: no declaration can."""
+    """Stops the parser at the first element, because no declaration can follow it."""
 
 
 def looks_like_html(text: str) -> bool:
@@ -27,15 +27,15 @@ def looks_like_html(text: str) -> bool:
 
 
 def refuse_declarations(text: str) -> None:
-    """Raises Trouble where a type is declared, by which a few lines become gigabytes, or other files."""
+    """Raise Trouble if a document type or entities are declared, which can expand to gigabytes or include files."""
     try:
         root = _first_element(text)
     except expat.ExpatError:
         root = None
-    # Comments too: feedparser finds entities in them, and expands them where the syntax is broken.
+    # Search comments too: feedparser finds entities in them and expands them if the syntax is broken.
     if _ENTITY.search(_before(_WORD, text)):
         raise _declares("ENTITY")
-    # What is broken before its first element is read all the same, by parsers that are less strict.
+    # Text that is broken before its first element still goes to feedparser, whose parser is less strict than expat.
     if root is None and (found := _DECLARATION.search(_before(_ELEMENT, _without_comments(text)))):
         raise _declares(found[1].upper())
 
@@ -54,7 +54,7 @@ def _first_element(text: str) -> str | None:
         found.append(name)
         raise _Enough
 
-    def doctype(_name: str, _system: str | None, public: str | None, has_own: bool) -> None:  # expat's
+    def doctype(_name: str, _system: str | None, public: str | None, has_own: bool) -> None:  # signature of expat
         if has_own or not _HARMLESS.match(public or ""):
             raise _declares("DOCTYPE")
 

@@ -1,4 +1,4 @@
-"""RSS, RDF and Atom, by feedparser. It takes what can be read of broken ones."""
+"""Reads RSS, RDF and Atom with feedparser, including what can be read of broken feeds."""
 
 import calendar
 import io
@@ -14,7 +14,7 @@ from ade_feedreader.items import Feed, Item, Text
 from ade_feedreader.prolog import refuse_declarations
 from ade_feedreader.trouble import Trouble
 
-# Otherwise links that are refused would look as if there were none.
+# Accept every URI scheme. Otherwise feedparser drops a link that ADE refuses, and it would look like a missing one.
 feedparser.urls.ACCEPTABLE_URI_SCHEMES = ()
 _ROOT = re.compile(r"<([A-Za-z_][\w:.-]{0,60})")
 _ON_THE_WEB = ("http://", "https://")
@@ -22,7 +22,7 @@ _SECONDS = {"hourly": 3600, "daily": 86400, "weekly": 604800, "monthly": 2592000
 
 
 def read(text: str, url: str) -> Feed:
-    """Raises Trouble for what is no feed."""
+    """Parse a feed. Raises Trouble if the text is not a feed."""
     refuse_declarations(text)
     text, found = mending.without_later_items(text)
     broken = mending.broken(text)
@@ -44,7 +44,7 @@ def read(text: str, url: str) -> Feed:
 
 
 def _parsed(text: str, url: str) -> Any:
-    # A stream: what is none is taken for the name of a file, bytes too.
+    # Pass a stream, because feedparser takes a string or bytes that are not a feed for a file name.
     return feedparser.parse(
         io.BytesIO(text.encode()),
         response_headers={"content-type": "application/xml; charset=utf-8", "content-location": url},
@@ -65,7 +65,7 @@ def _items(entries: list[Any]) -> Iterator[Item]:
 
 
 def _link(entry: Any) -> str:
-    """What people read, or hear; a name that is an address where nothing else is said."""
+    """Return the link of an item, otherwise its ID if that is a URL, otherwise its first attachment, such as audio."""
     link, name = _said(entry, "link"), _said(entry, "id")
     if link:
         return link
@@ -90,7 +90,7 @@ def _is_html(detail: Any) -> bool:
 
 
 def _said(about: Any, name: str) -> str:
-    """Elements in wrong places make of it something else than a text."""
+    """Return a text, or "" if misplaced elements have turned the value into something else."""
     value = about.get(name) if isinstance(about, dict) else None
     return value if isinstance(value, str) else ""
 

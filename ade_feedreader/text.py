@@ -1,25 +1,25 @@
-"""Plain text of what feeds say: in one pass, however it is written, and never of more than some thousand characters."""
+"""Extracts plain text from feeds in a single pass, limited to some thousand characters."""
 
 import html
 import re
 
-# Markup takes several times as much room as its text.
+# Markup takes several times as much space as its text.
 MARKUP_PER_CHARACTER = 10
-# An unfinished tag ends where the next begins, so each character is looked at once.
+# An unfinished tag ends where the next one starts, so each character is examined once.
 _TAG = re.compile(r"<!--|-->|<[/!?a-zA-Z][^<>]*>?")
 _LOOKS_LIKE_HTML = re.compile(
     r"</?[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>]*)?/?>|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});"
 )
 _NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
 _SILENT = ("script", "style", "template", "noscript", "iframe", "svg", "math", "head")
-# Words on both sides of others belong together.
+# Inline elements do not separate the words around them.
 # fmt: off
 _INLINE = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd",
     "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 })
 # fmt: on
-# Controls, halves of characters, what turns the direction of all that follows, and what nobody sees or draws.
+# Control characters, zero-width and other invisible characters, and characters that change the text direction.
 _UNWANTED = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]"
 )
@@ -28,19 +28,19 @@ _SPACES = re.compile(r"\s+")
 
 
 def plain(text: str, most: int, *, is_html: bool) -> str:
-    """In one line. Text that is said to be plain is taken for HTML where it looks like that."""
+    """Return the text in one line. Plain text that looks like HTML is treated as HTML."""
     text = text[: MARKUP_PER_CHARACTER * most]
     if is_html or _LOOKS_LIKE_HTML.search(text):
         shown = without_tags(text)
         has_tags, text = shown != text, html.unescape(shown)
-        # Without a tag before, and with some now: it was escaped twice.
+        # If tags appear only after unescaping, the text was escaped twice.
         if not has_tags and _LOOKS_LIKE_HTML.search(text):
             text = html.unescape(without_tags(text))
     return shortened(clean(text), most)
 
 
 def without_tags(markup: str) -> str:
-    """Also without what is in scripts and comments; if one of those is never closed, nothing follows it."""
+    """Remove tags, comments and the content of scripts. If one of these is never closed, the rest is dropped."""
     made: list[str] = []
     silent = ""
     at = 0
@@ -57,9 +57,9 @@ def without_tags(markup: str) -> str:
 
 
 def clean(text: str) -> str:
-    """What every database takes, in one line, and in the direction of its own letters."""
+    """Return the text in one line, without characters that databases refuse or that change the text direction."""
     if _SURROGATE.search(text):
-        # Halves that belong together are a character.
+        # Join surrogate pairs and drop lone halves.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     return _SPACES.sub(" ", _UNWANTED.sub("", text)).strip()
 
@@ -69,7 +69,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _after(tag: str, silent: str) -> tuple[str, str]:
-    """What is left out from here on, and what stands in the place of the tag."""
+    """Return what to skip from here on ("" for nothing), and what replaces the tag."""
     if silent == "-->":
         return ("" if tag == silent else silent), ""
     if tag == "<!--":

@@ -1,5 +1,5 @@
 class Trouble(Exception):
-    """Why a feed cannot be read: what was expected, what was found, and what to do."""
+    """The feed cannot be read. The message says what is wrong and what to do about it."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

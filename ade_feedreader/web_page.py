@@ -1,4 +1,4 @@
-"""A page of the web where a feed was expected: people add the address that they read at."""
+"""Explains a web page where a feed was expected, because people add the address that they read at."""
 
 import html
 import re
@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 from ade_feedreader.text import clean
 from ade_feedreader.trouble import Trouble
 
-# Its head, and some more.
+# Characters searched for links: the head of a page and a little more.
 CHARACTERS = 256 << 10
 MOST_FEEDS = 5
 _LONGEST_LINK = 300

@@ -1,15 +1,15 @@
-"""Asks services outside, through the clients that they give out, each in a limited child process of its own.
+"""Calls external services through their official clients, each in a limited child process of its own.
 
-What such a child is to do comes to it on its standard input as one JSON object, the key of the service in it, and is
-in no argument and no environment that others could read. How that ended is told as an event. Nobody but those children
-imports the modules of this package.
+A child receives its order as one JSON object on standard input. The order includes the key of the service, which must
+not appear in arguments or the environment, where others could read it. The child reports its outcome as an event. Only
+these children import the other modules of this package.
 """
 
 from typing import NamedTuple
 
-# Of who reads documents: what it leaves in its working directory, over what the extractor of ADE has left there.
+# The service that reads documents replaces this file, which ADE's own extractor left in the working directory.
 PAGES = "pages.json"
-# Of who makes vectors: what it finds, and what it leaves.
+# The service that makes vectors reads TEXTS and writes VECTORS.
 TEXTS = "texts.json"
 VECTORS = "vectors.bin"
 
@@ -21,7 +21,7 @@ _PROGRAM = (
 
 class Asking(NamedTuple):
     service: str
-    # As that of the extractor.
+    # Started like the extractor's PROGRAM: the argument after the code is appended to sys.path.
     program: str
 
 

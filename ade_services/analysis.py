@@ -1,4 +1,4 @@
-"""An analysis of Azure Document Intelligence as pages, in the shape that ADE's own extractor gives them."""
+"""Converts an analysis of Azure Document Intelligence into pages in the format of ADE's own extractor."""
 
 import re
 import unicodedata
@@ -19,10 +19,10 @@ from azure.ai.documentintelligence.models import (
 
 from ade_services.trouble import Trouble, clean
 
-# Of a table: what it says of its size is not what it has.
+# Cells per table. The size that a table declares is allocated before its cells are read, so it needs a limit.
 MOST_CELLS = 100_000
 MOST_FIELDS_PER_PAGE = 1000
-# What is nested deeper in a field is part of what stands above it.
+# Values nested deeper than this are not split; they stay part of the field that contains them.
 MOST_NESTED = 4
 LONGEST_NAME = 100
 KINDS = {"number": "number", "integer": "number"}
@@ -35,7 +35,10 @@ Fields = dict[str, Any]
 
 
 def pages_of(result: AnalyzeResult, read: Sequence[dict[str, Any]], source: str) -> list[dict[str, Any]]:
-    """Those that were read before, with what the analysis says of them."""
+    """Return the pages of `read`, with text, words, tables and fields replaced by the analysis.
+
+    Raises Trouble if the analysis lacks one of the pages.
+    """
     pages = {page.page_number: page for page in result.pages}
     missing = [page["number"] for page in read if page["number"] not in pages]
     if missing:
@@ -55,7 +58,8 @@ def pages_of(result: AnalyzeResult, read: Sequence[dict[str, Any]], source: str)
 def _page(page: DocumentPage, read: dict[str, Any], starts: set[int]) -> dict[str, Any]:
     text = _text(page, starts)
     words = [[clean(word.content), *box] for word in page.words or () if (box := _box(word.polygon, page))]
-    # How many images it has, and its size in points, is as ADE itself has seen it. An image may have been turned.
+    # Keep ADE's own image count and its page size in points. Only the size in pixels comes from the service, because it
+    # may have rotated the image.
     size = {"width": page.width, "height": page.height} if page.unit == "pixel" else {}
     return {**read, **size, "text": text, "has_text": bool(text.strip()), "words": words}
 
@@ -69,7 +73,7 @@ def _text(page: DocumentPage, starts: set[int]) -> str:
 
 
 def _starts(result: AnalyzeResult) -> set[int]:
-    """Where paragraphs begin; the cells of a table are none."""
+    """Return the offsets at which paragraphs start, leaving out paragraphs inside tables."""
     inside = [(span.offset, span.offset + span.length) for table in result.tables or () for span in table.spans]
     found = (paragraph.spans[0].offset for paragraph in result.paragraphs or () if paragraph.spans)
     return {start for start in found if not any(first < start < last for first, last in inside)}
@@ -111,7 +115,7 @@ def _all_fields(result: AnalyzeResult, pages: dict[int, DocumentPage]) -> Iterat
 def _of_pair(pair: DocumentKeyValuePair, pages: dict[int, DocumentPage]) -> tuple[int | None, Fields]:
     regions = (pair.value.bounding_regions if pair.value else None) or pair.key.bounding_regions
     value = pair.value.content if pair.value else ""
-    # As it stands there: with the colon behind it.
+    # The content of a key includes its trailing colon.
     return _field(pair.key.content.strip().rstrip(":"), (value, "text"), pair.confidence, regions, pages)
 
 
@@ -123,7 +127,10 @@ def _of_document(document: AnalyzedDocument, pages: dict[int, DocumentPage]) -> 
 
 
 def _value(field: DocumentField) -> tuple[str | None, str]:
-    """And its kind. Dates and amounts in the way of ADE, so that they can be compared and added."""
+    """Return the value of a field and its kind.
+
+    Dates and amounts use ADE's formats, so that they can be compared and added.
+    """
     if field.value_date is not None:
         return field.value_date.isoformat(), "date"
     if field.value_currency is not None:
@@ -135,7 +142,7 @@ def _value(field: DocumentField) -> tuple[str | None, str]:
 
 
 def _leaves(name: str, field: DocumentField, depth: int) -> Iterator[tuple[str, DocumentField]]:
-    """Of a list of objects: `Items 1 Amount`."""
+    """Yield the values inside a nested field with their paths, such as `Items 1 Amount` in a list of objects."""
     inner = field.value_object or {str(number): each for number, each in enumerate(field.value_array or (), 1)}
     if not inner or depth == MOST_NESTED:
         yield name, field
@@ -164,14 +171,14 @@ def _field(
 
 
 def _name(label: str) -> str:
-    """In small letters with underscores, as ADE's own extractor names what it finds behind the same label."""
+    """Return the label in lower case with underscores, as ADE's own extractor names a field with this label."""
     letters = unicodedata.normalize("NFKC", label).casefold().translate(_TRANSLITERATED)
     plain = unicodedata.normalize("NFKD", letters).encode("ascii", "ignore").decode()
     return (_NOT_IN_NAMES.sub("_", plain).strip("_") or label)[:LONGEST_NAME]
 
 
 def _place(regions: Sequence[BoundingRegion] | None, pages: dict[int, DocumentPage]) -> tuple[int | None, Box | None]:
-    """What goes over several pages is shown on the first."""
+    """Return the page and the box of the first region: a value that spans several pages is shown on its first page."""
     if not regions:
         return None, None
     number = regions[0].page_number
@@ -179,7 +186,7 @@ def _place(regions: Sequence[BoundingRegion] | None, pages: dict[int, DocumentPa
 
 
 def _box(polygon: Sequence[float] | None, page: DocumentPage) -> Box | None:
-    """Left, top, right and bottom, as shares of the page: polygons count inches, or pixels of an image."""
+    """Return left, top, right and bottom as fractions of the page; polygons use inches, or the pixels of an image."""
     if not polygon or not page.width or not page.height:
         return None
     if not all(map(isfinite, polygon)):

@@ -1,4 +1,4 @@
-"""What the children have in common: they are given an order, and tell how it ended."""
+"""Holds what all children share: reading the order and reporting the outcome."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def main(work: Callable[[Order], dict[str, Any]]) -> NoReturn:
     channel = own_channel()
     with sys.stdin.buffer as told:
         order: Order = json.loads(told.read())
-    # Proxies and certificates. The address of a proxy may hold a password, so others get no look at it either.
+    # Settings for proxies and certificates. They come with the order because a proxy's address may contain a password.
     os.environ.update(order.pop("environment", {}))
     try:
         channel.tell("answered", **work(order))

@@ -1,17 +1,17 @@
-"""How long a job waits before its next attempt."""
+"""Computes how long a job waits before its next attempt."""
 
 import random
 
 FIRST_SECONDS = 5.0
 LONGEST_SECONDS = 600.0
-# A server that asks for more than this is not obeyed to the letter: somebody should look.
+# Upper limit for a Retry-After. A person should look at a service that asks for more.
 LONGEST_RETRY_AFTER_SECONDS = 3600.0
 
 
 def seconds(
     attempt: int, retry_after: float | None = None, *, first: float = FIRST_SECONDS, longest: float = LONGEST_SECONDS
 ) -> float:
-    """Capped and exponential, with jitter so that what failed together does not come back together."""
+    """Return the seconds to wait, with exponential backoff, a cap, and jitter to spread simultaneous failures."""
     if retry_after is not None:
         return min(max(retry_after, 0.0), LONGEST_RETRY_AFTER_SECONDS)
     most = min(first * 2 ** min(attempt - 1, 20), longest)

@@ -1,7 +1,7 @@
-"""Files in a container of Azure Blob Storage, with the manners of local ones: what is missing is a FileNotFoundError,
-and whatever else goes wrong an OSError that says what in words without keys and links.
+"""Stores files in a container of Azure Blob Storage, with the behaviour of local files.
 
-Nothing is tried twice here: whoever wants the file knows when to ask again.
+A missing file raises FileNotFoundError. Every other problem raises an OSError whose message contains no keys or links.
+Nothing is retried here, because the caller knows when to try again.
 """
 
 import errno
@@ -26,9 +26,9 @@ from storages.backends.azure_storage import AzureStorage
 
 CONNECT_SECONDS = 5
 READ_SECONDS = 30
-# What is sent and fetched at once, and held in memory meanwhile.
+# Bytes per request, which are also held in memory.
 BLOCK_BYTES = 4 << 20
-# Told at once; the service tells no more.
+# Keys per page of a listing. The service returns no more at once.
 PAGE_KEYS = 5000
 
 
@@ -49,9 +49,9 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
         )
 
     def fetch(self, name: str) -> IO[bytes]:
-        """All of it, on the disk if it is long."""
-        # Beside what comes in: the directory for temporary files of a machine may be in its memory.
-        file = SpooledTemporaryFile(max_size=BLOCK_BYTES, dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115 - who reads it closes it
+        """Return the whole blob as a file, which is held on disk if it is large."""
+        # Use the directory for uploads, because the default temporary directory may be in memory.
+        file = SpooledTemporaryFile(max_size=BLOCK_BYTES, dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115 - the caller closes it
         try:
             with _as_local(name):
                 self._blob(name).download_blob(max_concurrency=1, timeout=self.timeout).readinto(file)
@@ -67,7 +67,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
         return Fetched(self, name)
 
     def _save(self, name: str, content: File) -> str:  # type: ignore[type-arg]  # takes none at run time
-        """A blob that somebody else has made meanwhile stays, and is a FileExistsError. Half a blob is never there."""
+        """Upload a file. Raises FileExistsError if the key exists, and never leaves a partial blob."""
         blocks = content.chunks(BLOCK_BYTES)
         first, second = next(blocks, b""), next(blocks, None)
         with _as_local(name):
@@ -94,7 +94,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
         return self._properties(name).last_modified
 
     def delete(self, name: str) -> None:
-        """As of a local file, nobody is told that it was gone already. Folders are not there without files."""
+        """Delete a blob; a missing one is ignored, as for local files. Folders exist only through their files."""
         try:
             with _as_local(name):
                 self._blob(name).delete_blob(timeout=self.timeout)
@@ -118,7 +118,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
             )
 
     def link(self, key: str, disposition: str, content_type: str, *, seconds: int) -> str | None:
-        """To read this one, and nothing else. What a browser is told of it is signed too."""
+        """Return a link that reads only this blob. The response headers that it sets are signed as well."""
         self._properties(key)
         said = {"content_disposition": disposition, "content_type": content_type, "cache_control": "private, no-store"}
         protocol = "https" if self.service_client.scheme == "https" else "https,http"
@@ -136,7 +136,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
             return bool(self.client.get_container_properties(timeout=self.timeout).public_access)
 
     def _blob(self, name: str) -> Any:
-        # A service knows no way up: it is not told another key than the one that was asked for.
+        # The service does not resolve "..", so a key that validation changes is refused.
         if self._get_valid_path(name) != name:
             raise SuspiciousFileOperation(f"expected the key of a file, found {name!r}")
         return self.client.get_blob_client(name)
@@ -147,7 +147,10 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
 
 
 class Fetched(File):  # type: ignore[type-arg]  # takes none at run time
-    """Whether it is there is known once it is open, as it is of a local file; and it can be opened again."""
+    """A blob that was fetched when it was opened, so that a missing one fails there like a local file.
+
+    It can be reopened.
+    """
 
     def __init__(self, blobs: Blobs, name: str) -> None:
         super().__init__(blobs.fetch(name), name)
@@ -162,7 +165,7 @@ class Fetched(File):  # type: ignore[type-arg]  # takes none at run time
 
 @contextmanager
 def _as_local(name: str) -> Iterator[None]:
-    """Without the exception of the client: it has addresses in it, and those may have a signature."""
+    """Convert the client's errors to OSError and drop their context, which contains URLs that may carry a signature."""
     try:
         yield
     except AzureError as error:
@@ -170,7 +173,7 @@ def _as_local(name: str) -> Iterator[None]:
 
 
 def _told(error: AzureError) -> tuple[int, str]:
-    """A number, by which Python chooses the kind of OSError, and words for people."""
+    """Return an errno, from which Python derives the subclass of OSError, and a message for people."""
     if isinstance(error, ServiceRequestTimeoutError | ServiceResponseTimeoutError):
         return errno.ETIMEDOUT, "the blob service has not answered in time"
     if isinstance(error, ServiceRequestError):
@@ -185,7 +188,7 @@ def _told_of(status: int, code: str) -> tuple[int, str]:
     if code == "BlobNotFound":
         return errno.ENOENT, "there is no such blob"
     if code == "ContainerNotFound":
-        # Nothing is known of the blob: it is not the file that is missing.
+        # This says nothing about the blob, so it must not look like a missing file.
         return errno.EIO, "the container is not there"
     if code in ("BlobAlreadyExists", "ContainerAlreadyExists"):
         return errno.EEXIST, "it is there already"

@@ -1,4 +1,7 @@
-"""Files in the storage that nothing names: left by whoever died between storing one and telling of it."""
+"""Removes leftovers: stored files without a row, outputs of ended jobs, idle child processes and old copies.
+
+Files without a row stay behind when a process dies between storing a file and committing its row.
+"""
 
 import os
 import re
@@ -20,24 +23,24 @@ from documents.sessions import SESSIONS
 from documents.storage import files
 from work import clock, warm, workplaces
 
-# No upload takes as long, and nobody needs the room at once.
+# Age after which a file counts as abandoned. No upload takes that long, and the space is not urgent.
 OLD = timedelta(days=1)
-# Looked at in one call: files, and folders where there are any.
+# Files and folders examined per call.
 AT_ONCE = 500
 
 log = structlog.get_logger(__name__)
 
 
 class Sweeper:
-    """Goes through all files, some at a time, and begins again when it has seen them all."""
+    """Walks through all files in batches and starts over at the end."""
 
     def __init__(self, walk: Callable[[], Iterator[str | None]], named: Callable[[list[str]], Iterable[str]]) -> None:
-        # Answers keys, and None for what else it meets; what is named of them stays.
+        # `walk` yields keys, and None for anything else. `named` returns the keys that have a row and must stay.
         self.walk, self.named = walk, named
         self._rest: Iterator[str | None] = iter(())
 
     def sweep(self) -> int:
-        """Removes what is old and without a row; answers how many files."""
+        """Remove old files without a row from the next batch, and return their number."""
         keys = self._next()
         named = set(self.named(keys)) if keys else set()
         return sum(_remove_old(key) for key in keys if key not in named)
@@ -51,15 +54,15 @@ class Sweeper:
 
 
 def sweep_blobs(_owner: str = "") -> int:
-    """Remove the files of documents that never came to be, and what was left of requests that nobody has answered."""
+    """Remove files of documents that were never created, and temporary uploads of requests that never finished."""
     _sweep_uploads()
     _blobs.sweep()
-    # Nobody waits for it: the others need not be rung.
+    # No work waits for this, so 0 keeps the worker from waking its slots.
     return 0
 
 
 def sweep_outputs(_owner: str = "") -> int:
-    """Remove what stages have left of jobs that ended a while ago, if who ended them did not come to it."""
+    """Remove stage outputs of jobs that ended at least a day ago, if they were not removed at the end."""
     ids = [int(name) for name in _folders_in(outputs.ROOT) if name.isdecimal()][:AT_ONCE]
     jobs = DocumentProcessingJob.objects.filter(pk__in=ids).exclude(finished_at__lt=clock.now() - OLD)
     kept = set(jobs.values_list("pk", flat=True))
@@ -69,7 +72,7 @@ def sweep_outputs(_owner: str = "") -> int:
 
 
 def rest(_owner: str = "") -> int:
-    """End the children that nobody has needed for a while, and all when memory is short. Remove copies as old."""
+    """End child processes that have been idle for a while (all if memory is short), and remove unused copies."""
     is_short = warm.memory_is_short()
     if is_short:
         SESSIONS.close()
@@ -80,14 +83,14 @@ def rest(_owner: str = "") -> int:
 
 
 def tidy(_owner: str = "") -> int:
-    """Remove the directories of children whose worker has died, and pictures of pages that are old."""
+    """Remove the directories of child processes whose worker has died, and old page previews."""
     workplaces.sweep(children.root())
     previews.tidy()
     return 0
 
 
 def keys_below(folder: str, pattern: re.Pattern[str]) -> Iterator[str | None]:
-    """None for what does not match: looking at it takes its time too."""
+    """Yield the keys that match, and None for each that does not, because those take time too and must count."""
     return (key if key and pattern.fullmatch(key) else None for key in files.walk(folder))
 
 
@@ -103,7 +106,7 @@ _blobs = Sweeper(_uploaded, _named)
 
 
 def _sweep_uploads() -> None:
-    """On this machine: what a web process has in use is young."""
+    """Remove old temporary uploads of this machine. Files that a web process still uses are never that old."""
     oldest = time.time() - OLD.total_seconds()
     with suppress(FileNotFoundError):
         for entry in islice(os.scandir(settings.FILE_UPLOAD_TEMP_DIR), AT_ONCE):
@@ -120,7 +123,7 @@ def _folders_in(path: str) -> list[str]:
 
 
 def _remove_old(key: str) -> bool:
-    # Somebody else may have been quicker.
+    # Another worker may have removed it already.
     with suppress(FileNotFoundError):
         if default_storage.get_modified_time(key) < clock.now() - OLD:
             default_storage.delete(key)

@@ -1,4 +1,4 @@
-"""How people name rows on the command line, shared by the commands of the apps above."""
+"""Finds and shows rows on the command line, for the commands of this app and the apps above."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from work.commands import LARGEST_ID, Failure, not_found
 
 
 def find_workspace(text: str) -> Workspace:
-    """By name, else by id."""
+    """Return the workspace with this name, or with this ID if no name matches. Raises Failure if there is none."""
     found = Workspace.objects.filter(name=text).first()
     if found is None and text.isascii() and text.isdigit() and int(text) <= LARGEST_ID:
         found = Workspace.objects.filter(pk=int(text)).first()
@@ -22,7 +22,7 @@ def no_workspace(text: str) -> Failure:
 
 
 def row_of(workspace: Workspace, days: int | None, found: Rehearsal) -> dict[str, Any]:
-    """What a policy of so many days would do, or does, as commands tell it."""
+    """Return what a retention of this many days would delete or deletes, as commands print it."""
     return {
         "id": workspace.pk,
         "workspace": workspace.name,

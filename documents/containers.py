@@ -1,5 +1,6 @@
-"""What lies in a zip archive or in an OLE file, by its table of contents alone: nothing is unpacked, and a table
-that is too long is not read.
+"""Lists what is in a zip archive or an OLE file from its table of contents alone.
+
+Nothing is unpacked, and a table that is too long is not read.
 """
 
 import struct
@@ -7,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-# An archive may have a comment of 64 kB behind its end.
+# A comment of up to 64 kB may follow the end record of an archive.
 TAIL_BYTES = (1 << 16) + 128
 HEAD_BYTES = 1 << 16
 LARGEST_TABLE_BYTES = 4 << 20
@@ -17,14 +18,14 @@ _ZIP64_LOCATOR = struct.Struct("<4sLQL")
 _ZIP64_END = struct.Struct("<4sQ2H2L4Q")
 _ZIP_ENTRY = struct.Struct("<4s4B4HL2L5H2L")
 
-# Of the directory of an OLE file, as many sectors.
+# Limit for the sectors that are read of the directory of an OLE file.
 _MOST_SECTORS = 256
 _NO_ENTRY = 0xFFFFFFFF
 _LAST_SECTOR = 0xFFFFFFFA
 
 
 class Content:
-    """A file that can be read at any place, with its two ends in memory."""
+    """A seekable file with its beginning and its end in memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -48,17 +49,17 @@ class Content:
 @dataclass(frozen=True)
 class Archive:
     names: frozenset[str]
-    # What is before its first byte and behind its last one; a document has nothing there.
+    # Bytes outside of the archive: how many precede it, and what follows it. Documents have none.
     before_bytes: int
     after: bytes
 
 
 class TooLong(Exception):
-    """A table of contents that nobody reads."""
+    """The table of contents is too long to be read."""
 
 
 def archive(content: Content) -> Archive | None:
-    """The zip archive that a reader of zip archives would find in this file, wherever it begins. Raises TooLong."""
+    """Return the zip archive that a zip reader would find in this file, wherever it starts. Raises TooLong."""
     place = content.tail.rfind(b"PK\5\6")
     while place >= 0:
         if found := _archive_ending(content, place):
@@ -68,7 +69,7 @@ def archive(content: Content) -> Archive | None:
 
 
 def streams(content: Content) -> set[str]:
-    """The names at the top of an OLE file; none when it is damaged."""
+    """Return the names of the top-level entries of an OLE file, or an empty set if it is damaged."""
     try:
         entries = list(_ole_entries(content))
     except struct.error:
@@ -103,7 +104,7 @@ def _archive_ending(content: Content, place: int) -> Archive | None:
 
 
 def _zip64(content: Content, end: int) -> tuple[int, int, int] | None:
-    """Length, place and end of a table of contents that other words tell of; everybody believes them first."""
+    """Return length, offset and end of a zip64 table of contents, or None. Readers prefer it to the plain one."""
     if end < _ZIP64_LOCATOR.size + _ZIP64_END.size:
         return None
     mark, *_ = _ZIP64_LOCATOR.unpack(content.read(end - _ZIP64_LOCATOR.size, _ZIP64_LOCATOR.size))

@@ -1,4 +1,4 @@
-"""Documents on this machine while their segments are read: fetched from the storage once for all of them."""
+"""Caches documents on this machine while their segments are read, so that each is fetched from the storage once."""
 
 import os
 import threading
@@ -19,16 +19,18 @@ _BLOCK_BYTES = 1 << 20
 
 
 class Copies:
-    """The last few that this worker has needed. Used by all of its slots."""
+    """The documents that this worker has used last, shared by all of its slots."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[int, _Copy] = OrderedDict()
 
     def lay(self, source: FieldFile, job_id: int, to: Path, stop: Callable[[], str | None]) -> None:
-        """A link to what this job reads: whoever reads it there may spoil what is read of this document, and no other.
+        """Hard-link the document of this job to `to`, fetching it first if needed.
 
-        Raises FileNotFoundError when the storage has no such file, and Interrupted when `stop` has given a reason.
+        A program that damages its file affects later reads of this document only.
+
+        Raises FileNotFoundError if the storage has no such file, and Interrupted if `stop` returns a reason.
         """
         copy = self._copy_of(job_id)
         with copy.lock:
@@ -43,13 +45,13 @@ class Copies:
             copy = self._held.setdefault(job_id, _Copy())
             self._held.move_to_end(job_id)
             copy.used_at = monotonic()
-            # As many as are read at the same time, and one that is read next.
+            # Keep one copy per slot and one more for the next document.
             surplus = list(self._held)[: -settings.ADE_STAGE_CONCURRENCY - 1]
             self._forget(surplus)
             return copy
 
     def retire(self, *, everything: bool = False) -> None:
-        """Remove those that nobody has needed for a while."""
+        """Remove copies that have been unused for a while, or all of them."""
         oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
         with self._lock:
             self._forget([id for id, copy in self._held.items() if everything or copy.used_at < oldest])
@@ -67,7 +69,7 @@ class _Copy:
         self.is_forgotten = False
 
     def forget(self) -> None:
-        """Whoever is just fetching it removes it then."""
+        """Remove the copy. If it is being fetched, the thread that fetches it removes it afterwards."""
         self.is_forgotten = True
         if self.path is not None:
             with suppress(FileNotFoundError):

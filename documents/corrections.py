@@ -1,4 +1,4 @@
-"""What people say of fields. The last word holds, and all words are in the history of the document."""
+"""Corrects fields. The latest correction applies, and the history of the document has all of them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +10,12 @@ from documents.fields import LONGEST_NAME, LONGEST_VALUE, clean_name, clean_valu
 from documents.models import Document, DocumentField, FieldCorrection
 from work import clock
 
-# As many as a message of the history has room for beside the rest.
+# Limit for a value within a message of the history.
 _SHOWN = 200
 
 
 class NotTaken(Exception):
-    """What was said cannot be kept; the message says why, for whoever said it."""
+    """The correction is invalid; the message says why."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class NotTaken(Exception):
 @dataclass(frozen=True)
 class Corrected:
     name: str
-    # None: the machine has found none, nobody had corrected it.
+    # None means that no machine found the field (`machine_value`) or that it had not been corrected (`before`).
     machine_value: str | None
     before: str | None
     value: str
@@ -45,8 +45,11 @@ class Corrected:
 
 
 def correct(document_id: int, name: str, value: str, *, actor: str) -> Corrected | None:
-    """Keep what a person says this field is, whether a machine has found it or not. To say the same as the machine is
-    to confirm it. None when there is no such document; raises NotTaken when it cannot be kept.
+    """Store a person's value for a field, whether a machine found that field or not.
+
+    The machine's own value confirms it.
+
+    Return None if there is no such document. Raises NotTaken if the correction is invalid.
     """
     name, value = _checked_name(name), _checked_value(value)
     with transaction.atomic():
@@ -72,7 +75,7 @@ def correct(document_id: int, name: str, value: str, *, actor: str) -> Corrected
 
 
 def withdraw(document_id: int, name: str, *, actor: str) -> bool:
-    """What the machine has read holds again; False when nobody had corrected it."""
+    """Remove a correction, so that the machine's value applies again. Return False if the field had none."""
     name = clean_name(name)
     with transaction.atomic():
         if _locked(document_id) is None or (before := _correction(document_id, name)) is None:
@@ -109,7 +112,7 @@ def _checked_value(text: str) -> str:
 
 
 def _locked(document_id: int) -> Any:
-    """Whoever corrects a field of this document waits here for whoever else does, or publishes it."""
+    """Lock the document, so that corrections and the publication of its fields take turns."""
     return Document.objects.select_for_update().filter(pk=document_id).values("pk", "purged_at").first()
 
 

@@ -1,8 +1,9 @@
-"""Stored files on their way out: to be saved, and never to be shown or run by a browser. Where the storage can send a
-file itself, who asks is sent there, with a link to that one file which is good for some minutes.
+"""Sends stored files as downloads that a browser never displays or runs.
 
-Whoever is signed in gets what they may see. A link that is signed gets it for somebody who is not, for some minutes:
-it names its file and the person on whose behalf it was made, and that person must still be allowed to see it.
+If the storage can send files itself, the response redirects to a link for that one file, valid for some minutes.
+
+Signed-in users get the files that they may see. A signed link needs no sign-in: it names its file and the user that it
+was made for, expires after some minutes, and stops working if that user loses access.
 """
 
 from collections.abc import AsyncIterator
@@ -25,7 +26,7 @@ from documents.names import clean_name
 from documents.storage import files
 
 LINK_SECONDS = 300
-# What nobody's browser takes for a page or a program. HTML is not among it, and comes as bytes.
+# Types that browsers do not run. HTML is not one of them, so it is sent as binary data.
 SERVED = {
     *(sniffing.PDF, sniffing.DOCX, sniffing.XLSX, sniffing.XLS, sniffing.ODS, sniffing.CSV, sniffing.TXT),
     *(sniffing.PNG, sniffing.JPEG, sniffing.TIFF, "application/json", "application/zip"),
@@ -48,12 +49,15 @@ class Readable(Protocol):
 
 
 def key_of(kind: str, id: int, user: Person) -> str:
-    """What lets whoever has it download this one for LINK_SECONDS, while this person may."""
+    """Return a key that allows a download without sign-in for LINK_SECONDS, while this user has access."""
     return _signer(kind).sign(f"{id}-{user.pk}")
 
 
 def may_see(request: HttpRequest, kind: str, id: int) -> Person:
-    """On whose behalf this is asked: whoever has signed the link, else whoever is signed in."""
+    """Return the user whose access applies: the one of a signed link, otherwise the signed-in one.
+
+    Raises Http404 for an invalid or expired key.
+    """
     key = request.GET.get("key")
     if key is None:
         return request.user
@@ -68,7 +72,7 @@ def may_see(request: HttpRequest, kind: str, id: int) -> Person:
 
 
 def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -> HttpResponseBase:
-    """The bytes as they were stored, or where they are; for HEAD only what is said of them."""
+    """Return the stored bytes or a redirect to them; for HEAD, only the headers."""
     try:
         if redirect := elsewhere(stored_as, name, content_type):
             return redirect
@@ -87,14 +91,14 @@ def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -
 
 
 def elsewhere(stored_as: str, name: str, content_type: str) -> HttpResponseRedirect | None:
-    """To where the storage sends this file itself. Raises OSError and ValueError."""
+    """Return a redirect to the storage's own link, or None if it has none. Raises OSError and ValueError."""
     disposition = content_disposition_header(as_attachment=True, filename=clean_name(name)) or "attachment"
     link = files.link(stored_as, disposition, _served_as(content_type), seconds=LINK_SECONDS)
     return HttpResponseRedirect(link, headers=_HEADERS) if link else None
 
 
 def sent(request: HttpRequest, file: Readable, name: str, content_type: str) -> FileResponse:
-    """All that this file has from where it stands, which closes it."""
+    """Return a response that streams the file from its current position and closes it."""
     response = FileResponse(
         file,
         as_attachment=True,
@@ -104,7 +108,7 @@ def sent(request: HttpRequest, file: Readable, name: str, content_type: str) -> 
     )
     response.block_size = _BLOCK_BYTES
     if isinstance(request, ASGIRequest):
-        # Django would read all of it first.
+        # Under ASGI, Django would read the whole file into memory first.
         response.streaming_content = _parts(file)
     return response
 

@@ -1,7 +1,7 @@
-"""Fields of documents in the admin: what is to be looked at, and what a person says of it.
+"""Shows fields of documents in the admin, and lets people correct them.
 
-Apart from documents/admin.py because a correction is of a document and a name, not of a row: reading the document again
-replaces the rows while somebody has their page open.
+A correction belongs to a document and a name, not to a row: processing the document again replaces the rows, even while
+the page of one is open. This is why the fields are not part of documents/admin.py.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from documents.models import Document, DocumentField, FieldCorrection, Workspace
 from documents.scoped import ScopedAdmin, WorkspaceFilter
 from work.admin import ReadOnlyAdmin, choice_filter, of_one, short
 
-# On the page of a document; the list has all.
+# Fields on the page of a document; the change list has all of them.
 MOST_SHOWN = 100
 
 STATES: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -42,7 +42,7 @@ def may_correct(request: HttpRequest, document: Document) -> bool:
 
 
 class FieldAdmin(ScopedAdmin, ReadOnlyAdmin):
-    """What is said of a field of a document, by a machine or by a person; on its page a person says something new."""
+    """A field as read by a machine or corrected by a person. Its page offers a form to correct it."""
 
     workspace_path = "document__workspace"
     change_form_template = "admin/field.html"
@@ -150,7 +150,7 @@ class DocumentFieldAdmin(FieldAdmin):
             raise PermissionDenied
 
     def _back(self, document_id: int, name: str) -> HttpResponse:
-        """To the field as it is now, if a machine finds it still."""
+        """Redirect to the current row of the field, or to the document if no machine finds that field any more."""
         field = DocumentField.objects.filter(document=document_id, name=fields.clean_name(name)).first()
         if field is not None:
             return HttpResponseRedirect(reverse("admin:documents_documentfield_change", args=[field.pk]))

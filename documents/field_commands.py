@@ -1,4 +1,4 @@
-"""The verbs of `manage.py document` that are about fields."""
+"""The subcommands of `manage.py document` for fields."""
 
 from dataclasses import asdict
 from typing import Any
@@ -111,7 +111,7 @@ def _withdraw(id: int, name: str, actor: str) -> Answer:
 
 
 def _field(id: int, name: str) -> dict[str, Any]:
-    """As it is now; of one that only a person had found, nothing is left."""
+    """Return the current field. If only a correction existed and was withdrawn, every value is empty."""
     row = next((row for row in of_document(id) if row.name == name), FieldRow(name))
     return {"field": _told(row)}
 

@@ -1,4 +1,4 @@
-"""Fields of documents: what machines have read and people have said, side by side."""
+"""Fields of documents: the values that machines have read, next to the corrections of people."""
 
 import math
 import unicodedata
@@ -10,14 +10,14 @@ from typing import Any
 from documents.models import DocumentField, FieldCorrection
 
 LONGEST_NAME = 100
-# A paragraph. Longer ones are text, and the document has that.
+# The length of a paragraph. Longer values are text, which the document has anyway.
 LONGEST_VALUE = 5000
 LONGEST_WORD = {"kind": 32, "source": 100}
-# As many as a page can show; twice what our own extractor finds.
+# What a page can show, and twice what ADE's own extractor finds.
 MOST = 1000
 _ROWS = 500
 _BOX_NUMBERS = 4
-# As far as the column counts.
+# The largest value of the database column.
 _LAST_PAGE = 2**31 - 1
 
 
@@ -31,7 +31,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class FieldRow:
-    """One field of a document. Without `id`, no machine has found it."""
+    """One field of a document. Without `id`, only a person has named it."""
 
     name: str
     id: int | None = None
@@ -45,7 +45,7 @@ class FieldRow:
 
     @property
     def value(self) -> str:
-        """The one that holds: what a person says, if anybody does."""
+        """The value that applies: the correction if there is one."""
         return self.correction.value if self.correction else self.machine_value or ""
 
     @property
@@ -54,12 +54,12 @@ class FieldRow:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether person and machine say the same; None while only one of them has said anything."""
+        """Whether person and machine agree; None if only one of them has given a value."""
         return None if self.correction is None or self.id is None else self.correction.value == self.machine_value
 
 
 def of_document(document_id: int) -> list[FieldRow]:
-    """In the order of the document; behind them what only people have found."""
+    """Return the fields in the order of the document, followed by corrections without a field."""
     corrections = {
         row.name: Correction(row.pk, row.value, row.corrected_by, row.corrected_at)
         for row in FieldCorrection.objects.filter(document=document_id).order_by("name")
@@ -82,10 +82,10 @@ def of_document(document_id: int) -> list[FieldRow]:
 
 
 def keep(document_id: int, fields: Iterable[Mapping[str, Any]]) -> None:
-    """Instead of all that was read before; what people have said stays. Within the transaction of the caller.
+    """Replace the fields that were read before; corrections stay. Must run in a transaction of the caller.
 
-    Texts are cut to what is kept of them, for they are as long as a document makes them. ValueError for what no
-    document can be the cause of.
+    Texts are cut to their limits, because a document can make them any length. Raises ValueError for values that no
+    document can cause.
     """
     best: dict[str, DocumentField] = {}
     for field in fields:
@@ -98,7 +98,7 @@ def keep(document_id: int, fields: Iterable[Mapping[str, Any]]) -> None:
 
 
 def clean_value(text: str) -> str:
-    """Without what no database takes or no person can see, and without spaces around it."""
+    """Remove control characters, which people cannot see, lone surrogates, which databases refuse, and outer spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs")).strip()
 

@@ -1,7 +1,6 @@
-"""What a word is, for searching: the same for what is stored and for what is asked, on every database.
+"""Defines what a word is for searching: the same for stored texts and queries, on every database.
 
-Case, accents and the ways in which a letter may be written make no difference: `Müller` and `MULLER` are one word,
-`Straße` and `STRASSE` another.
+Case, accents and variants of a letter make no difference: `Müller` equals `MULLER`, and `Straße` equals `STRASSE`.
 """
 
 import re
@@ -9,20 +8,20 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# Nobody types longer ones, and indexes have limits of their own.
+# Longer words are cut. Real ones are shorter, and indexes have limits of their own.
 LONGEST = 64
 _RUN, _PLAIN = re.compile(r"\S+"), re.compile(r"[0-9A-Za-z]+")
 
 
 class Word(NamedTuple):
     word: str
-    # Where it stands in the text that it was read in.
+    # Its place in the text.
     start: int
     end: int
 
 
 class _Letters(dict[int, str]):
-    """What each character is written as: letters and digits, nothing for an accent, a space for what parts words."""
+    """Maps each character to letters and digits, to "" for an accent, or to a space for a separator."""
 
     def __missing__(self, code: int) -> str:
         self[code] = found = _folded(chr(code))
@@ -34,7 +33,7 @@ def words(text: str) -> list[str]:
 
 
 def words_with_places(text: str) -> Iterator[Word]:
-    """The same words as `words`."""
+    """Yield the same words as `words`, with their places."""
     for run in _RUN.finditer(text):
         if run[0].isascii():
             for found in _PLAIN.finditer(run[0]):
@@ -53,7 +52,7 @@ def _letter_by_letter(text: str, offset: int) -> Iterator[Word]:
         elif first:
             start, end = place, place + 1
         letters += first
-        # A character that parts words, or is several of them.
+        # The character is a separator or stands for several words.
         for other in others:
             if letters:
                 yield Word(letters[:LONGEST], start, end)

@@ -12,12 +12,12 @@ from documents.models import Document, Workspace
 from documents.search import MOST_IN_ALL, WAYS, Found, search
 from documents.search.wanted import MOST_CHARACTERS
 
-# On one page.
+# Hits per page.
 HITS = 20
 
 
 class IntakeForm(forms.Form):
-    """Makes a document, or says why not; `there` is the one with the same bytes, if that is why."""
+    """Creates a document or shows why it was refused. If the same bytes exist already, `there` is their document."""
 
     field: str
     name_sent = ""
@@ -69,7 +69,7 @@ class UploadForm(IntakeForm):
 
 
 class AgainForm(IntakeForm):
-    """Wants another document of the bytes of one that is there: they need not be sent again."""
+    """Creates another document from the bytes of an existing one, without a second upload."""
 
     again = forms.ModelChoiceField(Document.objects.none(), widget=forms.HiddenInput)
     name = forms.CharField(widget=forms.HiddenInput)
@@ -85,7 +85,7 @@ class AgainForm(IntakeForm):
 
 
 class SearchForm(forms.Form):
-    """Asks by GET, so that what was found can be linked to."""
+    """Uses GET, so that results can be linked to."""
 
     q = forms.CharField(label="Search", widget=forms.TextInput(attrs={"type": "search", "maxlength": MOST_CHARACTERS}))
     workspace = forms.ModelChoiceField(Workspace.objects.none(), required=False, empty_label="all")
@@ -103,7 +103,7 @@ class SearchForm(forms.Form):
         self.visible = workspaces.queryset = Workspace.objects.for_user(request.user).order_by("name")
 
     def found(self) -> Found | None:
-        """None when nothing was asked, or nothing that could be answered."""
+        """Return None if nothing was entered, or nothing valid."""
         if not self.is_valid():
             return None
         asked = self.cleaned_data
@@ -119,11 +119,11 @@ class SearchForm(forms.Form):
         )
 
     def first(self) -> int:
-        """The number of the first hit of this page."""
+        """Return the number of the first hit on this page."""
         return 1 + (self.cleaned_data.get("after") or 0)
 
     def further(self) -> str:
-        """The query of the page behind this one."""
+        """Return the query string of the next page."""
         asked = {name: self.data[name] for name in self.fields if name in self.data}
         return urlencode(asked | {"after": self.first() - 1 + HITS})
 

@@ -1,6 +1,6 @@
-"""Where each database looks up words: an index of PostgreSQL, a table of SQLite that triggers keep in step.
+"""Creates the lookup for words: an index on PostgreSQL, and on SQLite a table that triggers keep up to date.
 
-`manage.py migrate` makes them, and makes them again: SQLite forgets the triggers of a table that a migration changes.
+`manage.py migrate` creates what is missing: SQLite drops the triggers of a table that a migration changes.
 """
 
 from typing import Any
@@ -9,12 +9,12 @@ from django.db import DatabaseError, connection
 
 TABLE = "document_chunk_words"
 _INDEX = "chunks_by_word"
-# The words are made in Python: where they end, all agree.
+# Python splits the words, so that all databases agree on where they end. FTS5 only has to split at spaces.
 _CREATE = f"""
     CREATE VIRTUAL TABLE {TABLE} USING fts5(words, content='document_chunks', content_rowid='id', tokenize='ascii')"""
-_REBUILD = f"INSERT INTO {TABLE} ({TABLE}) VALUES ('rebuild')"  # noqa: S608  # own words
-_ADD = f"INSERT INTO {TABLE} (rowid, words) VALUES (new.id, new.words)"  # noqa: S608  # own words
-_REMOVE = f"INSERT INTO {TABLE} ({TABLE}, rowid, words) VALUES ('delete', old.id, old.words)"  # noqa: S608  # own words
+_REBUILD = f"INSERT INTO {TABLE} ({TABLE}) VALUES ('rebuild')"  # noqa: S608  # constants
+_ADD = f"INSERT INTO {TABLE} (rowid, words) VALUES (new.id, new.words)"  # noqa: S608  # constants
+_REMOVE = f"INSERT INTO {TABLE} ({TABLE}, rowid, words) VALUES ('delete', old.id, old.words)"  # noqa: S608  # constants
 _TRIGGERS = {
     "chunk_words_added": f"AFTER INSERT ON document_chunks BEGIN {_ADD}; END",
     "chunk_words_removed": f"AFTER DELETE ON document_chunks BEGIN {_REMOVE}; END",
@@ -23,7 +23,7 @@ _TRIGGERS = {
 
 
 def make() -> None:
-    """What is not there yet; nothing where the table of chunks has no words yet."""
+    """Create what is missing. Do nothing on SQLite as long as the table of chunks has no column for words."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(f"CREATE INDEX IF NOT EXISTS {_INDEX} ON document_chunks USING gin (words)")
@@ -58,15 +58,15 @@ def is_there() -> bool:
 
 
 def is_kept_in_step() -> bool:
-    """Of SQLite only."""
+    """Return whether all triggers exist. Only for SQLite."""
     return len(_in_schema("trigger", *_TRIGGERS)) == len(_TRIGGERS)
 
 
 def is_whole() -> bool:
-    """Whether what SQLite looks up is what the chunks say; reads all of it."""
+    """Return whether SQLite's table of words matches the chunks. Reads all of both."""
     try:
         with connection.cursor() as cursor:
-            cursor.execute(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('integrity-check', 1)")  # noqa: S608  # own words
+            cursor.execute(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('integrity-check', 1)")  # noqa: S608  # constants
     except DatabaseError:
         return False
     return True

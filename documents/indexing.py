@@ -1,4 +1,4 @@
-"""What searching needs in the database, made by workers and by `manage.py document index`."""
+"""Creates what searching needs in the database, for workers and for `manage.py document index`."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from documents.models import DocumentChunk
 from documents.models.columns import has_vectors
 from documents.vectors import Model
 
-# Of so many vectors an index is made in seconds. For more, a person chooses when: it keeps the server busy.
+# Indexing this many vectors takes seconds. For more, an operator chooses the time, because it keeps the server busy.
 FEW_CHUNKS = 10_000
 
 log = structlog.get_logger(__name__)
 
 
 def index_vectors(_owner: str = "") -> int:
-    """Make the index for the model of today, where there can be one and is none."""
+    """Create the index for the current model if the database supports it and it is missing."""
     model = model_of_today()
     if not has_vectors(connection) or vectors.indexes().get(model.index):
         return 0
@@ -29,7 +29,10 @@ def index_vectors(_owner: str = "") -> int:
 
 
 def make_everything(*, rebuild: bool) -> dict[str, Any]:
-    """Answers what there is then. Each step by itself: a large table is converted, and indexed, for minutes."""
+    """Create everything that searching needs, and return what exists then.
+
+    Only the words are created in a transaction: converting and indexing a large table of vectors takes minutes.
+    """
     with transaction.atomic():
         (fulltext.rebuild if rebuild else fulltext.make)()
     model = model_of_today()

@@ -1,4 +1,4 @@
-"""Files on their way in: stored first, and then told of, so that no row is ever without its file."""
+"""Takes files in. A file is stored before its row is written, so that no row exists without its file."""
 
 import hashlib
 import re
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 class Refused(Exception):
-    """A file does not become a document. The code is for programs and stays, the message is for people."""
+    """The file was not accepted. The code is stable and for programs, the message is for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 class AlreadyThere(Refused):
-    """The workspace has a document of the same bytes. Whoever wants another one says so."""
+    """The workspace has a document with the same bytes. Pass `again` to create another one."""
 
     def __init__(self, document: Document) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ class AlreadyThere(Refused):
 
 
 class NotStored(Refused):
-    """Through no fault of the file: it may be sent again."""
+    """The storage failed, so the same file may be sent again later."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(
@@ -55,7 +55,7 @@ class NotStored(Refused):
 
 
 class Hashed(File):  # type: ignore[type-arg]  # takes none at run time
-    """Counts and hashes what the storage reads of it, and ends that when it is too much."""
+    """Counts and hashes what the storage reads, and raises `Refused` if it is too much."""
 
     def __init__(self, file: IO[bytes], name: str, most_bytes: int | None = None) -> None:
         super().__init__(file, name)
@@ -83,11 +83,11 @@ def receive(
     again: bool = False,
     also: Callable[[Document], None] | None = None,
 ) -> Document:
-    """The document of a file that can be read and sought, with its job. Raises Refused, and then nothing is left of it.
+    """Create the document of a readable, seekable file, with its processing job.
 
-    Its bytes count and not its words: how long it is, and what it is, is looked at here. Bytes that the workspace has
-    already are refused with AlreadyThere, unless wanted `again`. Of two who send the same at the same moment, both may
-    get a document. What is `also` done is done with it or not at all.
+    The size and the type are determined here, not taken from the client. Bytes that the workspace already has raise
+    AlreadyThere, unless `again` is set; two simultaneous uploads of the same bytes may both succeed. `also` runs in the
+    same transaction as the new row. Raises Refused, and then leaves neither a row nor a file.
     """
     name = clean_name(name)
     content_type = _type_of(file, name, declared_type)
@@ -114,13 +114,13 @@ def receive(
 
 
 def add_file(workspace: Workspace, path: Path, *, actor: str, again: bool = False) -> Document:
-    """The document of a file on this machine. Raises Refused, and OSError when it cannot be read."""
+    """Create the document of a file on this machine. Raises Refused, and OSError if the file cannot be read."""
     with path.open("rb") as file:
         return receive(workspace, file, path.name, "", actor, again=again)
 
 
 def store_again(document: Document, name: str, actor: str) -> Document:
-    """Another document of the same bytes, which nobody has to send once more. Raises Refused."""
+    """Create another document with the same bytes, which need no second upload. Raises Refused."""
     try:
         file = document.file.open("rb")
     except OSError as error:
@@ -137,15 +137,15 @@ def too_large() -> Refused:
 
 class _Blob:
     def __init__(self) -> None:
-        # The key is ours: what a file is called is for people.
+        # The key is generated; the name of the file is for people only.
         self.key = f"{FOLDER}/{datetime.now(UTC):%Y/%m}/{uuid4().hex}"
-        # From the commit on. If nobody can tell whether it took place, the file stays, for the sweeper to ask later.
+        # Set just before the commit. If its outcome is unknown, the file stays, and the sweeper later checks for a row.
         self.may_be_named = False
 
 
 @contextmanager
 def _stored(content: Hashed) -> Iterator[_Blob]:
-    """In the storage, and no longer there if what is done with it fails."""
+    """Store a file and yield its blob; delete it again if the block fails before its commit."""
     blob = _Blob()
     try:
         try:
@@ -177,7 +177,7 @@ def _type_of(file: IO[bytes], name: str, declared_type: str) -> str:
 
 
 def _refuse_twice(workspace: Workspace, values: dict[str, Any]) -> None:
-    # Of what was purged nothing is left that could be used instead.
+    # A purged document has no bytes left that could be used instead.
     same = Document.objects.kept().filter(workspace=workspace, sha256=values["sha256"], size_bytes=values["size_bytes"])
     if there := same.defer("text").order_by("id").first():
         raise AlreadyThere(there)

@@ -1,4 +1,4 @@
-"""What must hold for documents and their processing: see `work/invariants.py`."""
+"""Invariants of documents and their processing: see `work/invariants.py`."""
 
 from django.db import connection
 
@@ -41,7 +41,7 @@ def _purged(dialect: Dialect) -> str:
         f"EXISTS (SELECT 1 FROM {table} b WHERE b.document_id = d.id)"
         for table in ("document_chunks", "document_fields", "field_corrections")
     )
-    # To SQL Server it is a word of its own.
+    # `file` is a reserved word of SQL Server.
     file = connection.ops.quote_name("file")
     return f"""
         SELECT 'document', d.id FROM documents d WHERE d.purged_at IS NOT NULL AND (
@@ -55,7 +55,10 @@ def _workspaces(dialect: Dialect) -> str:
 
 
 def _words(dialect: Dialect) -> str:
-    """In SQLite's own words: what PostgreSQL looks up is the chunk itself."""
+    """Find chunks that are missing in SQLite's table of words, or the reverse.
+
+    PostgreSQL searches the chunks themselves.
+    """
     if dialect.vendor != "sqlite" or not fulltext.is_there():
         return "SELECT 'document', id FROM documents WHERE 1 = 0"
     sizes = f"{fulltext.TABLE}_docsize"

@@ -1,7 +1,7 @@
 from documents import chores, indexing, lifecycle, orchestrator, retention, stages
 from work.kinds import Chore, Kind, Lane
 
-# What is old, or nobody names, and an index of vectors: nothing waits for it.
+# No work waits for these chores, so no bell triggers them.
 DOCUMENT = Kind(
     lifecycle.DOCUMENT,
     chores=(

@@ -1,8 +1,8 @@
-"""Lists of documents that cost the same on any page, however many documents there are and whichever are wanted.
+"""Lists documents at a cost that depends on neither the page, the filter nor the number of documents.
 
-An index has the documents of each workspace, and those of each status in it, the newest first. On PostgreSQL each
-workspace is asked for the first of its own by itself, as in `runs/listing.py`: told to look in several, its planner
-would walk along the primary key until it has met enough.
+Indexes order the documents of each workspace, and of each status within it, newest first. On PostgreSQL each workspace
+is queried for its own first rows, as in `runs/listing.py`: for several workspaces at once, the planner would walk along
+the primary key until it has found enough rows.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from documents.models import Document, DocumentQuerySet, User, Workspace
 
 @dataclass(frozen=True)
 class Wanted:
-    """Those of which all that is given is true."""
+    """Filters of a list; None means any."""
 
     workspace_id: int | None = None
     status: str | None = None
 
 
 def documents(user: User, wanted: Wanted, most: int, *, behind: int | None = None) -> list[Document]:
-    """So many of those that somebody may see, the newest first, behind the one of that id; with what a list shows."""
+    """Return up to `most` documents that the user may see, newest first, following the one with the ID `behind`."""
     found = Document.objects.filter(**({"status": wanted.status} if wanted.status else {}))
     if behind is not None:
         last = Document.objects.for_user(user).filter(pk=behind).values_list("created_at", flat=True).first()

@@ -1,19 +1,19 @@
-"""What files are called: data to show to people, and never a path."""
+"""Cleans the names of files. A name is shown to people and is never used as a path."""
 
 import re
 import unicodedata
 
 LONGEST_BYTES = 255
 NAMELESS = "unnamed"
-# Of which a file system, a header or a person could not tell what they are. Joiners belong to words and to pictures.
+# Control, format and surrogate characters confuse people and file systems. Joiners are part of words and emoji.
 _REMOVED = frozenset({"Cc", "Cf", "Cs"})
 JOINERS = "\u200c\u200d"
-# Read from the end: nobody needs to look at more of it.
+# Longer names are shortened to both ends before they are cleaned, to limit the work.
 _MOST = 4 * LONGEST_BYTES
 
 
 def clean_name(name: str) -> str:
-    """The last part of it, in one line of at most 255 bytes, without what cannot be seen; never empty."""
+    """Return the last part of a path as one visible line of at most 255 bytes; never empty."""
     last = re.split(r"[/\\]", name)[-1]
     spaced = "".join(" " if c.isspace() else c for c in _ends_of(last))
     seen = "".join(c for c in spaced if unicodedata.category(c) not in _REMOVED or c in JOINERS)
@@ -26,7 +26,7 @@ def _ends_of(text: str) -> str:
 
 
 def _cut(name: str) -> str:
-    """Short enough, and with the suffix that it had."""
+    """Cut the name to its limit, but keep its suffix."""
     if len(name.encode()) <= LONGEST_BYTES:
         return name
     suffix = re.search(r"\.\w{1,10}$", name)

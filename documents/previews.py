@@ -1,6 +1,7 @@
-"""Pages of files as pictures for people, and the beginnings of tables. What draws and reads them runs as what reads
-documents does: in a child within limits. What it has made is kept for a day, and so is what was told of a page that
-cannot be shown.
+"""Makes pictures of pages and excerpts of tables for people.
+
+A limited child process makes them, like the one that reads documents. Each result is cached for a day, and so is the
+reason if a page can never be shown.
 """
 
 import json
@@ -22,13 +23,13 @@ from documents.extraction import ExtractionFailed, local
 from documents.models import Document
 from work.supervise import CannotStart
 
-# Most take a third of a second, with all that it takes to start what draws.
+# Most pages take a third of a second, including the start of the child.
 WALL_SECONDS = 10.0
-# By one web process. Whoever comes then waits for a moment, and is told to come again.
+# Concurrent previews per web process. Further requests wait for a moment and are then asked to try again.
 AT_ONCE = 2
 PATIENCE_SECONDS = 2.0
 KEPT_SECONDS = 24 * 3600
-# Some thousand pages. Beyond that the oldest go, and some more, so that not each one has to make room.
+# Some thousand pages. If there are more, the oldest are removed down to a share, so that the next ones fit at once.
 MOST_BYTES, MOST_FILES = 256 << 20, 5000
 LEFT_OF_IT = 0.9
 _BLOCK_BYTES = 1 << 20
@@ -38,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 
 class Stored(Protocol):
-    """A file in the storage: a document, or what is made for the occasion."""
+    """A stored file: a document, or an object made for one call."""
 
     @property
     def sha256(self) -> str: ...
@@ -46,11 +47,14 @@ class Stored(Protocol):
     def content_type(self) -> str: ...
     @property
     def file(self) -> Any:
-        """Its key, as text or as what a model makes of that."""
+        """The key in the storage, as text or as a model's field file."""
 
 
 class Glance(NamedTuple):
-    """The beginning of a page: of its first table, or of its text. Of what is drawn, only how many pages there are."""
+    """The beginning of a page: of its first table or its text.
+
+    For types that can be drawn, only the number of pages.
+    """
 
     pages: int
     title: str
@@ -61,7 +65,7 @@ class Glance(NamedTuple):
 
 
 class NotDrawn(Exception):
-    """There is nothing of it to be shown; the message says why, for people."""
+    """The page cannot be shown; the message says why."""
 
 
 class NoSuchPage(NotDrawn):
@@ -69,7 +73,7 @@ class NoSuchPage(NotDrawn):
 
 
 class Busy(Exception):
-    """As many are drawn as this process draws at the same time."""
+    """This process is already making as many previews as it may."""
 
 
 class _File(NamedTuple):
@@ -82,36 +86,36 @@ _turns = BoundedSemaphore(AT_ONCE)
 
 
 def has_looks(document: Document) -> bool:
-    """Whether its pages look like something, and are there to be looked at."""
+    """Return whether the pages of the document can be drawn and its file still exists."""
     return local.can_draw(document.content_type) and bool(document.file) and document.purged_at is None
 
 
 def picture(stored: Stored, number: int) -> bytes:
-    """This page of what has looks, as a PNG. Raises NotDrawn and Busy."""
+    """Return a page as a PNG, for types that can be drawn. Raises NotDrawn and Busy."""
     return _once(stored, number, _PICTURE, _made)
 
 
 def glance(stored: Stored, number: int) -> Glance:
-    """How this page begins. Raises NotDrawn and Busy."""
+    """Return the beginning of a page. Raises NotDrawn and Busy."""
     return _glance(_once(stored, number, _GLANCE, _peeked))
 
 
 def why_not(stored: Stored, number: int) -> str:
-    """What was told of it when it was tried the last time; nothing when that went well, or is not known."""
+    """Return the cached reason why this page cannot be shown, or "" if there is none."""
     with suppress(FileNotFoundError):
         return _path(stored, number, _REASON).read_text("utf-8")
     return ""
 
 
 def forget(sha256: str) -> None:
-    """On this machine; on others it is gone within a day."""
+    """Delete the previews of these bytes on this machine. Other machines delete theirs within a day."""
     for each in _files():
         if each.path.name.startswith(sha256):
             each.path.unlink(missing_ok=True)
 
 
 def tidy() -> None:
-    """Remove what is old, and the oldest of too many."""
+    """Delete previews that are too old, and the oldest if there are too many."""
     found = sorted(_files())
     old = time.time() - KEPT_SECONDS
     bytes_left, files_left = sum(each.size for each in found), len(found)
@@ -127,7 +131,7 @@ def _once(stored: Stored, number: int, suffix: str, make: Callable[[Stored, int]
     if found := _kept(stored, number, suffix):
         return found
     with _turn():
-        # Somebody else may have wanted the same.
+        # Another request may have made it meanwhile.
         return _kept(stored, number, suffix) or _anew(stored, number, suffix, make)
 
 
@@ -182,7 +186,7 @@ def _laid_out(stored: Stored) -> Iterator[tuple[Path, Place]]:
 
 
 def _glance(content: bytes) -> Glance:
-    """Whoever wrote it may have been taken over: it has the shape that it should have, or is none."""
+    """Check and convert an excerpt, because the child that wrote it may have been compromised. Raises NotDrawn."""
     try:
         told = json.loads(content)
         rows = [[str(cell) for cell in row[: local.MOST_COLUMNS]] for row in told["rows"][: local.MOST_ROWS]]
@@ -193,7 +197,10 @@ def _glance(content: bytes) -> Glance:
 
 
 def _at_hand(stored: Stored, directory: Path) -> Path:
-    """Where it lies if that is here: its reader may look at it there, and not change it. Raises OSError."""
+    """Return the stored file itself if it is local, which the child can read but not change, or else a copy.
+
+    Raises OSError.
+    """
     name = str(stored.file)
     with suppress(NotImplementedError):
         return Path(default_storage.path(name))
@@ -204,7 +211,7 @@ def _at_hand(stored: Stored, directory: Path) -> Path:
 
 
 def _keep(path: Path, content: bytes) -> None:
-    """Nobody finds half of it. What cannot be kept is drawn again."""
+    """Store a preview atomically. A failure is only logged, because the preview can be made again."""
     unfinished = path.parent / f"{uuid4().hex}.part"
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -218,7 +225,7 @@ def _keep(path: Path, content: bytes) -> None:
 
 
 def _path(stored: Stored, number: int, suffix: str) -> Path:
-    # Of the same bytes, whoever has them: who may see them was asked before.
+    # The key is the content, because permissions were checked before and the result is the same for everyone.
     return _folder() / f"{stored.sha256}-{number}{suffix}"
 
 
@@ -229,7 +236,7 @@ def _folder() -> Path:
 def _files() -> Iterator[_File]:
     with suppress(FileNotFoundError), os.scandir(_folder()) as entries:
         for entry in entries:
-            # Somebody else may be tidying up.
+            # Another process may have deleted it meanwhile.
             with suppress(FileNotFoundError):
                 found = entry.stat(follow_symlinks=False)
                 yield _File(found.st_mtime, found.st_size, Path(entry.path))

@@ -1,7 +1,7 @@
-"""What becomes of a document when it is processed: its text, chunks and fields, from a file of lines to rows.
+"""Writes the text, chunks and fields of a document, from a file of lines into its rows.
 
-The first line holds all but the chunks, each further line one of these: a document of a thousand pages has thousands of
-them, and they are never all in memory.
+The first line has everything except the chunks; each further line is one chunk. A document of a thousand pages has
+thousands of chunks, which must never be in memory at once.
 """
 
 import base64
@@ -15,12 +15,12 @@ from documents import fields
 from documents.embedding import Vectors
 from documents.models import Document, DocumentChunk
 
-# One insert.
+# Rows per INSERT.
 ROWS = 500
 
 
 def written(digested: dict[str, Any], vectors: Vectors) -> IO[bytes]:
-    """Of what `extraction.digest` has found, and the vectors of its chunks."""
+    """Return a file with the result of `extraction.digest` and the vectors of its chunks."""
     head = {
         "chunks": len(digested["chunks"]),
         "fields": digested["fields"],
@@ -29,7 +29,7 @@ def written(digested: dict[str, Any], vectors: Vectors) -> IO[bytes]:
         "pages": digested["pages"],
         "text": digested["text"],
     }
-    file = TemporaryFile()  # noqa: SIM115  # whoever asked closes it
+    file = TemporaryFile()  # noqa: SIM115  # the caller closes it
     file.write(_line(head))
     for chunk, vector in zip(digested["chunks"], vectors.each, strict=True):
         file.write(_line(chunk | {"vector": _text_of(vector)}))
@@ -38,13 +38,13 @@ def written(digested: dict[str, Any], vectors: Vectors) -> IO[bytes]:
 
 
 def told(file: IO[bytes]) -> dict[str, Any]:
-    """How much of what there is, for the event that says so."""
+    """Return the counts for the event."""
     head = _head(file)
     return {"chunks": head["chunks"], "fields": len(head["fields"]), "model": head["model"], "pages": head["pages"]}
 
 
 def publish(document_id: int, file: IO[bytes]) -> None:
-    """All at once, and over what was published of this document before. In a transaction."""
+    """Replace everything that was published of this document. Must run in a transaction."""
     head = _head(file)
     documents = Document.objects.filter(pk=document_id)
     documents.update(
@@ -70,7 +70,7 @@ def _chunks(workspace_id: int, document_id: int, model: str, file: IO[bytes]) ->
             position=chunk["position"],
             page=chunk["page"],
             text=chunk["text"],
-            # One of zeros has no direction: no number says how near it is.
+            # A vector of zeros has no direction, so its similarity to others is undefined.
             embedding=vector if vector.strip(b"\0") else None,
             embedding_model=model,
         )

@@ -1,4 +1,4 @@
-"""One segment of a document, from its stored file to the output of its stage."""
+"""Reads one segment of a document, from its stored file to the output of its stage."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -21,20 +21,20 @@ from work.journal import Journal
 from work.supervise import CannotStart
 
 PAGES_PER_SEGMENT = 25
-# For these. Most take a millisecond each; scans in small print take 5 s, and four times as long where the machine is
-# slow or busy. What keeps a processor busy for no reason is ended sooner, by its CPU time.
+# Limit for one segment. Most pages take a millisecond; scans in small print take 5 s, and four times as long on a slow
+# or busy machine. A process that computes without a result ends earlier, by its CPU time.
 WALL_SECONDS = 900.0
 DOCUMENT = "document"
 
 Made = dict[str, Any]
-# In this directory, by this program.
+# Extracts the document in this directory with this program.
 Extract = Callable[[Path, Run], Made]
 
 log = structlog.get_logger(__name__)
 
 
 def read(claim: Claim, journal: Journal, document: Document, output: str) -> Made:
-    """Stores the output there; answers what is told of it. Raises ExtractionFailed, CannotStart and Interrupted."""
+    """Store the output of a segment and return its counts. Raises ExtractionFailed, CannotStart and Interrupted."""
     job_id, segment = claim.values["job_id"], claim.values["segment"]
     extract = partial(_extract, journal, document, segment, output)
     if (session := SESSIONS.take(job_id)) and (made := _tried(session, extract)):
@@ -66,7 +66,7 @@ def _begun(session: Session, document: Document, segment: int, journal: Journal,
 
 
 def told(pages_total: int, pages: int, characters: int, scans: int) -> Made:
-    """What is known of a segment that has been read."""
+    """Return the counts of a segment, with advice if it has scans that could not be read."""
     made: Made = {"pages_total": pages_total, "pages": pages, "characters": characters}
     if scans:
         said = f"{scans} of {pages} pages are scans that nobody has read: {OCR_ADVICE}"
@@ -75,7 +75,7 @@ def told(pages_total: int, pages: int, characters: int, scans: int) -> Made:
 
 
 def lay(document: Document, job_id: int, journal: Journal, directory: Path) -> Path:
-    """The file of the document, in a directory in which a child works."""
+    """Link the file of the document into the directory of a child. Raises ExtractionFailed if it is missing."""
     file = directory / DOCUMENT
     try:
         COPIES.lay(document.file, job_id, file, journal.why_stop)
@@ -86,14 +86,17 @@ def lay(document: Document, job_id: int, journal: Journal, directory: Path) -> P
 
 
 def _tried(session: Session, extract: Extract) -> Made | None:
-    """It has been at this document for a while, and may be tired of it: what it fails at is judged by a fresh one."""
+    """Extract with a process that has the document open. Return None if it fails.
+
+    It may have been worn out by earlier segments, so a fresh process decides whether the document is at fault.
+    """
     with ExitStack() as opened:
         opened.callback(session.close)
         try:
             made = extract(session.directory, session.run)
         except (ExtractionFailed, CannotStart) as error:
             if isinstance(error, ExtractionFailed) and error.of_service:
-                # It has been asked, and perhaps been paid; it does not know of sessions.
+                # The service has already been called, and perhaps paid, and does not depend on the session.
                 raise
             log.info("reading.again", job=session.job_id, error=str(error))
             return None

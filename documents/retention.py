@@ -1,7 +1,7 @@
-"""What documents hold is kept for as long as their workspace says. Then it goes, and the row stays to say what it was.
+"""Deletes the contents of documents when the retention of their workspace is over. The row stays.
 
-One document at a time, each in a transaction of its own and its files after that. Whoever dies in between leaves files
-that no row names, and those are swept: see `documents/chores.py`.
+Each document has its own transaction, and its files are deleted afterwards. If a worker dies in between, files without
+a row remain, and `documents/chores.py` removes them.
 """
 
 import random
@@ -21,7 +21,7 @@ from documents.models import Document, DocumentProcessingJob, Workspace
 from work import compiled, failpoints, statements
 from work.contention import is_contention
 
-# In one call of the chore, and the document that it is at: other duties of the worker wait meanwhile.
+# Time per call of the chore, apart from the document that it is deleting, because other chores of the worker wait.
 SECONDS_AT_ONCE = 0.1
 PAGE = 50
 SAMPLE = 5
@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 class Purged(Exception):
-    """Something was wanted of a document of which nothing is left."""
+    """The contents of the document have been deleted, so the request cannot be fulfilled."""
 
     code = "purged"
 
@@ -44,7 +44,7 @@ class Purged(Exception):
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a policy would do now: of how many documents the contents go, and how many are kept as work needs them."""
+    """What a retention would delete now, and how many due documents it would keep because work needs them."""
 
     documents: int
     size_bytes: int
@@ -58,9 +58,12 @@ def purged_on(document: Document) -> str:
 
 
 def hold(document_ids: Sequence[int]) -> None:
-    """Keep a purge away from these until the end of the transaction. Raises Purged if it was there before."""
-    # On PostgreSQL a reference to a row locks it at the commit only; this lock disturbs nobody but who would purge it.
-    # On SQLite the transaction is one already.
+    """Prevent a purge of these documents until the end of the transaction.
+
+    Raises Purged if one has been purged already.
+    """
+    # PostgreSQL checks foreign keys at the commit, which is too late; this lock only conflicts with a purge. On SQLite,
+    # transactions already exclude each other.
     lock = {"postgresql": " FOR KEY SHARE", "sqlite": ""}.get(connection.vendor)
     if lock is None:
         held = list(_moments(document_ids).select_for_update())
@@ -97,21 +100,21 @@ def tell_policy(workspace: Workspace, before: int | None, *, actor: str) -> None
 
 
 def purge_due(owner: str) -> int:
-    """The chore: some of what is due, the oldest of each workspace first."""
+    """Purge some of the documents that are due, the oldest of each workspace first. This is the chore."""
     until = time.monotonic() + SECONDS_AT_ONCE
     workspaces = _with_something_due()
-    # Each comes to its turn, also when the first ones have more than a call can do; and so do several workers.
+    # Shuffle, so that every workspace gets its turn if the first ones have too much to do, and workers do not collide.
     random.shuffle(workspaces)
     for workspace in workspaces:
         for _ in purge(workspace, actor=owner):
             if time.monotonic() > until:
                 return 0
-    # Nobody waits for it: the others need not be rung.
+    # No work waits for this, so 0 keeps the worker from waking its slots.
     return 0
 
 
 def purge(workspace: Workspace, *, actor: str) -> Iterator[dict[str, Any] | None]:
-    """Of each document that is due what there was; None of one that somebody is at, or has come to need."""
+    """Purge each document that is due and yield what it held, or None if it was locked or has become needed."""
     days = workspace.document_retention_days
     if days is None:
         return
@@ -131,7 +134,7 @@ def _sql_of(document_ids: Sequence[int]) -> tuple[str, Sequence[Any]]:
 
 
 def _moments(document_ids: Sequence[int]) -> Any:
-    # In one order, so that two who hold several do not wait for each other.
+    # Lock in a fixed order, so that two transactions with several documents do not deadlock.
     return Document.objects.filter(pk__in=set(document_ids)).order_by("pk").values_list("pk", "purged_at")
 
 
@@ -143,7 +146,7 @@ def _purge_one(id: int, days: int, actor: str) -> dict[str, Any] | None:
     try:
         return lifecycle.purge(id, days=days, actor=actor)
     except Exception as error:
-        # Somebody holds a lock: there is a next time, and it is not to cost the others.
+        # The row is locked. It is tried again later, and the other documents go on.
         if not is_contention(error):
             raise
         return None
@@ -157,7 +160,7 @@ def _remove_files(document_id: int, key: str) -> None:
         for job_id in DocumentProcessingJob.objects.filter(document=document_id).values_list("pk", flat=True):
             outputs.discard(job_id)
     except Exception as error:
-        # A storage that is away: the sweepers come by when it is back.
+        # The storage is unavailable; the sweepers remove the files later.
         log.warning("retention.files_left", document=document_id, file=key, error=repr(error))
 
 
@@ -166,7 +169,7 @@ def _with_something_due() -> list[Workspace]:
     found: list[Workspace] = []
     for days in policies.values_list("document_retention_days", flat=True).distinct():
         assert days is not None
-        # The first one, by the index: asked whether there is any, PostgreSQL collects all that are due of all.
+        # Select the first row, by the index. With EXISTS, PostgreSQL would collect all due documents of all workspaces.
         due = Document.objects.older_than(days).filter(workspace=OuterRef("pk")).order_by("created_at", "id")
         mine = policies.filter(document_retention_days=days).annotate(first_due=Subquery(due.values("pk")[:1]))
         found += mine.filter(first_due__isnull=False)
@@ -174,7 +177,7 @@ def _with_something_due() -> list[Workspace]:
 
 
 def _due(workspace: Workspace, days: int) -> Iterator[int]:
-    """The oldest first, page by page: whoever stays for some reason is passed over."""
+    """Yield the due documents page by page, oldest first. Documents that cannot be purged do not stop the paging."""
     due = workspace.documents.all().older_than(days).idle().order_by("created_at", "id")
     page: Any = due
     while found := list(page.values_list("created_at", "id")[:PAGE]):

@@ -1,4 +1,4 @@
-"""Bases of the admin of what belongs to workspaces: who sees which rows, and who may do something with them."""
+"""Admin base classes for rows of workspaces: which rows a user sees, and which actions they may take."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,12 +12,12 @@ from documents.models import Workspace
 from work.admin import LongListAdmin, VerbAdmin
 from work.numbers import id_of
 
-# A filter beside a list; whoever has more searches.
+# Choices of a filter next to a list; use the search for others.
 MOST_CHOICES = 100
 
 
 class Standing:
-    """Of whoever asks for a page: its menu wants to know the same of every list."""
+    """The roles of the user, cached because the menu asks for them once per list."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._user = request.user
@@ -36,30 +36,31 @@ class Standing:
 
 
 def standing(request: HttpRequest) -> Standing:
-    """In some workspace; asked once for each page."""
+    """Return the user's roles in any workspace, computed once per request."""
     if not hasattr(request, "_standing"):
-        request._standing = Standing(request)  # type: ignore[attr-defined]  # a request is a place to keep things
+        request._standing = Standing(request)  # type: ignore[attr-defined]  # cached on the request
     found: Standing = request._standing  # type: ignore[attr-defined]
     return found
 
 
 class NamedFilter(admin.SimpleListFilter):
-    """By what rows belong to. The choices are the first by name; any other may be chosen by its number, and then it is
-    among them.
+    """Filters by a related row.
+
+    The choices are the first by name; any other can be chosen by ID and is then listed too.
     """
 
-    # From a row to what it belongs to.
+    # The lookup from a row to the related one.
     path: str
 
     def named(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Those that this person may see."""
+        """Return the related rows that this user may see."""
         raise NotImplementedError
 
     def offered(self, request: HttpRequest) -> "QuerySet[Any]":
         return self.named(request)
 
     def has_output(self) -> bool:
-        # Where nothing is offered the list would be as if nothing had been chosen.
+        # Show the filter while a value is set, even without choices. Otherwise the list would look unfiltered.
         return bool(self.lookup_choices or self.value())
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -71,7 +72,7 @@ class NamedFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         if not self.value():
             return queryset
-        # Never as if nothing had been chosen: somebody may do something with all that are listed.
+        # An invalid value must match nothing: an unfiltered list could lead to an action on all rows.
         return queryset.filter(**{self.path: chosen}) if (chosen := id_of(self.value())) else queryset.none()
 
 
@@ -87,9 +88,9 @@ class WorkspaceFilter(NamedFilter):
 
 
 class ScopedAdmin(LongListAdmin):
-    """Rows of workspaces: whoever may enter the admin sees those of their own."""
+    """Shows users with admin access the rows of their own workspaces."""
 
-    # From a row to its workspace.
+    # The lookup from a row to its workspace.
     workspace_path = "workspace"
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -100,14 +101,14 @@ class ScopedAdmin(LongListAdmin):
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        # The queryset says which ones.
+        # The queryset limits the rows.
         return request.user.is_superuser or standing(request).is_member
 
 
 class OperatedAdmin(ScopedAdmin, VerbAdmin):
-    """What operators of a workspace do with its rows."""
+    """Adds actions for operators of a workspace."""
 
-    # In which statuses the page offers it.
+    # The statuses in which the page offers each action.
     offered: Mapping[str, frozenset[str]]
 
     def has_operate_permission(self, request: HttpRequest) -> bool:

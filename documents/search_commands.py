@@ -1,4 +1,4 @@
-"""`manage.py document search` and `document index`: what they take, and how they answer."""
+"""The commands `manage.py document search` and `manage.py document index`."""
 
 import argparse
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Forks that have a document open: what opens it for each of its segments anew takes as long again as its pages."""
+"""Keeps child processes that have a document open, because opening it again costs as much as reading a segment."""
 
 import json
 import os
@@ -19,15 +19,18 @@ from work.supervise import Child, Ended, Limits, OnEvent, OnOutput
 from work.workplaces import workplace
 
 LOOK_SECONDS = 0.05
-# Of all its work together; each piece has its own time, and the lease of whoever does it ends it sooner.
+# Limit for the whole session. Each segment has its own limit, and the lease of its worker ends it sooner.
 LONGEST_SECONDS = 3600
 TIMED_OUT = "timed_out"
-# It is about to be killed: nothing that it writes matters any more.
+# The process is about to be killed, so its output no longer matters.
 GRACE_SECONDS = 0.1
 
 
 class Session:
-    """Used by one thread at a time. Closed when anything goes wrong, and what is wrong is judged by another one."""
+    """A child process with an open document, used by one thread at a time.
+
+    Close it when anything goes wrong; a fresh process then decides what is wrong.
+    """
 
     def __init__(self, job_id: int, directory: Path, spawn: Callable[..., Child], held: ExitStack) -> None:
         self.job_id, self.directory = job_id, directory
@@ -37,18 +40,18 @@ class Session:
         self._on_event: OnEvent = _ignore
 
     def run(self, arguments: Sequence[str], **options: Unpack[Options]) -> Ended | None:
-        """None when it is done, and the session goes on. Raises CannotStart."""
+        """Run one order. Return None if it is done and the session continues. Raises CannotStart."""
         self._done, self._on_event = False, options["on_event"]
         child = self._child = self._child or self._begun(options["limits"], options["on_output"])
         options["on_start"](child)
-        # Whoever does not take orders any more has ended.
+        # A process that has closed its input has ended, which `_wait` reports.
         with suppress(BrokenPipeError):
             os.write(self._orders, json.dumps(list(arguments)).encode() + b"\n")
         seconds = options["limits"].wall_seconds or LONGEST_SECONDS
         return self._wait(child, options["stop"], monotonic() + seconds)
 
     def is_alive(self) -> bool:
-        """One that nobody has needed for the rest of its last lease has been ended by its keeper."""
+        """Return whether the process still runs. Its keeper ends it if it is idle until its last lease expires."""
         return self._child is not None and self._child.poll(0) is None
 
     def close(self) -> None:
@@ -89,14 +92,14 @@ class Session:
 
 
 class Sessions:
-    """Those of this worker that nobody uses just now. Used by all of its slots."""
+    """The idle sessions of this worker, shared by all of its slots."""
 
     def __init__(self) -> None:
         self._idle: list[Session] = []
         self._lock = threading.Lock()
 
     def take(self, job_id: int) -> Session | None:
-        """One that has this job's document open."""
+        """Return a session that has the document of this job open, or None."""
         with self._lock:
             found = next((each for each in self._idle if each.job_id == job_id and each.is_alive()), None)
             if found is not None:
@@ -104,7 +107,7 @@ class Sessions:
         return found
 
     def begin(self, job_id: int, stop: Callable[[], str | None]) -> Session | None:
-        """None: do without. Raises Interrupted."""
+        """Start a session, or return None if no warm program is available. Raises Interrupted."""
         warm = POOL.take(EXTRACTOR, stop)
         if warm is None:
             return None
@@ -120,11 +123,11 @@ class Sessions:
     def give_back(self, session: Session) -> None:
         with self._lock:
             self._idle.append(session)
-        # No more than there are slots: whoever goes through many long documents keeps the latest.
+        # Keep at most one session per slot, the latest ones.
         self._keep(lambda each: each.is_alive(), settings.ADE_STAGE_CONCURRENCY)
 
     def retire(self) -> None:
-        """End those that have been ended already, and give back what they hold."""
+        """Remove sessions whose process has ended, and release what they hold."""
         self._keep(lambda each: each.is_alive(), settings.ADE_STAGE_CONCURRENCY)
 
     def close(self) -> None:
@@ -140,7 +143,7 @@ class Sessions:
 
 
 def _ignore(event: dict[str, Any]) -> None:
-    """Nobody has asked."""
+    """Ignore events before the first order."""
 
 
 SESSIONS = Sessions()

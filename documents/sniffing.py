@@ -1,4 +1,4 @@
-"""What a file is, told from its content; and whether its name and its sender say the same of it."""
+"""Detects the type of a file from its content, and checks that its name and its declared type agree."""
 
 import codecs
 import csv
@@ -23,7 +23,7 @@ PNG = "image/png"
 JPEG = "image/jpeg"
 TIFF = "image/tiff"
 
-# What is taken, and what it is called.
+# The accepted types and their labels.
 LABELS = {
     PDF: "a PDF",
     DOCX: "a Word document (docx)",
@@ -45,7 +45,7 @@ SUFFIXES = {
     **{".txt": TXT, ".text": TXT, ".log": TXT, ".md": TXT},
     **{".jpg": JPEG, ".jpeg": JPEG, ".jpe": JPEG, ".tif": TIFF, ".tiff": TIFF},
 }
-# What else a name may claim. Python's own table lacks many in one version or another; a single letter claims nothing.
+# Other suffixes that name a type. Python's table varies between versions; a single letter names nothing.
 _FOREIGN = {suffix for suffix in mimetypes.MimeTypes().types_map[True] if len(suffix) > 2} | {
     *(".7z", ".apk", ".avif", ".bat", ".bz2", ".cmd", ".com", ".dll", ".doc", ".docm", ".dotx", ".exe", ".gif"),
     *(".gz", ".heic", ".hta", ".ics", ".jar", ".js", ".jse", ".json", ".lnk", ".mht", ".mhtml", ".mjs", ".msg"),
@@ -53,7 +53,7 @@ _FOREIGN = {suffix for suffix in mimetypes.MimeTypes().types_map[True] if len(su
     *(".sh", ".svg", ".svgz", ".tar", ".vbe", ".vbs", ".vcf", ".wasm", ".webp", ".wsf", ".xlsb", ".xlsm", ".xml"),
     *(".xps", ".xz", ".yaml", ".yml", ".zip", ".zst"),
 }
-# What else a sender may say of them.
+# Other declared types that count as equal.
 _ALSO = {
     PDF: {"application/x-pdf", "application/acrobat"},
     DOCX: {"application/zip", "application/x-zip-compressed"},
@@ -66,7 +66,7 @@ _ALSO = {
         "application/x-excel",
         "application/xls",
     },
-    # Windows takes the program that opens it for its type.
+    # Windows declares the program that opens the file.
     CSV: {"application/csv", "text/x-csv", "text/comma-separated-values", "text/tab-separated-values", XLS, TXT},
     HTML: {"application/xhtml+xml"},
     TXT: {"text/markdown", "text/x-markdown", "text/x-log"},
@@ -79,30 +79,30 @@ _SAYS_NOTHING = {
     *("", "*/*", "application/octet-stream", "binary/octet-stream", "application/unknown", "application/x-unknown"),
     *("application/download", "application/x-download", "application/force-download"),
 }
-# Where readers of several kinds still look for what they know.
+# How far into a file various readers look for their format.
 _ENDS_BYTES = 4096
 _PDF_STARTS_WITHIN = 1024
 _MARKUP = re.compile(rb"<(?:!doctype\s+html|html|head|body|script|iframe|svg|object|embed)[\s>/]", re.IGNORECASE)
 
 
 class Unknown(Exception):
-    """Nothing that is taken; says what it was."""
+    """The type is not accepted; the message says what the file seems to be."""
 
     def __init__(self, found: str) -> None:
         super().__init__(f"expected {TAKEN}, found {found}")
 
 
 class Ambiguous(Exception):
-    """Different programs would take it for different things."""
+    """Different programs would read the file as different types."""
 
     def __init__(self, found: str, also: str) -> None:
         super().__init__(f"expected a file that is one thing, found {LABELS[found]} that is {also} too")
 
 
 def sniff(file: IO[bytes], name: str = "") -> str:
-    """The type of what can be read and sought; the name decides among kinds of text only.
+    """Return the type of a seekable file. The name only decides between kinds of text.
 
-    Reads both ends and tables of contents, whatever its size. Raises Unknown and Ambiguous.
+    Reads only both ends and tables of contents, whatever the size. Raises Unknown and Ambiguous.
     """
     content = Content(file)
     try:
@@ -116,7 +116,7 @@ def sniff(file: IO[bytes], name: str = "") -> str:
 
 
 def problem(name: str, declared: str, found: str) -> str | None:
-    """What the name or the sender says that the content is not; None if they agree or say nothing."""
+    """Return how the name or the declared type contradicts the content, or None if they agree or say nothing."""
     suffix = suffix_of(name)
     named = SUFFIXES.get(suffix)
     if named not in (found, None) or (named is None and suffix in _FOREIGN):
@@ -130,7 +130,7 @@ def problem(name: str, declared: str, found: str) -> str | None:
 
 
 def suffix_of(name: str) -> str:
-    """In small letters, with its dot; empty for what is no suffix."""
+    """Return the suffix in lower case with its dot, or "" if there is none."""
     found = re.search(r"\.[a-z0-9]{1,10}$", name.lower().rstrip(". "))
     return found[0] if found else ""
 
@@ -191,7 +191,7 @@ def _old_office(content: Content) -> str:
 
 
 def _another(content: Content, found: str, zipped: Archive | None) -> str | None:
-    """What else it is. Files like that are made to pass one reader and to reach another."""
+    """Return what else the file is, or None. Such files are made to pass one reader and reach another."""
     if found in (DOCX, XLSX, ODS):
         zipped = None
     # An archive in the middle of a PDF is an attachment.
@@ -199,12 +199,12 @@ def _another(content: Content, found: str, zipped: Archive | None) -> str | None
         return "a zip archive"
     is_text = found in _BY_STRUCTURE
     if found != PDF and b"%PDF-" in content.head[:_PDF_STARTS_WITHIN]:
-        # Of PDF files one may write; one that has an end is one.
+        # A text may mention PDF files; it only counts as one if it also has the end of a PDF.
         return "a PDF" if not is_text or b"startxref" in content.tail else None
     if is_text:
         return None
     if found == PDF:
-        # Behind its first object a page may well say so.
+        # After its first object, the text of a PDF may contain markup.
         return "an HTML page" if _MARKUP.search(content.head[:_PDF_STARTS_WITHIN].partition(b" obj")[0]) else None
     ends = content.head[:_ENDS_BYTES], content.tail[-_ENDS_BYTES:]
     return "an HTML page" if any(_MARKUP.search(end) for end in ends) else None
@@ -218,7 +218,7 @@ def _text(content: Content, suffix: str) -> str:
     named = SUFFIXES.get(suffix)
     if _is_html(text) or (named == HTML and _TAG.search(text)):
         return HTML
-    # Any text may be called so.
+    # The name may call any text a table or plain text.
     if named in (CSV, TXT):
         return named
     return next(kind for kind, is_so in _BY_STRUCTURE.items() if is_so(text))
@@ -234,7 +234,7 @@ def _decoded(content: Content) -> str | None:
     marked = next((codec for bom, codec in _BOMS.items() if head.startswith(bom)), None)
     text = _decode(content, marked or "utf-8")
     if text is None and marked is None:
-        # Each byte is a letter of it.
+        # In Latin-1 every byte is a character.
         text = head.decode("latin-1")
     if text is None or _CONTROL.search(text) or (marked != "utf-16" and _CONTROL_BYTES.search(content.tail)):
         return None
@@ -289,7 +289,7 @@ _HEADERS_OF_MAIL = {
 
 
 def _is_mail(text: str) -> bool:
-    """Whether it begins with headers, two of which are those of mail."""
+    """Return whether the text starts with headers, at least two of which are typical for e-mail."""
     lines = text.splitlines()
     if lines and lines[0].startswith("From "):
         del lines[0]
@@ -313,8 +313,8 @@ def _is_table(text: str) -> bool:
 
 
 def _is_separated_by(delimiter: str, text: str) -> bool:
-    """Whether the first rows all have as many columns, and enough of them to be no accident."""
-    # The last line may have been cut off.
+    """Return whether the first rows have the same number of columns, and enough of them to be no coincidence."""
+    # The last line may be cut off.
     lines = text.splitlines(keepends=True)[:-1] if len(text) > 4096 else text.splitlines(keepends=True)
     try:
         rows = list(islice((row for row in csv.reader(lines, delimiter=delimiter) if row), _LINES))
@@ -326,7 +326,7 @@ def _is_separated_by(delimiter: str, text: str) -> bool:
     return min(widths) >= 3 or (min(widths) == 2 and len(rows) >= 3)
 
 
-# In this order: whatever is text is plain text.
+# The order matters: any text is plain text.
 _BY_STRUCTURE: dict[str, Callable[[str], bool]] = {
     HTML: _is_html,
     EML: _is_mail,

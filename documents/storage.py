@@ -1,4 +1,4 @@
-"""What ADE asks of the storage of its files beyond what Django does; `files` is the one that settings have chosen."""
+"""Defines what ADE needs of a file storage in addition to Django's API; `files` is the configured storage."""
 
 from collections.abc import Iterator
 from typing import Protocol, cast
@@ -7,26 +7,29 @@ from uuid import uuid4
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, default_storage
 
-# As deep as anything of ADE lies. A link that an operator has laid may lead back to where it is.
+# The depth of ADE's folders. It stops a symbolic link of an operator that leads back to its own folder.
 LEVELS = 3
 
 
 class Files(Protocol):
     def walk(self, folder: str) -> Iterator[str | None]:
-        """The keys of all files below, none of them held; None for what it costs to find out that there is none."""
+        """Yield the keys of all files below a folder, and None for a step that found no file.
+
+        Keys are not collected first.
+        """
 
     def link(self, key: str, disposition: str, content_type: str, *, seconds: int) -> str | None:
-        """Where whoever has it gets this file, for so long; None where ADE sends it itself. Raises OSError."""
+        """Return a temporary link to the file, or None if ADE must send it itself. Raises OSError."""
 
     def prepare(self) -> None:
-        """Make what has to be there before the first file. Raises OSError."""
+        """Create what must exist before the first file is stored. Raises OSError."""
 
     def is_public(self) -> bool:
-        """Whether strangers can read what is in it. Raises OSError."""
+        """Return whether the storage can be read without credentials. Raises OSError."""
 
 
 class LocalFiles(FileSystemStorage):
-    """In a directory of this machine, which is made with the first file."""
+    """Files in a local directory, which is created with the first file."""
 
     def walk(self, folder: str) -> Iterator[str | None]:
         return self._walk(folder, LEVELS)
@@ -55,7 +58,7 @@ files = cast(Files, default_storage)
 
 
 def rehearse() -> None:
-    """Write, read and delete a small file. Raises OSError."""
+    """Write, open and delete a small file. Raises OSError."""
     key = default_storage.save(f"rehearsal/{uuid4().hex}", ContentFile(b"ADE"))
     default_storage.open(key).close()
     default_storage.delete(key)

@@ -1,4 +1,4 @@
-"""How files come in by the web: no more of them is kept than a document may be large."""
+"""Limits uploads: a web process keeps no more of a request than the largest document may have."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _TOO_LARGE = "_ade_upload_was_too_large"
 
 
 class Limit(FileUploadHandler):
-    """Counts what really comes, in all files of a request together; what its sender says of its length is not asked."""
+    """Counts the bytes that arrive in all files of a request together. The declared length is not trusted."""
 
     received_bytes = 0
 
@@ -18,7 +18,7 @@ class Limit(FileUploadHandler):
         self.received_bytes += len(raw_data)
         if self.received_bytes > settings.ADE_MAX_UPLOAD_BYTES:
             setattr(self.request, _TOO_LARGE, True)
-            # The rest is read and thrown away: a browser shows no answer before it has sent everything.
+            # Read and discard the rest, because browsers show no response before they have sent everything.
             raise SkipFile
         return raw_data
 
@@ -27,5 +27,5 @@ class Limit(FileUploadHandler):
 
 
 def was_too_large(request: HttpRequest) -> bool:
-    """Whether a file is missing from this request because there was too much of it."""
+    """Return whether a file was dropped from this request because it was too large."""
     return getattr(request, _TOO_LARGE, False)

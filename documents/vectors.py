@@ -1,6 +1,4 @@
-"""Where PostgreSQL keeps vectors: as pgvector's type with an index for each model, or as bytes when it may not have
-that extension.
-"""
+"""Stores vectors on PostgreSQL: in pgvector's type with an index per model, or as bytes without the extension."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,14 +9,14 @@ from django.db import DatabaseError, connection, transaction
 
 from documents.models.columns import as_text, from_text, has_vectors
 
-# The first that goes on looking when a filter has refused what was near.
+# The first version that continues its search if a filter rejects the nearest rows.
 LEAST_VERSION = (0, 8)
-# What its index can hold: beyond the first as numbers of 16 bits, beyond the second not at all.
+# Limits of pgvector's index: beyond the first it needs 16-bit numbers, beyond the second there is no index.
 MOST_DIMENSIONS, MOST_HALVED = 2000, 4000
 TABLES = ("document_chunks", "documents")
-# Rows converted at once.
+# Rows per batch of a conversion.
 BATCH = 1000
-# Of whoever makes an index.
+# Advisory lock key for index creation.
 _LOCK = 0x414445_564543
 
 _INDEXES = """
@@ -28,7 +26,7 @@ _INDEXES = """
 
 @dataclass(frozen=True)
 class Model:
-    """Whose vectors are compared, and how the SQL has to say so: an index is used by who repeats its very words."""
+    """A model and the SQL for its vectors. PostgreSQL uses an index only for exactly the same expression."""
 
     name: str
     dimensions: int
@@ -52,7 +50,7 @@ class Model:
 
 
 def extension() -> tuple[int, ...] | None:
-    """The version that this database has, None without."""
+    """Return the version of pgvector in this database, or None."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
         row = cursor.fetchone()
@@ -60,7 +58,7 @@ def extension() -> tuple[int, ...] | None:
 
 
 def make_extension() -> bool:
-    """False when it is not installed on the server, too old, or may not be made by this user."""
+    """Return False if the extension is not installed on the server, is too old, or may not be created by this user."""
     if extension() is None:
         try:
             with transaction.atomic(), connection.cursor() as cursor:
@@ -79,7 +77,7 @@ def keep_as_bytes() -> None:
 
 
 def make_index(model: Model) -> bool:
-    """While nobody writes. False when there is one, or when there can be none."""
+    """Create the index, blocking writes meanwhile. Return False if it exists or cannot exist."""
     if not has_vectors(connection) or not model.can_be_indexed or indexes().get(model.index):
         return False
     _make_index(model, "")
@@ -87,7 +85,10 @@ def make_index(model: Model) -> bool:
 
 
 def make_index_beside(model: Model) -> bool:
-    """Outside of a transaction, while others go on writing; False also when somebody else is at it."""
+    """Create the index outside of a transaction without blocking writes.
+
+    Return False if it exists, cannot exist, or is being created by another process.
+    """
     with _one_at_a_time() as is_first:
         if not is_first or not has_vectors(connection) or not model.can_be_indexed or indexes().get(model.index):
             return False
@@ -96,7 +97,7 @@ def make_index_beside(model: Model) -> bool:
 
 
 def indexes() -> dict[str, bool]:
-    """Those of vectors by name, and whether each is whole."""
+    """Return the vector indexes by name, and whether each is valid."""
     with connection.cursor() as cursor:
         cursor.execute(_INDEXES)
         return dict(cursor.fetchall())
@@ -110,7 +111,7 @@ def drop_indexes() -> None:
 
 def _make_index(model: Model, way: str) -> None:
     with connection.cursor() as cursor:
-        # What was left of one whose maker has died.
+        # Remove an invalid index that an interrupted creation has left.
         cursor.execute(f"DROP INDEX {way} IF EXISTS {model.index}")
         cursor.execute(
             f"CREATE INDEX {way} {model.index} ON document_chunks USING hnsw"
@@ -132,11 +133,11 @@ def _one_at_a_time() -> Iterator[bool]:
 
 
 def _convert(kind: str) -> None:
-    """All rows, in one transaction in which nobody else reads them."""
+    """Convert all rows in one transaction. The change of type blocks other sessions until its commit."""
     try:
         if has_vectors(connection) != (kind == "vector"):
             with transaction.atomic():
-                # Of the other type: they would be in the way.
+                # Indexes of the old type would prevent the change.
                 drop_indexes()
                 for table in TABLES:
                     _convert_table(table, kind)
@@ -145,20 +146,20 @@ def _convert(kind: str) -> None:
 
 
 def _convert_table(table: str, kind: str) -> None:
-    """In place, because constraints speak of the column: they go when it goes."""
+    """Convert the column in place, because dropping it would also drop the constraints that mention it."""
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMPORARY TABLE converted (id bigint PRIMARY KEY, value {kind}) ON COMMIT DROP")
         last = 0
         while rows := _rows_behind(table, last):
             converted = [_converted(value, kind) for _, value in rows]
             cursor.execute(
-                f"INSERT INTO converted SELECT * FROM unnest(%s::bigint[], %s::{kind}[])",  # noqa: S608  # own words
+                f"INSERT INTO converted SELECT * FROM unnest(%s::bigint[], %s::{kind}[])",  # noqa: S608  # constants
                 [[id for id, _ in rows], converted],
             )
             last = rows[-1][0]
-        # A change of type takes no subquery, but a function.
+        # ALTER TYPE … USING accepts no subquery, but it accepts a function.
         cursor.execute(
-            f"CREATE FUNCTION pg_temp.converted(bigint) RETURNS {kind} LANGUAGE sql STABLE"  # noqa: S608  # own words
+            f"CREATE FUNCTION pg_temp.converted(bigint) RETURNS {kind} LANGUAGE sql STABLE"  # noqa: S608  # constants
             " AS 'SELECT value FROM pg_temp.converted WHERE id = $1'"
         )
         cursor.execute(f"ALTER TABLE {table} ALTER COLUMN embedding TYPE {kind} USING pg_temp.converted(id)")
@@ -169,7 +170,7 @@ def _convert_table(table: str, kind: str) -> None:
 def _rows_behind(table: str, last: int) -> list[tuple[int, str | bytes]]:
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id, embedding FROM {table} WHERE id > %s AND embedding IS NOT NULL ORDER BY id LIMIT {BATCH}",  # noqa: S608  # own words
+            f"SELECT id, embedding FROM {table} WHERE id > %s AND embedding IS NOT NULL ORDER BY id LIMIT {BATCH}",  # noqa: S608  # constants
             [last],
         )
         return list(cursor.fetchall())

@@ -34,5 +34,5 @@ def search(request: HttpRequest) -> HttpResponse:
 
 
 def link(document: Document, user: Person) -> str:
-    """Good for some minutes, and for whoever has it: see `documents/downloads.py`."""
+    """Return a link that works for some minutes without sign-in: see `documents/downloads.py`."""
     return f"{reverse('documents:download', args=[document.pk])}?key={downloads.key_of(KIND, document.pk, user)}"

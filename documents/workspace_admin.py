@@ -14,7 +14,7 @@ from work.admin import MOST_COUNTED, is_referred_to
 
 
 class UsernameField(forms.ModelChoiceField):  # type: ignore[type-arg]  # takes none at run time
-    """By name, typed: a list would show everybody to everybody."""
+    """A user typed by name, because a list of choices would reveal all users."""
 
     widget = forms.TextInput
 
@@ -32,7 +32,7 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none a
     user = UsernameField(help_text="User name", widget=forms.TextInput({"aria-label": "User name"}))
 
     def clean(self) -> Any:
-        # Django leaves this to the database, because the workspace is no field of an inline form.
+        # Django leaves this check to the database, because the workspace is not a field of the inline form.
         there = Membership.objects.filter(workspace=self.instance.workspace_id, user=self.cleaned_data.get("user"))
         if there.exclude(pk=self.instance.pk).exists():
             raise ValidationError("This person is a member of this workspace already.")
@@ -47,7 +47,7 @@ class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]  # takes 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
-            # Otherwise only the head of the column tells what it is.
+            # Without a label, only the column heading would name the field.
             field.widget.attrs["aria-label"] = db_field.verbose_name
         return field
 
@@ -101,7 +101,7 @@ class WorkspaceAdmin(ScopedAdmin):
         policy = ["document_retention_days", "due"]
         return ["name", *policy, *(["purge"] if self.has_change_permission(request, obj) else [])]
 
-    def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:  # Django's
+    def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:  # signature of Django
         super().save_model(request, obj, form, change)
         if "document_retention_days" in form.changed_data:
             before = form.initial.get("document_retention_days")

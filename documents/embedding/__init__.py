@@ -1,6 +1,6 @@
-"""The meaning of texts as vectors: by the model of this machine, or by a service that the settings name.
+"""Turns texts into vectors, with the local model or with the service that the settings name.
 
-Vectors of two models are never compared: each is kept with the name of its own.
+Vectors of different models are never compared, so each is stored with the name of its model.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ from work.supervise import CannotStart, Child
 
 
 def is_local() -> bool:
-    """Whether who embeds is a program of ADE's own, that is kept warm."""
+    """Return whether ADE's own program, which can be kept warm, makes the vectors."""
     return bool(settings.ADE_EMBEDDER == "local")
 
 
 def model() -> str:
-    """By which model vectors are made now."""
+    """Return the name of the model that new vectors are made with."""
     return local.MODEL if is_local() else openai.model()
 
 
@@ -39,14 +39,17 @@ def embed(
     on_start: Callable[[Child], None],
     run: Run,
 ) -> Vectors:
-    """Raises EmbeddingFailed; CannotStart; Interrupted when `stop` has given a reason."""
+    """Return the vectors of the texts.
+
+    Raises EmbeddingFailed and CannotStart, and Interrupted if `stop` returns a reason.
+    """
     if is_local():
         return local.embed(texts, directory, stop=stop, on_start=on_start, run=run)
     return openai.embed(texts, directory, stop=stop, on_start=on_start)
 
 
 def of_query(text: str) -> bytes:
-    """The vector of what a person looks for, by the model of today. Raises EmbeddingFailed."""
+    """Return the vector of a search query by the current model. Raises EmbeddingFailed."""
     try:
         return local.of_query(text) if is_local() else openai.of_query(text)
     except CannotStart as error:

@@ -1,4 +1,4 @@
-"""The meaning of texts as vectors: by the local model, in a child process."""
+"""Turns texts into vectors with the local model, in a child process."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ def embed(
     on_start: Callable[[Child], None],
     run: Run = COLD_EMBEDDER,
 ) -> Vectors:
-    """Raises EmbeddingFailed, CannotStart and Interrupted."""
+    """Return the vectors of the texts. Raises EmbeddingFailed, CannotStart and Interrupted."""
     if not texts:
         return Vectors(MODEL, [], b"")
     (directory / "texts.json").write_text(json.dumps(list(texts)))
@@ -46,7 +46,7 @@ def embed(
 
 
 def of_query(text: str) -> bytes:
-    """In this process, which keeps the model from then on. Raises EmbeddingFailed."""
+    """Return the vector of a query, computed in this process, which keeps the model loaded. Raises EmbeddingFailed."""
     try:
         vector: bytes = import_string("ade_embedder.query.vector_of")(text)
     except (ImportError, OSError, ValueError) as error:

@@ -1,6 +1,6 @@
-"""Reads the pages of documents: by the extractor of this machine, or by a service that the settings name.
+"""Reads the pages of documents with the local extractor or with the service that the settings name.
 
-Each is a module with one function, `extract`, and whoever asks does not see which of them has answered.
+Each is a module with the same function, `extract`, so the caller does not depend on which one is used.
 """
 
 from collections.abc import Callable
@@ -28,9 +28,9 @@ def extract(
     on_start: Callable[[Child], None],
     run: Run,
 ) -> Extracted:
-    """The pages from first to last, as `pages.json` in the directory, where it may also leave what is unfinished.
+    """Write the pages from first to last to `pages.json` in the directory, which may also receive unfinished files.
 
-    Raises ExtractionFailed; CannotStart; Interrupted when `stop` has given a reason.
+    Raises ExtractionFailed and CannotStart, and Interrupted if `stop` returns a reason.
     """
     reader = azure.extract if settings.ADE_EXTRACTOR == "azure" else local.extract
     return reader(

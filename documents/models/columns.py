@@ -1,4 +1,4 @@
-"""Columns that each database has in its own way, and Python in one."""
+"""Columns with a different type on each database but the same value in Python."""
 
 import time
 from typing import Any
@@ -9,11 +9,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from documents import folding
 from documents.embedding.outcome import numbers, packed
 
-# When somebody has converted the columns, processes that are at work see it after so long.
+# Time within which running processes notice that the columns were converted.
 KNOWN_SECONDS = 30.0
-# What has the numbers of a vector in text so that they come back exactly.
+# Enough digits to restore a 32-bit float exactly.
 EXACT = "%.9g"
-# As many positions of one word as PostgreSQL keeps, and the last that it knows.
+# PostgreSQL keeps at most this many positions of a word, and none above the last.
 MOST_POSITIONS = 255
 LAST_POSITION = 16383
 
@@ -23,7 +23,7 @@ _COLUMN = """
 
 
 class _Known:
-    """Whether the embeddings of each database are of pgvector's type, asked again after a while."""
+    """Checks whether a database stores embeddings in pgvector's type, and checks again after a while."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[bool, float]] = {}
@@ -48,7 +48,7 @@ has_vectors = _Known()
 
 
 class EmbeddingField(models.BinaryField):  # type: ignore[type-arg]  # takes none at run time
-    """Numbers of 32 bits, little-endian, as bytes; a `vector` where the database has pgvector."""
+    """A vector as little-endian 32-bit floats in bytes; stored as `vector` if the database has pgvector."""
 
     def get_internal_type(self) -> str:
         return "BinaryField"
@@ -68,9 +68,9 @@ class EmbeddingField(models.BinaryField):  # type: ignore[type-arg]  # takes non
 
 
 class WordsField(models.TextField):  # type: ignore[type-arg]  # takes none at run time
-    """The words of another field of the row, for searching: a `tsvector` on PostgreSQL, elsewhere a text of words.
+    """The words of another field of the row, for searching: a `tsvector` on PostgreSQL, otherwise text.
 
-    Which words a text has is decided in `documents/folding.py` and not by a database: each would find others.
+    `documents/folding.py` splits the words, because each database would split them differently.
     """
 
     def __init__(self, *args: Any, of: str = "text", **options: Any) -> None:
@@ -94,12 +94,12 @@ class WordsField(models.TextField):  # type: ignore[type-arg]  # takes none at r
 
 
 def as_line(text: str) -> str:
-    """Each word between spaces, the first and the last as well."""
+    """Return the words with a space around each, including the first and the last."""
     return f" {' '.join(found)} " if (found := folding.words(text)) else ""
 
 
 def as_lexemes(line: str) -> str:
-    """As PostgreSQL writes a tsvector. A word has letters and digits only: nothing is to be escaped."""
+    """Return a tsvector literal. Words consist of letters and digits, so nothing needs escaping."""
     places: dict[str, list[int]] = {}
     for place, word in enumerate(line.split(), 1):
         found = places.setdefault(word, [])
@@ -109,7 +109,7 @@ def as_lexemes(line: str) -> str:
 
 
 def as_text(vector: bytes) -> str:
-    """As pgvector writes it."""
+    """Return the vector as a pgvector literal."""
     values = numbers(vector)
     return f"[{','.join([EXACT] * len(values))}]" % tuple(values)
 

@@ -10,7 +10,7 @@ from documents.models.workspaces import User, Workspace, visible_to
 from work import clock
 from work.models import Subject, SubjectQuerySet
 
-# A hundred years, as a policy: what is longer is a mistake, or means for ever.
+# The longest retention: a hundred years. A longer one is a mistake or means for ever.
 MOST_DAYS = 36_500
 
 
@@ -19,25 +19,25 @@ class DocumentQuerySet(SubjectQuerySet["Document"]):
         return visible_to(self, user, "workspace")
 
     def kept(self) -> "DocumentQuerySet":
-        """Not those of which only the row is left."""
+        """Leave out purged documents."""
         return self.filter(purged_at__isnull=True)
 
     def older_than(self, days: int) -> "DocumentQuerySet":
-        """Of those that are kept: what a policy of so many days has no place for any more."""
+        """Return the documents that a retention of this many days makes due, without purged ones."""
         return self.kept().filter(created_at__lt=clock.now() - timedelta(days=min(days, MOST_DAYS)))
 
     def idle(self) -> "DocumentQuerySet":
-        """Those that no work needs, of this app or of one above."""
+        """Return documents that no work of this app or the apps above needs."""
         needs: list[Q] = [import_string(path)() for path in settings.DOCUMENT_NEEDS]
         return self.filter(status__in=["processed", "failed"]).exclude(Q(*needs, _connector=Q.OR))
 
     def listed(self) -> "DocumentQuerySet":
-        """With what a list shows, and without large columns."""
+        """Join what a list shows and defer large columns."""
         return self.select_related("workspace").defer("text", "embedding")
 
 
 class Document(Subject):
-    """One stored file, with what was extracted from it."""
+    """A stored file and what was extracted from it."""
 
     class Status(models.TextChoices):
         PROCESSING = "processing"
@@ -53,11 +53,11 @@ class Document(Subject):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PROCESSING, editable=False)
     pages = models.PositiveIntegerField(null=True, blank=True)
     text = models.TextField(blank=True, default="")
-    # The mean of those of its chunks, and by which model: vectors of two are never compared.
+    # The mean of its chunks' vectors and the model that made them. Vectors of different models are never compared.
     embedding = EmbeddingField(null=True, blank=True)
     embedding_model = models.CharField(max_length=100, blank=True, default="")
     created_at = models.DateTimeField(default=clock.now, editable=False)
-    # From then on it holds nothing any more: what it was called, and what became of it, stays.
+    # Set when the contents were deleted; the name and the history stay.
     purged_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = DocumentQuerySet.as_manager()
@@ -79,16 +79,16 @@ class Document(Subject):
         ]
         indexes = [
             models.Index(name="documents_of_workspace", fields=["workspace", "-created_at", "-id"]),
-            # Lists of those in one status: see `documents/listing.py`.
+            # For lists of one status: see `documents/listing.py`.
             models.Index(name="documents_of_status", fields=["workspace", "status", "-created_at", "-id"]),
             models.Index(name="documents_by_content", fields=["workspace", "sha256"]),
-            # The sweeper asks which of some files are named.
+            # For the sweeper, which asks which stored files have a row.
             models.Index(name="documents_by_file", fields=["file"]),
-            # Retention: without it, it would walk past all that is purged already to what is due.
+            # For retention, which would otherwise walk past all purged rows.
             models.Index(
                 name="documents_kept", fields=["workspace", "created_at", "id"], condition=Q(purged_at__isnull=True)
             ),
-            # Searching asks whether there are vectors of other models than today's.
+            # For searching, which asks whether there are vectors of other models.
             models.Index(name="documents_by_model", fields=["embedding_model", "workspace"]),
         ]
 
@@ -106,10 +106,10 @@ class DocumentChunkQuerySet(models.QuerySet["DocumentChunk"]):
 
 
 class DocumentChunk(models.Model):
-    """A piece of a document's text that is about one thing, with its meaning as a vector."""
+    """A piece of a document's text about one topic, with its vector."""
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks", db_index=False)
-    # That of the document, which never moves: what is near is looked for within some workspaces.
+    # The workspace of the document, which never changes; it is copied because searches are limited to workspaces.
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+", db_index=False)
     position = models.PositiveIntegerField()
     page = models.PositiveIntegerField(null=True, blank=True)
@@ -130,9 +130,9 @@ class DocumentChunk(models.Model):
             ),
         ]
         indexes = [
-            # Those of one model in one workspace, and whether there are others than before.
+            # For the vectors of one model in one workspace, and for noticing new ones.
             models.Index(name="chunks_of_workspace", fields=["workspace", "embedding_model", "id"]),
-            # The text of one page, of a document that may have thousands.
+            # For the text of one page, because a document may have thousands.
             models.Index(name="chunks_of_page", fields=["document", "page", "position"]),
         ]
 

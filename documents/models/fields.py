@@ -5,8 +5,8 @@ from documents.models.documents import Document
 from documents.models.workspaces import User, visible_to
 from work import clock
 
-# Above a label that was found and below what has checked itself: see ade_extractor/values.py. A field without any
-# confidence is not doubted: SQL Server has no index of what is less or nothing.
+# Higher than the confidence of a labelled value and lower than with a correct checksum: see ade_extractor/values.py. A
+# field without a confidence does not count as unsure, because SQL Server has no index for "less than or null".
 UNSURE_BELOW = 0.8
 UNSURE = Q(confidence__lt=UNSURE_BELOW)
 
@@ -19,7 +19,7 @@ class DocumentFieldQuerySet(models.QuerySet["DocumentField"]):
         return self.select_related("document__workspace").defer("document__text", "document__embedding")
 
     def with_corrections(self) -> "DocumentFieldQuerySet":
-        """With `correction` and `corrected_by`, None where nobody has looked at it."""
+        """Annotate `correction` and `corrected_by`, which are None for fields without a correction."""
         said = _corrections()
         return self.annotate(
             correction=Subquery(said.values("value")[:1]), corrected_by=Subquery(said.values("corrected_by")[:1])
@@ -29,25 +29,25 @@ class DocumentFieldQuerySet(models.QuerySet["DocumentField"]):
         return self.filter(Exists(_corrections()))
 
     def to_look_at(self) -> "DocumentFieldQuerySet":
-        """What the machine is not sure of and nobody has looked at, of documents that are as they will stay."""
+        """Return unsure fields without a correction, of documents whose processing has succeeded."""
         return self.filter(
             UNSURE, ~Exists(_corrections()), document__status="processed", document__purged_at__isnull=True
         )
 
 
 class DocumentField(models.Model):
-    """One value that a machine has read in a document, and where. Reading it again replaces it."""
+    """A value that a machine has read in a document, and its place. Processing the document again replaces it."""
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="fields", db_index=False)
     name = models.CharField(max_length=100)
     value = models.TextField()
-    # What it is a value of: text, date, amount, ...
+    # The type of the value: text, date, amount, …
     kind = models.CharField(max_length=32, default="text")
     confidence = models.FloatField(null=True, blank=True)
     page = models.PositiveIntegerField(null=True, blank=True)
-    # Left, top, right, bottom, as shares of the page from its top left corner.
+    # Left, top, right and bottom as fractions of the page, from its top left corner.
     box = models.JSONField(null=True, blank=True)
-    # Who has read it.
+    # What read the value.
     source = models.CharField(max_length=100, blank=True, default="")
 
     objects = DocumentFieldQuerySet.as_manager()
@@ -81,10 +81,13 @@ class FieldCorrectionQuerySet(models.QuerySet["FieldCorrection"]):
 
 
 class FieldCorrection(models.Model):
-    """What a person says a field is. It stands beside what the machine has read, and stays when that is read again."""
+    """A person's value for a field.
+
+    It is stored next to the machine's value and survives processing the document again.
+    """
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="corrections", db_index=False)
-    # That of the field; it need not be there, or no longer.
+    # The name of a field, which a machine need not have found.
     name = models.CharField(max_length=100)
     value = models.TextField(blank=True)
     corrected_by = models.CharField(max_length=150)
@@ -107,5 +110,5 @@ class FieldCorrection(models.Model):
 
 
 def _corrections() -> FieldCorrectionQuerySet:
-    """Of the field that the query around it is about."""
+    """Return the corrections of the field in the outer query."""
     return FieldCorrection.objects.filter(document=OuterRef("document"), name=OuterRef("name"))

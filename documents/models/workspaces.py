@@ -11,8 +11,9 @@ from work import clock
 
 @dataclass(frozen=True)
 class Narrowed:
-    """Somebody who is known to be a member, but in one workspace only, and with no more than these roles: whoever comes
-    with a token. What the person may there is still asked.
+    """A person limited to one workspace and at most these roles, such as the user of an API token.
+
+    The caller must have checked that the person is a member; the person's own roles are still checked.
     """
 
     person: AbstractBaseUser
@@ -26,7 +27,10 @@ Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
 
 
 def visible_to(rows: Rows, user: User, path: str, *roles: str) -> Rows:
-    """Those in workspaces of this person, in one of these roles if any are given; `path` leads there from a row."""
+    """Return the rows in workspaces where the user is a member, with one of the roles if any are given.
+
+    `path` is the lookup from a row to its workspace.
+    """
     if isinstance(user, Narrowed):
         there = rows.filter(**{path: user.workspace_id})
         if not roles:
@@ -35,10 +39,10 @@ def visible_to(rows: Rows, user: User, path: str, *roles: str) -> Rows:
     if getattr(user, "is_superuser", False) and user.is_active:
         return rows
     if user.pk is None:
-        # Asked for nobody, a filter would answer with what has no members at all.
+        # An anonymous user is no member of any workspace.
         return rows.none()
     mine = Membership.objects.filter(user_id=user.pk, **({"role__in": roles} if roles else {}))
-    # No join: from there databases begin, and sort a million rows to show the last fifty.
+    # Use a subquery. With a join, planners start at the memberships and sort a million rows to show the last fifty.
     return rows.filter(**{f"{path}__in": mine.values("workspace_id")})
 
 
@@ -57,10 +61,10 @@ class WorkspaceQuerySet(models.QuerySet["Workspace"]):
 
 
 class Workspace(models.Model):
-    """The tenant."""
+    """A tenant: every document, configuration and membership belongs to one."""
 
     name = models.CharField(max_length=100, unique=True)
-    # How long what its documents hold is kept. None: for ever.
+    # How long the contents of documents are kept; None means for ever.
     document_retention_days = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(default=clock.now, editable=False)
 

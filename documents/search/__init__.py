@@ -1,4 +1,4 @@
-"""Finding pieces of documents by their words and by their meaning together."""
+"""Finds pieces of documents by their words and their meaning combined."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -25,14 +25,14 @@ from documents.search.wanted import Wanted
 log = structlog.get_logger(__name__)
 
 WAYS = {"both": ("words", "meaning"), "words": ("words",), "meaning": ("meaning",)}
-# A long document that is about it must not be all that is found.
+# Chunks per document. A long document on the topic must not fill all results.
 MOST_OF_A_DOCUMENT = 3
 MOST_AT_ONCE = 100
-# Behind them nobody looks on, and what stands first says little.
+# Results in total. Readers rarely go further, and the ranking of later ones means little.
 MOST_IN_ALL = 300
-# Each way names so many; more, when too many of them are of the same documents.
+# Candidates per method; the larger number applies if too many of the first belong to the same documents.
 CANDIDATES = (100, 400)
-# How much less the second counts than the first: as is usual where two orders are put together.
+# The constant of reciprocal rank fusion, which combines both rankings; 60 is the usual value.
 RANK_CONSTANT = 60
 COUNTED = 1000
 WITHOUT_INDEX = "This database has no index of words: of the texts that have them, the newest stand first."
@@ -64,7 +64,10 @@ def search(
     limit: int = 20,
     after: int = 0,
 ) -> Found:
-    """The best pieces of documents in these workspaces, but for the first `after`; never raises for what was typed."""
+    """Return the best pieces of documents in these workspaces, skipping the first `after`.
+
+    Never raises for any text.
+    """
     wanted = typed.read(text)
     scope = Scope(tuple(visible.order_by("pk").values_list("pk", flat=True)), content_type, status, since, until)
     if not wanted.terms or not scope.workspaces:
@@ -85,7 +88,7 @@ class _Search:
     def found(self, limit: int, after: int) -> Found:
         last = min(after + limit, MOST_IN_ALL)
         chosen: list[tuple[int, _Candidate]] = []
-        # What may be refused is named in plenty at once.
+        # A strict query rejects candidates, so it starts with the larger number.
         for most in CANDIDATES[1:] if self.wanted.is_strict else CANDIDATES:
             candidates, is_all = self._candidates(most)
             chosen = list(islice(self._spread(candidates), last + 1))
@@ -118,7 +121,7 @@ class _Search:
             yield f"{said} {of}, and can be found by words only: process them again."
 
     def _candidates(self, most: int) -> tuple[dict[int, _Candidate], bool]:
-        """By the ids of chunks, and whether there are no others."""
+        """Return the candidates by chunk ID, and whether there are no others."""
         found: dict[int, _Candidate] = {}
         lists: dict[str, list[int]] = {}
         if "words" in self.how:
@@ -135,7 +138,7 @@ class _Search:
         return found, all(len(ids) < most for ids in lists.values())
 
     def _spread(self, candidates: dict[int, _Candidate]) -> Iterator[tuple[int, _Candidate]]:
-        """The best first, and not too many of one document; each is there, and may be found."""
+        """Yield the best candidates first, with a limit per document, leaving out deleted and rejected ones."""
         document_of = dict(self.scope.still_there(candidates).values_list("pk", "document_id"))
         refused = self._refused(id for id, candidate in candidates.items() if "words" not in candidate.places)
         taken: dict[int, int] = {}
@@ -147,7 +150,7 @@ class _Search:
             yield id, candidate
 
     def _refused(self, ids: Iterable[int]) -> set[int]:
-        """Those whose meaning is near, but which have what is not wanted, or lack what was quoted."""
+        """Return the chunks that are similar in meaning but contain excluded words or lack a quoted phrase."""
         if not self.wanted.is_strict:
             return set()
         texts = DocumentChunk.objects.filter(pk__in=list(ids)).values_list("pk", "text")
@@ -158,7 +161,7 @@ class _Search:
         shown = ("position", "page", "text", "document__name", "document__content_type", "document__workspace__name")
         there = {chunk.pk: chunk for chunk in rows.only(*shown)}
         for id, candidate in chosen.items():
-            # It may have been published anew since it was chosen.
+            # The document may have been published again since the choice, which replaces its chunks.
             if (chunk := there.get(id)) is not None:
                 yield self._hit(chunk, candidate)
 

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 class Part(NamedTuple):
     text: str
-    # One of the words that were looked for.
+    # Whether the text is one of the words of the query.
     is_match: bool
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A chunk that was found."""
+    """A chunk that matches the query."""
 
     chunk_id: int
     document_id: int
@@ -22,20 +22,20 @@ class Hit:
     snippet: tuple[Part, ...]
     # "words", "meaning" or "both".
     why: str
-    # What the order follows: more for who stands further ahead, among those of its words and those of its meaning.
+    # The sort key: higher for better places in the rankings by words and by meaning.
     score: float
     words_place: int | None = None
     meaning_place: int | None = None
-    # From -1 to 1, of vectors of length 1.
+    # Cosine similarity, from -1 to 1.
     nearness: float | None = None
 
 
 @dataclass(frozen=True)
 class Found:
     hits: tuple[Hit, ...] = ()
-    # The ways that were gone: "words", "meaning".
+    # The methods that were used: "words", "meaning".
     how: tuple[str, ...] = ()
-    # What somebody should know who misses something.
+    # Explains to people why something may be missing.
     notes: tuple[str, ...] = ()
-    # Behind these there are others.
+    # Whether more results follow.
     has_more: bool = False

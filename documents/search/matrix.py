@@ -1,7 +1,7 @@
-"""All vectors of a workspace compared at once, where the database cannot: a tenth of a second for a million numbers.
+"""Compares all vectors of a workspace at once if the database cannot: a tenth of a second for a million numbers.
 
-What was read stays in memory, and is read on when there are others than before. A process has one cache; without it,
-every search reads all vectors again, and finds the same.
+Vectors stay in memory, and only new ones are read later. Each process has one cache; without it, every search would
+read all vectors again, with the same result.
 """
 
 from collections import OrderedDict
@@ -18,13 +18,13 @@ from documents.models import DocumentChunk
 from documents.search.scope import Scope
 from documents.vectors import Model
 
-# A quarter of a million vectors of 256 numbers. What is more belongs into PostgreSQL, and is read for each search.
+# A quarter of a million vectors of 256 numbers. Larger workspaces need PostgreSQL; here they are read for each search.
 MOST_BYTES = 256 << 20
-# Read at once.
+# Rows per query.
 PIECE = 10_000
 
 Near = list[tuple[int, float]]
-# How many there are, and the last of them: ids are never given again.
+# The number of chunks and the last ID. IDs are never reused.
 Stamp = tuple[int, int]
 
 
@@ -58,7 +58,7 @@ class Cache:
         self._lock = Lock()
 
     def matrices(self, model: Model, workspace: int, stamp: Stamp) -> Iterator[Matrix]:
-        """One, or where that would be too much for the memory, one piece after the other."""
+        """Yield one matrix, or several smaller ones if it would not fit into the memory limit."""
         if stamp[0] * model.dimensions * 4 > MOST_BYTES:
             yield from _read(model, workspace)
             return
@@ -92,11 +92,11 @@ def _stamps(model: Model, scope: Scope) -> dict[int, Stamp]:
 
 
 def _read_on(before: Matrix | None, model: Model, workspace: int) -> Matrix:
-    """What is there now, of which only what is new is read."""
+    """Return the current matrix, reading only new rows."""
     pieces = []
     if before is not None and len(before.ids):
         there = numpy.fromiter(_rows(model, workspace).values_list("pk", flat=True).iterator(PIECE), numpy.int64)
-        # Ids are given before they are committed: for what came in below the last one, all is read anew.
+        # IDs are assigned before their commit. If rows with smaller IDs have appeared since, read everything again.
         if numpy.setdiff1d(there[there < before.stamp[1]], before.ids).size:
             return _read_on(None, model, workspace)
         pieces.append(before.only(numpy.isin(before.ids, there)))
@@ -124,7 +124,7 @@ def _rows(model: Model, workspace: int) -> Any:
 
 def _matrix(rows: list[tuple[int, int, bytes | None]], model: Model) -> Matrix:
     size = model.dimensions * 4
-    # What is not of this size is a vector of something else, and near to nothing.
+    # A vector of another size belongs to another model. Zeros replace it, which are similar to nothing.
     vectors = b"".join(data if data is not None and len(data) == size else bytes(size) for *_, data in rows)
     return Matrix(
         numpy.array([row[0] for row in rows], numpy.int64),

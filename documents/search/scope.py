@@ -11,12 +11,12 @@ from documents.models import Document, DocumentChunk
 
 @dataclass(frozen=True)
 class Scope:
-    """Where is looked: nothing outside of it is found, counted or told."""
+    """The limits of a search. Nothing outside of them is found, counted or shown."""
 
     workspaces: tuple[int, ...]
     content_type: str | None = None
     status: str | None = None
-    # When the document came in: from the first moment on, and before the second.
+    # When the document was created: from `since`, and before `until`.
     since: datetime | None = None
     until: datetime | None = None
 
@@ -32,15 +32,16 @@ class Scope:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it is more than workspaces."""
+        """Return whether there are filters besides the workspaces."""
         return bool(self._of_documents)
 
     def documents(self) -> QuerySet[Document]:
         return Document.objects.filter(workspace__in=self.workspaces, purged_at__isnull=True, **self._of_documents)
 
     def chunks(self) -> QuerySet[DocumentChunk]:
-        """Without a look at their documents where none is needed: what has been purged has no chunks, and
-        `still_there` looks again.
+        """Return the chunks, joining their documents only if a filter needs it.
+
+        Purged documents have no chunks, and `still_there` checks again.
         """
         narrow = {f"document__{name}": value for name, value in self._of_documents.items()}
         return DocumentChunk.objects.filter(workspace__in=self.workspaces, **narrow)

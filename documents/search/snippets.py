@@ -7,12 +7,12 @@ from documents.search.wanted import Wanted
 
 # What fits on two lines of a page.
 CHARACTERS = 240
-# Before the first word that is marked.
+# Characters in front of the first marked word.
 BEFORE = 60
 
 
 def snippet(text: str, wanted: Wanted) -> tuple[Part, ...]:
-    """The place of a text that has most of the words, or its beginning."""
+    """Return the part of a text with the most words of the query, or its beginning."""
     text = " ".join(text.split())
     matches = _wanted_in(text, wanted)
     first = max(matches, key=lambda word: _within(matches, word), default=None)
@@ -26,7 +26,7 @@ def _parts(text: str, start: int, end: int, shown: list[Word]) -> Iterator[Part]
     if start:
         yield Part("… ", is_match=False)
     for word in shown:
-        # One character may be two words.
+        # One character may stand for two words.
         if word.start >= start:
             yield Part(text[start : word.start], is_match=False)
             yield Part(text[word.start : word.end], is_match=True)
@@ -44,7 +44,7 @@ def _wanted_in(text: str, wanted: Wanted) -> list[Word]:
 
 
 def _within(matches: list[Word], first: Word) -> tuple[int, int]:
-    """How many different words a snippet that begins there would show; the earliest of those that are as good."""
+    """Return how many different words a snippet starting here would show; among equals, the earliest wins."""
     seen = {word.word for word in matches if first.start <= word.start < first.start + CHARACTERS - BEFORE}
     return len(seen), -first.start
 
@@ -57,5 +57,5 @@ def _end_of_word(text: str, place: int) -> int:
     if place >= len(text):
         return len(text)
     found = text.rfind(" ", 0, place)
-    # A text without spaces is cut where it is.
+    # A text without spaces is cut at any character.
     return found if found > place - BEFORE else place

@@ -1,4 +1,4 @@
-"""What a person types into a search box. Whatever it is, it has a meaning: nobody is told of an error of syntax."""
+"""Parses what a person types into the search box. Any text is valid, so there are no syntax errors."""
 
 import re
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from documents import folding
 
 MOST_CHARACTERS = 500
-# Each is a look-up of its own.
+# Each term costs one lookup.
 MOST_TERMS = 32
-# "a phrase", -"not this one", word, -word, begin*; a quote that nobody closes goes to the end.
+# "a phrase", -"not this one", word, -word, begin*; a quote that is not closed goes to the end.
 _TERM = re.compile(r'(?P<minus>-?)(?:"(?P<phrase>[^"]*)(?:"|$)|(?P<word>[^\s"]+))')
 
 
 @dataclass(frozen=True)
 class Term:
-    """Words that follow one another, of which the last may only be a beginning."""
+    """Consecutive words; the last one may be a prefix."""
 
     words: tuple[str, ...]
     is_beginning: bool = False
     is_quoted: bool = False
 
     def is_in(self, line: str) -> bool:
-        """In words with a space before and behind each."""
+        """Return whether a line of words, with a space around each, contains the term."""
         return self.text in line
 
     @property
@@ -33,7 +33,7 @@ class Term:
 class Wanted:
     terms: tuple[Term, ...]
     excluded: tuple[Term, ...]
-    # What is to be understood, without what is not wanted.
+    # The text to compare by meaning, without excluded terms.
     text: str
     notes: tuple[str, ...]
 
@@ -42,7 +42,7 @@ class Wanted:
         return bool(self.excluded) or any(term.is_quoted for term in self.terms)
 
     def allows(self, line: str) -> bool:
-        """Whether a text of these words may be found, by its meaning too."""
+        """Return whether a text with these words may be found; this applies to matches by meaning too."""
         quoted = (term for term in self.terms if term.is_quoted)
         return all(term.is_in(line) for term in quoted) and not any(term.is_in(line) for term in self.excluded)
 
@@ -77,5 +77,5 @@ def _term(found: re.Match[str]) -> Term:
 
 
 def _printable(text: str) -> str:
-    """Without what no model and no service takes: halves of characters, and zeros."""
+    """Remove lone surrogates and replace NUL, because models and services reject them."""
     return text.encode(errors="ignore").decode().replace("\0", " ")

@@ -1,4 +1,4 @@
-"""Chunks that have the words, the best first."""
+"""Finds chunks that contain the words, best first."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from documents.models import DocumentChunk
 from documents.search.scope import Scope
 from documents.search.wanted import Term, Wanted
 
-# So many are weighed: of a word that is everywhere, which one stands first says little.
+# Chunks that are ranked. For a word that is everywhere, the order means little anyway.
 MOST_WEIGHED = 2000
 
 
@@ -29,15 +29,15 @@ def best(wanted: Wanted, scope: Scope, most: int) -> list[int]:
 
 def _matching_in_postgresql(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[Any]:
     query = " & ".join([*map(_tsquery, wanted.terms), *(f"!{_tsquery(term)}" for term in wanted.excluded)])
-    weight = RawSQL("ts_rank(document_chunks.words, %s::tsquery, 1)", [query])  # a parameter
+    weight = RawSQL("ts_rank(document_chunks.words, %s::tsquery, 1)", [query])  # bound parameter
     return rows.annotate(weight=weight).extra(where=["document_chunks.words @@ %s::tsquery"], params=[query])  # ditto
 
 
 def _matching(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[Any]:
     query = f"({' AND '.join(map(_phrase, wanted.terms))})"
     query += "".join(f" NOT {_phrase(term)}" for term in wanted.excluded)
-    # The table of words knows nothing else; its weights are the better the more they are below zero.
-    return rows.annotate(weight=RawSQL(f"-{TABLE}.rank", [])).extra(  # noqa: S610, S611  # own words
+    # FTS5 ranks are negative, and smaller is better.
+    return rows.annotate(weight=RawSQL(f"-{TABLE}.rank", [])).extra(  # noqa: S610, S611  # constants
         tables=[TABLE], where=[f"{TABLE} MATCH %s", f"{TABLE}.rowid = document_chunks.id"], params=[query]
     )
 
@@ -51,7 +51,10 @@ def _that_contain(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[Doc
 
 
 def _tsquery(term: Term) -> str:
-    """Words have letters and digits only: nothing is to be escaped, here and below."""
+    """Return a term for to_tsquery.
+
+    Words consist of letters and digits, so nothing needs escaping here or in `_phrase`.
+    """
     *first, last = (f"'{word}'" for word in term.words)
     return f"({' <-> '.join([*first, f'{last}:*' if term.is_beginning else last])})"
 

@@ -54,7 +54,7 @@ JOB_COLUMNS = (
     "error_log",
 )
 STAGE_COLUMNS = ("id", "job_id", "name", "segment", "status", "losses", "lease_owner", "error_message")
-# What it takes to tell what becomes of a wish to process it again.
+# The fields that `reprocessing.foreseen` reads.
 SEEN = ("status", "purged_at")
 EVENTS = 100
 ADDED = "added"
@@ -102,7 +102,7 @@ class Command(NounCommand):
         return Answer({"documents": rows}, "\n".join(shown), Exit.DONE if is_done else Exit.REFUSED)
 
     def _add(self, workspace: Workspace, path: Path, actor: str, again: bool) -> dict[str, Any]:
-        """The document that it has become, or that is there already; nothing but why not, if there is none."""
+        """Add a file and return its document, or the existing one with the same bytes, or the reason for a refusal."""
         try:
             id, result, message = intake.add_file(workspace, path, actor=actor, again=again).pk, ADDED, None
         except AlreadyThere as refused:
@@ -162,7 +162,7 @@ class Command(NounCommand):
         done = of_each("document", ids or found, found, again)
         outcomes = Counter(row["result"] for row in done.data["documents"])
         said = f"{'A rehearsal, nothing was done: ' if rehearse else ''}{sentence(Document, outcomes)}"
-        # Whoever has not named them does not want to read of each.
+        # If a workspace was named instead of IDs, the totals are enough.
         text = said if workspace else f"{done.text}\n\n{said}"
         return Answer({"rehearsed": rehearse, **done.data}, text, done.exit)
 
