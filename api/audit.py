@@ -1,7 +1,7 @@
-"""What is written of every request that is to change something, and of signing in and out: see `AuditEntry`.
+"""Writes the audit log: every request that may change something, and every sign-in and sign-out. See `AuditEntry`.
 
-Begun before the change and completed after it. Who dies in between leaves an entry without an answer. Where nobody is
-known who asks, there is nothing to write.
+An entry is written before the change and completed after it, so a process that dies in between leaves an entry
+without a status. Nothing is written for requests without an authenticated user, except failed sign-ins.
 """
 
 import re
@@ -28,7 +28,7 @@ from work.commands import clean
 from work.numbers import id_of
 
 LARGEST_ID = 2**63 - 1
-# A row of the admin, or some that are chosen in its list.
+# A row of the admin, or the selected rows of a list.
 _ADMIN = re.compile(r"/admin/(?P<app>[a-z_]+)/(?P<model>[a-z_]+)/(?:(?P<id>[0-9]{1,18})/.*)?")
 _ATTRIBUTE, _NAME = "_audited", "_audited_as"
 
@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class Record:
-    """Of one request: who asks, what has been learnt about it, and its entry once there is one."""
+    """The facts about one request so far: its user, its subject, and its entry once it is written."""
 
     person: AbstractBaseUser | None
     actor: str
@@ -47,11 +47,11 @@ class Record:
     subject_kind: str = ""
     subject_id: int | None = None
     entry: AuditEntry | None = None
-    # Refused so often that one entry tells of many.
+    # The caller is being rate limited, and an earlier entry already records that.
     is_passed_over: bool = False
 
     def saw(self, kind: str, id: int, workspace_id: int | None) -> None:
-        """The first row that is asked for is what the request is about."""
+        """Record the subject of the request. The first row that is loaded counts as the subject."""
         if not self.subject_kind:
             self.subject_kind, self.subject_id = kind, id
         self.workspace_id = self.workspace_id or workspace_id
@@ -63,12 +63,12 @@ class Record:
 
 
 def name(request: HttpRequest, operation: str) -> None:
-    """What is asked, said before it is known who asks."""
+    """Store the name of the operation before the caller is authenticated."""
     setattr(request, _NAME, operation)
 
 
 def know(request: HttpRequest, person: AbstractBaseUser, actor: str, token: ApiToken | None = None) -> Record:
-    """Called as soon as it is known who asks, even if they are refused then."""
+    """Start the record as soon as the caller is authenticated, even if the request is refused later."""
     operation, workspace_id = getattr(request, _NAME, ""), token.workspace_id if token else None
     return _keep(request, Record(person, actor, token, operation, workspace_id))
 
@@ -78,7 +78,7 @@ def record_of(request: HttpRequest) -> Record | None:
 
 
 def tell(request: HttpRequest, operation: str, person: AbstractBaseUser | None) -> None:
-    """Of a request that turns out to be this, also where it is not known who asks."""
+    """Write the entry of a sign-in or sign-out, also if the user is unknown."""
     record = record_of(request)
     if record is None:
         record = _keep(request, Record(person, person.get_username() if person else ""))
@@ -88,7 +88,7 @@ def tell(request: HttpRequest, operation: str, person: AbstractBaseUser | None) 
 
 
 def begin(request: HttpRequest) -> None:
-    """Before the change: if this cannot be written, nothing is changed."""
+    """Write the entry before the change. If this fails, nothing is changed."""
     record = record_of(request)
     if record and request.method not in SAFE:
         record.entry = _write(request, record)
@@ -100,7 +100,7 @@ def _keep(request: HttpRequest, record: Record) -> Record:
 
 
 def changes(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Behind the middleware that knows who is signed in. What only reads passes through, and asks no database."""
+    """Middleware that audits unsafe requests; it must come after authentication. Safe requests cause no query."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         if request.method in SAFE:
@@ -114,7 +114,7 @@ def changes(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable
 
 
 def _begin_on_a_page(request: HttpRequest) -> None:
-    """Programs are known later, by their tokens."""
+    """Start the entry of a page. API requests are authenticated later, by their tokens."""
     person = request.user
     if not is_for_programs(request.path) and isinstance(person, AbstractBaseUser):
         record = know(request, person, person.get_username())
@@ -129,7 +129,7 @@ def _look_at_the_admin(request: HttpRequest, record: Record) -> None:
     chosen = request.POST.getlist("_selected_action") if found["id"] is None else [found["id"]]
     ids = {id for text in chosen if (id := id_of(text)) is not None}
     record.subject_kind = found["model"]
-    # Of all that match a filter, the form has those of its page only.
+    # With "select all that match", the form contains only the IDs of the current page.
     is_of_all = found["id"] is None and request.POST.get("select_across", "0") != "0"
     record.subject_id = min(ids) if len(ids) == 1 and not is_of_all else None
     model = apps.get_model(found["app"], found["model"])
@@ -151,19 +151,19 @@ def _complete(request: HttpRequest, answered: int) -> None:
         if record.entry is None:
             record.entry = _write(request, record, answered)
         else:
-            # The only change of an entry that there is.
+            # The only update that an entry ever gets.
             entry, learnt = AuditEntry.objects.filter(pk=record.entry.pk, answered=None), _learnt_since(record)
             with _no_wait_for_the_disk():
                 entry.update(answered=answered, **learnt)
     except Error as error:
-        # What was to be done is done, or refused: the answer is to tell that.
+        # The change was already made or refused, and the response must report that outcome.
         log.error("audit.not_completed", entry=record.entry and record.entry.pk, answered=answered, error=str(error))
 
 
 @contextmanager
 def _no_wait_for_the_disk() -> Iterator[None]:
-    """An entry survives this process at once. It reaches the disk of the database together with the change at the
-    latest, which comes after it and is waited for.
+    """Write without waiting for the disk of the database. The entry survives a crash of this process at once. It
+    reaches the disk at the latest with the following change, whose commit does wait.
     """
     is_alone = connection.vendor == "postgresql" and not connection.in_atomic_block
     with transaction.atomic():
@@ -175,7 +175,7 @@ def _no_wait_for_the_disk() -> Iterator[None]:
 
 def _learnt_since(record: Record) -> dict[str, Any]:
     learnt = {name: value for name, value in record.learnt.items() if value != getattr(record.entry, name)}
-    # It may have been deleted just now.
+    # The request may just have deleted the workspace.
     if "workspace_id" in learnt and not Workspace.objects.filter(pk=learnt["workspace_id"]).exists():
         del learnt["workspace_id"]
     return learnt
@@ -203,6 +203,6 @@ def _route(request: HttpRequest) -> str:
         found = request.resolver_match or resolve(request.path_info)
     except Resolver404:
         return ""
-    # Buttons of the admin have no names, and methods of one path of the API share one.
+    # Admin URLs of actions have no names, and the methods of an API path share a single one.
     has_name = found.url_name and not is_for_programs(request.path)
     return found.view_name if has_name else found.route

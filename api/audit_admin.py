@@ -7,7 +7,7 @@ from api.models import AuditEntry, KeptAnswer
 from documents.scoped import ScopedAdmin, WorkspaceFilter, standing
 from work.admin import ReadOnlyAdmin, choice_filter
 
-# Beside the ids that all lists are searched by.
+# The operations that the filter offers.
 OPERATIONS = ("sign_in", "sign_in_failed", "sign_out")
 
 
@@ -38,7 +38,7 @@ class AuditEntryAdmin(ScopedAdmin, ReadOnlyAdmin):
 
 @admin.register(KeptAnswer)
 class KeptAnswerAdmin(ReadOnlyAdmin):
-    """For superusers: what is kept may be of any workspace, so it is not shown."""
+    """Visible to superusers only. The body is not shown because it may belong to any workspace."""
 
     list_display = ["id", "key", "caller", "answered", "created_at"]
     search_fields = ["key", "caller"]
@@ -47,7 +47,7 @@ class KeptAnswerAdmin(ReadOnlyAdmin):
 
 @admin.register(AccessAttempt)
 class AccessAttemptAdmin(ReadOnlyAdmin):
-    """Failed sign-ins as django-axes counts them; `manage.py axes_reset_username NAME` lets somebody in again."""
+    """Failed sign-ins as django-axes counts them. `manage.py axes_reset_username NAME` unlocks a user."""
 
     list_display = ["id", "username", "ip_address", "failures_since_start", "attempt_time"]
     search_fields = ["username", "ip_address"]

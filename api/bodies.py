@@ -1,4 +1,4 @@
-"""Bodies as they are taken: what Python's json lets through and a database or a reader would choke on is refused."""
+"""Parses request bodies strictly: refuses what Python's `json` accepts but databases or other readers can't handle."""
 
 import json
 import re
@@ -16,11 +16,12 @@ MOST_BYTES = 1 << 20
 MOST_DEPTH = 32
 MOST_DIGITS = 19
 JSON = "application/json"
-# One that does not end goes on to the end: trying again from each quote in it would take the square of its length.
+# An unterminated string matches up to the end. Otherwise the search would restart at each quote, which takes quadratic
+# time.
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-# Halves of surrogate pairs are no characters, and no database has NUL.
+# Unpaired surrogates are no characters, and databases do not accept NUL in text.
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -48,9 +49,9 @@ class StrictParser(Parser):
 
 
 def loads(body: bytes) -> Any:
-    """Raises Problem, which says what was found."""
+    """Parse JSON. Raises Problem."""
     try:
-        # A byte order mark is no JSON, and other encodings than UTF-8 are not guessed.
+        # Only UTF-8: a byte order mark is invalid JSON, and other encodings are not guessed.
         text = body.decode()
         _must_not_be_deep(body)
         value = json.loads(
@@ -60,16 +61,16 @@ def loads(body: bytes) -> Any:
         raise Problem("invalid_json", "expected JSON in UTF-8, found bytes that are not") from error
     except json.JSONDecodeError as error:
         raise Problem("invalid_json", f"expected JSON, found {error.msg} at character {error.pos}") from error
-    # There is no other way in for what is no text.
+    # Only escapes can produce NUL or surrogates: JSON has no raw control characters, and UTF-8 no surrogates.
     if b"\\u" in body:
         _look_at(value, "the body")
     return value
 
 
 def _must_not_be_deep(body: bytes) -> None:
-    """Before it is parsed: a hundred thousand brackets are more than Python's stack."""
+    """Limit the nesting before parsing: a hundred thousand brackets would overflow Python's stack."""
     brackets = _STRING.sub(b"", body).translate(_AS_BRACKETS, _NO_BRACKETS)
-    # One level less each time. What is left of a body that is no JSON is not deep enough to do harm.
+    # Each pass removes the innermost level. What remains of invalid JSON is too shallow to do harm.
     for _ in range(MOST_DEPTH):
         if b"[]" not in brackets:
             break
@@ -114,7 +115,7 @@ def _number(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
         raise Problem("invalid_json", "expected numbers that are finite, found a larger one")
-    # To JSON Schema, 5.0 is an integer.
+    # In JSON Schema, 5.0 is an integer.
     return int(number) if number.is_integer() and abs(number) < 10**MOST_DIGITS else number
 
 

@@ -1,4 +1,6 @@
-"""Who asks: somebody who is signed in, or a program with a token. What they may is asked here and of querysets."""
+"""The caller of the API: a signed-in user, or a program with a token. Permission checks are here and in the
+querysets.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,26 +30,28 @@ ROLES = {
 class Caller:
     person: AbstractUser
     token: ApiToken | None = None
-    # What the audit log is told of the request.
+    # The audit record of the request.
     record: Record | None = field(default=None, compare=False, repr=False)
 
     @property
     def user(self) -> User:
-        """On whose behalf querysets are asked."""
+        """Return the user whose permissions querysets apply."""
         return self._narrowed(self.token) if self.token else self.person
 
     @property
     def key(self) -> str:
-        """For what is kept about whoever asks."""
+        """Identify the caller in stored answers and rate limits."""
         return f"token {self.token.pk}" if self.token else f"user {self.person.pk}"
 
     @property
     def actor(self) -> str:
-        """As histories name them."""
+        """Return the name of the caller for histories."""
         return _actor(self.person, self.token)
 
     def see(self, rows: Any, id: int, what: str) -> Any:
-        """The one row of a queryset with `for_user` and `listed`; not there, or of others: 404."""
+        """Return one row of a queryset that has `for_user` and `listed`. Raises Problem (404) if it is missing or not
+        visible.
+        """
         row = rows.for_user(self.user).listed().filter(pk=id).first()
         if row is None:
             raise not_found(what, id)
@@ -62,14 +66,14 @@ class Caller:
         self._must_be(workspace, Membership.Role.ADMIN)
 
     def share(self) -> None:
-        """What all workspaces share is told to those who are in one."""
-        # A token is of a member.
+        """Require membership of any workspace, which is enough to see what all workspaces share. Raises Problem."""
+        # A token always belongs to a member.
         if self.token or self.person.is_superuser or Workspace.objects.for_user(self.person).exists():
             return
         raise Problem("forbidden", f"expected a member of a workspace, found {self.person.username}, who is in none")
 
     def may(self, permission: str) -> None:
-        """About what all workspaces share."""
+        """Require a permission for what all workspaces share. Raises Problem."""
         if self.token:
             _must_allow(self.token, Scope.INSTALLATION)
         if not self.person.has_perm(permission):
@@ -90,7 +94,7 @@ class Caller:
     def _is(self, workspace: Workspace, *roles: str) -> bool:
         if self.token is None:
             return visible_to(Workspace.objects.filter(pk=workspace.pk), self.person, "pk", *roles).exists()
-        # What its person is there was asked together with the token.
+        # The role of the token's owner was loaded together with the token.
         is_there = workspace.pk == self.token.workspace_id and self.token.role_now in roles
         return is_there and bool(self._narrowed(self.token).roles.intersection(roles))
 
@@ -103,7 +107,7 @@ class ByToken(HttpBearer):
         super().__init__()
 
     def __call__(self, request: HttpRequest) -> Caller | None:
-        """As that of ninja, which writes the header to the log where it does not understand it."""
+        """Do the same as ninja's method, which logs the header if it can't parse it and so could leak a token."""
         scheme, _, token = request.headers.get(self.header, "").partition(" ")
         return self.authenticate(request, token.strip()) if scheme.lower() == self.openapi_scheme else None
 
@@ -140,7 +144,7 @@ class BySession(APIKeyCookie):
 
 
 def by(scope: Scope) -> list[Any]:
-    """Who may come this way: whoever has a token with this scope, and whoever is signed in."""
+    """Return the two ways to authenticate: a token with this scope, or a session."""
     return [ByToken(scope), BySession()]
 
 
@@ -148,7 +152,7 @@ READ, OPERATE, ADMIN, INSTALLATION = (by(scope) for scope in Scope)
 
 
 def _counted(request: HttpRequest, caller: Caller, record: Record) -> Caller:
-    """Before anything else may refuse them: a refusal costs an entry of the audit log."""
+    """Apply the rate limit before other checks, because each refusal writes an audit entry."""
     try:
         limits.check(request, caller.key)
     except RateLimited as refused:
@@ -159,7 +163,8 @@ def _counted(request: HttpRequest, caller: Caller, record: Record) -> Caller:
 
 def _actor(person: AbstractUser, token: ApiToken | None) -> str:
     named = f"{person.username} (token {token.name})" if token else person.username
-    # Cut here, once: a name of 150 characters and one of 100 are more than columns of people take, which are as wide.
+    # Truncate here, once: a user name of 150 characters plus a token name of 100 exceeds the `actor` columns, which
+    # all have the same width.
     return named[: Event._meta.get_field("actor").max_length]
 
 
@@ -188,7 +193,9 @@ def caller_of(request: HttpRequest) -> Caller:
 
 
 def insider_of(request: HttpRequest) -> Caller:
-    """For paths of what belongs to the installation."""
+    """Return the caller of a path about the whole installation. Raises Problem unless the caller is a member
+    somewhere.
+    """
     caller = caller_of(request)
     caller.share()
     return caller

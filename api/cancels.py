@@ -1,4 +1,4 @@
-"""How a cancel went: what runs and builds have in common."""
+"""Reports the result of a cancel, for runs and builds."""
 
 from typing import Annotated, Literal
 
@@ -15,7 +15,9 @@ class Reason(In):
 
 
 def cancelled(moves: Moves, id: int, before: str, after: str) -> Literal["cancelled", "asked"]:
-    """What a cancel has done to a row that was seen in one status, and now has the other. Raises Problem."""
+    """Return what a cancel did to a row, from its status before and after. Raises Problem if the row had already
+    ended.
+    """
     found = of_cancel(moves, before, after)
     if found == Outcome.ENDED:
         message = f"expected a {moves.kind} that is queued or under way, found that {moves.kind} {id} is {after}"

@@ -1,4 +1,4 @@
-"""What is done with every request of the API before anything of it is read."""
+"""Checks that wrap every operation of the API, before its body is read."""
 
 from typing import Any
 
@@ -11,7 +11,9 @@ from api.errors import Problem
 
 
 def are_made_of(operation: Operation) -> None:
-    """In this order: it has a name, even if whoever asks is refused; changes are written down; parameters are known."""
+    """Wrap an operation. First it gets its name for the audit log, even if authentication fails; then unsafe requests
+    write an audit entry; then unknown query parameters are refused.
+    """
     known, name = _parameters(operation), _name(operation)
     run, read_values = operation.run, operation._get_values
 
@@ -24,12 +26,12 @@ def are_made_of(operation: Operation) -> None:
         _refuse_unknown(request, known)
         return read_values(request, path_params, response)
 
-    operation.run = named  # type: ignore[method-assign]  # ninja has no other place before it asks who comes
-    operation._get_values = values  # type: ignore[method-assign, assignment]  # nor after who asks is known
+    operation.run = named  # type: ignore[method-assign]  # ninja has no other hook before authentication
+    operation._get_values = values  # type: ignore[method-assign, assignment]  # nor one after authentication
 
 
 def _refuse_unknown(request: HttpRequest, known: set[str]) -> None:
-    """A filter that is misspelt must not show everything."""
+    """Refuse unknown parameters: a misspelt filter must not return all rows."""
     if unknown := sorted(set(request.GET) - known):
         message = f"expected parameters {', '.join(sorted(known)) or '(none)'}, found {unknown[0]!r}"
         raise Problem("invalid_request", message, {"unknown": unknown})
@@ -41,6 +43,6 @@ def _parameters(operation: Operation) -> set[str]:
 
 
 def _name(operation: Operation) -> str:
-    """As `runs.submit`."""
+    """Return a name such as `runs.submit_run`."""
     view: Any = operation.view_func
     return f"{view.__module__.rpartition('.')[2]}.{view.__name__}"

@@ -1,4 +1,6 @@
-"""Examples for the description of the API, made from its schemas: what things are called says what they look like."""
+"""Generates examples for the API description from its schemas. The name of a field decides what its example looks
+like.
+"""
 
 from typing import Any
 
@@ -57,7 +59,7 @@ class Examples:
         if kind == "object":
             properties = schema.get("properties", {})
             if "not" in schema:
-                # Some of them exclude each other.
+                # Optional properties may exclude each other, so only required ones are shown.
                 properties = {key: each for key, each in properties.items() if key in schema.get("required", [])}
             return {key: self.of(each, key, depth + 1) for key, each in properties.items()}
         if kind == "array":

@@ -1,4 +1,4 @@
-"""Why something waits, as programs get it. See `work/why.py`."""
+"""Schemas for why something waits. See `work/why.py`."""
 
 from datetime import datetime
 from typing import Any

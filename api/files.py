@@ -1,6 +1,6 @@
-"""Stored files for programs: `answer(request, stored_as, name, content_type, size_bytes=…, sha256=…)` sends one, or the
-part that was asked for, or says that nothing has changed; `tagged(request, made)` answers with JSON in such a way. What
-is sent is never shown or run by a browser: see `documents/downloads.py`.
+"""Sends stored files and tagged JSON. `answer(request, stored_as, name, content_type, size_bytes=…, sha256=…)` sends
+a file or a range of it, or 304; `tagged(request, made)` sends JSON with an ETag. A file is sent so that a browser
+never displays or executes it: see `documents/downloads.py`.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from api.frame import Answer
 from api.rendering import text_of
 from documents import downloads
 
-# No file has more, and no number that Python would take its time for is read.
+# At most 19 digits: no file is larger, and Python takes quadratic time to parse very long numbers.
 _SPAN = re.compile(r"bytes=[ \t]*([0-9]{0,19})-([0-9]{0,19})[ \t]*", re.ASCII)
 
 log = structlog.get_logger(__name__)
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 def answer(
     request: HttpRequest, stored_as: str, name: str, content_type: str, *, size_bytes: int, sha256: str
 ) -> Answer:
-    """Raises Problem. The checksum is the tag: who has the same bytes has the file."""
+    """Send a file. The checksum is the ETag. Raises Problem."""
     tag = f'"{sha256}"'
     if unchanged := as_known(request, tag):
         return unchanged
@@ -53,14 +53,14 @@ def answer(
 
 
 def tagged(request: HttpRequest, made: dict[str, Any]) -> Answer:
-    """200 with a tag that changes when anything of the answer does, or 304 for whoever has it."""
+    """Return 200 with an ETag of the content, or 304 if the caller has the same."""
     body = text_of(made).encode()
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     return as_known(request, tag) or HttpResponse(body, "application/json", headers={"ETag": tag})
 
 
 class _Part:
-    """As much of a file as is asked for, as one that can only be read."""
+    """A read-only view of a range of a file."""
 
     def __init__(self, file: Any, span: range) -> None:
         self._file, self._left_bytes = file, len(span)
@@ -87,7 +87,9 @@ def as_known(request: HttpRequest, tag: str) -> Answer | None:
 
 
 def _wanted(request: HttpRequest, tag: str, size_bytes: int) -> range | None:
-    """None for all of it: also when several pieces are asked for at once, or one of what it is no longer."""
+    """Return the requested range, or None for the whole file: also for several ranges at once, or if If-Range doesn't
+    match.
+    """
     asked = request.headers.get("Range", "")
     is_of_another = request.headers.get("If-Range", tag) != tag
     if is_of_another or "," in asked or not asked.startswith("bytes="):

@@ -1,4 +1,4 @@
-"""Yes or no in a form, which knows text only: the words of JSON, and no other of the many that Python understands."""
+"""Booleans in form data: only `true` and `false`, not the many other words that Pydantic accepts."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,6 @@
-"""Who may have which token made: for themselves, in workspaces of theirs, and with no more than they may do there."""
+"""Decides who may create which token: for themselves, in workspaces of theirs, and with no more permissions than they
+have there.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -16,7 +18,7 @@ LONGEST_NAME = 100
 
 
 class Refused(Exception):
-    """Why no token is made; `field` says which part of the wish it is about."""
+    """The token is not created. `field` names the part of the request that is wrong."""
 
     def __init__(self, message: str, field: str, **details: Any) -> None:
         super().__init__(message)
@@ -24,11 +26,11 @@ class Refused(Exception):
 
 
 class NotUsable(Exception):
-    """The token with which another one was to be made was revoked, or has expired, since it was shown."""
+    """The token that was to create another one has been revoked or has expired in the meantime."""
 
 
 def scopes_of(person: AbstractUser, workspace: Workspace) -> frozenset[Scope]:
-    """Those that a token of this person could have there; none for who is no member."""
+    """Return the scopes that a token of this person could have; empty for a non-member."""
     there = Workspace.objects.filter(pk=workspace.pk)
     found = {
         Scope.READ: there.for_user(person),
@@ -36,7 +38,7 @@ def scopes_of(person: AbstractUser, workspace: Workspace) -> frozenset[Scope]:
         Scope.ADMIN: there.administered_by(person),
     }
     scopes = {scope for scope, mine in found.items() if mine.exists()}
-    # What the installation shares is asked by its permissions, each where it is needed.
+    # Each installation-wide action checks its own permission when the token is used.
     return frozenset(scopes | ({Scope.INSTALLATION} if scopes and person.get_all_permissions() else set()))
 
 
@@ -50,7 +52,7 @@ def make(
     expires_at: datetime | None = None,
     made_with: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """The token, and what to show once. Raises Refused, and NotUsable."""
+    """Create a token and return it with its secret, which can be shown only once. Raises Refused and NotUsable."""
     wanted = {Scope.READ, *map(Scope, scopes)}
     _check_name(name)
     _check_time(expires_at, made_with)

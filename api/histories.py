@@ -1,4 +1,4 @@
-"""The events of one row, page by page, in the order in which they were told."""
+"""The events of one row, in pages and in the order of their sequence."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -28,15 +28,15 @@ class History(Listing):
     after: Annotated[int | None, Field(ge=0, le=MOST, description="only what has a higher sequence")] = None
 
     def more(self) -> dict[str, Any]:
-        """What a list with filters of its own asks for beside."""
+        """Return further lookups; a subclass with filters overrides this."""
         return {}
 
 
 def history_of(kind: str, id: int, listing: History) -> dict[str, Any]:
-    """Whether whoever asks may see that row was asked before."""
+    """Return a page of the events of a row. The caller must have checked that the row is visible."""
     rows = Event.objects.about(kind, id).filter(**listing.more())
     rows = rows.filter(sequence__gt=listing.after) if listing.after is not None else rows
-    # Whoever writes an event of a row holds the row: ids have the order of its sequence.
+    # Writers of events lock the row, so event IDs have the same order as its sequence.
     return page(rows, listing, _row)
 
 

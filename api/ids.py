@@ -1,4 +1,4 @@
-"""Ids in paths: what no database has a number for is no id, and answered as one that is not there."""
+"""IDs in paths. A number that is too large for a database is answered with 404."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from pydantic import Field
 
 MOST = 2**63 - 1
 
-# In bodies and parameters; in paths it is `{id:id}`.
+# For bodies and query parameters; paths use `{id:id}`.
 Id = Annotated[int, Field(ge=1, le=MOST)]
 
 
@@ -27,7 +27,7 @@ register_converter(IdConverter, "id")
 
 
 class NameConverter:
-    """Of what is named by the code: jobs, and briefs by their days."""
+    """For names that the code defines: jobs, and briefs by date."""
 
     regex = "[A-Za-z0-9_.-]{1,128}"
 

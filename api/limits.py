@@ -1,7 +1,7 @@
-"""How often somebody may ask: a bucket for each caller and kind of request, which fills again all the time.
+"""Rate limits: a token bucket for each caller and kind of request.
 
-Each process of the web has its share of the limit and buckets of its own: nothing is shared, nothing waits, and what is
-forgotten when a process ends is at most a minute's worth.
+Each web process has its share of the limit and its own buckets. Nothing is shared and nothing blocks; a restart
+forgets at most a minute's worth of requests.
 """
 
 import math
@@ -17,9 +17,9 @@ from django.http import HttpRequest
 from api.errors import Problem
 
 MINUTE = 60.0
-# Of the least recently seen the bucket is forgotten, and full when they come again.
+# The least recently used bucket is dropped, so its caller starts with a full one.
 MOST_BUCKETS = 10_000
-# Of one origin: nobody mistypes a token more often.
+# Unknown tokens per minute and origin. A person never mistypes a token this often.
 UNKNOWN_TOKENS = 60
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -28,7 +28,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 class Bucket:
     left: float
     at: float
-    # Whether the last one who came was sent away.
+    # Whether the last request was refused.
     is_empty: bool = False
 
 
@@ -41,7 +41,7 @@ class Buckets:
         return len(self._buckets)
 
     def take(self, kind: str, who: str, per_minute: float) -> float:
-        """0, or how many seconds to wait."""
+        """Take one request from the bucket. Return 0, or how many seconds to wait."""
         with self._lock:
             bucket, now = self._bucket(kind, who, per_minute), self._clock()
             bucket.left = min(max(1.0, per_minute), bucket.left + (now - bucket.at) * per_minute / MINUTE)
@@ -53,7 +53,7 @@ class Buckets:
             return (1 - bucket.left) * MINUTE / per_minute
 
     def is_first_refusal(self, kind: str, who: str) -> bool:
-        """Since somebody was let through; asked once of each."""
+        """Return whether this is the first refusal since the last accepted request. Call it once per refusal."""
         with self._lock:
             bucket = self._buckets.get((kind, who))
             is_first = bucket is not None and not bucket.is_empty
@@ -84,7 +84,7 @@ class RateLimited(Problem):
         message = f"expected at most {per_minute} {kind} per minute, found more; come again in {wait} s"
         details = {"kind": kind, "per_minute": per_minute, "retry_after_seconds": wait}
         super().__init__("rate_limited", message, details, headers={"Retry-After": str(wait)})
-        # Of many in a row one is written down: refusing costs less than what is refused.
+        # Only the first of many refusals is audited, so that refusing costs less than serving.
         self.is_first = BUCKETS.is_first_refusal(kind, who)
 
 
@@ -96,7 +96,7 @@ def check(request: HttpRequest, who: str) -> None:
 
 
 def check_stranger(origin: str) -> None:
-    """For each token that nobody knows. Whoever comes with one that is known comes through all the same."""
+    """Limit requests with unknown tokens. Requests with a known token from the same address are not affected."""
     _take("unknown tokens", origin, UNKNOWN_TOKENS)
 
 

@@ -1,4 +1,4 @@
-"""Lists of feeds as files: how OPML comes in, in the body or in a form, and how it is handed out."""
+"""Lists of feeds as files: reads OPML from a body or a form, and sends it."""
 
 import hashlib
 
@@ -18,11 +18,11 @@ GIVEN = {"responses": {200: {"description": "A file", "content": {"application/x
 
 
 def body_of(request: HttpRequest) -> bytes:
-    """Of no more than a list may have."""
+    """Return the uploaded list. Raises Problem if it is too large."""
     if request.content_type == FORM:
         data = _in_a_form(request)
     elif request.content_type in XML:
-        # Not `request.body`: it may be longer than other bodies.
+        # Not `request.body`, because a list may be longer than DATA_UPLOAD_MAX_MEMORY_SIZE allows.
         data = request.read(MOST_BYTES + 1)
     else:
         expected = f"expected OPML as {', '.join(XML)} or {FORM}"

@@ -1,4 +1,4 @@
-"""What a run or a build has told: its events by kind and level, and its log as lines."""
+"""Events of a run or a build, filtered by kind and level, and its log as lines of text."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from work.journal import LOG
 from work.models import Event
 
 LINES, MOST_LINES = 1000, 5000
-# Of an answer: many lines may be long.
+# Limit of a response, because lines may be long.
 MOST_BYTES = 1 << 20
 TYPES = {"text": "text/plain; charset=utf-8", "json": "application/jsonl"}
 LAST, MORE = "X-Last-Sequence", "X-More"
@@ -50,7 +50,7 @@ class Lines(Schema):
 
 
 def log_of(kind: str, id: int, asked: Lines) -> Answer:
-    """Whether whoever asks may see that row was asked before."""
+    """Return the log as a response. The caller must have checked that the row is visible."""
     events = Event.objects.about(kind, id).filter(kind=LOG, sequence__gt=asked.after)
     found = list(events.order_by("sequence")[: asked.limit + 1])
     shown = _bounded(found[: asked.limit])
@@ -62,7 +62,7 @@ def log_of(kind: str, id: int, asked: Lines) -> Answer:
 
 
 def _bounded(events: Sequence[Event]) -> Sequence[Event]:
-    """At least one, or nobody would ever come to the next."""
+    """Limit the events by size, but return at least one, or the client could never get past a long line."""
     room = MOST_BYTES
     for number, event in enumerate(events):
         room -= len(event.message.encode())

@@ -1,4 +1,4 @@
-"""Around every request: its id, and for programs one shape of all that is not a success."""
+"""Middleware for every request: it assigns a request ID, and gives API errors their common shape."""
 
 import re
 import uuid
@@ -16,12 +16,12 @@ from api.errors import answer_of, is_for_programs, of_request
 
 HEADER = "X-Request-ID"
 _OF_THE_BODY = {"Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "ETag"}
-# As others may have given it on the way here; anything else could be more than one line of a log.
+# Format of an accepted X-Request-ID. Anything else could inject further lines into a log.
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 def requests(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
-    """The id stands in every line that is logged meanwhile, and in the answer."""
+    """Middleware that adds the request ID to the response and to every log line of the request."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         with known(request.headers.get(HEADER, "")) as id:
@@ -32,21 +32,21 @@ def requests(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callabl
 
 @contextmanager
 def known(given: str) -> Iterator[str]:
-    """The id of a request that came with this one, and of all lines that are logged meanwhile."""
+    """Bind the request ID to all log lines of the block. The ID is the one sent with the request, or a new one."""
     id = given if _GIVEN.fullmatch(given) else uuid.uuid4().hex
     with structlog.contextvars.bound_contextvars(request_id=id):
         yield id
 
 
 def keep_to_them(response: HttpResponseBase, *by: str) -> None:
-    """What one may see, another one may not: nobody in between keeps it."""
+    """Forbid shared caching: responses are per user."""
     if "Cache-Control" not in response:
         response["Cache-Control"] = "private, no-store"
     patch_vary_headers(response, by)
 
 
 def _logged(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """As Django does of each refusal that was not logged before, but only when the id is forgotten."""
+    """Log an error response as Django would. Django itself would do this only after the request ID is unbound."""
     if response.status_code >= 400:
         told: Any = response  # django-stubs expects one that is not streamed
         log_response("%s: %s", response.reason_phrase, request.path, response=told, request=request)
@@ -65,7 +65,7 @@ def _finished(request: HttpRequest, response: HttpResponseBase, id: str) -> Http
 def _for_programs(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if response.status_code >= 400 and response.get("Content-Type", "") != "application/json":
         told = answer_of(of_request(request, response.status_code))
-        # What else it says holds for any answer: who may frame it, when to come again.
+        # Other headers apply to any response, such as X-Frame-Options or Retry-After.
         for name in response.headers.keys() - _OF_THE_BODY:
             told.setdefault(name, response[name])
         told.cookies.update(response.cookies)
@@ -75,6 +75,6 @@ def _for_programs(request: HttpRequest, response: HttpResponseBase) -> HttpRespo
 
 
 def _somebody_is_known(request: HttpRequest) -> bool:
-    """Whether the answer was made for somebody in particular; whoever has not been looked up is nobody."""
+    """Return whether the response was made for a signed-in user. If the user was never loaded, it was not."""
     known = (getattr(request, name, None) for name in ("_cached_user", "_acached_user"))
     return any(person is not None and person.is_authenticated for person in known)

@@ -1,9 +1,9 @@
-"""What the operations of the API are called: by their function, their tag and what they do, so that nobody has to."""
+"""Derives the operation IDs and summaries of the API from the function name, the tag and the HTTP method."""
 
 import re
 from typing import NamedTuple
 
-# What a function that only reads may begin with; another one is named after what it shows.
+# First words of functions that read; the names of other reading functions get "show" or "list" in front.
 READS = {
     "list",
     "show",
@@ -29,7 +29,9 @@ class Operation(NamedTuple):
 
 
 def id_of(operation: Operation) -> str:
-    """`cancel` of the tag runs is cancelRun; `log`, which reads, is showRunLog."""
+    """Return the operation ID. For the tag runs, `cancel` becomes cancelRun, and `log`, which reads, becomes
+    showRunLog.
+    """
     return camel("_".join(words_of(operation).split()))
 
 
@@ -54,5 +56,5 @@ def _singular(tag: str) -> str:
 
 
 def plain(path: str) -> str:
-    """As a description has it: without what converts parameters."""
+    """Return the path as in the API description, without path converters."""
     return re.sub(r"{[^}:]+:", "{", path)

@@ -1,5 +1,5 @@
-"""Creating once, however often it is asked: with the header Idempotency-Key, what was answered is kept in the very
-transaction that created, and whoever asks again with the same key gets it again.
+"""Idempotent creation. With the header Idempotency-Key, the response is stored in the transaction that creates the
+rows, and a repeated request with the same key gets it again.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from work import written
 from work.contention import patiently
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
-# Printable, at most 200 characters, and none that is cut off on the way.
+# Printable ASCII, at most 200 characters, without leading or trailing spaces, which would be stripped on the way.
 KEY = "^[!-~]([ -~]{0,198}[!-~])?$"
 KEPT_HOURS = 24
 
@@ -27,7 +27,7 @@ Keep = Callable[[Made], None]
 
 
 class _AlreadyKept(Exception):
-    """Somebody was quicker with the same key; nothing of this attempt stays."""
+    """Another request with the same key was faster; this attempt is rolled back."""
 
 
 def creating(
@@ -37,10 +37,10 @@ def creating(
     body_sha256: str | None = None,
     unkept: Sequence[str] = (),
 ) -> HttpResponse:
-    """Answers with what `make` has made, in one transaction with its keeping.
+    """Run `make` and store its response in the same transaction.
 
-    `body_sha256` is of a body that was not read as one piece. What is `unkept` of the answer is said once: who asks
-    again is told null.
+    Pass `body_sha256` if the body was not read as one piece. The fields in `unkept` are returned only the first time;
+    a repeated request gets null for them.
     """
 
     def attempt(keep: Keep) -> Made:
@@ -60,7 +60,9 @@ def creating(
 def committing(
     request: HttpRequest, status: int, attempt: Callable[[Keep], Made], body_sha256: str | None = None
 ) -> HttpResponse:
-    """The same for what has a transaction of its own: `attempt` calls what it is given in it, before it commits."""
+    """Do the same as `creating` for code with its own transaction. `attempt` must call the function that it is given
+    within that transaction, before the commit.
+    """
     key = request.headers.get(HEADER)
     if key is None:
         return _answer(attempt(lambda made: None), status)
@@ -83,7 +85,8 @@ def committing(
     try:
         return _answer(attempt(keep), status)
     except Exception:
-        # Also when it was refused: the same request may have taken the last place a moment ago.
+        # Check again, also if this attempt was refused: the first request with this key may just have taken the last
+        # place in the queue.
         if kept := _find(caller, key):
             return _again(kept, fingerprint)
         raise

@@ -1,4 +1,4 @@
-"""The description of the API, as complete as the code knows it: ninja's own, and what all paths have in common."""
+"""Builds the API description: ninja's schema, completed with what all paths have in common."""
 
 from collections.abc import Iterator
 from http.client import responses as PHRASES
@@ -107,7 +107,7 @@ CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
 class _Schemas(OpenAPISchema):
     def add_schema_definitions(self, definitions: Told) -> None:
         for name, schema in definitions.items():
-            # ninja would describe one of them by the other.
+            # ninja would silently use one schema for both.
             if self.schemas.get(name, schema) != schema:
                 raise ValueError(f"expected one schema of the name {name}, found two that are not the same")
         super().add_schema_definitions(definitions)
@@ -145,7 +145,9 @@ def _each(api: "Api") -> Iterator[tuple[str, str, Operation]]:
 
 
 def _ids(api: "Api") -> dict[tuple[str, str], str]:
-    """Of all operations. One that is at the root too, as the source documents have it, is another one there."""
+    """Return the IDs of all operations. An operation that exists under /api/ and at the root gets a suffix at the
+    root.
+    """
     found = {
         (path, method): naming.camel(o.operation_id) if o.operation_id else naming.id_of(_named(o))
         for path, method, o in _each(api)
@@ -195,7 +197,7 @@ def _as_a_form(told: Told) -> Told:
 
 
 def _not_null(schema: Told) -> Told:
-    """Parameters and parts of forms are left out, and cannot be null."""
+    """Remove null from the schema: parameters and form fields can be omitted, but can't be null."""
     others = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(others) != 1:
         return schema
@@ -229,7 +231,7 @@ def _answer(status: str, told: Told, examples: Examples, *, is_creating: bool) -
     told = told | {"headers": headers | told.get("headers", {})}
     if "content" not in told:
         return told
-    # Files are of whatever type they were found to be.
+    # Files have the content type that was detected on upload.
     content = {"*/*" if kind == "application/octet-stream" else kind: each for kind, each in told["content"].items()}
     return told | {"content": _with_examples(content, examples)}
 

@@ -1,4 +1,4 @@
-"""Lists, page by page: from the last row of one to the next, so that any page costs what the first does."""
+"""Keyset pagination for lists: a page starts after the last row of the previous one, so every page costs the same."""
 
 import base64
 import binascii
@@ -30,7 +30,7 @@ class Listing(Schema):
     ] = ""
     order: Annotated[Literal["-id", "id"], Field(description="the newest first, or the oldest")] = "-id"
 
-    # Which list it is, and of what: as whoever asks has called it.
+    # The request path, which ties a cursor to its list.
     _path: str = PrivateAttr()
 
     @model_validator(mode="after")
@@ -40,7 +40,7 @@ class Listing(Schema):
         return self
 
     def filters(self) -> dict[str, Any]:
-        """Those that were given."""
+        """Return the filters that were given."""
         return self.model_dump(exclude={"limit", "cursor", "order"}, exclude_none=True)
 
 
@@ -50,7 +50,7 @@ class Page(Out, Generic[T]):
 
 
 def page(rows: Any, listing: Listing, row: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-    """Of a queryset that is filtered and not ordered."""
+    """Return one page of an unordered queryset that has its filters applied."""
     after = after_of(listing)
     if after is not None:
         rows = rows.filter(**{"pk__lt" if listing.order == "-id" else "pk__gt": after})
@@ -65,7 +65,7 @@ def _cursor(listing: Listing, pk: int) -> str:
 
 
 def after_of(listing: Listing) -> int | None:
-    """The id behind which the page begins. Raises Problem."""
+    """Return the ID after which the page starts, or None. Raises Problem."""
     if not listing.cursor:
         return None
     try:
@@ -81,6 +81,6 @@ def after_of(listing: Listing) -> int | None:
 
 
 def _of_list(listing: Listing) -> str:
-    """A cursor is for its list: in another one, or with other filters, it would pass rows over."""
+    """Return a hash of the list, its order and its filters. A cursor of another list would skip rows."""
     asked = json.dumps([listing._path, listing.order, listing.filters()], default=str, sort_keys=True)
     return hashlib.sha256(asked.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""JSON as it is answered."""
+"""JSON of responses."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from work import written
 
 
 class Encoder(written.Encoder, NinjaJSONEncoder):
-    """What ninja knows of, and times as they are written everywhere."""
+    """Adds ADE's format of times to the types that ninja can encode."""
 
 
 class Renderer(JSONRenderer):

@@ -1,4 +1,4 @@
-"""What is kept for a time of who asks: answers to creating requests, the audit log, failed sign-ins, and sessions."""
+"""Retention of answers to creating requests, audit entries, failed sign-ins and sessions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
@@ -15,7 +15,7 @@ from api.once import KEPT_HOURS
 from work import clock
 from work.pruning import Batch, Due, Policy, days_before_now, delete, due_of, in_batches, in_words, lock
 
-# Long after whoever was locked out may try again.
+# Much longer than a lockout lasts.
 KEEP_ATTEMPTS_DAYS = 30
 
 

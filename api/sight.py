@@ -1,4 +1,4 @@
-"""What somebody may know of that they come upon by its kind and id alone: workers and events name rows so."""
+"""Decides which rows a user may know about when only their kind and ID are given, as in workers and events."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
@@ -10,17 +10,17 @@ from runs.job_runs import JOB_RUN
 from work.kinds import all_kinds
 from work.models import Worker
 
-# Work that belongs to no workspace: its rows may be named to everybody.
+# Work that belongs to no workspace; its IDs may be shown to every user.
 SHARED = frozenset({JOB_RUN.kind})
 
 
 def visible(user: User, subjects: Iterable[Subject], shared: Set[str] = SHARED) -> set[Subject]:
-    """Of these rows, those whose ids this person may know. One statement for each kind."""
+    """Return the rows whose IDs this user may know, with one query per kind."""
     wanted: dict[str, set[int]] = defaultdict(set)
     for kind, id in subjects:
         wanted[kind].add(id)
     found = {(kind, id) for kind in shared for id in wanted.pop(kind, ())}
-    # Untyped: what has no workspace has no `for_user`, and is not told of.
+    # Untyped: a model without a workspace has no `for_user`, and its rows are not shown.
     models: dict[str, Any] = {kind.name: kind.moves.model for kind in all_kinds()}
     for kind, ids in wanted.items():
         if kind in models and hasattr(models[kind].objects, "for_user"):
@@ -30,6 +30,6 @@ def visible(user: User, subjects: Iterable[Subject], shared: Set[str] = SHARED) 
 
 
 def doing(worker: Worker) -> list[Subject]:
-    """What it is at, as its keeper writes it: "run 12"."""
+    """Return the rows that a worker is working on. The worker stores them in the form "run 12"."""
     parts = [said.rpartition(" ") for said in worker.doing]
     return [(kind, int(id)) for kind, _, id in parts]

@@ -1,4 +1,4 @@
-"""To which workspace an event belongs: it names its subject, and the subject leads there."""
+"""Finds the workspace of an event, through the subject that the event names."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from threading import Lock
 from work.kinds import all_kinds
 from work.tail import Seen
 
-# From a row of this kind. All others belong to the installation: workers, jobs, feeds.
+# Path from a row of this kind to its workspace. Other kinds (workers, jobs, feeds) belong to the installation.
 PATHS = {
     "run": "workspace_id",
     "build": "configuration__workspace_id",
@@ -16,32 +16,34 @@ PATHS = {
     "job": "document__workspace_id",
     "stage": "job__document__workspace_id",
 }
-# How somebody is told of all this is not told.
+# Deliveries report events, so their own events are not reported.
 LEFT_OUT = frozenset({"delivery"})
-# A row never moves to another workspace, so what is known stays true.
+# Size of the cache. It never gets stale, because a row never moves to another workspace.
 MOST_KNOWN = 20_000
-# Of parameters of one statement.
+# Parameters per statement.
 BATCH = 500
 
 Subject = tuple[str, int]
 
 
 class Workspaces:
-    """What a process knows of them. Used by any thread."""
+    """A thread-safe cache of the workspaces of subjects."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[Subject, int | None] = OrderedDict()
         self._lock = Lock()
 
     def of(self, events: Iterable[Seen]) -> Mapping[Subject, int]:
-        """Of these events, those that belong to a workspace. One statement for each kind and batch that is new."""
+        """Return the workspaces of these events; events without a workspace are left out. Costs one query per kind
+        and batch of unknown subjects.
+        """
         wanted = {(event.subject_kind, event.subject_id) for event in events if event.subject_kind in PATHS}
         with self._lock:
             found = {subject: self._known[subject] for subject in wanted if subject in self._known}
             for subject in found:
                 self._known.move_to_end(subject)
         if missing := wanted - found.keys():
-            # Outside of the lock: whoever has asked before is not kept waiting by a database that does not answer.
+            # Outside of the lock, so that an unresponsive database does not block threads whose subjects are cached.
             asked = _ask(missing)
             self._remember(asked)
             found |= asked
@@ -55,7 +57,7 @@ class Workspaces:
 
 
 def _ask(subjects: Iterable[Subject]) -> dict[Subject, int | None]:
-    # A row that is gone is remembered as one of nobody.
+    # A deleted row is cached as one without a workspace.
     found: dict[Subject, int | None] = dict.fromkeys(subjects)
     for kind in all_kinds():
         ids = iter([id for name, id in found if name == kind.name])

@@ -54,7 +54,7 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
         return request.user.is_superuser or standing(request).is_member
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        # The queryset has those only that they may revoke.
+        # The queryset contains only tokens that the user may revoke.
         return self.has_view_permission(request)
 
     def is_offered(self, verb: str, row: Any) -> bool:
@@ -65,7 +65,9 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
         return self.do_each(request, "revoke", rows, Wish(revoke, revoke_ahead))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """The answer to the form is the only one that has the token: it is kept nowhere, so nothing leads to it."""
+        """Show the new token in the response to the form, without a redirect, because its secret is not stored
+        anywhere.
+        """
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = TokenForm(request)

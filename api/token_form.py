@@ -45,7 +45,7 @@ class TokenForm(forms.Form):
             )
 
     def made(self) -> tuple[ApiToken, str] | None:
-        """None when there is none; why not stands at the field."""
+        """Create the token. Return None if it can't be created; the form then has the error."""
         if not self.is_valid():
             return None
         wish: dict[str, Any] = self.cleaned_data

@@ -1,4 +1,4 @@
-"""Tokens of programs: made once and shown once, found by how they begin, compared by their hash."""
+"""Tokens of programs. They are shown once, looked up by their prefix and compared by their hash."""
 
 import hashlib
 import hmac
@@ -15,11 +15,11 @@ from api.models import ApiToken, ApiTokenQuerySet, Scope
 from documents.models import Workspace
 from work import clock
 
-# ade_ and a name of its own, an underscore, and the secret: 256 bits.
+# A token is "ade_", a prefix of its own, an underscore, and a secret of 256 bits.
 PREFIX_BYTES, SECRET_BYTES = 6, 32
-# What is none is not looked up: it may hold what no database takes.
+# Other strings are not looked up: they may contain characters that a database rejects.
 _SHAPE = re.compile(r"(ade_[0-9a-f]{8,12})_[A-Za-z0-9_-]{43}")
-# A token that is used all the time is not written down each time.
+# The last use is saved at most this often.
 USED_SECONDS = 60
 
 
@@ -33,7 +33,9 @@ def issue(
     expires_at: datetime | None = None,
     made_with: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """The token, and what to show once: nobody can tell it later. Who may have which, `grants` says."""
+    """Create a token and return it with its full text, which can't be recovered later. `grants` decides who may
+    create which.
+    """
     prefix = f"ade_{secrets.token_hex(PREFIX_BYTES)}"
     shown = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
     chosen = [scope.value for scope in Scope if scope in {Scope.READ, *scopes}]
@@ -43,28 +45,29 @@ def issue(
 
 
 def find(shown: str) -> ApiToken | None:
-    """The token of these characters, whatever has become of it since."""
+    """Return the token with this text, also if it has expired or was revoked."""
     shape = _SHAPE.fullmatch(shown)
     if shape is None:
         return None
     token = ApiToken.objects.with_roles().select_related("user", "workspace").filter(prefix=shape[1]).first()
-    # Compared in any case: how long the answer takes tells nothing.
+    # Compared even without a match, so that the response time reveals nothing.
     is_same = hmac.compare_digest(token.sha256 if token else _hash(shape[1]), _hash(shown))
     return token if is_same else None
 
 
 def hold(token: ApiToken) -> bool:
-    """Until the caller's transaction ends nobody revokes it, so that who does finds what is made with it meanwhile.
-    False when it is not usable any more.
+    """Lock a token until the caller's transaction ends, so that a concurrent `revoke` waits and then finds the tokens
+    created with it. Return False if the token is no longer usable.
     """
     return ApiToken.objects.usable().select_for_update().filter(pk=token.pk).first() is not None
 
 
 def revoke(token: ApiToken, *, actor: str) -> bool:
-    """From the next request on, and with it those that were made with it. False: somebody has done so before."""
+    """Revoke a token, and all tokens created with it. Return False if it was already revoked."""
     now = clock.now()
     with transaction.atomic():
-        # First its own row: whoever is making another with it has it in turn, and is either found below or refused.
+        # Its own row first: a transaction that creates a token with it holds that row. It then either commits first
+        # and is found below, or fails.
         is_done = bool(_revoke(ApiToken.objects.filter(pk=token.pk), now, actor))
         made = _made_with([token.pk])
         while made:
@@ -90,5 +93,5 @@ def was_used(token: ApiToken, address: str) -> None:
 
 
 def _hash(shown: str) -> str:
-    # No slow hash: a secret of 256 bits is not guessed.
+    # A fast hash is enough: a secret of 256 bits can't be guessed.
     return hashlib.sha256(shown.encode()).hexdigest()

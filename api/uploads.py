@@ -1,4 +1,4 @@
-"""Files that come in with forms: how many, of what names, how large, and whether it was a form at all."""
+"""Checks files that are uploaded with forms: their number, field name and size, and that the body is a form at all."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from api.errors import Problem
 from documents import intake, uploads
 
 FORM = "multipart/form-data"
-# What pages add to every form.
+# The field that Django pages add to every form.
 _OF_PAGES = {"csrfmiddlewaretoken"}
 
 
 def problem_of(request: HttpRequest, places: Iterable[Sequence[Any]]) -> Problem | None:
-    """Why a file is missing that was expected in one of these places of the request, if it is not just missing."""
+    """Explain why the file is missing at one of these places of the request. Return None if it was just not sent."""
     if not any(place and place[0] == "file" for place in places):
         return None
     if request.content_type != FORM:
@@ -26,7 +26,7 @@ def problem_of(request: HttpRequest, places: Iterable[Sequence[Any]]) -> Problem
 
 
 def check(request: HttpRequest, *names: str) -> None:
-    """Raises Problem unless it is one file, called `file`, and no other values than those of these names."""
+    """Raises Problem unless there is exactly one file, in the field `file`, and no other values than these names."""
     if uploads.was_too_large(request):
         raise too_large()
     sent = [name for name, files in request.FILES.lists() for _ in files]
@@ -39,7 +39,7 @@ def check(request: HttpRequest, *names: str) -> None:
 
 
 def sha256_of(file: "UploadedFile[bytes]", *values: object) -> str:
-    """Of the file with what was sent beside it."""
+    """Return a hash of the file and the values that were sent with it."""
     hashed = hashlib.sha256(repr((file.name, file.content_type, *values)).encode())
     for data in file.chunks():
         hashed.update(data)

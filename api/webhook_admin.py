@@ -19,7 +19,7 @@ from work.rehearsals import Did, Wish
 
 
 class AdministeredAdmin(OperatedAdmin):
-    """What only admins of a workspace see: the path of a URL may be a secret."""
+    """Visible to admins of the workspace only, because the path of a webhook's URL may be a secret."""
 
     def get_queryset(self, request: HttpRequest) -> Any:
         mine = Workspace.objects.administered_by(request.user)

@@ -24,19 +24,19 @@ from benchmarks.databases import World
 from tools.with_postgres import SIGNALS, leave
 
 PARTS = ("drain", "history", "busy", "unready", "open", "submit", "pickup", "workers")
-# Each is a part of its own, with its `Sizes` and its `Bench`, in the order in which they are measured.
+# Each module is one part, with its `Sizes` and its `Bench`, in the order in which the parts are measured.
 MODULES: tuple[Any, ...] = (search, reading, feeds, api, streams, console, live)
-# The states of the database that a part needs besides the plain one.
+# The database states that some parts need in addition to the plain one.
 STATES = {"history": "history", "busy": "busy", "unready": "unready", "open": "open"}
 DRAINS = ("drain", *STATES)
-# The first documents are those of these states; what is drained is of others.
+# The lowest document numbers belong to these states; drains use the documents from this offset on.
 OF_STATES = 1001
-# How long one is measured before it is the turn of the next: a disk or a neighbour that is slow for a second should be
-# slow for all.
+# Each way is measured for this long before the next one has its turn, so that a slow second of the disk or of other
+# programs affects all of them.
 SLICE_SECONDS = 0.25
-# How long a worker may take for all that is queued.
+# The longest that a worker may take to empty the queue.
 LONGEST_DRAIN_SECONDS = 60.0
-# How long a worker may take to start.
+# The longest that a worker may take to start.
 START_SECONDS = 30.0
 
 
@@ -44,7 +44,7 @@ START_SECONDS = 30.0
 class Sizes:
     rounds: int
     slices: int
-    # More than can be done in all slices.
+    # More runs than all slices together can finish.
     drain: int
     history: int
     backlog: int
@@ -84,7 +84,7 @@ class Bench:
             "open": self._open,
         }
         states = {STATES[part]: ways[STATES[part]] for part in self.parts if part in STATES}
-        # The first are those of the states above.
+        # The lowest document numbers belong to the states above.
         documents = OF_STATES + max(self.sizes.drain, self.sizes.together * 4, self.sizes.each * 4)
         self.worlds += databases.worlds(server, directory, documents, states).values()
         self.say(f"{server.name}: ready after {time.monotonic() - began:.0f} s")
@@ -104,12 +104,12 @@ class Bench:
             if "pickup" in self.parts:
                 self._pick_up(world)
             if "workers" in self.parts:
-                # In turn the first, so that nothing is always measured behind the other.
+                # Alternate the order, so that neither variant is always measured last.
                 for processes, slots in ((2, 1), (1, 2))[:: 1 if number % 2 else -1]:
                     self._workers(world, processes, slots)
 
     def _drains(self) -> None:
-        """All of them in turn, slice after slice."""
+        """Drain all worlds in turn, slice after slice."""
         drains = []
         for world in self.worlds:
             world.clear()
@@ -133,7 +133,7 @@ class Bench:
         return [actor.answer() for actor in world.actors]
 
     def _add_drain(self, server: str, name: str, answers: list[dict[str, Any]]) -> None:
-        # Two at the same time: what one did in a second counts for both.
+        # Two actors drain at the same time, so the seconds are averaged.
         done, seconds = sum(a["number"] for a in answers), sum(a["seconds"] for a in answers) / 2
         self.samples.add(name, done / seconds)
         self.samples.add(f"{name}.processor_us", 1e6 * sum(a["processor"] for a in answers) / max(done, 1))
@@ -141,7 +141,7 @@ class Bench:
         self._count(server, "refused", sum(a["refused"] for a in answers))
 
     def _count(self, server: str, what: str, number: int) -> None:
-        """Once is too often: one sum for all rounds."""
+        """Add to one sum for all rounds: a single occurrence is already too many."""
         kept = self.samples.values[f"{server}.{what}"]
         kept[:] = [sum(kept) + number]
 
@@ -168,7 +168,7 @@ class Bench:
                 world.first.call("loops.expect_listener")
                 world.actors[1].begin("loops.listen_bare", number=self.sizes.pickups)
                 world.first.call("loops.await_listener")
-            # On SQLite a worker looks every 50 ms: gaps of that length would always meet it at the same moment.
+            # On SQLite a worker polls every 50 ms; a gap of that length would always hit the same phase of the poll.
             gap = 0.02 if world.server.name == "postgres" else 0.09
             taken = world.first.call("loops.pick_up", ways=ways, number=self.sizes.pickups, gap=gap)
             if "bare" in ways:
@@ -179,11 +179,11 @@ class Bench:
             self.samples.add_moments(f"{world.server.name}.pickup.{what}", moments)
 
     def _workers(self, world: World, processes: int, slots: int) -> None:
-        """Start them on an empty queue, then submit all at once: the rows say how long it took."""
+        """Start workers on an empty queue, submit all runs at once, and compute the duration from the rows."""
         world.clear()
         world.first.call("rows.fill_raw", number=self.sizes.drain * 2)
         world.first.call("rows.settle")
-        # Before and behind: raw SQL when the disk and the neighbours are as they are for the workers.
+        # Measure raw SQL before and after, under the same disk and machine load as the workers.
         raw = self._both(world, "loops.drain_raw")
         workers = self._start(world, processes, slots)
         try:
@@ -251,11 +251,11 @@ def main(arguments: list[str] | None = None) -> int:
     engine_parts = [part for part in engines.PARTS if {part, "engines"} & only]
     engine_bench = engines.Bench(of_engines, engine_parts, bench.samples, _say)
     for number in SIGNALS:
-        # So that all that was started is stopped.
+        # Leave through the exception handling, so that all child processes are stopped.
         signal.signal(number, leave)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ade-bench-") as scratch:
-        os.chmod(scratch, 0o755)  # noqa: S103  # as root, the database server is another user
+        os.chmod(scratch, 0o755)  # noqa: S103  # run as root, the database server is another user
         with databases.servers(wanted, Path(scratch)) as servers:
             if bench.parts:
                 bench.run(servers, Path(scratch))

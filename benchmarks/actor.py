@@ -1,6 +1,6 @@
-"""One process of the benchmark: does what it is told by lines of JSON, on the database of its DATABASE_URL.
+"""One process of the benchmark: executes commands that arrive as lines of JSON, on the database of its DATABASE_URL.
 
-Started by `benchmarks/actors.py`. Stays warm between measurements, so that nothing that is measured is a start.
+`benchmarks/actors.py` starts it. It stays warm between measurements, so that no measurement includes a start.
 """
 
 import json
@@ -12,11 +12,11 @@ import django
 
 
 def main() -> None:
-    # Whatever prints must not get between the answers.
+    # Nothing that prints may mix its output with the answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     django.setup()
-    from benchmarks import articles, feeding, listed, lookups, loops, pages, rows, told  # noqa: PLC0415  # models, which need the line above
+    from benchmarks import articles, feeding, listed, lookups, loops, pages, rows, told  # noqa: PLC0415  # imports models, needs the line above
 
     modules = {
         module.__name__.rpartition(".")[2]: module

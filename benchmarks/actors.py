@@ -1,4 +1,4 @@
-"""The processes that the benchmark drives: actors that do as they are told, and real workers."""
+"""The processes that the benchmark drives: actors, which execute commands, and real workers."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-# Longer than anything takes; what hangs must not hang the benchmark.
+# Longer than any stop takes; a process that hangs must not hang the benchmark.
 STOP_SECONDS = 15
 
 
@@ -53,7 +53,7 @@ class Actor:
 
 
 class WorkerProcess:
-    """`manage.py worker`, as it is deployed."""
+    """Run `manage.py worker` as it is deployed."""
 
     def __init__(self, environment: dict[str, str], slots: str, log: Path, name: str) -> None:
         self.log = log
@@ -83,7 +83,7 @@ def environment(database_url: str, var: Path, **more: str) -> dict[str, str]:
         "ADE_LOG_LEVEL": "WARNING",
         "DEBUG": "true",
     }
-    # Nothing of what this shell sets for ADE: it would change what is measured.
+    # Drop the ADE settings of the calling shell: they would change the measurement.
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ADE_")}
     return {**clean, **own, **more}
 

@@ -1,5 +1,5 @@
-"""The part of the API: a real gunicorn with two processes, one client with one connection, and a million runs. Lists
-are asked for by a program, which sees one workspace, and by people who see several or all.
+"""The API part: a real gunicorn with two processes, one client with one connection, and a million runs. A program,
+which sees one workspace, and people, who see several or all, request lists.
 """
 
 import http.client
@@ -28,11 +28,11 @@ START_SECONDS = 60.0
 PROCESSES = 2
 OUTCOMES = ("queued", "succeeded", "failed", "timed_out", "cancelled")
 STATUSES = ("queued", "running", "succeeded", "failed", "cancelled")
-# Whether the page behind a page is asked for too: four pages on average, and sometimes far more.
+# The probability that the client requests the next page: four pages on average, and sometimes many more.
 GOES_ON = 0.75
-# As whoever stands before it says that it was asked over TLS.
+# As set by a proxy that terminates TLS.
 HEADERS = {"X-Forwarded-Proto": "https"}
-# Of the month that the runs are from.
+# Days of the month that the runs are from.
 SPANS = ((0, 1), (10, 11), (20, 30), (40, 41))
 
 
@@ -56,7 +56,8 @@ class Bench:
     def run(self, servers: list[Postgres | Sqlite], directory: Path) -> None:
         for server in servers:
             if not isinstance(server, Postgres):
-                # One writer, and a planner without statistics: nobody has a million runs there.
+                # SQLite has one writer and a planner without statistics; an installation with a million runs does not
+                # use it.
                 continue
             with place(server, PART, directory, WEB_CONCURRENCY=str(PROCESSES)) as here:
                 seeded = here.actor.call("listed.seed", number=self.sizes.runs)
@@ -68,12 +69,12 @@ class Bench:
         client = Client(port, {"Authorization": f"Bearer {seeded['token']}"})
         people = [Client(port, {"Cookie": f"sessionid={session}"}) for session in seeded["sessions"]]
         first, places = seeded["places"][:1], seeded["places"]
-        # Both processes have then been asked, and have made their statements.
-        for path in list(_lists(seeded, first, 20, random.Random(0))):  # noqa: S311  # it is to be the same each time
+        # By then both processes have answered and have prepared their statements.
+        for path in list(_lists(seeded, first, 20, random.Random(0))):  # noqa: S311  # must be reproducible
             for each in (client, *people):
                 each.get(path)
         for number in range(self.sizes.rounds):
-            chance = random.Random(number)  # noqa: S311  # it is to be the same each time
+            chance = random.Random(number)  # noqa: S311  # must be reproducible
             for name, clients, where in (("list", [client], first), ("list_of_several", people, places)):
                 with self._busy(f"{on}.{name}", web):
                     paths = enumerate(_lists(seeded, where, self.sizes.lists, chance))
@@ -88,7 +89,7 @@ class Bench:
 
     @contextmanager
     def _busy(self, name: str, web: int) -> Iterator[None]:
-        """What a request keeps a processor busy in the web, whatever else this machine does."""
+        """Measure the processor time per request of the web processes only, independent of other load."""
         before, number = _processor_seconds(web), len(self.samples.values["requests"])
         yield
         taken = sum(_processor_seconds(web).values()) - sum(before.values())
@@ -102,19 +103,19 @@ class Bench:
 
 
 class Caller:
-    """Somebody who asks again and again, and keeps the connection."""
+    """A client that sends many requests over one connection."""
 
     def __init__(self, port: int, headers: dict[str, str]) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self.headers = HEADERS | headers
 
     def asked(self, method: str, path: str, body: str | None = None, most: int = 299) -> tuple[float, bytes]:
-        """In milliseconds, until the last byte is there; and what was answered, with a status from 200 to this one."""
+        """Return the milliseconds until the last byte, and the body; raise if the status is not in 200 to `most`."""
         began = time.perf_counter()
         try:
             answer = self._answer(method, path, body)
         except ConnectionError:
-            # What was idle for two seconds the server has let go of, as every client knows.
+            # The server closes connections that were idle for two seconds; any client has to reconnect.
             self.connection.close()
             answer = self._answer(method, path, body)
         read = answer.read()
@@ -136,7 +137,7 @@ class Client(Caller):
         return self.timed("GET", path)
 
     def walk(self, path: str, chance: random.Random) -> Iterator[float]:
-        """The first page, and sometimes some that come behind it."""
+        """Request the first page and sometimes some of the next ones; yield the milliseconds of each."""
         taken, found = self.get(path)
         yield taken
         while found["next"] and chance.random() < GOES_ON:
@@ -149,7 +150,7 @@ class Client(Caller):
 
 
 def _lists(seeded: dict[str, Any], places: list[dict[str, Any]], number: int, chance: random.Random) -> Iterator[str]:
-    """Any filters together, or none; of one of these workspaces those that name something."""
+    """Yield paths with random combinations of filters; filters by ID use rows of these workspaces."""
     since = datetime.fromisoformat(seeded["since"])
     for _ in range(number):
         asked: dict[str, Any] = {"limit": chance.choice([20, 50, 200])}

@@ -1,6 +1,6 @@
-"""What the engines of the benchmark run: for each configuration its requirements and its `main.py`."""
+"""The configurations that the engines of the benchmark run: the requirements and the `main.py` of each."""
 
-# Nothing is imported and nothing is done: measured is what ADE does around a step.
+# Imports nothing and does nothing, so that the measurement shows the overhead of ADE around a step.
 NOTHING = """
 from ade_engine import step
 
@@ -9,7 +9,7 @@ def nothing(context):
     pass
 """
 
-# The first statement of the step says when it was reached, by the clock that all processes of a machine share.
+# The first statement of the step records the moment, by the clock that all processes of a machine share.
 STATEMENT = """
 import time
 from ade_engine import step
@@ -19,7 +19,7 @@ def statement(context):
     context.field("at", time.monotonic_ns())
 """
 
-# The document's text is a time in seconds.
+# The document's text is a duration in seconds.
 SLEEP = """
 import time
 from ade_engine import step
@@ -29,7 +29,7 @@ def sleep(context):
     time.sleep(float(context.document.text or 0))
 """
 
-# Lines, each written by itself, as many as make the number of bytes that is the document's text.
+# Writes each line separately, until the number of bytes in the document's text is reached.
 PRINT = """
 from ade_engine import step
 
@@ -41,7 +41,7 @@ def flood(context):
         print(LINE)
 """
 
-# The document's text is a time in seconds, and the share of it in which to compute.
+# The document's text is a duration in seconds, and the share of it that is spent computing.
 SILENT = """
 import time
 from ade_engine import step
@@ -59,12 +59,12 @@ def silent(context):
 """
 
 HEAVY = ("numpy", "pypdfium2")
-# Where no index may be asked: something of Python's own that takes long to import.
+# For machines without a package index: standard library modules that take long to import.
 INSTEAD_OF_HEAVY = ("asyncio", "xml.dom.minidom")
 
 
 def sources(heavy: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    """By name: requirements and main.py."""
+    """Return requirements and main.py by name."""
     requirements = "\n".join(heavy) if heavy == HEAVY else ""
     return {
         "nothing": ("", NOTHING),

@@ -1,5 +1,5 @@
-"""The part of the console: every page, as people ask for it who see several workspaces or all, with a million runs and
-ten million events.
+"""The console part: every page, requested by people who see several workspaces or all, with a million runs and ten
+million events.
 """
 
 import math
@@ -14,7 +14,7 @@ from benchmarks.databases import Postgres, Sqlite
 from benchmarks.places import place
 
 PART = "console"
-# Of every run: it was queued, started, did a step or two, printed something, and ended.
+# Each run was queued, started, did a step or two, printed something, and ended.
 EVENTS_EACH = 10
 
 
@@ -37,7 +37,7 @@ class Bench:
     def run(self, servers: list[Postgres | Sqlite], directory: Path) -> None:
         for server in servers:
             if not isinstance(server, Postgres):
-                # Nobody has a million runs there.
+                # An installation with a million runs does not use SQLite.
                 continue
             with place(server, PART, directory, WEB_CONCURRENCY=str(PROCESSES)) as here:
                 seeded = here.actor.call("listed.seed", number=self.sizes.runs)
@@ -51,7 +51,7 @@ class Bench:
         people = [_Browser(port, session) for session in seeded["sessions"]]
         pages = _pages(seeded)
         for path in pages.values():
-            # Both processes have then made their statements and their templates.
+            # By then both processes have prepared their statements and templates.
             for person in people * 4:
                 person.get(path)
         for number in range(self.sizes.rounds):
@@ -68,7 +68,7 @@ class _Browser(Caller):
         super().__init__(port, {"Cookie": f"sessionid={session}"})
 
     def get(self, path: str) -> float:
-        """A page, and nothing else that is no failure either."""
+        """Request a page; a redirect counts as a failure."""
         taken, _ = self.asked("GET", path, most=200)
         return taken
 

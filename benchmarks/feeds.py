@@ -1,4 +1,4 @@
-"""The part of feeds: many that have never been asked, and the same again when they have nothing new."""
+"""The feeds part: many feeds that were never fetched, and the same feeds again when nothing has changed."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from benchmarks.databases import Postgres, Sqlite
 from benchmarks.engines import AS_DEPLOYED
 
 PART = "feeds"
-# The middle of these is that of a round.
+# A round takes the median of this many repetitions.
 AGAIN = 3
 
 
@@ -60,7 +60,7 @@ class Bench:
 
 
 class _News(BaseHTTPRequestHandler):
-    """Each path is a feed, which never changes."""
+    """Serves a feed at each path, which never changes."""
 
     items = 0
 
@@ -79,7 +79,7 @@ class _News(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    # Whoever finds it full tries again after a second.
+    # A client that finds the backlog full only tries again after a second.
     request_queue_size = 128
 
 

@@ -1,11 +1,11 @@
-"""What ADE wants to reach. The letters are those of docs/performance.md; a line without one explains others."""
+"""The goals of ADE. The letters refer to docs/performance.md; a line without a letter explains other lines."""
 
 from benchmarks import console
 from benchmarks.report import Goal
 
 
 def of_both(on: str, **goal: float) -> dict[str, float]:
-    """The same is measured on SQLite, where it is no goal."""
+    """Return the goal for PostgreSQL only; on SQLite the same is measured without a goal."""
     return goal if on == "postgres" else {}
 
 
@@ -61,7 +61,7 @@ def goals_of(on: str) -> list[Goal]:
 
 
 def start_goals_of(on: str) -> list[Goal]:
-    """Engines for runs that do nothing, beside a loop that only starts Python."""
+    """Return the goals for engines of runs that do nothing, compared with a loop that only starts Python."""
     engines, floor = f"{on}.engines", f"{on}.engines.floor"
     return [
         Goal("h", f"{on}: warm engines / bare loop", f"{engines}.warm", floor, **of_both(on, at_least=1.3)),
@@ -94,7 +94,7 @@ def start_goals_of(on: str) -> list[Goal]:
 
 
 def keeping_goals_of(on: str) -> list[Goal]:
-    """What engines cost and how they end."""
+    """Return the goals for the cost and the end of engines."""
     engines, cancel, beside = f"{on}.engines", f"{on}.engines.cancel", f"{on}.engines.beside"
     return [
         Goal("l", f"{on}: p99 ms cancel to engine gone", f"{cancel}.gone.p99", None, **of_both(on, at_most=2000)),
@@ -138,7 +138,7 @@ def feeds_goals_of(on: str) -> list[Goal]:
 
 
 def api_goals_of(on: str) -> list[Goal]:
-    """One client, two processes of the web, a million runs."""
+    """Return the goals for one client, two web processes and a million runs."""
     asked = f"{on}.api"
     return [
         Goal("v", f"{on}: p95 ms of a list of runs, any page and filter", f"{asked}.list.p95", None, at_most=30),
@@ -259,5 +259,5 @@ GOALS = [
     *live_goals_of("sqlite", 1200),
     *keeping_goals_of("postgres"),
 ]
-# With both databases, these are measured on PostgreSQL only.
+# If both databases are measured, these are measured on PostgreSQL only.
 ON_SQLITE_ALONE = [*start_goals_of("sqlite"), *keeping_goals_of("sqlite")]

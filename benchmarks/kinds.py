@@ -1,4 +1,4 @@
-"""Runs as the product has them, with a lane that does nothing but say when it was reached."""
+"""The run kind of the product, with a handler that only records when it was reached."""
 
 import os
 import struct
@@ -10,7 +10,7 @@ from runs import kinds, lifecycle
 from work.claims import Claim
 from work.kinds import Lane
 
-# A pipe, or a file, in which whoever waits for a claim finds its moment.
+# A pipe or a file, to which the moment of a claim is written for the process that waits for it.
 PIPE = "ADE_BENCHMARK_PIPE"
 MOMENT = struct.Struct("<qq")
 

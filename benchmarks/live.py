@@ -1,7 +1,7 @@
-"""The part of live pages: many that are looked at on a real gunicorn with two web processes, while one of them changes.
+"""The live pages part: many pages that are open on a real gunicorn with two web processes, while one of them changes.
 
-What a browser does is done here: a stream says that there is news, and the page is asked for again, four times a second
-at most. See `templates/console/base.html`.
+It does what a browser does: a stream sends news, and the page is requested again, at most four times a second. See
+`templates/console/base.html`.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from benchmarks.places import WITHOUT_PROXY, place
 from benchmarks.streams import OPENING, START_SECONDS, Web
 
 PART = "live"
-# As the pages say it.
+# The throttle of the pages.
 THROTTLE_SECONDS = 0.25
 STATES = ("queued", "running", "succeeded")
 _STATE = re.compile(r'<p class="lead"><span class="state [^"]*">.*?(queued|running|succeeded)</span>', re.DOTALL)
-# Between the two changes of one run: sooner than pages are asked for again, and later.
+# Between the two changes of one run: shorter and longer than the throttle.
 GAPS = (0.05, 0.6)
 NEWS = b"event: news\n"
-# So long is nothing told before it is looked at what that costs.
+# Wait this long without events before the idle cost is measured.
 QUIET_SECONDS = 6.0
 
 
@@ -68,7 +68,7 @@ class Bench:
     async def _round(self, name: str, actor: Actor, web: Web, session: str, runs: list[int], others: list[int]) -> None:
         person = _Person(web.port, session)
         await self._idle(f"{name}.idle", web, person)
-        # Each looks at a page of its own, and one of them at the one that changes.
+        # Each client watches a page of its own, and one of them the page that changes.
         watching = await person.open_all([f"/live/run/{id}/" for id in others[:-1]])
         told: list[float] = []
         shown: list[float] = []
@@ -82,7 +82,7 @@ class Bench:
             self.samples.add(f"{name}.{what}.p95", sorted(moments)[int(len(moments) * 0.95)])
 
     async def _idle(self, name: str, web: Web, person: "_Person") -> None:
-        """Of pages that are told of everything, which costs the most."""
+        """Measure pages that follow all events, which cost the most."""
         watching = await person.open_all(["/live/"] * self.sizes.viewers)
         await asyncio.sleep(min(QUIET_SECONDS, self.sizes.idle_seconds))
         before, began = web.processor_seconds(), time.monotonic()
@@ -105,11 +105,11 @@ class _Person:
         return list(await asyncio.gather(*map(opened, paths)))
 
     async def look_at(self, id: int, actor: Actor) -> tuple[list[float], list[float], list[float]]:
-        """When its changes had been committed, when the stream told of them, and when the page showed them."""
+        """Return when the changes were committed, when the stream reported them, and when the page showed them."""
         page = await asyncio.to_thread(self._state_on, f"/runs/{id}/")
         assert page == STATES[0], page
         reader, writer = await self._open(f"/live/run/{id}/")
-        # The time that somebody looks at it.
+        # The time that a person looks at the page.
         await asyncio.sleep(random.uniform(*GAPS))  # noqa: S311  # no secret
         actor.begin("told.run_next", gap=random.uniform(*GAPS))  # noqa: S311  # no secret
         news: list[float] = []
@@ -118,12 +118,12 @@ class _Person:
         committed = await asyncio.to_thread(actor.answer)
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
-        # The first word after each; more may have come of one.
+        # The first news after each change; one change may cause several.
         heard = [next(at for at in [*news, seen[-1]] if at >= since) for since in committed]
         return committed, heard, seen
 
     async def _follow(self, path: str, news: list[float]) -> list[float]:
-        """Ask again whenever there is news, until all has been shown."""
+        """Request the page again after each news, until all changes have been shown."""
         seen: list[float] = []
         asked_at, heard = float("-inf"), 0
         async with asyncio.timeout(START_SECONDS):
@@ -148,7 +148,9 @@ class _Person:
         return found[1]
 
     async def _open(self, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Until the first news, which comes at once: of what has happened between the page and its stream."""
+        """Open a stream and wait for the first news, which comes at once: it covers the changes between the page and
+        its stream.
+        """
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         headers = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
         writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}\r\n".encode())

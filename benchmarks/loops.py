@@ -1,4 +1,4 @@
-"""What is timed. Each function runs in one actor; where two processes compete, two actors run the same one."""
+"""The timed loops. Each function runs in one actor; where two processes compete, two actors run the same function."""
 
 import os
 import random
@@ -49,19 +49,19 @@ while told := os.read(0, moment.size):
         os._exit(0)
     os.wait()
 """
-# The first few find caches cold and are not counted.
+# The first few find cold caches and are not counted.
 COLD = 5
-# Whoever waits for something in a pipe gives up after this long.
+# The timeout of a process that waits on a pipe.
 PATIENCE_SECONDS = 20.0
 
 
 def drain(seconds: float, owner: str) -> dict[str, Any]:
-    """Claim and complete runs until there is none left, or for so long."""
+    """Claim and complete runs until none is left or the time is over."""
     return _drain(seconds, lambda: lifecycle.claim_next_run(owner), lifecycle.succeed)
 
 
 def drain_raw(seconds: float, owner: str) -> dict[str, Any]:
-    """The same two commits as bare SQL through Django's cursor: no events, no rules, no fences."""
+    """Make the same two commits with bare SQL through Django's cursor: no events, no rules, no fences."""
     claim, done = RAW_CLAIM[connection.vendor], RAW_DONE[connection.vendor]
     with connection.cursor() as cursor:
 
@@ -74,7 +74,7 @@ def drain_raw(seconds: float, owner: str) -> dict[str, Any]:
 
 
 def submit_one_by_one(number: int, together: int) -> dict[str, float]:
-    """How many rows a second, each committed by itself; a few at a time in each way, in turn."""
+    """Return the rows per second when each is committed separately; the ways alternate after a few rows."""
     of, ready = rows.configuration("ready"), rows.ready_build()
     ways: dict[str, Callable[[Any], object]] = {
         "submit_many": lambda document: lifecycle.submit_many(of, [document], actor=rows.ACTOR),
@@ -92,7 +92,7 @@ def submit_one_by_one(number: int, together: int) -> dict[str, float]:
 
 
 def submit_together(number: int) -> dict[str, float]:
-    """How many rows a second, all in one call; twice in each way, in turn."""
+    """Return the rows per second when all are submitted in one call; each way twice, alternating."""
     of, ready = rows.configuration("ready"), rows.ready_build()
     ways: dict[str, Callable[[Any], object]] = {
         "submit_many": lambda documents: lifecycle.submit_many(of, documents, actor=rows.ACTOR),
@@ -109,7 +109,7 @@ def submit_together(number: int) -> dict[str, float]:
 
 
 def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
-    """Milliseconds until somebody else has claimed what is committed here, in turn in each way."""
+    """Return the milliseconds until another process has claimed what is committed here; each way in turn."""
     of, pipe = rows.configuration("ready"), _open_pipe()
 
     def submit(document: Any) -> tuple[int, int]:
@@ -124,8 +124,8 @@ def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
 def in_turn(
     ways: list[str], number: int, gap: float, submit: Callable[[Any], tuple[int, int]]
 ) -> dict[str, list[float]]:
-    """`submit` answers the moments at which a submission was committed and at which what it led to was reached. The
-    bare way submits to `listen_bare`.
+    """Time submissions, each way in turn. `submit` returns the moment at which a submission was committed and the
+    moment at which its effect was reached. The bare way submits to `listen_bare`.
     """
     pipe = _open_pipe()
     found: dict[str, list[float]] = {f"{way}.{what}": [] for way in ways for what in ("whole", "from_commit")}
@@ -147,8 +147,8 @@ def in_turn(
 
 
 def listen_bare(number: int, python: str = "") -> int:
-    """The other side of the bare way: what a listener costs that has nothing else to do. With a Python, what it has
-    claimed is reached in a fork of a process of that.
+    """Run the other side of the bare way: the cost of a listener that does nothing else. With `python`, a fork of a
+    warm process of that Python reaches the claimed row.
     """
     claim = RAW_CLAIM["postgresql"]
     with (
@@ -166,24 +166,24 @@ def listen_bare(number: int, python: str = "") -> int:
     raise TimeoutError("the bare listener heard nothing")
 
 
-# The pipe on which a listener is about to say that it listens.
+# The pipe on which a listener is about to report that it listens.
 _expected: list[int] = []
 
 
 def expect_listener() -> None:
-    """Before the bare listener begins: who opens the pipe later forgets what was said until then."""
+    """Open the pipe before the bare listener starts: opening it later would discard its first message."""
     _expected.append(_open_pipe())
 
 
 def await_listener() -> None:
-    """Until the bare listener has said that it listens."""
+    """Wait until the bare listener has reported that it listens."""
     pipe = _expected.pop()
     _read_moment(pipe)
     os.close(pipe)
 
 
 def probe() -> None:
-    """Wait until a worker does what is submitted."""
+    """Wait until a worker executes a submission."""
     pipe = _open_pipe()
     lifecycle.submit_many(rows.configuration("ready"), rows.documents(1), actor=rows.ACTOR)
     _read_moment(pipe)
@@ -192,7 +192,9 @@ def probe() -> None:
 
 @contextmanager
 def _forking(python: str) -> Iterator[Callable[[int], None]]:
-    """Stamps in a fork of a warm process, which has imported what a zygote of the product has, and nothing more."""
+    """Yield a function that records a moment in a fork of a warm process, which has imported exactly what a zygote of
+    the product has.
+    """
     command = [python, "-I", "-B", "-c", FORK_SERVER, os.environ[kinds.PIPE]]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
         assert server.stdin is not None
@@ -244,7 +246,7 @@ def _drain(seconds: float, take: Callable[[], Any], complete: Callable[[Any], ob
 
 
 def _processor_seconds() -> float:
-    """What this process and its connection's process at the server have computed: other programs do not change it."""
+    """Return the processor time of this process and of its database backend; other programs do not affect it."""
     seconds = time.process_time()
     if connection.vendor == "postgresql":
         connection.ensure_connection()
@@ -260,7 +262,7 @@ def _insert_bare(bare: "psycopg.Connection[Any]") -> None:
 
 
 def _row(of: Any, build_id: int, document: Any) -> dict[str, Any]:
-    """The row that a submission makes."""
+    """Return the row that a submission creates."""
     return {
         "workspace_id": of.workspace_id,
         "configuration_id": of.pk,
@@ -278,7 +280,7 @@ def _connection_options() -> dict[str, Any]:
 
 
 def _open_pipe() -> int:
-    # For reading and writing: so it opens at once, and stays open when the other side leaves.
+    # Opened for reading and writing, so that it opens at once and stays open when the other side closes it.
     pipe = os.open(os.environ[kinds.PIPE], os.O_RDWR)
     while select.select([pipe], [], [], 0)[0]:
         os.read(pipe, kinds.MOMENT.size)

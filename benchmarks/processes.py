@@ -1,4 +1,4 @@
-"""What /proc says of a process and of all that it has started."""
+"""Figures from /proc for a process and all its descendants."""
 
 import os
 import select
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-# What ends later than this has not been ended.
+# A process that takes longer than this to end was not stopped.
 GONE_SECONDS = 30.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -18,7 +18,7 @@ def tree(root: int) -> list[int]:
 
 
 def proportional_bytes(pids: list[int]) -> int:
-    """What is shared by n processes counts for each of them as the nth part."""
+    """Return the proportional set size: memory that n processes share counts as one nth for each."""
     return sum(_kilobytes(f"/proc/{pid}/smaps_rollup", "Pss:") for pid in pids) * 1024
 
 
@@ -27,7 +27,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def peak_bytes(pid: int) -> int:
-    """The most that was resident since `forget_peak`."""
+    """Return the peak resident size since `forget_peak`."""
     return _kilobytes(f"/proc/{pid}/status", "VmHWM:") * 1024
 
 
@@ -36,7 +36,9 @@ def forget_peak(pid: int) -> None:
 
 
 def processor_seconds(pids: list[int]) -> dict[int, float]:
-    """Of each with all that it has waited for; not of those that have just ended."""
+    """Return the processor seconds of each process and of the children that it has waited for; skip processes that have
+    ended.
+    """
     found = {}
     for pid in pids:
         with suppress(FileNotFoundError, ProcessLookupError):
@@ -53,7 +55,7 @@ def parent(pid: int) -> int:
 
 
 def gone_at(pids: list[int]) -> int:
-    """Wait for the end of all of them; answers the moment by time.monotonic_ns()."""
+    """Wait for the end of all of them; return the moment by time.monotonic_ns()."""
     until = time.monotonic() + GONE_SECONDS
     for pid in pids:
         try:
@@ -73,5 +75,5 @@ def _kilobytes(file: str, name: str) -> int:
 
 
 def _stat(pid: int) -> list[str]:
-    """From the state of the process on, which is after its name."""
+    """Return the fields from the process state on; the name before it may contain spaces."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,4 +1,6 @@
-"""The reading part: a long document and short ones, by a real worker, beside a bare loop of pdfium over their pages."""
+"""The reading part: a real worker reads a long document and short ones, compared with a bare loop of pdfium over their
+pages.
+"""
 
 import re
 from collections.abc import Callable
@@ -19,7 +21,7 @@ SHORT_PAGES = 3
 class Sizes:
     rounds: int
     pages: int
-    # Short documents in one round, one after the other.
+    # The number of short documents in one round, processed one after the other.
     short: int
 
 

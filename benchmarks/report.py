@@ -1,4 +1,4 @@
-"""Goals, and a table that says which are met."""
+"""Goals, and a table that shows which are met."""
 
 import math
 import statistics
@@ -12,14 +12,14 @@ class Goal:
     letter: str
     text: str
     measured: str
-    # Another measurement of the same run, None for an absolute goal.
+    # Another measurement of the same round, or None for an absolute goal.
     against: str | None
     at_least: float | None = None
     at_most: float | None = None
 
 
 class Samples:
-    """Every value by its name, one for each round: the nth of one belongs to the nth of another."""
+    """Holds values by name, one for each round: values with the same index belong to the same round."""
 
     def __init__(self) -> None:
         self.values: dict[str, list[float]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The search part: a hundred thousand chunks, and searches by words and meaning together as somebody gets them."""
+"""The search part: a hundred thousand chunks, and searches by words and meaning together, as people use them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ PART = "search"
 class Sizes:
     rounds: int
     chunks: int
-    # In one round.
+    # The number in one round.
     searches: int
     recalls: int
-    # Chunks of one long document.
+    # The number of chunks of one long document.
     published: int
 
 
@@ -45,7 +45,7 @@ class Bench:
     def _measure(self, on: str, actor: Actor) -> None:
         took = actor.call("lookups.seed", chunks=self.sizes.chunks)
         self.say(f"{on}: {self.sizes.chunks} chunks written in {took['written']:.0f} s, index {took['indexed']:.0f} s")
-        # The first of a process reads the model, and without pgvector all vectors.
+        # The first search of a process loads the model and, without pgvector, all vectors.
         (first,) = actor.call("lookups.ask", number=1, seed=0)["each"]
         self.samples.add(f"{on}.search.first", first)
         for number in range(self.sizes.rounds):

@@ -1,4 +1,4 @@
-"""The floor under an engine for each run: what it costs to start a Python, with nothing around it."""
+"""The lower bound for an engine per run: the cost of starting a Python process with nothing around it."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ THREADS = 2
 
 
 def bare_loop(python: str, statement: str, seconds: float, variables: dict[str, str] | None = None) -> dict[str, float]:
-    """Two threads that call subprocess.run one after the other, for so long."""
+    """Call subprocess.run in a loop in two threads for this many seconds."""
     command, environment = [python, "-c", statement], {**os.environ, **(variables or {})}
 
     def loop(_: int) -> tuple[int, float]:

@@ -1,5 +1,5 @@
-"""The settings of ADE as it is deployed, for clients that come without a proxy."""
+"""The settings of ADE as deployed, for clients that connect without a proxy."""
 
-from config.settings import *  # noqa: F403  # all of them, whatever is added
+from config.settings import *  # noqa: F403  # settings are added without a change here
 
 SECURE_SSL_REDIRECT = False

@@ -25,13 +25,14 @@ from pathlib import Path
 BASE = Path(__file__).resolve().parent.parent
 ROLES = ["admin", "operator", "viewer"]
 START_SECONDS = 60
-# In less, schemathesis does not even come to its first example.
+# With less time, schemathesis doesn't get to its first example.
 LEAST_SECONDS = 5
-# What the API answers to a request that is as described, beside doing it: the description cannot know which ids there
-# are, what state they are in, which keys were used, and what a token may.
+# Statuses, besides success, that the API may return for a request that fits its description. The description can't
+# express which IDs exist, what state they are in, which idempotency keys were used, and what a token may do.
 MAY_REFUSE = ["2xx", "3xx", "401", "403", "404", "409", "410", "412", "416", "422", "429"]
-# What no schema can say is refused with these too: what a file holds, from which addresses ADE fetches, what is past,
-# and that something is left of a name without what cannot be seen.
+# These operations may also refuse a valid request with further statuses, for reasons that no schema can express: the
+# contents of a file, the addresses that ADE may fetch from, a time in the past, or a name that is empty without its
+# invisible characters.
 JUDGED = [
     "/documents",
     "/api/v1/documents",
@@ -89,9 +90,9 @@ def main() -> int:
 
 
 def environment_of(folder: str, *, postgres: bool) -> dict[str, str]:
-    """Of a server of its own, which limits nobody."""
+    """Return the environment of the server: its own data directory, and no rate limits."""
     values = {"ADE_VAR_DIR": folder, "ADE_ENV_FILE": os.devnull, "DEBUG": "true", "WEB_CONCURRENCY": "2"}
-    # It asks more often than anybody may.
+    # The fuzzer sends more requests than the limits allow.
     values |= {"ADE_RATE_READS": "0", "ADE_RATE_WRITES": "0", "ADE_RATE_UPLOADS": "0", "ADE_PROXIES": "127.0.0.0/8"}
     if not postgres:
         values["DATABASE_URL"] = ""
@@ -141,11 +142,11 @@ class Fuzzer:
     address: str
     asked: argparse.Namespace
     folder: Path
-    # Of its tokens, which it must not revoke.
+    # The IDs of the fuzzer's tokens, which it must not revoke.
     own: list[int]
 
     def fuzz(self, token: str) -> int:
-        """Round after round until its minutes are over, or something is found."""
+        """Run rounds until the time is over or a failure is found. Return the exit code of the last round."""
         until, number = time.monotonic() + self.asked.minutes * 60, 0
         while (seconds := int(until - time.monotonic())) >= LEAST_SECONDS or number == 0:
             if code := self._round(token, max(seconds, 1), number):
@@ -162,7 +163,7 @@ class Fuzzer:
             *("--config-file", str(config), "run", f"{self.address}/api/v1/openapi.json"),
             *("--header", f"Authorization: Bearer {token}", "--checks", "all"),
             *("--max-examples", str(self.asked.examples), "--seed", str(seed)),
-            # They last for minutes, and schemathesis reads answers to their end. tests/api has them.
+            # Streams last for minutes, and schemathesis reads responses to the end. tests/api tests them instead.
             *("--exclude-path-regex", "/stream$"),
             *("--max-time", str(seconds), "--continue-on-failure", "--generation-database", "none", "--no-color"),
         ]

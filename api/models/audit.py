@@ -9,7 +9,7 @@ from work import clock
 
 class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):
     def for_user(self, user: User) -> "AuditEntryQuerySet":
-        """Of the workspaces of which they are admins; for superusers, all."""
+        """Return the entries of workspaces that the user administers; superusers see all."""
         return visible_to(self, user, "workspace", Membership.Role.ADMIN)
 
     def listed(self) -> "AuditEntryQuerySet":
@@ -17,13 +17,12 @@ class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """One request that was to change something: who asked, from where, what for, and how it was answered.
-
-    Written before the change and completed after it; never changed again.
+    """One request that could change something: who sent it, from where, for which operation, and the status of the
+    response. It is written before the change, completed after it, and never changed again.
     """
 
     at = models.DateTimeField(default=clock.now, db_index=True)
-    # As histories name them; what is linked may be deleted later.
+    # The actor as in histories; the linked rows may be deleted later.
     actor = models.CharField(max_length=200, blank=True)
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="+")
@@ -31,13 +30,14 @@ class AuditEntry(models.Model):
     address = models.CharField(max_length=64, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     method = models.CharField(max_length=16)
-    # The route: `submit`, `admin:runs_run_changelist`; of signing in and out `sign_in`, `sign_in_failed`, `sign_out`.
+    # The operation of the API or the route, such as `runs.submit_run` or `admin:runs_run_changelist`. Sign-ins and
+    # sign-outs have `sign_in`, `sign_in_failed`, `sign_out`.
     operation = models.CharField(max_length=200, blank=True)
-    # Without what follows the question mark: it may hold keys.
+    # Without the query string, which may contain secrets.
     path = models.CharField(max_length=500)
     subject_kind = models.CharField(max_length=40, blank=True)
     subject_id = models.BigIntegerField(null=True)
-    # None: it was begun, and no answer was given; the process died.
+    # None: no response was recorded because the process died.
     answered = models.PositiveSmallIntegerField(null=True)
 
     objects = AuditEntryQuerySet.as_manager()

@@ -9,7 +9,7 @@ from work import clock
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for. Never for more than the person may whose it is."""
+    """What a token may be used for, within the permissions of its owner."""
 
     READ = "read", "read"
     OPERATE = "operate", "operate: upload, submit, cancel, run again, correct"
@@ -19,7 +19,7 @@ class Scope(models.TextChoices):
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     def for_user(self, user: User) -> "ApiTokenQuerySet":
-        """Their own, and all of workspaces of which they are admins."""
+        """Return the user's own tokens, and all tokens of workspaces that the user administers."""
         person = user.person if isinstance(user, Narrowed) else user
         own = visible_to(self, user, "workspace").filter(user_id__in=[person.pk])
         return own | visible_to(self, user, "workspace", Membership.Role.ADMIN)
@@ -28,7 +28,7 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         return self.select_related("workspace", "user")
 
     def with_roles(self) -> "ApiTokenQuerySet":
-        """Each with the `role` that its person has in its workspace now, as `role_now` tells it."""
+        """Annotate each token with the current `role` of its owner in the workspace, for `role_now`."""
         theirs = Membership.objects.filter(workspace_id=OuterRef("workspace_id"), user_id=OuterRef("user_id"))
         return self.annotate(role=Subquery(theirs.values("role")[:1]))
 
@@ -40,24 +40,26 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 
 
 class ApiToken(models.Model):
-    """What a program shows instead of a person's password: of one person, for one workspace. Only its hash is kept."""
+    """A token with which a program authenticates instead of a password. It belongs to one person and one workspace.
+    Only its hash is stored.
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
-    # How it begins: shown, so that people can tell which one it is, and what it is looked up by.
+    # The beginning of the token, shown so that people can identify it, and used to look it up.
     prefix = models.CharField(max_length=16, unique=True, editable=False)
     sha256 = models.CharField(max_length=64, editable=False)
-    # Of Scope; reading is always among them.
+    # Values of Scope; reading is always included.
     scopes = models.JSONField(default=list)
     created_at = models.DateTimeField(default=clock.now, editable=False)
     created_by = models.CharField(max_length=200, editable=False)
-    # The token with which a program made this one, and with which this one is revoked.
+    # The token that created this one. If it is revoked, this one is revoked too.
     made_with = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, editable=False, related_name="made")
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_by = models.CharField(max_length=200, blank=True, default="", editable=False)
-    # To the minute.
+    # Updated at most once a minute.
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_from = models.CharField(max_length=64, blank=True, default="", editable=False)
 
@@ -91,7 +93,9 @@ class ApiToken(models.Model):
 
     @property
     def role_now(self) -> str | None:
-        """That of its person, of one that was found `with_roles`; None where they have left."""
+        """Return the current role of the owner, or None if the owner is inactive or not a member. Load the token
+        through `with_roles`.
+        """
         if not self.user.is_active:
             return None
         role: str | None = Membership.Role.ADMIN if self.user.is_superuser else getattr(self, "role")  # noqa: B009

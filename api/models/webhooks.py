@@ -12,7 +12,7 @@ LONGEST_URL = 2000
 
 
 class Topic(models.TextChoices):
-    """What a webhook can be told of: how something has ended."""
+    """Outcomes that a webhook can subscribe to."""
 
     RUN_SUCCEEDED = "run.succeeded", "run succeeded"
     RUN_FAILED = "run.failed", "run failed"
@@ -24,7 +24,7 @@ class Topic(models.TextChoices):
     DOCUMENT_FAILED = "document.failed", "document failed"
 
 
-# Not one of what happens: somebody asks whether the way is free.
+# The topic of a test delivery, which has no event.
 PING = "ping"
 
 
@@ -40,25 +40,25 @@ class WebhookQuerySet(SubjectQuerySet["Webhook"]):
 
 
 class Webhook(Subject):
-    """Where a workspace wants to be told how its work has ended."""
+    """A URL that gets the outcomes of a workspace's work."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks")
     name = models.CharField(max_length=100)
     url = models.CharField(max_length=LONGEST_URL)
-    # Of Topic.
+    # Values of Topic.
     topics = models.JSONField(default=list)
-    # What its secret is made from, together with SECRET_KEY: the secret itself is kept nowhere.
+    # The secret is derived from this salt and SECRET_KEY; the secret itself is not stored.
     salt = models.CharField(max_length=64, editable=False)
-    # Of the secret, to see whether SECRET_KEY still is what it was.
+    # Hash of the secret, to notice if SECRET_KEY has changed.
     secret_sha256 = models.CharField(max_length=64, editable=False)
-    # The same of the secret before, with which is signed too until then.
+    # The same for the previous secret, which also signs deliveries until it expires.
     earlier_salt = models.CharField(max_length=64, blank=True, default="", editable=False)
     earlier_sha256 = models.CharField(max_length=64, blank=True, default="", editable=False)
     earlier_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
     paused_at = models.DateTimeField(null=True, blank=True, editable=False)
     paused_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     paused_for = models.CharField(max_length=500, blank=True, default="", editable=False)
-    # Webhooks have their turns one after the other: first whichever has waited for longest.
+    # Webhooks take turns: the one that has waited longest is next.
     tried_at = models.DateTimeField(default=clock.now, editable=False)
     created_at = models.DateTimeField(default=clock.now, editable=False)
     created_by = models.CharField(max_length=200, editable=False)
@@ -98,7 +98,7 @@ class Webhook(Subject):
         return "paused" if self.paused_at else "active"
 
     def is_earlier_good(self, now: datetime) -> bool:
-        """Whether two secrets are good."""
+        """Return whether the previous secret is still valid too."""
         return self.earlier_expires_at is not None and now < self.earlier_expires_at
 
 
@@ -110,7 +110,9 @@ class DeliveryQuerySet(SubjectQuerySet["Delivery"]):
         return self.select_related("webhook__workspace")
 
     def claimable(self, now: Any) -> "DeliveryQuerySet":
-        """One at a time of each webhook: whose receiver is slow holds up nobody else."""
+        """Return due deliveries, at most one at a time per webhook, so that a slow receiver doesn't delay the
+        others.
+        """
         due = self.filter(status="queued", next_attempt_at__lte=now)
         due = due.filter(webhook__paused_at__isnull=True, webhook__removed_at__isnull=True)
         busy = Exists(Delivery._base_manager.filter(status="sending", webhook=OuterRef("webhook")))
@@ -118,7 +120,7 @@ class DeliveryQuerySet(SubjectQuerySet["Delivery"]):
 
 
 class Delivery(Work):
-    """One message to one webhook, until its receiver has taken it or nobody tries any longer."""
+    """One message to one webhook, until its receiver accepts it or the attempts are used up."""
 
     class Status(models.TextChoices):
         QUEUED = "queued"
@@ -129,18 +131,18 @@ class Delivery(Work):
     ACTIVE = CLAIMED = "sending"
     TERMINAL = frozenset({"delivered", "failed"})
 
-    # Its index is the one that lists them by age too.
+    # `deliveries_of_a_webhook` also serves as the index of this foreign key.
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED, editable=False)
     topic = models.CharField(max_length=32)
-    # Of the table `events`, whose rows may be pruned. None for a ping.
+    # ID in the table `events`, without a foreign key because events may be pruned. None for a ping.
     event_id = models.BigIntegerField(null=True, blank=True)
-    # The delivery that somebody wanted sent again, which may be pruned too.
+    # The delivery that this one repeats; it may have been pruned.
     resend_of = models.BigIntegerField(null=True, blank=True)
     payload = models.JSONField()
     attempts = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField(default=clock.now)
-    # What came of the last attempt: the status of the answer, None when there was none.
+    # Status of the last response; None if there was none.
     answered = models.PositiveSmallIntegerField(null=True, blank=True)
 
     objects = DeliveryQuerySet.as_manager()
@@ -190,15 +192,15 @@ class Delivery(Work):
 
 
 class WebhookTail(models.Model):
-    """How far the table of events has been read for webhooks. The holder of this one row reads on; of several workers,
-    one.
+    """How far the table of events has been read for webhooks. There is one row, and the worker that holds its lease
+    reads on.
     """
 
     ONLY = 1
 
     owner = models.CharField(max_length=200, blank=True, default="")
     expires_at = models.DateTimeField(default=clock.now)
-    # As work/tail.py writes it.
+    # In the format of `work/tail.py`.
     position = models.TextField(blank=True, default="")
 
     class Meta:

@@ -1,4 +1,4 @@
-"""What was published. It belongs to the installation, and is told as its readers get it."""
+"""Published briefs. They belong to the installation, and show what readers see."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Events: articles of several feeds that tell of the same. They belong to the installation."""
+"""Event clusters: articles of several feeds about the same event. They belong to the installation."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from feeds.models import EventCluster, RawArticle
 
 routes = frame.routes("clusters")
 
-# Of the articles of one cluster, in its detail.
+# How many articles the detail of a cluster shows.
 MOST_TOLD = 50
 
 

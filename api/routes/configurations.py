@@ -165,7 +165,7 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
     package = _read(request.read(archives.MOST_BYTES + 1))
     with transaction.atomic():
         configuration = Configuration.objects.select_for_update().get(pk=id)
-        # It says no when somebody has been faster.
+        # Raises Problem if another request has changed it in the meantime.
         files.as_known(request, _tag(configuration))
         result = configurations.replace(configuration, package)
     return _detail(configuration) | {"result": result}

@@ -1,4 +1,4 @@
-"""Feeds: where articles come from. They belong to the installation."""
+"""Feeds, the sources of articles. They belong to the installation."""
 
 from collections import Counter
 from datetime import datetime
@@ -25,11 +25,12 @@ from work.outcomes import DONE, Outcome
 
 routes = frame.routes("feeds")
 
-# As the admin asks them.
+# The same permissions as in the admin.
 ADD, CHANGE, DELETE = "feeds.add_feedsource", "feeds.change_feedsource", "feeds.delete_feedsource"
-# Of one list: somebody waits for the answer, and a web process is busy with it. The command takes longer ones.
+# Feeds of one list: the caller waits for the response, and the web process is busy meanwhile. `manage.py feed import`
+# takes longer lists.
 MOST_AT_ONCE = 1000
-# Of the articles of one feed.
+# Articles of one feed are counted up to this number.
 MOST_COUNTED = 10_000
 
 
@@ -144,7 +145,7 @@ def take_in(request: HttpRequest, rehearse: bool = False) -> Answer:
         raise Problem("too_large", message, {"most": MOST_AT_ONCE, "found": len(entries)})
 
     def attempt(keep: Keep) -> dict[str, Any]:
-        # Not one transaction: sent once more, it finds what is there already.
+        # Not in one transaction: a repeated request finds the feeds that were already added.
         made = _taken(list(sources.take_in(entries, actor=caller.actor, rehearse=rehearse)), rehearse=rehearse)
         keep(made)
         return made

@@ -119,7 +119,7 @@ def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
 
 
 def _field(id: int, name: str) -> dict[str, Any]:
-    """As it is now; of one that only a person had found, nothing is left."""
+    """Return the field as it is now. If only a person had set it, the result is empty."""
     return _told(next((row for row in fields.of_document(id) if row.name == name), FieldRow(name)))
 
 

@@ -1,4 +1,4 @@
-"""The scheduled jobs of the installation, their slots, and what is asked of them."""
+"""Scheduled jobs of the installation."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -23,7 +23,7 @@ from runs.models import ScheduledJob
 
 routes = frame.routes("jobs")
 
-# As the admin asks it.
+# The same permission as in the admin.
 CHANGE = "runs.change_scheduledjob"
 
 
@@ -48,7 +48,7 @@ class JobOut(Out):
 
 
 class JobDetailOut(JobOut):
-    # None where the code does not declare it any more.
+    # None if the code no longer declares the job.
     max_runtime_seconds: float | None
     misfire_grace_seconds: float | None
     coalesce: bool | None
@@ -75,7 +75,7 @@ def show(request: HttpRequest, name: str) -> dict[str, Any]:
 def list_events(request: HttpRequest, name: str, listing: Query[History]) -> dict[str, Any]:
     """What was declared, asked for and decided of a job."""
     insider_of(request)
-    # One that no worker has seen yet has none.
+    # A job that no worker has stored yet has no events.
     return history_of(SCHEDULED_JOB.kind, row_of(name).pk or 0, listing)
 
 
@@ -123,7 +123,7 @@ def declared(name: str) -> Job:
 
 
 def row_of(name: str) -> ScheduledJob:
-    """Also of one that no worker has seen yet: that one is not stored."""
+    """Return the row of a job. If no worker has stored the job yet, the row is unsaved."""
     if row := ScheduledJob.objects.filter(name=name).first():
         return row
     job = declared(name)

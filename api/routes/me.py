@@ -1,4 +1,4 @@
-"""Who asks."""
+"""The caller of the API."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from documents.models import Membership, Workspace
 
 routes = frame.routes("me")
 
-# Of those of a superuser, who is in all of them.
+# Limit for superusers, who see all workspaces.
 MOST_NAMED = 200
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a document: its processing, its pieces, its history."""
+"""Processing jobs, chunks and the history of a document."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -100,5 +100,5 @@ def _chunk_of(chunk: DocumentChunk) -> dict[str, Any]:
 
 
 def _told(values: dict[str, Any]) -> dict[str, Any]:
-    """Of what has not failed, there is nothing to tell."""
+    """Replace "" by None: fields about failures are empty if nothing has failed."""
     return {name: None if value == "" else value for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""What becomes of a run: its events and its log, why it waits and for how long, its end, and another one like it."""
+"""The life of a run: its events and log, why it waits and for how long, cancelling it, and running it again."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal

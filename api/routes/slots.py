@@ -1,4 +1,4 @@
-"""The slots of jobs: what has become of them, and which of them people want run."""
+"""The slots of scheduled jobs: what became of them, and requests to run them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from work import clock, written
 
 routes = frame.routes("jobs")
 
-# Of a ledger of which no range is asked: what is to come.
+# Upcoming slots in a ledger without a range.
 COMING = 3
 
 
@@ -106,7 +106,7 @@ class Trigger(In):
 
     @model_validator(mode="after")
     def one_of_them(self) -> "Trigger":
-        # Also when both are null: what is sent is what the schema says.
+        # Also refused if both are null, as the JSON schema says.
         if {"slot", "in_stead_of"} <= self.model_fields_set:
             raise ValueError("expected slot or in_stead_of, found both")
         return self

@@ -84,7 +84,7 @@ def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", lo
 
 
 def _last(request: HttpRequest, asked: str) -> str:
-    # The header first: a browser that comes again sets it, and asks by the same address.
+    # The header takes precedence: a browser that reconnects sets it, but keeps the URL with the old parameter.
     return request.headers.get("Last-Event-ID", "") or asked
 
 

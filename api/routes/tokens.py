@@ -102,7 +102,8 @@ def create_token(request: HttpRequest, body: NewToken) -> Answer:
 
     answer = creating(request, 201, make)
     if REPLAYED not in answer:
-        # Behind the keeping: no secret is kept, not even for whoever asks with the same key.
+        # Insert the token after the response was stored, so that the secret is never stored, not even for a repeated
+        # request.
         answer.content = answer.content.replace(b'"token": null', f'"token": "{secret}"'.encode(), 1)
     return answer
 

@@ -1,4 +1,4 @@
-"""The processes that do the work."""
+"""Worker processes."""
 
 from collections.abc import Set
 from datetime import datetime

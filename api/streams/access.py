@@ -1,4 +1,4 @@
-"""Whether whoever has opened a stream may still see what it tells: asked again while it is open."""
+"""Rechecks while a stream is open whether its caller may still see the data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from api.callers import Caller
 from api.models import ApiToken
 
-# Of a manager with `for_user`, those rows that the stream is about.
+# Takes a user and returns the rows that the stream is about and that this user can see.
 Rows = Callable[[Any], Any]
 
 
@@ -38,7 +38,7 @@ def _by_token(pk: int) -> Caller | None:
 
 
 def _by_session(key: str | None) -> Caller | None:
-    """Signed out, or with another password since, nobody is there any more."""
+    """Return the caller of a session, or None after a sign-out or a change of the password."""
     request = HttpRequest()
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
     person = get_user(request)

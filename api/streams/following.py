@@ -1,4 +1,4 @@
-"""A stream, from when it is opened to its end."""
+"""One open stream, from its start to its end."""
 
 import asyncio
 import random
@@ -14,15 +14,15 @@ from api.streams.hub import HUB, UNAVAILABLE, Subscriber
 from api.streams.places import Place
 from api.streams.sources import Source
 
-# Servers that end or start anew do not have to wait for streams for longer, and what holds one by mistake lets go.
+# Limits how long a server has to wait for streams when it restarts, and how long a leaked stream holds its place.
 LONGEST_SECONDS = 300.0
 HEARTBEAT_SECONDS = 15.0
-# A token that was revoked, or a membership that has ended.
+# How often access is rechecked, to notice a revoked token or an ended membership.
 CHECK_SECONDS = 60.0
-# Not all at the same moment: neither ends, nor clients that come again.
+# Spreads the ends of streams and the reconnects of clients over time.
 JITTER = 0.1
 RETRY_MILLISECONDS = (1000, 4000)
-# One that does not take what it is sent cannot be told anything any more.
+# A stream is cancelled when its client has stopped reading, because then no message can be sent.
 CUT_AFTER_SECONDS = 30.0
 
 
@@ -32,7 +32,7 @@ class Stream(StreamingHttpResponse):
         super().__init__(self._following.told(), sse.CONTENT_TYPE, headers=sse.HEADERS)
 
     def close(self) -> None:
-        # When a client has gone, Django closes its answer, but not what that is made of.
+        # When a client disconnects, Django closes the response but not the generator.
         self._following.close()
         super().close()
 
@@ -47,7 +47,7 @@ class Following:
         self._subscriber: Subscriber | None = None
 
     def close(self) -> None:
-        """From any thread, and as often as one likes."""
+        """Leave the hub and free the place. It can be called from any thread and repeatedly."""
         if self._subscriber is not None:
             HUB.leave(self._subscriber)
         self._place.free()
@@ -73,7 +73,7 @@ class Following:
             self.close()
 
     async def _end(self, subscriber: Subscriber) -> str:
-        """What to say last; nothing as long as it goes on."""
+        """Return the last message of the stream, or "" while it continues."""
         if self._source.over:
             return sse.message("end", reason=self._source.over)
         if subscriber.is_over:
@@ -93,7 +93,7 @@ class Following:
         patience = self._silent_since + HEARTBEAT_SECONDS - now
         items = await subscriber.wait(min(patience, self._left(), self._check_at - now))
         told = self._source.take(items)
-        # Of one that was too slow, what it was not told has been thrown away: it goes on from what it was told.
+        # After SLOW, the queue was discarded, so no position is sent: the client resumes from its last event.
         if not told and not subscriber.ended and time.monotonic() >= self._silent_since + HEARTBEAT_SECONDS:
             return sse.HEARTBEAT + (self._source.mark(subscriber.passed) or "\n")
         return told

@@ -1,5 +1,5 @@
-"""One thread of each web process that looks for new events, for all streams that are open there. While none is, it
-waits, and has no connection.
+"""One thread per web process that polls for new events on behalf of all open streams. Without streams it sleeps and
+holds no connection.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from api.subjects import Workspaces
 from work.tail import BATCH, Position, Seen, Tail
 
 LOOK_SECONDS = 0.05
-# When nothing has happened for a while: what streams cost that have nothing to tell is this look, and it is still soon.
+# Polling interval after a quiet time. Idle streams cost nothing but this query, and the delay is still short.
 QUIET_LOOK_SECONDS, QUIET_AFTER_SECONDS = 0.075, 5.0
-# Of what waits for one client. Whoever does not take it goes on by its last id when it comes again.
+# Items that may wait for one client. A slower client is disconnected, and resumes from its last ID when it reconnects.
 MOST_WAITING = 1000
 
 LOG = "LOG"
@@ -34,26 +34,26 @@ log = structlog.get_logger(__name__)
 
 
 class Topic(NamedTuple):
-    """A subject, or a workspace with all its subjects."""
+    """A subject, or a workspace with all of its subjects."""
 
     kind: str
     id: int
 
 
-# Whatever happens, to whomever it belongs. Who joins it says to nobody what is not theirs.
+# All events of all workspaces. A subscriber must filter what its users may see.
 EVERYTHING = Topic("everything", 0)
 
 
 class Subscriber:
-    """One open stream. Its queue belongs to its event loop, and the hub's thread only asks the loop to fill it."""
+    """One open stream. Its queue belongs to its event loop; the hub's thread only schedules calls on that loop."""
 
     def __init__(self, topic: Topic, *, with_log: bool) -> None:
         self.topic, self.with_log = topic, with_log
         self.loop = asyncio.get_running_loop()
         self.began: asyncio.Future[None] = self.loop.create_future()
-        # Where the hub was then.
+        # The hub's position when the subscriber was admitted.
         self.position = Position()
-        # Everything up to here has been put into the queue.
+        # Everything up to this position has been put into the queue.
         self.passed = ""
         self.ended = ""
         self._waiting: list[Item] = []
@@ -64,9 +64,12 @@ class Subscriber:
         return bool(self.ended) and not self._waiting
 
     async def wait(self, seconds: float) -> Sequence[Item]:
-        """What has come, after so many seconds at the latest. Nothing more comes once `ended` says why."""
+        """Return the queued items, after at most so many seconds. Once `ended` gives a reason, no further items
+        come.
+        """
         if not self._waiting and not self.ended:
-            # The time may be over and something have come at once: it is taken, for `passed` has moved behind it.
+            # An item may arrive just as the timeout expires. It must be returned, because `passed` has already moved
+            # beyond it.
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._woken.wait()
@@ -101,7 +104,7 @@ class Hub:
         self._woken = Flag()
         self._starting = Lock()
         self._thread: Thread | None = None
-        # Of its thread alone.
+        # Used only by the hub's thread.
         self._new: set[Subscriber] = set()
         self._subscribers: dict[Topic, set[Subscriber]] = defaultdict(set)
         self._tail: Tail | None = None
@@ -109,7 +112,7 @@ class Hub:
         self._read_at = 0.0
 
     async def join(self, topic: Topic, *, with_log: bool = True) -> Subscriber:
-        """What commits after its answer comes."""
+        """Add a subscriber. It gets every event that is committed after this returns."""
         subscriber = Subscriber(topic, with_log=with_log)
         try:
             self._tell(subscriber, comes=True)
@@ -125,7 +128,7 @@ class Hub:
     def _tell(self, subscriber: Subscriber, *, comes: bool) -> None:
         self._comers.put((subscriber, comes))
         with self._starting:
-            # Here and not at the beginning: a process may have been forked since.
+            # Started on demand, because the process may have been forked since the hub was created.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = Thread(target=self._run, name="streams-hub", daemon=True)
                 self._thread.start()
@@ -145,12 +148,12 @@ class Hub:
                 connection.close()
                 self._woken.wait()
             elif not is_behind:
-                # Whoever comes meanwhile waits that long too; to be woken would cost as much as the look.
+                # A new subscriber waits this long too; waking the thread would cost as much as the poll.
                 is_quiet = time.monotonic() - self._read_at > QUIET_AFTER_SECONDS
                 time.sleep(QUIET_LOOK_SECONDS if is_quiet else LOOK_SECONDS)
 
     def _round(self) -> bool:
-        """Whether there is more already."""
+        """Deliver new events and admit subscribers. Return whether there are more events already."""
         self._admit()
         if is_stopping():
             self._end_all(STOPPING)
@@ -161,7 +164,7 @@ class Hub:
         try:
             is_behind = bool(self._subscribers) and self._deliver(self._tail) >= BATCH
         except BaseException:
-            # What was read and not told is to be read again.
+            # Events that were read but not delivered must be read again.
             self._tail = Tail(before)
             raise
         for subscriber in self._new:
@@ -226,12 +229,12 @@ class Hub:
             try:
                 loop.call_soon_threadsafe(function)
             except RuntimeError:
-                # A loop that has ended with streams open; nobody else will take them back.
+                # The event loop has ended with open streams, which will not leave the hub themselves.
                 self._forget_loop(loop)
 
     def _fail(self, error: Exception) -> None:
-        """The first time another connection is tried. Then the streams end: clients come again, and are told to wait
-        as long as nobody can be let in.
+        """Handle an error. After the first database error, another connection is tried. After the second, or any
+        other error, all streams end; clients reconnect and have to wait until they can be admitted.
         """
         connection.close()
         if isinstance(error, Error):

@@ -1,4 +1,4 @@
-"""How many streams may be open, so that nobody takes all there is. Counted in each web process."""
+"""Limits the number of open streams, per caller and in total, in each web process."""
 
 import weakref
 from collections import Counter
@@ -14,7 +14,7 @@ COME_AGAIN_SECONDS = 10
 class Places:
     def __init__(self) -> None:
         self._taken: Counter[str] = Counter()
-        # One that may be taken twice: what is forgotten can be collected at any moment, in any thread.
+        # Reentrant: a finalizer frees a place at any moment and in any thread, perhaps in one that holds the lock.
         self._lock = RLock()
 
     def __len__(self) -> int:
@@ -34,13 +34,13 @@ class Places:
     def _free(self, caller: str) -> None:
         with self._lock:
             self._taken[caller] -= 1
-            # Zero and less: whoever has none is not kept.
+            # Adding an empty counter drops callers whose count is zero.
             self._taken += Counter()
 
 
 class Place:
-    """Freed when its stream has ended, and at the latest when it is forgotten: a client that goes away before the
-    answer leaves a stream that nobody has begun.
+    """The place of one stream. It is freed when the stream ends, and at the latest when it is garbage collected: if
+    the client disconnects before the response, the stream is never started.
     """
 
     def __init__(self, places: Places, caller: str) -> None:

@@ -1,7 +1,7 @@
-"""What a stream tells, and by which ids whoever comes again goes on.
+"""The sources of streams: what a stream sends, and the IDs from which a client resumes.
 
-Each first reads what has been since that id, from the database, and then takes what the hub hands out. The hub is
-joined before: what comes twice is passed over, and nothing is missed in between.
+A source first reads the events since that ID from the database, then takes the events that the hub delivers. The hub
+is joined first, so nothing is missed in between, and duplicates are skipped.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from work.models import Event
 from work.moves import Moves
 from work.tail import BATCH, Position, Seen, Tail, newest
 
-# What somebody who comes again is told of, who had been away: a second or two of reading. Beyond, lists tell it faster.
+# The most events that a reconnecting client is sent: one or two seconds of reading. Beyond that, the lists are faster.
 MOST_BEHIND = 100_000
 FINISHED, GONE = "finished", "gone"
 
@@ -24,25 +24,27 @@ FINISHED, GONE = "finished", "gone"
 class Source(Protocol):
     topic: Topic
     with_log: bool
-    # Whether `read` is to be asked next; otherwise there is nothing but what the hub hands out.
+    # Whether `read` must be called next; otherwise all further events come from the hub.
     is_behind: bool
-    # Why there is nothing more to come.
+    # Why nothing more will come; "" until then.
     over: str
 
     def begin(self, position: Position) -> str:
-        """Asks the database. From here on, the hub hands out what comes."""
+        """Start at the hub's position, and return the first message. Queries the database."""
 
     def read(self) -> str:
-        """Asks the database."""
+        """Return the next events. Queries the database."""
 
     def take(self, items: Sequence[Item]) -> str: ...
 
     def mark(self, passed: str) -> str:
-        """For whoever comes again, when there has been nothing to tell of."""
+        """Return a message that moves the client's last ID forward when there was nothing to send."""
 
 
 class OfSubject:
-    """All events of one subject, by their sequence; to the end of it, if its kind has one."""
+    """All events of one subject, by sequence. The stream ends when the subject reaches a terminal status, if its kind
+    has any.
+    """
 
     with_log = True
 
@@ -61,7 +63,7 @@ class OfSubject:
         return ""
 
     def read(self) -> str:
-        # Asked before its events: those that this row counts can be seen then.
+        # Loaded before the events, so that all events that `last_sequence` counts are visible.
         row = self._row.first()
         if row is None:
             self.over = GONE
@@ -70,7 +72,7 @@ class OfSubject:
         found = [Item(Seen(*each), "") for each in self._events.filter(after).values_list(*Seen._fields)[:BATCH]]
         if found:
             self._last = found[-1].event.sequence
-        # What has come since then may be its end.
+        # Further events may have come since the row was loaded, and one of them may be the last.
         self.is_behind = len(found) == BATCH or self._last > row[1]
         if not self.is_behind and row[0] in self._terminal:
             self.over = FINISHED
@@ -81,7 +83,7 @@ class OfSubject:
         for item in items:
             if item.event.sequence <= self._last:
                 continue
-            # Whether it is the end, the row knows: a build may have been queued again.
+            # The row decides whether this is the end: a build may have been queued again.
             if item.event.sequence > self._last + 1 or item.event.to_status in self._terminal:
                 self.is_behind = True
                 break
@@ -94,7 +96,7 @@ class OfSubject:
 
 
 class OfWorkspace:
-    """All events of all subjects of a workspace. Their ids are positions in the table of all events."""
+    """All events of a workspace's subjects. Their IDs are positions in the table of events."""
 
     over = ""
 
@@ -103,7 +105,7 @@ class OfWorkspace:
         self.is_behind = False
         self._came_from = _position(last) if last else None
         self._tail = Tail(Position())
-        # By now, one of these has been told if it was to be.
+        # Everything up to this position has been sent or skipped.
         self._seen = Position()
         self._marked = ""
 
@@ -129,7 +131,7 @@ class OfWorkspace:
             if is_ours and (self.with_log or event.kind != LOG):
                 told.append(Item(event, position.to_text()).by_position)
         self.is_behind, self._seen = bool(events), self._tail.position
-        # Nothing of all this was ours, and still nobody should read it again.
+        # If none of these events belong to the workspace, send the position alone, so that they are not read again.
         return "".join(told) or (id_only(self._seen.to_text()) if events else "")
 
     def take(self, items: Sequence[Item]) -> str:

@@ -1,4 +1,4 @@
-"""How events look on the wire: https://html.spec.whatwg.org/multipage/server-sent-events.html"""
+"""The wire format of server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html"""
 
 from functools import cached_property
 from typing import Any
@@ -8,21 +8,21 @@ from work.tail import Seen
 
 HEADERS = {"Cache-Control": "private, no-store", "X-Accel-Buffering": "no"}
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-# A comment. What stands between does not close a connection that is used.
+# A comment, which keeps proxies from closing an idle connection.
 HEARTBEAT = ": still there\n"
-# Told by the id that each event of a stream has.
+# The fields of an event that are sent.
 TOLD = (*(name for name in Seen._fields if name not in ("claim_token",)),)
 
 
 class Item:
-    """One event on its way to many: what they all get is written once."""
+    """One event on its way to many subscribers. Its text is rendered once."""
 
     __slots__ = ("__dict__", "event", "position", "workspace")
 
     def __init__(self, event: Seen, position: str, workspace: int | None = None) -> None:
-        # After this event, of all events.
+        # The position in the table of events after this event.
         self.event, self.position = event, position
-        # None for what belongs to the installation, and where nobody has asked.
+        # None for events of the installation, and if no subscriber needs the workspace.
         self.workspace = workspace
 
     @cached_property
@@ -39,12 +39,12 @@ class Item:
 
 
 def message(name: str, **data: Any) -> str:
-    """What the stream says of itself. Its id stays as it was."""
+    """Return a message about the stream itself. It does not change the client's last ID."""
     return f"event: {name}\ndata: {_json(data)}\n\n"
 
 
 def id_only(id: str) -> str:
-    """Nobody hears of it, but whoever comes again comes from here."""
+    """Return an ID without data. Clients dispatch no event for it, but resume from this ID."""
     return f"id: {id}\n\n"
 
 

@@ -1,4 +1,4 @@
-"""Where open streams ask the database: in a few threads that all share, not in one for each stream."""
+"""Runs the database queries of open streams in a few shared threads, instead of one thread per stream."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from django.db import connection
 
 T = TypeVar("T")
 
-# Each of them has a connection while it asks.
+# Each thread holds a connection while it queries.
 POOL = ThreadPoolExecutor(4, thread_name_prefix="streams")
 
 

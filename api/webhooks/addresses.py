@@ -1,4 +1,4 @@
-"""Where receivers may lie: on the internet behind TLS, or in networks that the operator vouches for."""
+"""Decides which receivers are allowed: on the internet with TLS, or in networks that the operator lists."""
 
 from django.conf import settings
 
@@ -8,14 +8,16 @@ from feeds.fetching.targets import target_of
 
 
 def reach_of(url: str) -> Reach:
-    """Without TLS, whoever is on the way reads and writes along: only in one's own networks."""
+    """Return where this URL may lead. Without TLS, traffic could be read and changed on the way, so only the listed
+    networks are allowed.
+    """
     networks = parsed(settings.ADE_WEBHOOK_NETWORKS)
     is_safe = target_of(url).scheme == "https"
     return Reach(networks, "ADE_WEBHOOK_NETWORKS", "receivers", internet=is_safe, tells=False)
 
 
 def spelled(url: str) -> str:
-    """In its one spelling, what may be called by the look of it. Raises FetchFailed."""
+    """Return the URL in canonical form if it may be called, without resolving its host. Raises FetchFailed."""
     target = target_of(url.strip())
     reach_of(url.strip()).expect(target)
     return str(target)

@@ -1,5 +1,5 @@
-"""From what happens to what is delivered: one worker follows the table of events, and inserts the deliveries of what
-has ended in the transaction in which it keeps how far it has read. Whoever dies on the way has done neither.
+"""Creates deliveries from events. One worker follows the table of events. It inserts the deliveries and saves its
+position in the same transaction, so a crash loses and repeats nothing.
 """
 
 from collections.abc import Iterable
@@ -14,21 +14,21 @@ from runs.jobs import lease
 from work import failpoints
 from work.tail import Position, Seen, Tail
 
-# In one call; the next tick goes on.
+# Reads per call; the next tick continues.
 MOST_READS = 20
 
 log = structlog.get_logger(__name__)
 
 
 class Follower:
-    """Remembers what it has read last: which gaps will not be filled any more takes two looks to see."""
+    """Keeps its tail between calls, because it takes two reads to see that a gap in the IDs will never be filled."""
 
     def __init__(self) -> None:
         self._tail: Tail | None = None
         self._written = ""
 
     def follow(self, owner: str) -> int:
-        """Answers how many deliveries were made."""
+        """Read new events and return how many deliveries were created."""
         if not Webhook.objects.there().exists() or not lease.take(owner, WebhookTail):
             self._tail = None
             return 0
@@ -39,7 +39,7 @@ class Follower:
             try:
                 made += self._write(seen, owner)
             except BaseException:
-                # What was read is to be read again.
+                # Discard the tail, so that these events are read again.
                 self._tail = None
                 raise
             if not seen:
@@ -53,11 +53,12 @@ class Follower:
     def _write(self, seen: list[Seen], owner: str) -> int:
         assert self._tail is not None
         reached = self._tail.position.to_text()
-        # Behind more gaps than a text has room for it stays the same, whatever was read.
+        # If there are more gaps than the text can hold, the text stays the same, whatever was read.
         if reached == self._written and not seen:
             return 0
         with transaction.atomic():
-            # As it was when we looked: somebody else may follow by now, or have begun anew.
+            # Guarded by the position that we started from: another worker may follow by now, or the position may have
+            # been reset.
             mine = WebhookTail.objects.filter(pk=WebhookTail.ONLY, owner=owner, position=self._written)
             if not mine.update(position=reached):
                 log.info("webhooks.follower_replaced", owner=owner)
@@ -81,7 +82,8 @@ def _deliver(ended: list[Ended]) -> int:
     if not ended:
         return 0
     webhooks = list(Webhook.objects.there().only("workspace_id", "topics", "created_at"))
-    # A position may be one from which some is read again. The webhooks are named for the index, which begins with them.
+    # Some events may be read twice, so existing deliveries are skipped. `webhook_id__in` is there for the index, which
+    # starts with that column.
     mine = {"webhook_id__in": [webhook.pk for webhook in webhooks], "event_id__in": [each.id for each in ended]}
     there = set(Delivery.objects.filter(**mine, resend_of=None).values_list("event_id", "webhook_id"))
     made = 0

@@ -1,4 +1,6 @@
-"""What people do with webhooks, by whichever way they come. Whoever does it stands in the history of each."""
+"""The actions of people on webhooks, from all interfaces. Each is recorded in the history of the webhook with its
+actor.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,7 +20,7 @@ LONGEST_NAME = 100
 
 
 class Refused(Exception):
-    """The code is for programs and stays, the message is for people."""
+    """The action is refused. The code is for programs and stable; the message is for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -26,7 +28,7 @@ class Refused(Exception):
 
 
 def add(workspace: Workspace, name: str, url: str, topics: Iterable[str], *, actor: str) -> tuple[Webhook, str]:
-    """With its secret, to show once. Raises Refused."""
+    """Create a webhook and return it with its secret, to be shown once. Raises Refused."""
     values = checked({"name": name, "url": url, "topics": topics})
     try:
         with transaction.atomic():
@@ -36,7 +38,7 @@ def add(workspace: Workspace, name: str, url: str, topics: Iterable[str], *, act
 
 
 def change(webhook: Webhook, values: Mapping[str, Any], *, actor: str) -> bool:
-    """False when it is gone. Raises Refused."""
+    """Return False if the webhook was removed. Raises Refused."""
     wanted = checked(values)
     changed = {name: value for name, value in wanted.items() if getattr(webhook, name) != value}
     try:
@@ -60,8 +62,9 @@ def remove(webhook: Webhook, *, actor: str) -> Outcome:
 
 
 def rotate(webhook: Webhook, *, drop: str | None = None, actor: str) -> str | None:
-    """A new secret, to show once. None: somebody else has just made another, or it is gone. Raises Refused where two
-    are good and nobody says which of them to drop: receivers may know either.
+    """Create a new secret and return it, to be shown once. Return None if another request has just rotated it, or if
+    the webhook was removed. Raises Refused if two secrets are valid and `drop` doesn't say which one ends, because
+    receivers may use either.
     """
     if drop is None and webhook.is_earlier_good(clock.now()):
         raise Refused(
@@ -77,14 +80,14 @@ def ping(webhook: Webhook, *, actor: str) -> Delivery:
 
 
 def resend(delivery: Delivery, *, actor: str) -> Delivery:
-    """Raises Refused when there is nowhere to send it."""
+    """Raises Refused if the webhook was removed."""
     if not Webhook.objects.there().filter(pk=delivery.webhook_id).exists():
         raise Refused("conflict", f"expected a webhook that is there, found that {delivery.webhook_id} was removed")
     return lifecycle.resend(delivery, actor=actor)
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """As they are kept. Raises Refused."""
+    """Return the values as they are stored. Raises Refused."""
     return {name: _CHECKS[name](value) for name, value in values.items()}
 
 

@@ -1,8 +1,8 @@
-"""What must hold for webhooks and what is delivered to them: see `work/invariants.py`."""
+"""Invariants of webhooks and their deliveries: see `work/invariants.py`."""
 
 from work.invariants import DEFECT, RESCUE_SECONDS, Dialect, Invariant
 
-# For whoever is due while others are slow.
+# Generous, so that a due delivery can wait for slow receivers.
 TURN_SECONDS = 900
 
 

@@ -1,4 +1,4 @@
-"""What happens to webhooks and to their deliveries."""
+"""The verbs of webhooks, and the state machine of deliveries with its verbs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -35,22 +35,22 @@ DELIVERY = Moves(
     },
 )
 
-# With pauses that double from the first to the longest, they go on for 15 to 30 hours.
+# The pauses double from the first to the longest, so 18 attempts take 15 to 30 hours.
 ATTEMPTS = 18
 FIRST_SECONDS, LONGEST_SECONDS = 10.0, 4 * 3600.0
-# After a rotation, receivers that know only the secret before go on for so long.
+# How long the previous secret stays valid after a rotation, for receivers that only know that one.
 OVERLAP = timedelta(hours=24)
-# Of two secrets that are good.
+# Which of two valid secrets to drop.
 NEWEST, EARLIER = "newest", "earlier"
 THERE = {"removed_at__isnull": True}
 
 
 def add(workspace: Workspace, name: str, url: str, topics: Sequence[str], *, actor: str) -> tuple[Webhook, str]:
-    """The webhook, and its secret to show once. Raises IntegrityError when there is one of that name."""
+    """Create a webhook and return it with its secret, to be shown once. Raises IntegrityError if the name is taken."""
     secret, made = _new_secret()
     values = {"workspace_id": workspace.pk, "name": name, "url": url, "topics": list(topics), **made}
     with transaction.atomic():
-        # Before its birth: whatever happens after it lies behind.
+        # Before the webhook is created, so that the position precedes all later events.
         position.begin()
         values |= {"created_by": actor[: lifecycle.ACTOR_CHARACTERS], "tried_at": clock.now()}
         webhook: Webhook = lifecycle.create_one(WEBHOOK, values, actor=actor, data=_shown(values))
@@ -58,20 +58,20 @@ def add(workspace: Workspace, name: str, url: str, topics: Sequence[str], *, act
 
 
 def change(webhook: Webhook, values: Data, *, actor: str) -> bool:
-    """Its name, its url or its topics. Raises IntegrityError when there is another one of that name."""
+    """Change the name, URL or topics. Raises IntegrityError if the name is taken."""
     data = {"before": _shown({name: getattr(webhook, name) for name in values}), **_shown(values)}
     return lifecycle.record(WEBHOOK, webhook.pk, "WEBHOOK_CHANGED", actor=actor, data=data, guards=THERE, **values)
 
 
 def pause(webhook_id: int, *, actor: str, reason: str = "") -> bool:
-    """False when it is paused already."""
+    """Return False if it is already paused, or was removed."""
     pauses: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor, "paused_for": reason[:500]}
     guards: dict[str, Any] = {"paused_at__isnull": True, **THERE}
     return lifecycle.record(WEBHOOK, webhook_id, "WEBHOOK_PAUSED", actor=actor, message=reason, guards=guards, **pauses)
 
 
 def resume(webhook_id: int, *, actor: str) -> bool:
-    """False when it is not paused. What has waited is sent now."""
+    """Resume a webhook; waiting deliveries become due. Return False if it is not paused, or was removed."""
     goes_on: dict[str, Any] = {"paused_at": None, "paused_by": "", "paused_for": ""}
     guards: dict[str, Any] = {"paused_at__isnull": False, **THERE}
     done = lifecycle.record(WEBHOOK, webhook_id, "WEBHOOK_RESUMED", actor=actor, guards=guards, **goes_on)
@@ -81,8 +81,8 @@ def resume(webhook_id: int, *, actor: str) -> bool:
 
 
 def rotate(webhook: Webhook, *, drop: str = EARLIER, actor: str) -> str | None:
-    """A new secret, to show once; the one before is good for a while. Of two that are good by now one is dropped at
-    once. None: somebody else has just made another.
+    """Create a new secret and return it, to be shown once. The previous one stays valid for a while; if two are valid
+    now, `drop` ends one of them at once. Return None if another request has just rotated the secret.
     """
     secret, made = _new_secret()
     now = clock.now()
@@ -98,15 +98,15 @@ def rotate(webhook: Webhook, *, drop: str = EARLIER, actor: str) -> str | None:
 
 
 def remove(webhook_id: int, *, actor: str) -> bool:
-    """What waits for it is not sent, and `upkeep` drops it: it may be more than anybody wants to wait for. What was
-    sent stays to be seen for a while. False when it is gone already.
+    """Mark a webhook as removed. Waiting deliveries are not sent, and `upkeep` drops them later because there may be
+    many. Finished deliveries stay visible for a while. Return False if it was already removed.
     """
     gone: dict[str, Any] = {"removed_at": clock.now(), "paused_at": None, "paused_by": "", "paused_for": ""}
     return lifecycle.record(WEBHOOK, webhook_id, "WEBHOOK_REMOVED", actor=actor, guards=THERE, **gone)
 
 
 def deliver(event_id: int | None, topic: str, payload: Data, webhook_ids: Sequence[int]) -> list[int]:
-    """One for each of these webhooks. In the transaction in which it becomes known that they are due."""
+    """Create a delivery for each webhook. Call it in the transaction that saves the position of the event."""
     constant = {"event_id": event_id, "topic": topic, "payload": dict(payload)}
     return lifecycle.create(DELIVERY, constant, varying={"webhook_id": list(webhook_ids)}) if webhook_ids else []
 
@@ -118,7 +118,7 @@ def ping(webhook: Webhook, payload: Data, *, actor: str) -> Delivery:
 
 
 def resend(delivery: Delivery, *, actor: str) -> Delivery:
-    """Always a new delivery, of the same event; the old one stays as it is."""
+    """Create a new delivery of the same event; the old one doesn't change."""
     values = {name: getattr(delivery, name) for name in ("webhook_id", "event_id", "topic", "payload")}
     told: dict[str, Any] = {"actor": actor, "message": f"delivery {delivery.pk} again"}
     made: Delivery = lifecycle.create_one(DELIVERY, values | {"resend_of": delivery.pk}, **told)
@@ -137,13 +137,13 @@ def succeed(claim: Claim, status: int, data: Data) -> bool:
 
 
 def postpone(claim: Claim, status: int | None, message: str, data: Data, retry_after: float | None) -> bool:
-    """For another attempt, or failed if this was the last."""
+    """Queue the delivery for another attempt, or fail it if this was the last one."""
     counted = _counted(claim, status)
     if counted["attempts"] >= ATTEMPTS:
         return fail(claim, status, "ATTEMPTS_EXHAUSTED", f"{message}; that was attempt {ATTEMPTS}, the last", data)
     pause = backoff.seconds(counted["attempts"], first=FIRST_SECONDS, longest=LONGEST_SECONDS)
     if retry_after is not None:
-        # Somebody who asks to be asked at once has his turn like others.
+        # A receiver that asks for an immediate retry still has to wait for the usual pause.
         pause = max(pause, backoff.seconds(counted["attempts"], retry_after))
     counted |= {"next_attempt_at": clock.now() + timedelta(seconds=pause), "error_message": message}
     return lifecycle.finish(claim, "postpone", message=message, data=data, **counted)
@@ -154,7 +154,7 @@ def fail(claim: Claim, status: int | None, failure_type: str, message: str, data
 
 
 def fail_for_good(claim: Claim, status: int, message: str, data: Data) -> bool:
-    """Its receiver wants nothing more: its webhook is paused with it."""
+    """Fail the delivery and pause its webhook, because the receiver wants no further deliveries."""
 
     def pause_it() -> None:
         pause(claim.values["webhook_id"], actor=claim.holder.owner, reason=message)
@@ -163,7 +163,9 @@ def fail_for_good(claim: Claim, status: int, message: str, data: Data) -> bool:
 
 
 def rescue(found: Found) -> str | None:
-    """Back to the queue: whether it was sent, nobody knows. Failed when it has cost all of its attempts."""
+    """Recover a lost delivery: back to the queue, because it is unknown whether it was sent; failed if its attempts
+    are used up.
+    """
     counted: dict[str, Any] = {"attempts": F("attempts") + found.losses, "error_message": found.rule}
     guards = {"attempts__lt": ATTEMPTS - found.losses}
     if found.move("release", message=found.rule, guards=guards, **counted):
@@ -174,7 +176,7 @@ def rescue(found: Found) -> str | None:
 
 
 def drop(which: Q, why: str, *, actor: str) -> Iterator[int]:
-    """Those of these that wait are not sent any more; answers how many, after each short transaction."""
+    """Fail waiting deliveries without sending them. Yields the number of rows after each short transaction."""
     said: dict[str, Any] = {"message": why, "failure_type": "DROPPED", "error_message": why}
 
     def drop_them(ids: list[int]) -> Mapping[str, int]:
@@ -209,7 +211,7 @@ def _new_secret() -> tuple[str, dict[str, Any]]:
 
 
 def _shown(values: Data) -> dict[str, Any]:
-    """What a history may tell. Not the path of its URL: receivers hide secrets in it."""
+    """Return the values that a history may show. The path of the URL is left out because it may contain a secret."""
     shown = {name: values[name] for name in ("name", "topics") if name in values}
     return shown | ({"host": host_of(values["url"])} if "url" in values else {})
 

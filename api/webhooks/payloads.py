@@ -1,4 +1,4 @@
-"""What a webhook is told: what has ended, how, and where more of it is. Nothing of what is in a document."""
+"""Builds the payloads of deliveries: what ended, how, and links to more. They never include contents of documents."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from documents.models import Document
 from runs.models import Run
 from work import written
 
-# The events that are the end of something.
+# The events that end something, with their topics.
 TOPICS = {
     ("run", "RUN_SUCCEEDED"): Topic.RUN_SUCCEEDED,
     ("run", "RUN_FAILED"): Topic.RUN_FAILED,
@@ -27,7 +27,7 @@ TOPICS = {
 
 @dataclass(frozen=True)
 class Ended:
-    """An event that is the end of something."""
+    """An event that ends something."""
 
     id: int
     at: datetime
@@ -38,7 +38,7 @@ class Ended:
 
 
 def workspaces_of(ended: Iterable[Ended]) -> dict[Ended, tuple[int, dict[str, Any]]]:
-    """The workspace of each, and what is told of it. What is not there any more is left out."""
+    """Return the workspace and payload of each event. Subjects that no longer exist are left out."""
     by_kind: dict[str, list[Ended]] = defaultdict(list)
     for each in ended:
         by_kind[each.kind].append(each)

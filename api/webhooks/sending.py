@@ -1,5 +1,5 @@
-"""How a worker sends one delivery. It may be sent twice, by whoever comes after one that died on the way: the receiver
-recognises it by its headers.
+"""Sends one delivery. If a worker dies on the way, the delivery may be sent twice; the receiver recognises it by its
+headers.
 """
 
 import json
@@ -19,12 +19,12 @@ LONGEST_ANSWER = 200
 
 
 class NotTaken(Exception):
-    """Says in words for people what was expected of its receiver and what was found."""
+    """The receiver did not accept the delivery. The message is for people."""
 
     def __init__(self, message: str, seconds: float, posted: Posted | None = None, failure_type: str = "") -> None:
         super().__init__(message)
         self.seconds, self.posted = seconds, posted
-        # Set when no later attempt ends otherwise.
+        # Set if another attempt can't succeed.
         self.failure_type = failure_type
 
 
@@ -32,7 +32,7 @@ EXPECTED = (NotTaken,)
 
 
 def do(claim: Claim) -> tuple[Posted, float]:
-    """What was answered, and after how many seconds."""
+    """Send the delivery. Return the response, and how many seconds it took. Raises NotTaken."""
     delivery = Delivery.objects.select_related("webhook").get(pk=claim.id)
     if delivery.webhook.removed_at:
         raise NotTaken("its webhook was removed", 0.0, failure_type="DROPPED")
@@ -69,7 +69,7 @@ def fail(claim: Claim, error: BaseException) -> bool:
 
 
 def body_of(delivery: Delivery) -> bytes:
-    """The same at each attempt."""
+    """Return the body, which is the same at each attempt."""
     return json.dumps(delivery.payload, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -1,7 +1,7 @@
-"""Secrets of webhooks, and what is signed with them.
+"""Secrets and signatures of webhooks.
 
-A secret is kept nowhere: it is made from SECRET_KEY and a salt of its own, whenever something is to be signed. Whoever
-has the database alone can sign nothing.
+A secret is not stored. It is derived from SECRET_KEY and a salt whenever something is signed, so access to the
+database alone is not enough to forge signatures.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ from django.utils.crypto import salted_hmac
 from api.models import Webhook
 
 SALT_BYTES = 24
-# Begins what people copy, so that it is recognised where it should not be.
+# Prefix of a secret, so that a leaked one can be recognised.
 PREFIX = "whsec_"
 
 
 class SecretLost(Exception):
-    """SECRET_KEY is not what it was when the secret was made."""
+    """SECRET_KEY has changed since the secret was created."""
 
 
 def new_salt() -> str:
@@ -34,16 +34,18 @@ def secret_of(salt: str) -> str:
 
 
 def known_by(secret: str) -> str:
-    # No slow hash: a secret of 256 bits is not guessed.
+    # A fast hash is enough: a secret of 256 bits can't be guessed.
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def signature(webhook: Webhook, body: bytes, now: datetime) -> str:
-    """With the secret, and with the one before while that is good. Raises SecretLost of the first."""
+    """Sign with the current secret, and also with the previous one while that is valid. Raises SecretLost if the
+    current one is lost.
+    """
     moment = int(now.timestamp())
     marks = [_signed(webhook.salt, webhook.secret_sha256, body, moment)]
     if webhook.is_earlier_good(now):
-        # That one may be lost: it is why there is a new one.
+        # The previous secret may be lost, which may be the reason for the new one.
         with suppress(SecretLost):
             marks.append(_signed(webhook.earlier_salt, webhook.earlier_sha256, body, moment))
     return ",".join([f"t={moment}", *(f"v1={mark}" for mark in marks)])

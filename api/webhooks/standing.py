@@ -1,16 +1,16 @@
-"""How deliveries have gone, in words for whoever looks after them."""
+"""The history of deliveries, for the people who look after webhooks."""
 
 from typing import Any
 
 from api.models import Delivery
 from work.models import Event
 
-# Of one delivery, the latest.
+# The latest events of a delivery that are shown.
 MOST_EVENTS = 100
 
 
 def attempts_of(delivery: Delivery) -> list[dict[str, Any]]:
-    """Its history, the oldest first."""
+    """Return the history of a delivery, oldest first."""
     events = Event.objects.about("delivery", delivery.pk).order_by("-sequence")[:MOST_EVENTS]
     return [_attempt(event) for event in reversed(events)]
 

@@ -1,4 +1,4 @@
-"""ADE in the benchmark of the peers: see the README there. `python -m benchmarks.peers` puts this file beside it."""
+"""ADE as a peer: see the README of the peers' benchmark. `python -m benchmarks.peers` copies this file there."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ os.environ["DATABASE_URL"] = (
 os.environ["ADE_BENCHMARK_PIPE"] = os.environ["BENCH_STAMPS"]
 django.setup()
 
-from benchmarks import rows  # noqa: E402  # models, which need the line above
+from benchmarks import rows  # noqa: E402  # imports models, needs the line above
 from builds.models import Configuration  # noqa: E402
 from documents.models import Document  # noqa: E402
 from runs import lifecycle  # noqa: E402
@@ -55,7 +55,7 @@ def history(n: int) -> None:
 
 
 def workers(c: int) -> list[list[str]]:
-    """As many processes of one slot, or one process of as many slots."""
+    """Return the commands for one process per slot, or for one process with all slots."""
     slots = c if os.environ["BENCH_VARIANT"] == "slots" else 1
     return [["peer_ade.py", "worker", "--slots", f"run={slots}", "--name", f"w{n}"] for n in range(c // slots)]
 

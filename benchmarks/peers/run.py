@@ -1,9 +1,9 @@
-"""Runs the peers' own `run_peers.py` with ADE among them, in the environment of `python -m benchmarks.peers`."""
+"""Run the peers' own `run_peers.py` with ADE among them, in the environment of `python -m benchmarks.peers`."""
 
 import os
 from typing import Any
 
-import run_peers  # type: ignore[import-not-found]  # of the folder into which this is copied
+import run_peers  # type: ignore[import-not-found]  # in the folder that this file is copied to
 
 ROOT, HERE = os.environ["ADE_ROOT"], str(run_peers.HERE)
 ADE = {
@@ -18,7 +18,7 @@ run_peers.PEERS["ade-slots"] = ("peer_ade", {**ADE, "BENCH_VARIANT": "slots"}, T
 
 
 class NoRedis:
-    """Nobody among the chosen asks it."""
+    """Replaces Redis, which none of the chosen peers uses."""
 
     url = version = "none"
 
@@ -29,9 +29,9 @@ class NoRedis:
         pass
 
 
-class Bench(run_peers.Bench):  # type: ignore[misc]  # the same
+class Bench(run_peers.Bench):  # type: ignore[misc]  # as above
     def drain(self, peer: str, c: int, kind: str, *arguments: Any, **options: Any) -> None:
-        # A run of ADE has no engine yet that would start a process.
+        # Runs of ADE have no engine here that could start a process.
         if kind != "proc":
             super().drain(peer, c, kind, *arguments, **options)
 
