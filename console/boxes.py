@@ -1,4 +1,4 @@
-"""The fields of a document as a page shows them: what somebody should look at first, and where on its page each is."""
+"""The fields of a document as pages show them: uncertain ones first, each with its box on the page image."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,12 @@ from documents import fields
 from documents.fields import FieldRow
 from documents.models.fields import UNSURE_BELOW
 
-# Of the drawing, which lies over a page of any size.
+# Side of the SVG overlay, which is scaled to pages of any size.
 SIDE = 1000
-# So that what is as thin as a line can be seen and hit, and what is beside it not covered.
+# Smallest size of a box, and its margin: even a box as thin as a line can be seen and clicked, without covering its
+# neighbours.
 LEAST, AROUND = 6.0, 2.0
-# Longer values, and those of several lines, are written into a larger box.
+# Longer and multi-line values are edited in a larger input.
 LONG = 60
 MOST_SHOWN = 100
 
@@ -28,21 +29,23 @@ class Box:
 
 @dataclass(frozen=True)
 class Line:
-    # In the order of the document: it stays the same while the line moves up or down in the table.
+    # Position in the document, which stays the same when the table is sorted differently.
     number: int
     row: FieldRow
     box: Box | None
 
     @property
     def key(self) -> str:
-        """Of this field and no other, in any version of the page: what is being written of it stays with it."""
+        """Return a key that is stable across versions of the page, so that a half-typed correction stays with its
+        field.
+        """
         if self.row.id is not None:
             return f"f{self.row.id}"
         return f"c{self.row.correction.id}" if self.row.correction else f"n{self.number}"
 
     @property
     def is_unsure(self) -> bool:
-        """What the machine doubts, and nobody has looked at."""
+        """Return whether the confidence is low and no person has corrected or confirmed the value."""
         sure = self.row.confidence
         return self.row.correction is None and sure is not None and sure < UNSURE_BELOW
 
@@ -56,12 +59,12 @@ class Line:
 
     @property
     def said(self) -> str:
-        """Of its box, for whoever does not see it."""
+        """Label of the box for screen readers."""
         return f"{self.row.name}: {self.row.value[:LONG] or 'nothing'}"
 
 
 def lines_of(document_id: int) -> list[Line]:
-    """Those that somebody should look at come first."""
+    """Return the fields of a document, uncertain ones first."""
     rows = fields.of_document(document_id)
     lines = [Line(number, row, box_of(row.box)) for number, row in enumerate(rows, 1)]
     return sorted(lines, key=lambda line: not line.is_unsure)
@@ -72,7 +75,7 @@ def on_page(lines: Sequence[Line], page: int) -> list[Line]:
 
 
 def box_of(shares: Any) -> Box | None:
-    """As a database may hold it; None for what is no box."""
+    """Return the box of a field, or None if the stored value is not valid."""
     if not isinstance(shares, list) or len(shares) != 4 or not all(map(_is_share, shares)):
         return None
     left, top, right, bottom = shares

@@ -1,4 +1,6 @@
-"""What the page of a build tells beside its row: who waits for it, what it saved, and what is new in it."""
+"""Details for the page of a build: runs that wait for it, time that it saved, and what changed since the previous
+one.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,25 +17,25 @@ from work.models import Event
 MOST_WAITING, MOST_NAMED = 1000, 20
 MOST_SERVED = 10_000
 USED_IT = ("succeeded", "failed", "timed_out", "running")
-# Of a life that went wrong, and goes on.
+# Events that record a failure after which the build continued.
 MISHAPS = frozenset({"BUILD_FAILED", "BUILD_RELEASED"})
 
 
 @dataclass(frozen=True)
 class Waiting:
-    # The first to come, and how many there are in all.
+    # The oldest of the waiting runs, and the number of all.
     runs: Sequence[Run]
     number: int
-    # Whether there are more than are counted.
+    # Whether there are more than were counted.
     is_over: bool
 
 
 @dataclass(frozen=True)
 class Served:
     runs: int
-    # Whether there are more than are counted.
+    # Whether there are more than were counted.
     is_over: bool
-    # What making it anew for each of them would have taken.
+    # The time to build the environment again for each run.
     saved_seconds: float
 
     def __str__(self) -> str:
@@ -48,7 +50,7 @@ class Changes:
 
 
 def in_words(build: Build) -> str:
-    """What has become of it, after the word for its status."""
+    """Return the rest of the sentence that starts with the status."""
     if build.status == "queued":
         return f"waits since {words.ago(build.queued_at)}."
     if build.status == "building":
@@ -66,7 +68,7 @@ def seconds_waited(build: Build) -> float:
 
 
 def waiting_for(build: Build, user: User) -> Waiting:
-    """The queued runs of a build that has not ended, the first to come first."""
+    """Return the queued runs of a build that has not ended, oldest first."""
     if build.status in build.TERMINAL:
         return Waiting((), 0, is_over=False)
     queued = _runs_of(build, "queued").for_user(user).order_by("-backwards")
@@ -76,7 +78,7 @@ def waiting_for(build: Build, user: User) -> Waiting:
 
 
 def served_by(build: Build) -> Served | None:
-    """The runs that have used it. Those that failed because it was not there, did not."""
+    """Return how many runs used the build. Runs that failed because the build was missing don't count."""
     if build.status != "ready":
         return None
     found = list(_runs_of(build, *USED_IT).order_by().values_list("failure_type", flat=True)[: MOST_SERVED + 1])
@@ -86,19 +88,19 @@ def served_by(build: Build) -> Served | None:
 
 
 def changes_of(build: Build) -> Changes | None:
-    """Since the last ready build of its configuration that is older; None when there is none."""
+    """Return the changes since the previous ready build of the same configuration, or None if there is none."""
     older = Build.objects.filter(configuration_id=build.configuration_id, status="ready", pk__lt=build.pk)
     before = older.defer("lock").order_by("-pk").first()
     return Changes(before, difference(before.snapshot, build.snapshot)) if before else None
 
 
 def mishaps(build: Build, events: Sequence[Event]) -> list[Event]:
-    """What went wrong with it before, of its history with the latest first."""
+    """Return earlier failures of the build, latest first. `events` must be sorted the same way."""
     found = [event for event in events if event.kind in MISHAPS]
-    # Why it is failed now, the page says first of all.
+    # The page already shows the latest failure at the top.
     return found[1:] if build.status == "failed" else found
 
 
 def _runs_of(build: Build, *outcomes: str) -> Any:
-    """In the words of the index that has them by build and outcome."""
+    """Filter with the same expressions as the index on build and outcome, so that the planner uses it."""
     return Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(build=build.pk, now__in=outcomes)

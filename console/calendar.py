@@ -1,6 +1,6 @@
-"""The slots of a job as a calendar: a square for each, by day and hour, and the same in lines with their reasons.
+"""The slots of a job as a calendar: a square for each slot, by day and hour, and a table with the reasons.
 
-It shows as many days as have no more slots than `SQUARES`; of a job that has more in a day, as many hours.
+It shows as many days as fit into `SQUARES` slots, or hours if one day has more slots than that.
 """
 
 from argparse import ArgumentTypeError
@@ -20,21 +20,21 @@ from runs.models import ScheduledJob
 from work import clock
 from work.commands import moment
 
-# To find the slots of a schedule takes some 0.1 ms for each.
+# Finding the slots of a schedule takes about 0.1 ms each.
 SQUARES = 300
-# With what people have asked for beside the schedule.
+# Includes slots that people requested outside of the schedule.
 MOST = SQUARES + 100
-# Of the table: who wants to read on has the links of the calendar.
+# Rows of the table; the links of the calendar lead further.
 LINES = 50
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 INSTANT = timedelta(microseconds=1)
-# Of what a square says of itself.
+# Characters of the label of a square.
 LONGEST = 200
-# Of jobs that do not run on each day.
+# Days shown for jobs that don't run every day, and most days for others.
 SPARSE, MOST_DAYS = 92, 28
-# A day like another, in the middle of a week and of a month.
+# An ordinary day, in the middle of a week and of a month.
 ANY_DAY = datetime(2026, 1, 14, tzinfo=UTC)
-# Beside its colour and its words, each state has a sign.
+# Each state has a sign, so that it can be told apart without colours.
 SIGNS = {
     State.EXPECTED: "·",
     State.WAITING: "W",
@@ -47,20 +47,22 @@ SIGNS = {
     State.PASSED_OVER: "P",
     State.MISSED: "!",
 }
-# Those that have not been run, and can still be.
+# States of slots that have not run and can still be run.
 ASKABLE = frozenset({State.MISSED, State.MISFIRED, State.COALESCED, State.PASSED_OVER})
 
 
 @dataclass(frozen=True)
 class Square:
-    """All that a page shows of it is found here: templates take their time, and there are hundreds."""
+    """A slot with everything that the template shows. It is computed here because templates are slow and there are
+    hundreds of squares.
+    """
 
     entry: Entry
     sign: str
     look: str
-    # 12:15 missed: nobody looked at the schedule in time
+    # For example: 12:15 missed: nobody looked at the schedule in time
     says: str
-    # To its run, or to the form that has it run; empty where there is neither.
+    # The page of its run, or the form to run it; empty if there is neither.
     href: str
 
     @property
@@ -84,7 +86,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A day, or an hour of a job that has very many slots."""
+    """A day, or an hour for a job with very many slots."""
 
     label: str
     until: datetime
@@ -93,7 +95,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Slots that follow one another and of which the same is to be said, or nothing: that they went well."""
+    """Consecutive slots that are described in the same words, such as "succeeded"."""
 
     newest: Square
     first: datetime
@@ -104,7 +106,7 @@ class Stretch:
 @dataclass(frozen=True)
 class Window:
     since: datetime
-    # Not with it.
+    # Exclusive.
     until: datetime
     is_of_hours: bool
 
@@ -114,7 +116,7 @@ class Window:
 
     @property
     def later(self) -> datetime | None:
-        """None when there is nothing but what is to come."""
+        """Return the start of the next window, or None if that lies entirely in the future."""
         now = clock.now()
         return min(2 * (self.until - self.since) + self.since - INSTANT, now) if self.until <= now else None
 
@@ -126,14 +128,16 @@ class Calendar:
     rows: Sequence[Row]
     counts: Mapping[str, tuple[str, int]]
     lines: Sequence[Stretch]
-    # Where the lines that are not shown begin.
+    # The slot at which the rows continue that are not shown.
     older: datetime | None
     chosen: Square | None
     is_cut: bool
 
 
 def calendar_of(row: ScheduledJob, asked: str, chosen: str, *, each: bool = False) -> Calendar:
-    """Up to the moment that is asked for, or to the end of today. With `each`, each run has a line."""
+    """Return the calendar up to the requested moment, or to the end of today. With `each`, every run gets its own
+    row.
+    """
     window = window_of(row, moment_of(asked) or clock.now())
     entries = ledger.of(row, since=window.since, until=window.until - INSTANT, most=MOST) if row.pk else []
     squares = [_square(entry, row.name) for entry in entries]
@@ -153,7 +157,7 @@ def calendar_of(row: ScheduledJob, asked: str, chosen: str, *, each: bool = Fals
 
 
 def moment_of(text: str) -> datetime | None:
-    """None for what is none."""
+    """Return None if the text is not a valid time."""
     try:
         return moment(text)
     except (ArgumentTypeError, OverflowError):

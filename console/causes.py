@@ -1,7 +1,8 @@
-"""What failures have in common: their messages without the numbers, names and places in which they differ.
+"""Normalises failure messages: numbers, names and paths are replaced by placeholders, so that failures with the same
+cause look alike.
 
-Messages come from anywhere. Each is cut before it is looked at, and each pattern begins only where a word does: none
-goes back and forth over a text.
+Messages are untrusted. They are truncated first, and each pattern can start only at a word boundary, so none of them
+backtracks over a long text.
 """
 
 import hashlib
@@ -9,17 +10,17 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-# Of a message, so much is looked at; of a cause, so much is told apart.
+# Characters of a message that are read, and characters of a cause that are compared.
 MOST_READ, LONGEST = 600, 300
 KEY_CHARACTERS = 16
 
-# In this order: what is quoted may hold all of the others, and so on.
+# The order matters: quoted text may contain all of the others, and so on.
 _PLACEHOLDERS = tuple(
     (re.compile(pattern), instead)
     for pattern, instead in (
         (r"\b(?:https?|ftp|file|feed)://[^\s()<>\[\]\"'`“”]+", "URL"),
         (r'"[^"]*"', "“…”"),
-        # Not what stands between two apostrophes.
+        # Not the text between two apostrophes.
         (r"(?<!\w)'[^']*'(?!\w)", "“…”"),
         (r"`[^`]*`", "“…”"),
         (r"“[^“”]*”", "“…”"),
@@ -35,7 +36,7 @@ _PLACEHOLDERS = tuple(
         (r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", "#"),
         (r"\b0x[0-9a-fA-F]+\b", "#"),
         (r"\b(?=[a-fA-F]*[0-9])[0-9a-fA-F]{7,}\b", "#"),
-        # Ids in letters and digits.
+        # IDs of letters and digits.
         (r"\b(?=[A-Za-z_]*[0-9])\w{12,}\b", "#"),
         (r"(?:(?<=\s)[+-])?[0-9]+(?:[.,:][0-9]+)*", "#"),
     )
@@ -43,7 +44,7 @@ _PLACEHOLDERS = tuple(
 
 
 class Cause(NamedTuple):
-    """`key` stands for it in addresses, and says nothing of it."""
+    """The normalised message, and a hash of it as an opaque `key` for URLs."""
 
     key: str
     words: str
@@ -51,14 +52,14 @@ class Cause(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def cause_of(kind: str, failure_type: str, message: str) -> Cause:
-    """Of a row of this kind: failures with the same key are of one family."""
+    """Return the cause of a failure. Failures with the same key form one family."""
     words = normal(message)
     digest = hashlib.sha256(f"{kind}\n{failure_type}\n{words}".encode(errors="replace")).hexdigest()
     return Cause(digest[:KEY_CHARACTERS], words)
 
 
 def normal(message: str) -> str:
-    """The message with placeholders for whatever it names."""
+    """Return the message with placeholders."""
     text = " ".join(message[:MOST_READ].split())
     for pattern, instead in _PLACEHOLDERS:
         text = pattern.sub(instead, text)

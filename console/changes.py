@@ -1,4 +1,6 @@
-"""What has changed since a moment, for whoever may see it: counted to a bound, and the cases that matter by name."""
+"""What has changed since a moment, restricted to what the user may see. Numbers are bounded, and important cases are
+listed.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,13 +25,13 @@ from work.models import Event, Worker
 MOST_SHOWN = 10
 MOST_COUNTED = 1000
 MOST_BUILDS, MOST_WORKERS = 200, 100
-# Nobody gives a slot up while all workers are away: a weekend.
+# A slot that has begun is not given up while all workers are away, so it may end this much later: a weekend.
 OUTAGE = timedelta(days=3)
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """The slots of one job that did not end well."""
+    """The slots of one job that failed."""
 
     job: str
     number: int
@@ -45,7 +47,7 @@ class Changes:
     absence: Absence
     ended: Ended
     builds: Sequence[Build]
-    # Statuses of documents that came since then.
+    # Statuses of the documents that were added since then.
     documents: Mapping[str, int]
     wrong: Sequence[Wrong]
     feeds: Sequence[FeedSource]
@@ -93,7 +95,7 @@ def since(person: AbstractUser, absence: Absence) -> Changes:
         builds=_builds(person, absence.since),
         documents=_documents(person, absence.since),
         wrong=_wrong(absence.since),
-        # Those that fail now, and did not then.
+        # Feeds that fail now but did not fail then.
         feeds=list(FeedSource.objects.failing_from(absence.since).order_by("pk")[:MOST_SHOWN]),
         queue=_queue(absence.since),
         workers=_workers(absence.since),
@@ -101,7 +103,7 @@ def since(person: AbstractUser, absence: Absence) -> Changes:
 
 
 def _builds(person: AbstractUser, since: datetime) -> Sequence[Build]:
-    """Those that have ended, of the newest ones."""
+    """Return the builds that have ended, among the newest ones."""
     shown = ("status", "configuration__name", "finished_at", "failure_type", "error_message")
     builds = Build.objects.for_user(person).select_related("configuration").only(*shown).order_by("-pk")
     return [build for build in builds[:MOST_BUILDS] if build.finished_at and build.finished_at >= since]
@@ -114,7 +116,7 @@ def _documents(person: AbstractUser, since: datetime) -> Mapping[str, int]:
 
 def _wrong(since: datetime) -> Sequence[Wrong]:
     bad = [JobRun.Status.FAILED, JobRun.Status.SKIPPED_TIMEOUT]
-    # There is an index of when they began, and none of when they ended.
+    # There is an index on the start, but none on the end.
     begun = since - OUTAGE - max((job.stale_after for job in all_jobs()), default=timedelta())
     ended = JobRun.objects.filter(started_at__gte=begun, finished_at__gte=since, status__in=bad)
     of_jobs = ended.order_by().values("job_name")
@@ -123,13 +125,13 @@ def _wrong(since: datetime) -> Sequence[Wrong]:
 
 
 def _queue(since: datetime) -> Sequence[Event]:
-    """Its pauses, the latest first."""
+    """Return the latest pauses and resumes of the queue, latest first."""
     events = Event.objects.about(QUEUE.kind, Queue.ONLY).order_by("-sequence")[:MOST_SHOWN]
     return [event for event in events if event.at >= since and event.kind in ("QUEUE_PAUSED", "QUEUE_RESUMED")]
 
 
 def _workers(since: datetime) -> Sequence[Worker]:
-    """Those that have begun, stopped or fallen silent."""
+    """Return workers that have started, stopped or become silent."""
     known = Worker.objects.order_by("-heartbeat_at")[:MOST_WORKERS]
     gone = [each for each in known if each.state != "alive" and (each.stopped_at or each.heartbeat_at) >= since]
     new = [each for each in known if each.state == "alive" and each.started_at >= since]
@@ -137,5 +139,5 @@ def _workers(since: datetime) -> Sequence[Worker]:
 
 
 def _counted(words: Iterable[str]) -> Mapping[str, int]:
-    # A template that asks a Counter for its items gets the number of what is called "items".
+    # A plain dict: in a template, `.items` of a Counter would return the count of "items".
     return dict(Counter(words).most_common())

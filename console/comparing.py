@@ -1,4 +1,4 @@
-"""Two runs of one document side by side: how they were made, how long they took, and what each found."""
+"""Compares two runs of one document: how they were configured, how long they took, and what each found."""
 
 import json
 from collections import defaultdict
@@ -15,7 +15,7 @@ from work.models import Event
 
 MOST_FIELDS = 500
 LONGEST_VALUE = 2000
-# How `console/timeline.py` calls work, and such without steps.
+# The title of the working part in `console/timeline.py`, and the name of its bar if a run has no steps.
 AT_WORK, NO_STEP = "At work", "engine"
 
 
@@ -32,7 +32,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Duration:
-    """None: there was no such part. Widths are shares of the longest, in units of the picture."""
+    """None means that the run had no such part. Widths are shares of the longest duration, in units of the chart."""
 
     part: str
     name: str
@@ -43,7 +43,7 @@ class Duration:
 
     @property
     def change(self) -> str:
-        """Of the right one, seen from the left one."""
+        """Return how much longer or shorter the right run took."""
         if self.left is None or self.right is None:
             return ""
         more = self.right - self.left
@@ -59,7 +59,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Pair:
-    """A name may be found several times: each is compared with the one that is as often found before."""
+    """Two fields of the same name. If a name occurs several times, the first occurrences are compared, then the
+    second ones, and so on.
+    """
 
     name: str
     left: Found | None
@@ -76,14 +78,14 @@ class Pair:
 class Fields:
     differing: Sequence[Pair]
     same: Sequence[Pair]
-    # Whether either run has found more than are compared.
+    # Whether a run has more fields than are compared.
     is_cut: bool
 
 
 @dataclass(frozen=True)
 class Comparison:
     settings: Sequence[Setting]
-    # Of the packages; None when both used the same build.
+    # Differences of the packages; None if both runs used the same build.
     package: Difference | None
     durations: Sequence[Duration]
     fields: Fields
@@ -107,7 +109,9 @@ def _settings(left: Run, right: Run) -> list[Setting]:
 
 
 def _durations(left: Run, right: Run) -> list[Duration]:
-    """Parts are on scales of their own: a run may wait for minutes, and then work for milliseconds."""
+    """Return the durations. Each part has its own scale, because a run may wait for minutes and then work for
+    milliseconds.
+    """
     of_left, of_right = _seconds(left), _seconds(right)
     longest: dict[str, float] = defaultdict(float)
     for (part, _), seconds in (*of_left.items(), *of_right.items()):
@@ -119,7 +123,7 @@ def _durations(left: Run, right: Run) -> list[Duration]:
 
 
 def _seconds(run: Run) -> dict[tuple[str, str], float]:
-    """Of each part of its life, by what it was part of; the attempts of a step together."""
+    """Return the seconds of each step by part. The attempts of a step are added up."""
     found: dict[tuple[str, str], float] = defaultdict(float)
     events = Event.objects.about(RUN.kind, run.pk)
     for part in timeline_of(run, events):
@@ -127,7 +131,7 @@ def _seconds(run: Run) -> dict[tuple[str, str], float]:
             found[part.title, "all of it"] = part.seconds
         for row in part.rows:
             found[part.title, row.bar.name] += row.bar.seconds
-    # Said of a run that has begun no step: all of it.
+    # Without steps, the timeline has one bar for the whole part, which is listed already.
     return {key: seconds for key, seconds in found.items() if key[1] != NO_STEP}
 
 

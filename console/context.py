@@ -1,4 +1,4 @@
-"""What stands around all pages, also those of apps that know nothing of this one: `templates/console/base.html`."""
+"""Template context of all pages, including pages of other apps that extend `templates/console/base.html`."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.utils.functional import SimpleLazyObject
 
 from work import clock
 
-# The menu, in this order: word, name of the page, and the first words of names of pages below it.
+# The menu in order: label, page, and prefixes of the URL names that belong to it.
 MENU = (
     ("Now", "console:dashboard", ("dashboard", "news")),
     ("Runs", "console:runs", ("run", "artifact")),
@@ -22,7 +22,7 @@ MENU = (
 
 
 def around(request: HttpRequest) -> dict[str, Any]:
-    """For each template; what it costs is paid by those that show it."""
+    """Return the context for every template. It is lazy, so that only pages that show the menu pay for it."""
     return {
         "menu": SimpleLazyObject(lambda: menu(request)),
         "as_of": clock.now(),
@@ -31,6 +31,6 @@ def around(request: HttpRequest) -> dict[str, Any]:
 
 
 def menu(request: HttpRequest) -> list[tuple[str, str, bool]]:
-    """Word, address, and whether that is where one is."""
+    """Return label, URL, and whether the current page belongs to the entry."""
     name = str(request.resolver_match.url_name) if request.resolver_match else ""
     return [(word, reverse(url), name.startswith(parts)) for word, url, parts in MENU]

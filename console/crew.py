@@ -1,4 +1,4 @@
-"""Who works, and at what; said so that nobody learns the ids of what belongs to others."""
+"""Which workers are alive and what they do. The IDs of other workspaces' rows are not shown."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ from work.kinds import all_kinds
 from work.models import Worker
 
 MOST = 100
-# Who has not been heard from for longer is of another day.
+# Workers that have been silent for longer are not shown.
 LATELY = timedelta(days=1)
 
 
@@ -40,7 +40,7 @@ class Hand:
 
 @dataclass(frozen=True)
 class Crew:
-    """Those that are alive or were lately, whoever was heard from last first."""
+    """Workers, the most recent heartbeat first."""
 
     workers: Sequence[Worker]
 
@@ -53,12 +53,12 @@ class Crew:
         return [worker for worker in self.alive if worker.is_draining]
 
     def slots(self, kind: str) -> int:
-        """Of those that take up work."""
+        """Return the slots of workers that accept work."""
         return sum(worker.lanes.get(kind, 0) for worker in self.alive if not worker.is_draining)
 
     @property
     def gone_since(self) -> datetime | None:
-        """When the last one was alive."""
+        """Return when the last worker was alive."""
         last = self.workers[0] if self.workers else None
         return (last.stopped_at or last.heartbeat_at) if last else None
 
@@ -67,7 +67,7 @@ class Crew:
         since = clock.now() - LATELY
         gone = [each for each in self.workers if each.state == "silent" and each.heartbeat_at > since]
         names = {(each.name, each.host) for each in self.alive}
-        # One that was started again is not missed.
+        # A worker that was restarted is not missing.
         gone = [each for each in gone if (each.name, each.host) not in names]
         return sorted(self.alive, key=lambda each: (each.name, each.pk)) + gone
 
@@ -79,7 +79,9 @@ def now() -> Crew:
 def at_work(
     crew: Crew, runs: Iterable[Run], builds: Iterable[Build], job_runs: Iterable[JobRun], is_mine: Callable[[Any], bool]
 ) -> Sequence[Hand]:
-    """`runs`, `builds` and `job_runs` are those under way; of what is not theirs, people are told that it is there."""
+    """Combine workers with their work. `runs`, `builds` and `job_runs` must be all that are running; rows that the
+    user may not see are shown without details.
+    """
     done: dict[str | None, list[Doing]] = {}
     for run in runs:
         done.setdefault(run.lease_owner, []).append(_of_run(run) if is_mine(run) else Doing("a run of others"))
@@ -109,7 +111,7 @@ def _of_job(job_run: JobRun) -> Doing:
 
 
 def _with_others(hand: Hand) -> Hand:
-    """What is said by its kind only: as its keeper has written it, "stage 12"."""
+    """Add the work that is known only by its kind. The worker stores it in the form "stage 12"."""
     told = Counter(said.rpartition(" ")[0] for said in hand.worker.doing)
     for kind in (RUN.kind, "build", "job_run"):
         told.pop(kind, None)

@@ -1,5 +1,5 @@
-"""Failures grouped by their causes: see `console/causes.py`. Of a bounded number of the last ones, so that a page costs
-the same however many runs there are; what it says of "all" is of those.
+"""Groups failures by cause: see `console/causes.py`. Only the latest failures are read, so that a page costs the same
+however many runs there are; "all" on the page means all of these.
 """
 
 from collections import Counter
@@ -22,17 +22,18 @@ from runs.listing import Piece, Wanted
 from runs.models import Run
 from work import clock
 
-# Of these runs, and of the builds that failed among the last ones.
+# Runs and failed builds that are read, and how many of the latest builds are searched for failed ones.
 MOST_RUNS, MOST_BUILDS, LAST_BUILDS = 1000, 200, 2000
 FAILED = ("failed", "timed_out")
 HOUR = timedelta(hours=1)
-# In the last hour; fewer may be chance. And so many times as often as before.
+# A family is rising with at least so many failures in the last hour (fewer may be chance), and so many times the
+# earlier rate.
 LEAST_RISING, TIMES = 3, 2.0
 MOST_EXAMPLES = 3
 
 
 class Failure(NamedTuple):
-    """A failed run or build, as far as its family tells of it."""
+    """The columns of a failed run or build that a family needs."""
 
     kind: str
     id: int
@@ -48,15 +49,15 @@ class Family:
     key: str
     kind: str
     failure_type: str
-    # What the messages of all have in common.
+    # The part of the message that all failures share.
     cause: str
-    # The newest first.
+    # Newest first.
     failures: Sequence[Failure]
-    # Each with how many of them are of it, the most first.
+    # Name, ID and number of failures of each configuration, most failures first.
     configurations: Sequence[tuple[str, int, int]]
     notes: Sequence[FailureNote]
     now: datetime
-    # From when on failures were looked at: in the hours from then to the last one it is seen how often it was before.
+    # The start of the period that was searched; the earlier rate is measured from then until the last hour.
     since: datetime
 
     @property
@@ -85,7 +86,7 @@ class Family:
 
     @property
     def examples(self) -> Sequence[Failure]:
-        """The newest ones, each with another message."""
+        """Return the newest failures with different messages."""
         return list({failure.message: failure for failure in reversed(self.failures)}.values())[::-1][:MOST_EXAMPLES]
 
     @property
@@ -98,7 +99,7 @@ class Family:
 
     @property
     def hourly_before(self) -> float:
-        """On average, in the hours before the last one."""
+        """Return the average number per hour before the last hour."""
         hours = max(1.0, (self.now - HOUR - self.since) / HOUR)
         return (self.count - self.in_the_last_hour) / hours
 
@@ -109,12 +110,12 @@ class Family:
 
 @dataclass(frozen=True)
 class Families:
-    """Those that rise come first, then the largest ones."""
+    """Families: rising ones first, then the largest ones."""
 
     all: Sequence[Family]
     runs: int
     builds: int
-    # Whether more failed than were looked at.
+    # Whether there are more failures than were read.
     is_cut: bool
 
     @property
@@ -126,7 +127,7 @@ class Families:
 
 
 def families_of(user: User, wanted: Wanted | None = None) -> Families:
-    """Of those that this person may see; runs only when something is wanted of them."""
+    """Return the families that this user may see. With filters, only runs are included."""
     wanted = wanted or Wanted()
     runs = _failed_runs(user, wanted)
     builds = _failed_builds(user) if wanted == Wanted() else []
@@ -158,7 +159,7 @@ def _that_failed(wanted: Wanted) -> Wanted:
 
 def _failed_builds(user: User) -> list[Failure]:
     columns = ("pk", "failure_type", "said", "finished_at", "configuration_id", "configuration__workspace_id")
-    # There is no index of those that failed: not all of them are looked through.
+    # There is no index on failed builds, so only the latest builds are searched.
     last = Build.objects.order_by("-pk").values_list("pk", flat=True)[LAST_BUILDS : LAST_BUILDS + 1].first()
     found: Any = Build.objects.for_user(user).filter(status="failed", pk__gt=last or 0).order_by("-pk")
     rows = found.annotate(said=Left("error_message", MOST_READ)).values_list(*columns)[:MOST_BUILDS]

@@ -1,4 +1,4 @@
-"""Running all of a family of failures again: what would become of each, and then what has."""
+"""Runs all failures of a family again: first a rehearsal, then the action with an outcome for each run."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,8 +22,8 @@ def rehearsed(person: AbstractUser, family: Family) -> Rehearsal:
 
 
 def carry_out_once(person: AbstractUser, family: Family, key: str, until: int) -> list[Ended]:
-    """Of the runs up to this one. What has become of each is kept under the key; whoever comes with it again does
-    nothing.
+    """Run the failures up to this ID again. The outcomes are stored under the key; a second request with the same key
+    does nothing and returns an empty list.
     """
     ended: list[Ended] = []
     if not once.begin(person, key):
@@ -32,7 +32,7 @@ def carry_out_once(person: AbstractUser, family: Family, key: str, until: int) -
     try:
         carry_out(runs, _wish(), _is_theirs(person), ended, actor=person.get_username(), reason="")
     finally:
-        # Also when one row is too much: what was done before it is done.
+        # Also after an error: what was done before the error stays done.
         once.keep(person, key, {"family": family.key, "cause": family.cause, "rows": told(ended, _page_of)})
     return ended
 
@@ -42,13 +42,13 @@ def _runs(family: Family) -> Any:
     same: Any = Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(
         input_document=OuterRef("input_document_id"), configuration=OuterRef("configuration_id")
     )
-    # In the words of an index: one that came later, whatever has become of it.
+    # Filter with the expressions of the index. Any later run counts, whatever its outcome.
     newer = same.filter(now__in=Run.OUTCOMES, backwards__lt=OuterRef("backwards"))
     return runs.annotate(backwards=BACKWARDS).annotate(has_newer=Exists(newer))
 
 
 def _wish() -> Wish:
-    """Each document once: what has a newer run of the same configuration was run again already, or will be."""
+    """Run each document once: if there is a newer run of the same configuration, the document was already run again."""
     again = wishes.again()
 
     def do(run: Any, *, actor: str) -> Outcome | Did:

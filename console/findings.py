@@ -1,4 +1,6 @@
-"""The fields that a run has found, as its page shows them: short in a table, whole below it, and where on the page."""
+"""The fields that a run found, as its page shows them: a short value in the table, the full value below it, and the
+box on the page image.
+"""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ from runs.models import Run, RunField
 
 SHORT = 300
 MOST_WHOLE = 10_000
-# There may be a hundred of them on a page.
+# There may be a hundred fields on a page, so long values are not indented.
 MOST_INDENTED = 20_000
 
 
@@ -24,7 +26,7 @@ MOST_INDENTED = 20_000
 class Finding:
     number: int
     name: str
-    # Cut; `whole` is what does not go into a line of the table.
+    # `short` is truncated for the table; `whole` has the full value if it doesn't fit there.
     short: str
     whole: str
     confidence: float | None
@@ -42,14 +44,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A page of the document, with the places of what was found on it."""
+    """A page of the document with the boxes of the fields on it."""
 
     number: int
     pages: Sequence[int]
     picture: str
     why_not: str
     lines: Sequence[Finding]
-    # Whoever has asked for it sees it at once.
+    # Whether the user chose this page, which is then shown at once.
     is_asked: bool
 
 
@@ -58,7 +60,7 @@ def findings_of(fields: Sequence[RunField]) -> list[Finding]:
 
 
 def sheet_of(request: HttpRequest, run: Run, found: Sequence[Finding]) -> Sheet | None:
-    """None where nothing has a place, or its document has no looks."""
+    """Return None if no field has a box, or if the document has no page images."""
     pages = sorted({each.page for each in found if each.page and each.box})
     document = run.input_document
     if not pages or not (document.purged_at or previews.has_looks(document)):

@@ -1,4 +1,4 @@
-"""Writes that came too late and were refused: of a worker that had lost its claim, and did not know it yet."""
+"""Late writes: writes that were refused because the worker had lost its claim without knowing it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from documents.models import Workspace
 from work.models import Event
 
 LATE_WRITE_REFUSED = "LATE_WRITE_REFUSED"
-# Whose they are is not in the table of events: so many of them are looked at for one page.
+# The table of events has no workspace column, so this many events are read and filtered for one page.
 LOOKED_AT = 1000
 
 
@@ -25,12 +25,12 @@ class Case:
 
     @property
     def refused(self) -> str:
-        """What its worker wanted to write."""
+        """The move that the worker attempted."""
         return str((self.event.data or {}).get("refused", "")).replace("_", " ")
 
     @property
     def found(self) -> str:
-        """How the row was meanwhile, which is why."""
+        """The state of the row at that moment, which is why the write was refused."""
         found = (self.event.data or {}).get("found") or {}
         owner = found.get("lease_owner")
         held = f", held by {owner}" if owner else ""
@@ -40,14 +40,16 @@ class Case:
 @dataclass(frozen=True)
 class Cases:
     slice: Slice
-    # Of those that were looked at, those that this person may see.
+    # How many of the events that were read this user may see.
     number: int
     looked_at: int
     is_cut: bool
 
 
 def cases_for(request: HttpRequest) -> Cases:
-    """The newest of those that somebody may know of: of their workspaces, and of the installation for its members."""
+    """Return the newest late writes that this user may see: those of their workspaces, and for members also those of
+    the installation.
+    """
     if not (is_superuser(request) or Workspace.objects.for_user(request.user).exists()):
         return Cases(Slice((), "", "", is_first=True), 0, 0, is_cut=False)
     looked_at = _newest(request)
@@ -70,7 +72,9 @@ def _newest(request: HttpRequest) -> Sequence[tuple[int, str, int]]:
 
 
 def _piece(request: HttpRequest, shown: Sequence[Case], theirs: Sequence[int], looked_at: Sequence[Any]) -> Slice:
-    """The next one begins behind the last that is shown, or behind all that were looked at."""
+    """Page the cases. The next page starts after the last case shown, or after all events read if all visible ones
+    are shown.
+    """
     behind = shown[-1].event.pk if len(theirs) > len(shown) else None
     if behind is None and len(looked_at) > LOOKED_AT:
         behind = looked_at[LOOKED_AT - 1][0]

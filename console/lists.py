@@ -1,4 +1,4 @@
-"""Lists of rows, page by page: each costs what the first does, however many rows there are."""
+"""Keyset pagination for lists: each page costs the same however many rows there are."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True)
 class Slice:
-    """Some rows, the newest first, and where the ones before and after them are."""
+    """A page of rows, newest first, with links to newer and older rows."""
 
     rows: Sequence[Any]
     newer: str
@@ -24,24 +24,24 @@ class Slice:
 
 
 def number(text: str | None) -> int | None:
-    """An id as addresses have it; None for anything else."""
+    """Return the ID, or None if the text is not one."""
     return int(text) if text and re.fullmatch("[0-9]{1,19}", text) and int(text) <= LARGEST_ID else None
 
 
 def behind(request: HttpRequest) -> int | None:
-    """The id behind which the page begins."""
+    """Return the ID after which the page starts."""
     return number(request.GET.get("before"))
 
 
 def slice_of(request: HttpRequest, rows: Any, most: int = ROWS) -> Slice:
-    """Of a queryset that is filtered and not ordered."""
+    """Return one page of an unordered queryset that has its filters applied."""
     before = behind(request)
     found = rows if before is None else rows.filter(pk__lt=before)
     return sliced(request, list(found.order_by("-pk")[: most + 1]), most)
 
 
 def sliced(request: HttpRequest, found: Sequence[Any], most: int = ROWS) -> Slice:
-    """Of rows that were found already: one more than are shown, if there is one."""
+    """Return a page from loaded rows. `found` must have one row more than is shown, if there is one."""
     shown, more = found[:most], len(found) > most
     is_first = behind(request) is None
     return Slice(

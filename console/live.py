@@ -1,6 +1,6 @@
-"""Pages that follow what happens: a stream says that something has changed, and the page asks for itself again.
+"""Live pages: a stream reports that something has changed, and the page then reloads its parts.
 
-A stream tells nothing but that: what has changed, the page says, to whoever may see it.
+The stream contains no data, so all access checks stay with the page.
 """
 
 import time
@@ -27,13 +27,13 @@ from work.models import Worker
 from work.tail import Position
 
 CHANGED = "news"
-# Of each web process, however many look: workers that fall silent write no event.
+# How often a web process checks for silent workers, who write no event; this doesn't depend on the number of streams.
 CREW_SECONDS = 5.0
 ROWS: dict[str, Any] = {"run": Run.objects, "build": Build.objects, "document": Document.objects}
 
 
 class Crew:
-    """Which workers are alive, asked once for all streams of a process."""
+    """The IDs of alive workers, queried once for all streams of a process."""
 
     def __init__(self) -> None:
         self._lock, self._asked_at = Lock(), float("-inf")
@@ -51,12 +51,14 @@ CREW = Crew()
 
 
 class Ticks:
-    """A source of a stream that says "something has changed", and no more."""
+    """A stream source that only reports that something has changed."""
 
     over = ""
 
     def __init__(self, topic: Topic, user: User | None, *, with_log: bool) -> None:
-        """Of everything, `user` is told of what happens in their workspaces; None: all workspaces."""
+        """For the topic EVERYTHING, only changes in the workspaces of `user` are reported; None means all
+        workspaces.
+        """
         self.topic, self.with_log = topic, with_log
         self.is_behind = False
         self._user, self._theirs = user, frozenset[int]()
@@ -66,7 +68,7 @@ class Ticks:
         if self._user is not None:
             self._theirs = frozenset(Workspace.objects.for_user(self._user).values_list("pk", flat=True))
         self._crew = CREW.alive()
-        # What has happened between the page and its stream.
+        # Something may have changed between loading the page and opening the stream.
         return _tick()
 
     def read(self) -> str:
@@ -78,7 +80,8 @@ class Ticks:
         return _tick() if any(self._concerns(item) for item in items) else ""
 
     def mark(self, passed: str) -> str:
-        # Asked at each heartbeat: a good moment to look who is alive, which takes a thread.
+        # Called at each heartbeat. Setting `is_behind` makes the stream call `read`, in a thread, which checks the
+        # workers.
         self.is_behind = True
         return ""
 

@@ -1,4 +1,4 @@
-"""What an engine or a build has said, for pages: its last lines, or those in which something was looked for."""
+"""The log of a run or a build for pages: its last lines, or the lines that contain a text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from work.journal import LOG
 from work.models import Event
 
 LINES = 200
-# On the page of a log; more are in the file that can be downloaded.
+# On the page of a log; the download has all lines.
 MOST_LINES = 2000
 LONGEST_LINE = 2000
 
@@ -31,12 +31,12 @@ class Line:
 @dataclass(frozen=True)
 class Log:
     lines: Sequence[Line]
-    # Whether there are others before these.
+    # Whether earlier lines are left out.
     is_cut: bool
 
 
 def log_page(request: HttpRequest, kind: str, id: int, title: str, back: str) -> HttpResponseBase:
-    """Whether whoever asks may see that row was asked before."""
+    """Return the page of a log. The caller must have checked that the row is visible."""
     if request.GET.get("format") == "text":
         headers = {"Content-Disposition": f'attachment; filename="{kind}-{id}.log"'}
         return HttpResponse(_as_text(kind, id), "text/plain; charset=utf-8", headers=headers)
@@ -51,7 +51,7 @@ def last_lines(kind: str, id: int, most: int = LINES) -> Log:
 
 
 def log_of(kind: str, id: int, wanted: str, most: int = MOST_LINES) -> Log:
-    """The last lines, or the last of those that hold these words; the oldest first."""
+    """Return the last lines, or the last lines that contain this text, oldest first."""
     events = Event.objects.about(kind, id).filter(kind=LOG)
     if wanted:
         events = events.filter(message__icontains=wanted)
@@ -68,6 +68,6 @@ def _as_text(kind: str, id: int) -> Iterator[str]:
 def _line(event: Event) -> Line:
     data = event.data if isinstance(event.data, dict) else {}
     stream, step = str(data.get("stream", "log")), str(data.get("step") or "")
-    # Shown as it is, and obeyed by nobody: terminals know more characters than pages do.
+    # Escape control characters, which a terminal would interpret if the text is pasted.
     text = clean(event.message.expandtabs())[:LONGEST_LINE]
     return Line(event.sequence, event.at, stream, clean(step), text)

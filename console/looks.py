@@ -1,5 +1,6 @@
-"""What is shown of a file that a run has made. Its rules may mean harm: what it is, its content says and not its name;
-pictures and tables are made of it by a child within limits, and all else is text or is not shown.
+"""Previews of files that a run made. The configuration's code is untrusted: the type is detected from the content,
+not from the name. Images and tables are rendered by a sandboxed child process; everything else is shown as text or
+not at all.
 """
 
 import codecs
@@ -16,13 +17,13 @@ from documents.previews import Busy, Glance, NotDrawn
 from documents.sniffing import CSV, DOCX, EML, HTML, ODS, PDF, TIFF, TXT, XLS, XLSX, Ambiguous, Unknown
 from runs.models import Artifact
 
-# Of more, nobody makes a table; and what is stored elsewhere has to be fetched to be looked at.
+# Limit for previews: larger files are not useful as a table, and files in remote storage have to be downloaded first.
 MOST_BYTES = 64 << 20
 TEXT_BYTES = 64 << 10
-# Read whole, to know whether it is JSON.
+# Limit for JSON, which must be read completely to be validated.
 JSON_BYTES = 256 << 10
 JSON = "application/json"
-# By the child: as pictures, and as rows or text.
+# Types that the child renders as images, and types that it reads as rows or text.
 DRAWN = (PDF, sniffing.PNG, sniffing.JPEG, TIFF)
 READ = (CSV, DOCX, XLSX, XLS, ODS)
 PAGES = {PDF: "Page", DOCX: "Page", **dict.fromkeys((XLSX, XLS, ODS), "Sheet")}
@@ -33,11 +34,11 @@ log = structlog.get_logger(__name__)
 
 
 class NotShown(Exception):
-    """Says why, for people."""
+    """The message says why, for people."""
 
 
 class Source(NamedTuple):
-    """As `documents/previews.py` takes it."""
+    """The attributes that `documents/previews.py` needs."""
 
     sha256: str
     content_type: str
@@ -46,18 +47,18 @@ class Source(NamedTuple):
 
 @dataclass
 class Look:
-    # In words: what it is.
+    # The file type, in words.
     what: str = ""
     why_not: str = ""
     note: str = ""
-    # What its pages are called, which is shown, and how many there are.
+    # The name of a part (page or sheet), the number of the part shown, and the number of parts.
     unit: str = "Page"
     number: int = 1
     last: int = 1
     is_drawn: bool = False
     table: Glance | None = None
     text: str = ""
-    # Only its beginning is shown.
+    # Whether only the beginning is shown.
     is_cut: bool = False
 
     @property
@@ -66,7 +67,7 @@ class Look:
 
     @property
     def after(self) -> int:
-        """0 behind the last one."""
+        """Return the number of the next part, or 0 after the last one."""
         return self.number + 1 if self.number < self.last else 0
 
     @property
@@ -90,7 +91,7 @@ def look_at(artifact: Artifact, number: int) -> Look:
 
 
 def drawn(artifact: Artifact) -> Source:
-    """Of what is shown as pictures. Raises NotShown."""
+    """Return the source of a file that is shown as images. Raises NotShown."""
     with _opened(artifact) as file:
         found = _type_of(artifact, file)
     if found not in DRAWN:
@@ -112,7 +113,7 @@ def _look(artifact: Artifact, look: Look) -> None:
 
 
 def _draw(source: Source, look: Look) -> None:
-    # How many there are is the same on each.
+    # The number of pages is known from the first one.
     look.last = max(1, previews.glance(source, 1).pages)
     look.number = min(look.number, look.last)
     look.why_not = previews.why_not(source, look.number)
@@ -120,7 +121,7 @@ def _draw(source: Source, look: Look) -> None:
 
 
 def _read(source: Source, look: Look) -> bool:
-    """Whether there is something to be shown; a table in text can be shown as text."""
+    """Return whether there is a table or text to show. If not, a CSV file can still be shown as plain text."""
     try:
         look.last = max(1, previews.glance(source, 1).pages)
         look.number = min(look.number, look.last)
@@ -166,7 +167,9 @@ def _opened(artifact: Artifact) -> IO[bytes]:
 
 
 def _type_of(artifact: Artifact, file: IO[bytes]) -> str:
-    """What is no kind of document may be text all the same: markup, programs, logs with colours."""
+    """Detect the type. A file of unknown type that can be decoded counts as text: markup, source code, logs with
+    colours.
+    """
     try:
         return sniffing.sniff(file, artifact.name)
     except Ambiguous as error:
@@ -185,7 +188,9 @@ def _in_words(artifact: Artifact, found: str) -> str:
 
 
 def _mismatch(artifact: Artifact, found: str) -> str:
-    """What is text may be called anything but a picture or a document."""
+    """Return a warning if the name doesn't fit the content. Text files may have any suffix except that of an image or
+    a document.
+    """
     if found in _TEXTS and sniffing.SUFFIXES.get(sniffing.suffix_of(artifact.name), found) in _TEXTS:
         return ""
     problem = sniffing.problem(artifact.name, "", found)
@@ -198,7 +203,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _strictly_decoded(data: bytes) -> str | None:
-    """None for what is no text; it may be cut off within a character."""
+    """Return None if the data is not text. The data may be cut off within a character."""
     codec = next((codec for mark, codec in _MARKS.items() if data.startswith(mark)), "utf-8")
     if codec != "utf-16" and b"\0" in data:
         return None

@@ -1,4 +1,4 @@
-"""What pages remember of the people who look at them. Nothing here is work, and nothing decides about work."""
+"""What pages remember about their users. None of it takes part in the processing of work."""
 
 from django.conf import settings
 from django.db import models
@@ -9,10 +9,10 @@ from work import clock
 
 
 class Visit(models.Model):
-    """Up to when somebody has looked at what is new, and since when they look now."""
+    """Up to when a user has seen the news, and when they last confirmed it."""
 
     person = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="visit")
-    # What came after it is new to them.
+    # Everything after this is new to the user.
     looked_until = models.DateTimeField(default=clock.now)
     last_seen_at = models.DateTimeField(default=clock.now)
 
@@ -36,10 +36,10 @@ class FailureNoteQuerySet(models.QuerySet["FailureNote"]):
 
 
 class FailureNote(models.Model):
-    """What people know of failures of one cause, so that the next one need not find out."""
+    """What people know about failures of one cause, for the next person who meets it."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="failure_notes")
-    # The hash of the cause, as `console/families.py` words it.
+    # The key of the cause: see `console/causes.py`.
     cause = models.CharField(max_length=64)
     text = models.TextField()
     written_by = models.CharField(max_length=200)
@@ -67,19 +67,19 @@ class FailureNote(models.Model):
 
 
 class PromiseCheck(models.Model):
-    """When a promise was last looked at, and what was found: see `console/promises.py`."""
+    """When a promise was last checked, and the result: see `console/promises.py`."""
 
     name = models.CharField(max_length=100, unique=True)
-    # None: nobody is at it.
+    # When the running check started; None if none is running.
     began_at = models.DateTimeField(null=True, blank=True)
     tried_at = models.DateTimeField(null=True, blank=True)
-    # None: it was never looked at to the end. What follows is of that time.
+    # The last complete check; None if there was none. The following columns belong to it.
     checked_at = models.DateTimeField(null=True, blank=True)
     checked_by = models.CharField(max_length=200, blank=True, default="")
     seconds = models.FloatField(default=0)
-    # The first that break it: [kind, id].
+    # The first rows that break the promise, as [kind, id].
     offenders = models.JSONField(default=list, blank=True)
-    # Why nothing came of it when it was last tried.
+    # Why the last attempt failed; empty if it did not.
     trouble = models.TextField(blank=True, default="")
 
     class Meta:

@@ -1,4 +1,4 @@
-"""What is shown of one page of a document: how it looks, which fields are on it, and what its text is."""
+"""One page of a document: its image, the fields on it, and its text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Opened:
     number: int
     # None: not known yet.
     last: int | None
-    # Where its picture is; none for what is only text.
+    # URL of the page image; empty for documents without images.
     picture: str
-    # Why there is no picture, if that is known.
+    # Why there is no image, if known.
     why_not: str
     lines: Sequence[Line]
     chunks: Sequence[DocumentChunk]
@@ -34,7 +34,7 @@ class Opened:
 
     @property
     def after(self) -> int:
-        """0 behind the last one."""
+        """Return the number of the next page, or 0 after the last one."""
         return self.number + 1 if self.number < (self.last or 1) else 0
 
 
@@ -54,7 +54,7 @@ def opened(request: HttpRequest, document: Document, lines: Sequence[Line]) -> O
 
 
 def _asked(request: HttpRequest, document: Document) -> int:
-    """The page that was asked for, or the nearest that there is."""
+    """Return the requested page number, limited to the pages that exist."""
     asked = lists.number(request.GET.get("page")) or 1
     return max(1, min(asked, document.pages or 1))
 

@@ -1,4 +1,4 @@
-"""One page of a file as a picture, for whoever may see the file."""
+"""Serves a page of a file as an image to users who may see the file."""
 
 import structlog
 from django.http import Http404, HttpResponse
@@ -6,17 +6,18 @@ from django.http import Http404, HttpResponse
 from documents import previews
 from documents.models import Document
 
-# A picture of the same bytes is the same; but what somebody may see can end.
+# The image never changes, but the user's access may end.
 KEPT_SECONDS = 300
 COME_AGAIN_SECONDS = 3
-# Of documents whose number of pages is not known yet. None has more.
+# Limit for documents whose number of pages is not known yet. No document has more pages.
 LAST_PAGE = 20_000
 _HEADERS = {
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-# No error: browsers tell those to whoever looks, who learns nothing from it. The page says why in words.
+# Served with status 200: browsers only log the errors of images in the console, where users don't see them. The page
+# explains the reason in words.
 NO_PICTURE = (
     b'<svg xmlns="http://www.w3.org/2000/svg" width="1000" height="400" viewBox="0 0 1000 400">'
     b'<rect width="1000" height="400" fill="#eef1f4"/>'
@@ -34,7 +35,7 @@ def answer(document: Document, number: int) -> HttpResponse:
 
 
 def drawn(stored: previews.Stored, number: int) -> HttpResponse:
-    """Of what has looks."""
+    """Return the image of a page. The file must be of a type that has page images."""
     if not 1 <= number <= LAST_PAGE:
         raise Http404("There is no such page.")
     try:

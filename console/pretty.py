@@ -1,4 +1,4 @@
-"""Text of strangers for pages: with what cannot be seen made visible, and JSON indented as it was written."""
+"""Prepares untrusted text for pages: invisible characters become visible, and JSON is indented without changing it."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from documents.names import JOINERS
 
-# Each level is two spaces more in each line of it.
+# Each level adds two spaces to every line within it.
 DEEPEST = 40
 _OPENING, _CLOSING = frozenset("{["), frozenset("}]")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
@@ -15,14 +15,13 @@ _UNUSUAL = re.compile("[^\n\t -~]")
 
 
 def plain(text: str) -> str:
-    """What terminals obey, and what turns the text around it, is shown as it is escaped in programs."""
+    """Escape control characters, and characters that change the direction of the surrounding text."""
     return _UNUSUAL.sub(_seen, text.replace("\r\n", "\n"))
 
 
 def indented(text: str, most: int) -> str | None:
-    """At most so many characters of it, and a line; None for what is no JSON, or is nested too deeply to be read.
-
-    Nothing goes through numbers and objects: names that come twice are there twice, and 1.10 stays 1.10.
+    """Return the JSON indented, cut to `most` characters plus a line; None if it is invalid or nested too deeply. The
+    text is not converted to objects and back: duplicate keys are kept, and 1.10 stays 1.10.
     """
     tokens = _TOKEN.findall(text)
     if _depth(tokens) > DEEPEST or not _is_json(text):
@@ -47,7 +46,7 @@ def _depth(tokens: Sequence[str]) -> int:
 
 def _is_json(text: str) -> bool:
     try:
-        # Numbers of any length are none of our business.
+        # Numbers may have any length, so they are not converted.
         json.loads(text, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return False

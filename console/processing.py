@@ -1,4 +1,4 @@
-"""How far the reading of a document has come: its last job, and the stages of that."""
+"""The progress of a document: its last processing job and the stages of that."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from work import clock
 
 MOST_STAGES = 40
 LONGEST_LOG = 4000
-# Those at work or in trouble are looked for first; of the others the order is that of the work.
+# Stages that are running or failed are shown first if there are too many; the displayed order is that of the work.
 _FIRST = ("ERROR", "RUNNING")
 
 
@@ -28,12 +28,12 @@ class Processing:
 
     @property
     def error_log(self) -> str:
-        """Its end: the last attempt says most."""
+        """Return the end of the log, because the last attempt is the most relevant."""
         return self.job.error_log[-LONGEST_LOG:].strip()
 
 
 def processing_of(document: Document) -> Processing | None:
-    """None for what came here in another way than by being read."""
+    """Return the last processing job, or None if the document never had one."""
     job = DocumentProcessingJob.objects.filter(document=document.pk).order_by("-pk").first()
     if job is None:
         return None
@@ -44,7 +44,7 @@ def processing_of(document: Document) -> Processing | None:
 
 
 def said_of(document: Document, found: Processing | None) -> str:
-    """What has become of it, in a sentence."""
+    """Return the rest of the sentence that starts with the status."""
     if document.purged_at:
         return f"and {purged_on(document)}: nothing of it is left but this row and its history."
     if document.status == Document.Status.PROCESSING:

@@ -1,8 +1,8 @@
-"""What must hold in the database, and what was found when somebody last looked.
+"""Checks the invariants of the database on request, and stores the results.
 
-To look takes as long as there are rows, so nobody does when a page is asked for: a person presses a button. Each
-promise gets so many seconds, and all together so many; those that were looked at the longest ago come first, so that
-pressing it again goes on where the time was up. What was found is kept. Two people do not look for the same at once.
+A check reads whole tables, so it runs only when a person presses the button. Each promise and the whole round have a
+time limit. The least recently tried promises come first, so that pressing the button again continues where the time
+ran out. Two people don't check the same promise at once.
 """
 
 import time
@@ -21,14 +21,14 @@ from work import clock
 from work.commands import clean
 from work.invariants import Invariant, all_invariants
 
-# All of them, while somebody waits for the answer; `manage.py doctor` has no limit.
+# Limit of a round, because a person waits for the response; `manage.py doctor` has no limit.
 SECONDS = 20.0
 SECONDS_OF_ONE = 5.0
 MOST_OFFENDERS = 20
 LONGEST_TROUBLE = 500
-# Whoever began it so long ago was ended before it was.
+# A check that began longer ago than this must have been interrupted.
 FORGOTTEN = timedelta(seconds=60)
-# How often SQLite asks whether the time is up, in steps of its machine.
+# Number of SQLite VM instructions between two checks of the time limit.
 SQLITE_STEPS = 10_000
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 @dataclass(frozen=True)
 class Promise:
     invariant: Invariant
-    # None: nobody has ever pressed the button.
+    # None: the promise was never checked.
     check: PromiseCheck | None
 
     @property
@@ -58,12 +58,12 @@ class Promise:
 
 @dataclass(frozen=True)
 class Round:
-    """What has come of pressing the button."""
+    """The result of one round of checks."""
 
     checked: int
     broken: int
     troubled: int
-    # For want of time, or because somebody else is at it.
+    # Not checked, because time ran out or another user is checking them.
     left: int
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Round:
 
 
 def promises() -> Sequence[Promise]:
-    """Broken ones first, then those of which nothing is known."""
+    """Return all promises: broken ones first, then those without a result."""
     checks = {check.name: check for check in PromiseCheck.objects.all()}
     found = [Promise(invariant, checks.get(invariant.name)) for invariant in all_invariants()]
     order = ("broken", "unknown", "never", "holds")
@@ -92,13 +92,13 @@ def check_all(actor: str, seconds: float = SECONDS) -> Round:
 
 
 def _stalest_first(invariants: Iterable[Invariant]) -> list[Invariant]:
-    """By when they last had their turn, also if nothing came of it."""
+    """Sort by the time of the last attempt, also if it failed."""
     tried = dict(PromiseCheck.objects.values_list("name", "tried_at"))
     return sorted(invariants, key=lambda invariant: tried.get(invariant.name) or _NEVER)
 
 
 def _check(invariant: Invariant, actor: str, until: float) -> PromiseCheck | None:
-    """None when there is no time left, or somebody else is looking."""
+    """Check one promise. Return None if there is no time left, or if another user is checking it."""
     seconds = min(SECONDS_OF_ONE, until - time.monotonic())
     if seconds <= 0 or not _begin(invariant.name):
         return None
@@ -113,7 +113,7 @@ def _check(invariant: Invariant, actor: str, until: float) -> PromiseCheck | Non
 
 
 def _begin(name: str) -> bool:
-    """False when somebody is at it."""
+    """Claim the check. Return False if another user has claimed it."""
     now = clock.now()
     PromiseCheck.objects.get_or_create(name=name)
     free = Q(began_at=None) | Q(began_at__lt=now - FORGOTTEN)
@@ -121,14 +121,14 @@ def _begin(name: str) -> bool:
 
 
 def _end(name: str, **found: Any) -> PromiseCheck:
-    """What was found before stays, where nothing was found now."""
+    """Store the result. After a failed attempt, the previous result stays."""
     PromiseCheck.objects.filter(name=name).update(began_at=None, tried_at=clock.now(), **found)
     return PromiseCheck.objects.get(name=name)
 
 
 @contextmanager
 def _within(seconds: float) -> Iterator[None]:
-    """A statement that takes longer ends with a DatabaseError."""
+    """Limit the time of statements; one that takes longer raises a DatabaseError."""
     limits = {"postgresql": _postgresql, "sqlite": _sqlite, "microsoft": _microsoft}
     with limits[connection.vendor](seconds):
         yield
@@ -144,7 +144,9 @@ def _postgresql(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def _sqlite(seconds: float) -> Iterator[None]:
-    """Outside of a transaction: ours begin with the lock for writing, for which everybody else would wait."""
+    """Not in a transaction: ADE's transactions take the write lock at the start, which would block all other
+    writers.
+    """
     until = time.monotonic() + seconds
     connection.ensure_connection()
     connection.connection.set_progress_handler(lambda: time.monotonic() > until, SQLITE_STEPS)
@@ -165,7 +167,7 @@ def _microsoft(seconds: float) -> Iterator[None]:
 
 
 def _in_words(error: DatabaseError, took: float, seconds: float) -> str:
-    # Databases say it in words of their own.
+    # The error messages of databases for this differ, so the time decides.
     if took >= seconds * 0.9:
         return f"It took longer than {seconds:.0f} s, and was given up. `manage.py doctor` takes its time."
     return clean(" ".join(str(error).split()))[:LONGEST_TROUBLE]

@@ -1,4 +1,4 @@
-"""How much work of each kind waits and is at work, looked at so that it costs the same however much there is."""
+"""Counts waiting and running work of each kind, at a cost that does not grow with the amount of work."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from work.moves import By
 from work.why import Crew
 
 MOST_COUNTED = 1000
-# In the order of an index that has just what waits, the oldest first where there is one; and since when it waits.
+# For each kind: the column since when a row waits, and the order of an index that contains just the waiting rows,
+# oldest first if possible.
 _IN_LINE: dict[str, tuple[str, tuple[str, ...]]] = {
     "run": ("created_at", ("input_document_id", "created_at", "pk")),
     "build": ("queued_at", ("queued_at", "pk")),
@@ -27,11 +28,11 @@ class Queue:
     kind: str
     name: str
     waiting: int
-    # Whether more wait than were counted; the oldest is one of those then.
+    # Whether more are waiting than were counted; `oldest_since` is then the oldest of those counted.
     is_over: bool
     oldest_since: datetime | None
     at_work: int
-    # Of those at work, what is in one of the slots: others are held by workers that drain, or are lost.
+    # Work in slots of active workers. Other work belongs to workers that drain or are lost.
     in_slots: int
     slots: int
 
@@ -45,7 +46,7 @@ class Queue:
 
 
 def queues(crew: Crew) -> list[Queue]:
-    """One statement for each kind, and one for all that is at work."""
+    """Return the queues. Costs one query per kind, and one for all running work."""
     kinds = [kind for kind in all_kinds() if kind.lane and kind.moves.initial != kind.moves.claimed]
     at_work = list(_at_work(kinds)) if kinds else []
     return [_queue(kind, [owner for name, owner in at_work if name == kind.name], crew) for kind in kinds]
@@ -66,7 +67,7 @@ def _queue(kind: Kind, owners: list[str | None], crew: Crew) -> Queue:
 
 
 def _origins(kind: Kind) -> Iterator[str]:
-    """From where a worker takes it."""
+    """Yield the statuses from which a worker can claim a row of this kind."""
     for verb in kind.moves:
         move = kind.moves[verb]
         if move.by is By.WORKER and issubclass(kind.moves.model, Work) and move.target == kind.moves.claimed:
@@ -74,7 +75,7 @@ def _origins(kind: Kind) -> Iterator[str]:
 
 
 def _at_work(kinds: list[Kind]) -> "QuerySet[Any, Any]":
-    """The name of its kind, and the owner, of each row that somebody holds: they are no more than there are slots."""
+    """Return kind and owner of each claimed row; there are at most as many as slots."""
     first, *others = (
         kind.moves.rows.filter(status=kind.moves.claimed)
         .order_by()

@@ -1,4 +1,4 @@
-"""How jobs stand, for their list and their pages: asked in two queries, of a hundred jobs as of one."""
+"""The state of scheduled jobs, for their list and their pages, in two queries however many jobs there are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,20 +12,22 @@ from runs.jobs import Job, all_jobs, firing, standing, words
 from runs.models import DueSlot, JobRun, ScheduledJob
 from work import clock
 
-# Whoever looks at the schedules does so each second.
+# Schedules are checked every second, so a slot that is later than this is overdue.
 SLACK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class Line:
-    """`row` is not stored when no worker has seen the job yet; `job` is None when the code does not declare it."""
+    """The state of a job. `row` is unsaved if no worker has stored the job yet; `job` is None if the code no longer
+    declares it.
+    """
 
     row: ScheduledJob
     job: Job | None
     running: JobRun | None
-    # The latest of its slots that has ended.
+    # The latest slot that has ended.
     last: JobRun | None
-    # Slots that are due.
+    # Number of due slots.
     waiting: int
 
     @property
@@ -38,7 +40,7 @@ class Line:
 
     @property
     def overdue_since(self) -> datetime | None:
-        """The first slot whose time has come, and of which nobody has decided."""
+        """Return the first slot that is past its time and was neither started nor skipped, or None."""
         if self.job is None or self.row.pk is None:
             return None
         first = firing.next_due(self.row)
@@ -60,7 +62,7 @@ class Line:
 
 
 def all_lines() -> Sequence[Line]:
-    """Of those that the code declares, in its order, then of those that it declared once."""
+    """Return the declared jobs in their order, then the jobs that are no longer declared."""
     jobs = {job.name: job for job in all_jobs()}
     rows = {row.name: row for row in _asked(ScheduledJob.objects.order_by("name"))}
     stored = [rows.get(name) or _unseen(job) for name, job in jobs.items()]
@@ -68,7 +70,7 @@ def all_lines() -> Sequence[Line]:
 
 
 def line_of(name: str) -> Line | None:
-    """None when neither the code nor the database knows it."""
+    """Return None if the job is neither declared nor stored."""
     jobs = {job.name: job for job in all_jobs() if job.name == name}
     row = _asked(ScheduledJob.objects.filter(name=name)).first()
     rows = [row] if row else [_unseen(job) for job in jobs.values()]
@@ -90,7 +92,7 @@ def _unseen(job: Job) -> ScheduledJob:
     row: Any = ScheduledJob(name=job.name, cron=job.cron, time_zone=job.time_zone)
     row.running_id = row.last_id = None
     row.waiting = 0
-    return row  # type: ignore[no-any-return]  # as the rows that were asked for, with what was asked
+    return row  # type: ignore[no-any-return]  # has the annotations of `_asked`
 
 
 def _lines(rows: Sequence[Any], jobs: dict[str, Job]) -> Sequence[Line]:

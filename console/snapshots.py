@@ -1,4 +1,4 @@
-"""What differs between the packages from which two builds were made, file by file and line by line."""
+"""Compares the packages of two builds, file by file and line by line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Any
 
 from work.commands import clean
 
-# Comparing takes longer with the square of the lines.
+# Comparing takes time that grows with the square of the lines.
 MOST_COMPARED = 2000
-# Of all files together.
+# For all files together.
 MOST_LINES = 400
 MOST_TEXTS = 50
 LONGEST_LINE = 500
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Text:
-    """A file that is not as it was."""
+    """A file that differs."""
 
     path: str
     change: str
@@ -47,7 +47,7 @@ class Text:
 class Difference:
     settings: Sequence[Setting]
     texts: Sequence[Text]
-    # So many more files than are named.
+    # Number of further files that differ.
     left_out: int
 
     @property
@@ -68,7 +68,7 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differenc
 
 
 def _texts(snapshot: Mapping[str, Any]) -> dict[str, str]:
-    """A package as it is handed on: with its requirements as one more file."""
+    """Return the files of a package, with its requirements as one more file."""
     requirements = str(snapshot.get("requirements") or "")
     files = {str(path): str(text) for path, text in (snapshot.get("files") or {}).items()}
     return files | ({REQUIREMENTS: requirements} if requirements else {})
@@ -95,6 +95,6 @@ def _compared(pairs: Iterator[tuple[str, str | None, str | None]]) -> Iterator[T
 
 
 def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
-    """Without the two lines of heading, which only say what the page says above."""
+    """Yield the diff without its two header lines."""
     for line in islice(unified_diff(old, new, n=2, lineterm=""), 2, None):
         yield Line(_TONES.get(line[0], "same"), clean(line.expandtabs(4)[:LONGEST_LINE]))

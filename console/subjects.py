@@ -1,4 +1,4 @@
-"""Rows that events and workers name by kind and id: which of them somebody may know, and which page tells of each."""
+"""Rows that events and workers refer to by kind and ID: which of them a user may know, and which page shows each."""
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from contextlib import suppress
@@ -15,7 +15,7 @@ from console.words import plain
 from documents.models import DocumentProcessingJob, Stage
 from runs.models import DueSlot, JobRun
 
-# What belongs to no workspace: all who are in one may know of it.
+# Kinds that belong to no workspace; every member may know them.
 SHARED = frozenset(
     {"job_run", "due_slot", "worker", "queue", "scheduled_job", "feed", "article", "cluster", "brief"},
 )
@@ -27,7 +27,7 @@ _PAGES = {
     "feed": "console:feed",
     "cluster": "console:cluster",
 }
-# What has no page of its own, is told of on that of something else: by which column, and on which page.
+# Kinds without a page of their own: the column that leads to another row, and the page of that row.
 _ON_OTHERS: dict[str, tuple[Any, str, str]] = {
     "job": (DocumentProcessingJob, "document_id", "console:document"),
     "stage": (Stage, "job__document_id", "console:document"),
@@ -39,9 +39,9 @@ _ON_OTHERS: dict[str, tuple[Any, str, str]] = {
 @dataclass(frozen=True)
 class Named:
     kind: str
-    # None: of a workspace of others.
+    # None: the row belongs to a workspace that the user can't see.
     id: int | None
-    # Empty: no page tells of it.
+    # Empty if no page shows the row.
     url: str = ""
 
     def __str__(self) -> str:
@@ -49,7 +49,9 @@ class Named:
 
 
 def named(request: HttpRequest, subjects: Iterable[Subject]) -> Mapping[Subject, Named]:
-    """One statement for each kind, and one more for a kind that is told of on the page of another."""
+    """Return the names of rows. Costs one query per kind, and one more for each kind that is shown on the page of
+    another.
+    """
     wanted = set(subjects)
     known = known_to(request, wanted)
     pages = _pages(known)
@@ -60,7 +62,7 @@ def named(request: HttpRequest, subjects: Iterable[Subject]) -> Mapping[Subject,
 
 
 def known_to(request: HttpRequest, subjects: Set[Subject]) -> Set[Subject]:
-    """Of these rows, those that whoever asks may know. Whoever asks is a member of something."""
+    """Return the rows that the user may know. The caller must have checked that the user is a member of a workspace."""
     return subjects if is_superuser(request) else visible(request.user, subjects, SHARED)
 
 
@@ -74,7 +76,7 @@ def _pages(subjects: Collection[Subject]) -> dict[Subject, str]:
 
 
 def _address(page: str, value: Any) -> str:
-    """Empty for the name of a job that no address has: it is not of ours."""
+    """Return "" if the name of a job can't be in a URL because it is none of ours."""
     with suppress(NoReverseMatch):
         return reverse(page, args=[value])
     return ""

@@ -1,4 +1,4 @@
-"""The life of a run as bars on one scale: what it waited for, its build, its steps and their attempts."""
+"""The timeline of a run as bars: its wait, its build, its steps and their attempts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from runs.models import Run
 from work import clock
 from work.models import Event
 
-# Of the picture, in units of its own.
+# Units of the chart.
 WIDTH = 1000
 NARROWEST = 3
 MOST_BARS = 60
@@ -23,7 +23,7 @@ class Bar:
     tone: str
     began: datetime
     ended: datetime
-    # In words, beside its length.
+    # Shown next to the duration.
     said: str = ""
     is_open: bool = False
 
@@ -41,12 +41,12 @@ class Placed:
 
 @dataclass(frozen=True)
 class Part:
-    """Bars on one scale: a run may wait for minutes, and then work for milliseconds."""
+    """Bars on one scale. Each part has its own, because a run may wait for minutes and then work for milliseconds."""
 
     title: str
     rows: Sequence[Placed]
     seconds: float
-    # So many more than are shown.
+    # Number of further bars.
     left_out: int
 
 
@@ -70,7 +70,7 @@ def _wait(run: Run, until: datetime) -> Bar:
 
 
 def _build(run: Run, until: datetime) -> list[Bar]:
-    """Only where the run has waited for it."""
+    """Return the bar of the build, only if the run waited for it."""
     build: Build = run.build
     began, ended = build.started_at, build.finished_at
     if began is None or (ended and ended <= run.created_at) or began >= (run.started_at or until):

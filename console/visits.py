@@ -1,7 +1,7 @@
-"""Up to when somebody has looked at what is new.
+"""Up to when a user has seen the news.
 
-They say so themselves: looking alone writes nothing, so a page that was opened and not read hides nothing. Who has not
-said so for longer than a week is shown a week; who never has, a day.
+Users confirm this themselves: opening the page writes nothing, so news that was not read stays new. After more than a
+week, the page shows one week; a new user sees one day.
 """
 
 from contextlib import suppress
@@ -21,11 +21,11 @@ FIRST = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Absence:
-    """What came after `since` is new to them."""
+    """Everything after `since` is new to the user."""
 
     since: datetime
     until: datetime
-    # When they said so; None: never.
+    # What the user last confirmed; None if never.
     looked_until: datetime | None
 
     @property
@@ -34,7 +34,7 @@ class Absence:
 
     @property
     def is_cut(self) -> bool:
-        """Whether they were away for longer than is told of."""
+        """Return whether the user was away for longer than the page shows."""
         return self.looked_until is not None and self.looked_until < self.since
 
 
@@ -47,7 +47,9 @@ def absence_of(person: AbstractUser) -> Absence:
 
 
 def has_looked(person: AbstractUser, until: datetime) -> bool:
-    """False when they had looked as far before: from another page, or by an older one."""
+    """Save that the user has seen the news up to then. Return False if they had already confirmed this or more, for
+    example in another tab.
+    """
     now = clock.now()
     until = min(until, now)
     with suppress(IntegrityError), transaction.atomic():
@@ -58,7 +60,7 @@ def has_looked(person: AbstractUser, until: datetime) -> bool:
 
 
 def moment_of(text: str) -> datetime | None:
-    """As a page has sent it; None for what is none."""
+    """Parse a moment that a page sent; None if it is not valid."""
     with suppress(ValueError):
         found = parse_datetime(text)
         return found if found and found.tzinfo else None

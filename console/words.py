@@ -1,4 +1,4 @@
-"""Moments, lengths and numbers in words."""
+"""Times, durations and numbers in words."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ MOMENTS = 5.0
 
 
 def plain(word: str) -> str:
-    """A status as people say it."""
+    """Return a status or code in plain words."""
     return word.lower().replace("_", " ")
 
 
@@ -20,7 +20,7 @@ def moment(value: datetime) -> str:
 
 
 def length(seconds: float) -> str:
-    """Of a second or less with its parts, of more with its two largest units."""
+    """Format a duration: below ten seconds with fractions, above that with at most two units."""
     if seconds < 0:
         return "0 s"
     if seconds < 1:
@@ -47,12 +47,12 @@ def ago(value: datetime) -> str:
 
 
 def seconds_of(work: Work) -> float:
-    """From its start to its end, or to now; 0 for what has not begun."""
+    """Return the seconds from the start to the end, or until now; 0 if it has not started."""
     return ((work.finished_at or clock.now()) - work.started_at).total_seconds() if work.started_at else 0.0
 
 
 def of_run(run: Run) -> str:
-    """What has become of it, in a sentence."""
+    """Return the rest of the sentence that starts with the status."""
     if run.status == "queued":
         return f"waits since {ago(run.created_at)}."
     if run.status == "running":

@@ -1,4 +1,4 @@
-"""A file that a run has made, as far as it can be shown."""
+"""The page of a file that a run made, with a preview."""
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase

@@ -1,4 +1,4 @@
-"""Builds: the list of them, and the page of one with who waits for it, what it saved and what is new in it."""
+"""The list of builds, and the page of one with waiting runs, saved time and changes."""
 
 from collections import Counter
 from typing import Any
@@ -18,7 +18,7 @@ from work.models import Event
 from work.outcomes import DONE, Outcome, of_cancel, sentence
 
 LATEST_EVENTS = 30
-# Among so many, those that went wrong are looked for.
+# Events that are searched for failures.
 MOST_EVENTS = 100
 
 
@@ -52,7 +52,7 @@ def build(request: HttpRequest, id: int) -> HttpResponseBase:
         "served": building.served_by(found),
         "changes": building.changes_of(found),
         "mishaps": building.mishaps(found, latest),
-        # Without a claim, nobody has said anything.
+        # Without a claim there is no output yet.
         "log": last_lines(BUILD.kind, id) if found.claim_token else Log((), False),
         "events": latest[:LATEST_EVENTS],
     }
@@ -62,7 +62,7 @@ def build(request: HttpRequest, id: int) -> HttpResponseBase:
 
 @page
 def log(request: HttpRequest, id: int) -> HttpResponseBase:
-    """All that was printed while it was made, to be searched; as a file, it comes line by line."""
+    """Show the whole output of a build, with a search, or send it as a file."""
     find(request, Build.objects.listed(), id, "build")
     return log_page(request, BUILD.kind, id, f"Build {id}", reverse("console:build", args=[id]))
 

@@ -1,4 +1,4 @@
-"""Events: articles of several feeds that tell of the same, and the briefs that told of them."""
+"""Event clusters: articles of several feeds about the same event, and the briefs that covered them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -42,14 +42,14 @@ def cluster(request: HttpRequest, id: int) -> HttpResponseBase:
 
 
 def _links(id: int) -> "QuerySet[ClusterArticle]":
-    """The nearest first."""
+    """Return the articles of a cluster, the most similar first."""
     left_out = ("raw_article__embedding", "raw_article__original_url", "raw_article__summary")
     rows = ClusterArticle.objects.filter(cluster=id).select_related("raw_article__feed").defer(*left_out)
     return rows.order_by("-similarity", "pk")
 
 
 def _told(ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
-    """Of each of these events, the names of the briefs that told of it, the latest first."""
+    """Return for each event the names of the briefs that covered it, latest first."""
     found: dict[int, list[str]] = {}
     briefs = Brief.objects.filter(items__cluster__in=ids).order_by("-scheduled_for")
     for id, name in briefs.values_list("items__cluster", "name"):

@@ -1,4 +1,4 @@
-"""Two runs of one document, side by side; the other one is chosen here."""
+"""Compares two runs of one document; the second one is chosen here."""
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -20,7 +20,7 @@ def compare(request: HttpRequest, id: int) -> HttpResponseBase:
     against = _seen(request, other)
     if against.input_document_id != run.input_document_id:
         return _choose(request, run, f"Run {other} is of another document. Choose one of this document.")
-    # The one that came first is on the left, whichever was asked for.
+    # The older run is on the left, whichever was requested first.
     left, right = sorted((run, against), key=lambda each: each.pk)
     context = {"run": run, "sides": (left, right), "found": compared(left, right), "most_fields": MOST_FIELDS}
     live = "" if left.finished_at and right.finished_at else reverse("console:live")
@@ -34,7 +34,7 @@ def _seen(request: HttpRequest, id: int) -> Run:
 
 def _choose(request: HttpRequest, run: Run, said: str = "") -> HttpResponseBase:
     wanted = listing.Wanted(input_document_id=run.input_document_id)
-    # One more for the run itself, and one to know whether there are others behind.
+    # One extra row for the run itself, and one to know whether there is a next page.
     piece = listing.Piece(lists.ROWS + 2, lists.behind(request))
     rows = listing.runs(request.user, wanted, piece).listed().exclude(pk=run.pk)
     if piece.after is not None:

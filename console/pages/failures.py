@@ -1,4 +1,4 @@
-"""Failures by their causes: the families of them, and the page of one with what people know of it."""
+"""Failures by cause: the list of families, and the page of one with the notes on it."""
 
 import re
 from collections import Counter
@@ -48,7 +48,7 @@ def failure(request: HttpRequest, cause: str) -> HttpResponseBase:
 
 @act
 def note(request: HttpRequest, cause: str) -> HttpResponseBase:
-    """What people know of a cause, in one workspace; one that says nothing is removed."""
+    """Save the note of a workspace on a cause; an empty text removes the note."""
     workspace = find(request, Workspace.objects, lists.number(request.POST.get("workspace")) or 0, "workspace")
     must_operate(request, workspace.pk)
     family = _find(families_of(request.user), cause)
@@ -60,7 +60,7 @@ def note(request: HttpRequest, cause: str) -> HttpResponseBase:
 
 @page
 def rehearse(request: HttpRequest, cause: str) -> HttpResponseBase:
-    """What would become of a wish to run all of these again; nothing is done yet."""
+    """Show what would happen to each run of the family, without doing it."""
     family = _find(families_of(request.user), cause)
     _must_be_theirs(request, family)
     rehearsal = family_again.rehearsed(person_of(request), family)
@@ -81,7 +81,7 @@ def again(request: HttpRequest, cause: str) -> HttpResponseBase:
     key, until = request.POST.get("once", ""), lists.number(request.POST.get("until"))
     if not re.fullmatch("[A-Za-z0-9_-]{16,64}", key) or until is None:
         return HttpResponseRedirect(reverse("console:rehearse_failure", args=[cause]))
-    # It may have gone out of sight meanwhile, by being done.
+    # If the action was already done, the family may have disappeared as a result.
     if once.find(person_of(request), key) is None:
         family = _find(families_of(request.user), cause)
         _must_be_theirs(request, family)
@@ -94,7 +94,7 @@ def again(request: HttpRequest, cause: str) -> HttpResponseBase:
 
 @page
 def outcome(request: HttpRequest, cause: str, key: str) -> HttpResponseBase:
-    """What became of each; only for whoever has asked for it."""
+    """Show what became of each run, only to the user who requested it."""
     told = once.find(person_of(request), key)
     if told is None or told.get("family", cause) != cause:
         raise Http404("There is no such outcome, or not for you; each is kept for a day.")
@@ -128,7 +128,7 @@ def _must_be_theirs(request: HttpRequest, family: Family) -> None:
 
 
 def _notes(family: Family, operated: list[Workspace]) -> list[tuple[Workspace, FailureNote | None]]:
-    """Where they may write, each with what it says now."""
+    """Return the workspaces in which the user may write a note, with the present notes."""
     written = {note.workspace_id: note for note in family.notes}
     return [(workspace, written.get(workspace.pk)) for workspace in operated]
 

@@ -1,4 +1,4 @@
-"""Feeds: how each stands and what it brings, what is asked of it, and how new ones come in."""
+"""The list of feeds, the page of one with its actions, and forms to add feeds."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -23,14 +23,14 @@ from feeds.sources import Imported
 from work.models import Event
 from work.outcomes import DONE, Outcome, sentence
 
-# As the admin and the API ask them.
+# The same permissions as in the admin and the API.
 ADD, CHANGE = "feeds.add_feedsource", "feeds.change_feedsource"
 STATES = ("failing", "paused", "due")
-# Of the articles of one feed.
+# Articles of one feed are counted up to this number.
 MOST_COUNTED = 10_000
 LATEST_ARTICLES = 20
 LATEST_EVENTS = 30
-# Of one list: somebody waits for the answer. The command takes longer ones.
+# Feeds of one list, because the user waits for the response. `manage.py feed import` takes longer lists.
 MOST_AT_ONCE = 1000
 
 
@@ -91,7 +91,7 @@ def resume(request: HttpRequest, id: int) -> HttpResponseBase:
 @login_required
 @for_members
 def add(request: HttpRequest) -> HttpResponseBase:
-    """Refused, it says why at the field, and keeps what was typed."""
+    """Add a feed. If it is refused, the form shows the error and keeps the input."""
     must_have(request, ADD)
     form = FeedForm(request.POST if request.method == "POST" else None)
     if made := form.made(person_of(request).get_username()):
@@ -103,7 +103,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
 @act
 @for_members
 def take_in(request: HttpRequest) -> HttpResponseBase:
-    """Add all feeds of a list, or only say what would become of each."""
+    """Add all feeds of a list, or only show what would happen to each."""
     must_have(request, ADD)
     rehearse = "rehearse" in request.POST
     try:

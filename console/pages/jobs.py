@@ -1,4 +1,4 @@
-"""Scheduled jobs: the list of them, and the page of one with its slots, why it waits, and what is asked of it."""
+"""The list of scheduled jobs, and the page of one with its slots, its actions and why it waits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,10 +23,10 @@ from runs.models import DueSlot, JobRun
 from work.commands import clean
 from work.models import Event
 
-# As the admin and the API ask it.
+# The same permission as in the admin and the API.
 CHANGE = "runs.change_scheduledjob"
 LATEST_EVENTS = 100
-# Of the slots of a rehearsal, by name.
+# How many slots a rehearsal lists.
 MOST_NAMED = 200
 
 
@@ -56,7 +56,7 @@ def job(request: HttpRequest, name: str) -> HttpResponseBase:
 @page
 @for_members
 def show_why(request: HttpRequest, name: str) -> HttpResponseBase:
-    """A page of its own: it asks as much as the rest."""
+    """Show why a job waits, on a page of its own because this costs as much as the rest of the job's page."""
     context = {"explanation": why.explain(_line(name).row), "name": name}
     return show(request, "console/job_why.html", f"Why {name} waits", context, live=reverse("console:live"))
 
@@ -79,7 +79,7 @@ def job_run(request: HttpRequest, name: str, id: int) -> HttpResponseBase:
 @act
 @for_members
 def trigger(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Now; or a slot of the schedule; or now in the stead of one that has been run."""
+    """Run the job now, or a slot of its schedule, or now in place of a slot that has already run."""
     job, actor, asked = _declared(request, name), person_of(request).get_username(), request.POST
     with _refusals(request, job):
         if slot := asked.get("slot"):
@@ -118,7 +118,7 @@ def resume(request: HttpRequest, name: str) -> HttpResponseBase:
 @page
 @for_members
 def rehearse_backfill(request: HttpRequest, name: str) -> HttpResponseBase:
-    """What a backfill would run; nothing of it is."""
+    """Show which slots a backfill would run, without running them."""
     job = _declared(request, name)
     with _refusals(request, job):
         first, last = _range(request.GET)

@@ -1,4 +1,4 @@
-"""Late writes: each of them would have been a mistake, and was refused."""
+"""The list of refused late writes, each of which would have corrupted a row."""
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase

@@ -1,4 +1,4 @@
-"""What has changed since somebody last looked, until they say that they have seen it."""
+"""What has changed since the user last confirmed having seen the news."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseRedirect
@@ -14,7 +14,7 @@ from console.frame import act, for_members, page, person_of, show
 def news(request: HttpRequest) -> HttpResponseBase:
     person = person_of(request)
     found = changes.since(person, visits.absence_of(person))
-    # Not live: what somebody says to have seen is what stood there.
+    # Not live: the user confirms exactly what the page shows.
     return show(request, "console/news.html", "Since you last looked", {"changes": found, "most": changes.MOST_SHOWN})
 
 

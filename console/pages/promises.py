@@ -1,4 +1,4 @@
-"""Promises: what must hold whatever has happened, and whether it did when somebody last looked."""
+"""Promises: what must always hold, and whether it did at the last check."""
 
 from django.contrib import messages
 from django.http import HttpRequest

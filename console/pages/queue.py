@@ -1,4 +1,4 @@
-"""The queue of runs as a whole: it is paused, with a reason, and goes on."""
+"""Pausing and resuming the queue of runs."""
 
 from django.contrib import messages
 from django.http import HttpRequest
@@ -8,7 +8,7 @@ from django.urls import reverse
 from console.frame import act, back, must_have, person_of, reason_of
 from runs import queue
 
-# As the admin and the API ask it.
+# The same permission as in the admin and the API.
 PERMISSION = "runs.change_queue"
 
 

@@ -1,4 +1,4 @@
-"""Runs: the list of them, and the page of one with what it waits for, does, found and made."""
+"""The list of runs, and the page of one with what it waits for, does, found and made."""
 
 from collections import Counter
 from typing import Any
@@ -66,7 +66,7 @@ def run(request: HttpRequest, id: int) -> HttpResponseBase:
 
 @page
 def log(request: HttpRequest, id: int) -> HttpResponseBase:
-    """All that its engine has said, to be searched; as a file, it comes line by line."""
+    """Show the whole log of a run, with a search, or send it as a file."""
     find(request, Run.objects, id, "run")
     return log_page(request, RUN.kind, id, f"Run {id}", reverse("console:run", args=[id]))
 
@@ -115,7 +115,7 @@ def _wanted(request: HttpRequest) -> listing.Wanted:
 
 
 def _narrowed(request: HttpRequest, wanted: listing.Wanted) -> list[tuple[str, Any]]:
-    """By what the list is narrowed, and to which row; of rows of others nothing is told."""
+    """Return the filters with their rows; None for rows that the user may not see."""
     chosen: tuple[tuple[str, Any, int | None], ...] = (
         ("workspace", Workspace.objects, wanted.workspace_id),
         ("configuration", Configuration.objects, wanted.configuration_id),

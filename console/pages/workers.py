@@ -1,6 +1,4 @@
-"""Workers: who is there, since when nothing was heard of whom, what each does now, and what waits for them. One may be
-asked to drain.
-"""
+"""The list of workers, and the page of one with its heartbeat, its work and the action to drain it."""
 
 from typing import Any
 
@@ -23,7 +21,7 @@ from work.models import Event, Worker
 from work.outcomes import DONE
 from work.why import Crew
 
-# What the list can be narrowed to; "" is who has not stopped.
+# The filters of the list; "" means all that have not stopped.
 STATES = ("", "alive", "silent", "stopped", "all")
 LATEST_EVENTS = 50
 
@@ -93,7 +91,7 @@ def _narrowed(state: str) -> "QuerySet[Worker]":
 
 
 def _crew(piece: lists.Slice, state: str) -> Crew:
-    """Most often, all who are alive stand on the page."""
+    """Return the alive workers. Usually all of them are on the page and need no further query."""
     if state or piece.newer or piece.older:
         return Crew.now()
     return Crew(tuple(worker for worker in piece.rows if worker.state == "alive"))

@@ -1,4 +1,4 @@
-"""How pages say things: a state as icon, word and colour; moments, lengths and sizes in words."""
+"""Template tags: statuses as icon, word and colour; times, durations and sizes in words."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from runs.models import Run
 
 register = template.Library()
 
-# Lines of 16 by 16, drawn in the colour of the text beside them.
+# Paths of 16 by 16, drawn in the colour of the surrounding text.
 ICONS = {
     "good": "M3 8.5 6.5 12 13 4.5",
     "bad": "M4 4 12 12M12 4 4 12",
@@ -26,7 +26,7 @@ ICONS = {
     "late": "M8 3.5a5 5 0 1 0 0 10 5 5 0 1 0 0-10M8 6v2.8M6 1.5h4",
     "held": "M5.5 3.5v9M10.5 3.5v9",
 }
-# Of each word that a status has anywhere: what it is like. What is not here, is neither good nor bad.
+# The look of each status word; all other words look neutral.
 TONES = {
     **dict.fromkeys(("succeeded", "ready", "processed", "success", "alive", "done", "completed", "delivered"), "good"),
     **dict.fromkeys(("failed", "error", "missed", "silent", "abandoned", "skipped timeout", "broken"), "bad"),
@@ -47,7 +47,7 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def state(word: Any, said: str = "") -> SafeString:
-    """`said` is shown instead of the word, which decides what it looks like."""
+    """Return a status. `said` replaces the shown word; `word` still decides the look."""
     plain = words.plain(str(word))
     tone = TONES.get(plain, "off")
     return format_html('<span class="state is-{}">{}{}</span>', CLASSES.get(tone, tone), icon(tone), said or plain)
@@ -66,7 +66,7 @@ def tone(word: Any) -> str:
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString | str:
-    """How long ago, or in how long; the moment itself for whoever points at it, and for programs."""
+    """Return the time relative to now, with the exact time as tooltip and for programs."""
     if moment is None:
         return mark_safe('<span class="none">–</span>')
     return format_html(
@@ -89,13 +89,13 @@ def clock_time(value: datetime) -> SafeString:
 
 @register.filter
 def length_of(rows: Any) -> int:
-    """How many there are: `length` says how long something took."""
+    """Return the number of rows, because `length` formats a duration."""
     return len(rows)
 
 
 @register.filter
 def took(work: Any) -> str:
-    """From when it was started to its end, or to now."""
+    """Return the duration from the start to the end, or until now."""
     return words.length(words.seconds_of(work)) if work.started_at else "–"
 
 
@@ -123,5 +123,5 @@ def percent(share: float | None) -> str:
 
 @register.simple_tag(takes_context=True)
 def link_with(context: Mapping[str, Any], **changed: Any) -> str:
-    """This page with other filters, from its beginning."""
+    """Return a link to the first page of this list with other filters."""
     return f"?{query(context['request'].GET, **{'before': None, **changed})}"

@@ -1,4 +1,4 @@
-"""Kinds of files in words."""
+"""Names of file types."""
 
 from django import template
 
@@ -9,6 +9,6 @@ register = template.Library()
 
 @register.filter
 def kind(content_type: str) -> str:
-    """As people call it; what nobody has a name for, as it is."""
+    """Return the common name of a content type, or the content type itself if it has none."""
     said = sniffing.LABELS.get(content_type, content_type)
     return said.removeprefix("a ").removeprefix("an ")

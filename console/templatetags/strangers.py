@@ -1,4 +1,4 @@
-"""What strangers have written, as feeds bring it: cleaned of what turns the text around it, followed only if fit."""
+"""Filters for untrusted text of feeds: text is cleaned, and URLs are linked only if that is safe."""
 
 from django import template
 
@@ -14,11 +14,11 @@ def one_line(text: str, most: int = 300) -> str:
 
 @register.filter
 def followed(url: str) -> str:
-    """Empty when it is not to be followed, whoever wrote it."""
+    """Return the URL if it is safe to follow, else ""."""
     return words.link(url)
 
 
 @register.filter
 def like(state: str) -> str:
-    """The state of a feed in the words that have a look of their own."""
+    """Map the state of a feed to a status word that has a look of its own."""
     return {"ok": "done", "failing": "failed"}.get(state, state)

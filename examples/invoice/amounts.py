@@ -1,4 +1,4 @@
-"""Finds amounts of money in a text, with decimal commas or points, and the currency they are in."""
+"""Finds amounts of money with decimal commas or points, and their currencies."""
 
 import re
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-# A plain one, one that does not break, a narrow and a thin one.
+# Space, no-break space, narrow no-break space and thin space.
 _SPACES = " \u00a0\u202f\u2009"
 _AMOUNT = re.compile(
     rf"""
@@ -27,7 +27,7 @@ _AMOUNT = re.compile(
 _CODES = "EUR|USD|GBP|CHF|JPY|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|RON|BGN|TRY|CNY|INR|ZAR|ISK|BRL|MXN|SGD"
 _SYMBOLS = {"€": "EUR", "£": "GBP", "$": "USD", "¥": "JPY", "zł": "PLN"}
 _SHORT = {"US$": "USD"}
-# Other countries have dollars too, and China has yuan.
+# Other countries also use the dollar sign, and China the yen sign.
 _SHARED_SYMBOLS = "$¥"
 _CURRENCY = re.compile(
     rf"(?P<code>(?<![A-Za-z])(?:US\$|{_CODES})(?![A-Za-z]))|(?P<symbol>[€£$¥]|\bzł\b)|(?P<euro>(?i:\beuros?\b))"
@@ -39,7 +39,7 @@ class FoundAmount:
     start: int
     end: int
     value: Decimal
-    # With two digits after the mark, as money is written.
+    # Whether it has two decimals, like money.
     has_cents: bool
 
 
@@ -53,7 +53,7 @@ class FoundCurrency:
 
 
 def find(text: str, decimal_mark: str) -> list[FoundAmount]:
-    """What may be an amount, from left to right; no percentages, no parts of longer numbers."""
+    """Return possible amounts from left to right, without percentages and parts of longer numbers."""
     return [
         FoundAmount(match.start(), match.end(), _signed(match, decimal_mark), _has_cents(match["digits"]))
         for match in _AMOUNT.finditer(text)
@@ -70,14 +70,14 @@ def find_currencies(text: str) -> Iterator[FoundCurrency]:
 
 
 def decimal_mark(text: str) -> str:
-    """Comma or point: whichever stands before the last two digits more often."""
+    """Return the mark, comma or point, that precedes the last two digits more often."""
     without_dates = re.sub(r"\d{1,2}[./]\d{1,2}[./]\d{2,4}", " ", text)
     marks = Counter(re.findall(r"(?<=\d)([.,])\d{2}(?![\d.,]*\d|\s?%)", without_dates))
     return "," if marks[","] > marks["."] else "."
 
 
 def parse(digits: str, decimal_mark: str) -> Decimal:
-    """`1.234,56`, `1,234.56`, `1'234.56`, `1 234,56`. The mark decides only about what could be either."""
+    """Parse `1.234,56`, `1,234.56`, `1'234.56` or `1 234,56`. The mark only decides ambiguous cases."""
     plain = re.sub(rf"['’{_SPACES}]", "", digits)
     *groups, last = re.split(r"[.,]", plain)
     if not groups:

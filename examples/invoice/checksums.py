@@ -1,9 +1,9 @@
-"""Numbers that check themselves: bank accounts (IBAN) and VAT ids."""
+"""Checks numbers that have a checksum: bank accounts (IBAN) and VAT IDs."""
 
 import re
 from collections.abc import Callable
 
-# How long an IBAN is, by its country.
+# The length of an IBAN by country.
 IBAN_LENGTHS = {
     "AD": 24, "AE": 23, "AT": 20, "BE": 16, "BG": 22, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "EE": 20,
     "ES": 24, "FI": 18, "FR": 27, "GB": 22, "GI": 23, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IS": 26,
@@ -11,7 +11,7 @@ IBAN_LENGTHS = {
     "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "TR": 26, "UA": 29,
 }  # fmt: skip
 
-# What a VAT id looks like, after spaces, dots and dashes are gone.
+# VAT IDs without spaces, dots and dashes.
 _VAT_FORMATS = {
     "AT": r"ATU\d{8}", "BE": r"BE[01]?\d{9}", "BG": r"BG\d{9,10}", "CH": r"CHE\d{9}(?:MWST|TVA|IVA)?",
     "CY": r"CY\d{8}[A-Z]", "CZ": r"CZ\d{8,10}", "DE": r"DE\d{9}", "DK": r"DK\d{8}", "EE": r"EE\d{9}",
@@ -39,7 +39,7 @@ def is_vat_format(text: str) -> bool:
 
 
 def vat_checksum(text: str) -> bool | None:
-    """Whether it holds; None when no checksum is known for the country, or for this kind of id."""
+    """Return whether the checksum is right, or None if none is known for the country or the kind of ID."""
     vat_id = compact(text)
     check = _VAT_CHECKS.get(vat_id[:2])
     return check(vat_id[2:]) if check and is_vat_format(vat_id) else None
@@ -60,7 +60,7 @@ def _luhn(digits: str) -> bool:
 
 
 def _germany(digits: str) -> bool:
-    """ISO 7064, modulus 11, 10."""
+    """Check by ISO 7064, modulus 11, 10."""
     product = 10
     for digit in digits[:-1]:
         product = 2 * ((int(digit) + product) % 10 or 10) % 11
@@ -81,7 +81,7 @@ def _france(key_and_siren: str) -> bool | None:
 
 
 def _netherlands(digits: str) -> bool:
-    """Either of a company's number, or, since 2020, of the whole id like that of an IBAN."""
+    """Check the company number or, for IDs since 2020, the whole ID like an IBAN."""
     of_company = _weighted(digits[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(digits[8])
     of_whole = int("".join(str(int(character, 36)) for character in f"NL{digits}")) % 97 == 1
     return of_company or of_whole

@@ -1,4 +1,4 @@
-"""Finds dates in a text, in whatever way they are written."""
+"""Finds dates in a text, in all common formats."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _EARLIEST, _LATEST = 1990, 2100
 
 @dataclass(frozen=True)
 class FoundDate:
-    """Where it stands in the text, and what it may mean: two days when 11/12/2026 leaves that open."""
+    """A date's place in the text and its meanings: two different days if it is ambiguous, like 11/12/2026."""
 
     start: int
     end: int
@@ -56,7 +56,7 @@ class FoundDate:
 
 
 def find(text: str) -> list[FoundDate]:
-    """From left to right, none within another."""
+    """Return the dates from left to right, without overlaps."""
     found: list[FoundDate] = []
     for each in sorted([*_find_clear(text), *_find_numeric(text)], key=lambda each: (each.start, -each.end)):
         if not found or each.start >= found[-1].end:
@@ -65,7 +65,7 @@ def find(text: str) -> list[FoundDate]:
 
 
 def prefers_month_first(text: str) -> bool | None:
-    """What the dates that can be read in one way only say about the others; None when they do not."""
+    """Return whether the unambiguous dates put the month first, or None if they do not show it."""
     clear = [
         each for each in _find_numeric(text, separators="/") if (each.day_first is None) != (each.month_first is None)
     ]
@@ -83,7 +83,7 @@ def _find_clear(text: str) -> Iterator[FoundDate]:
 
 
 def _find_numeric(text: str, separators: str = "./-") -> Iterator[FoundDate]:
-    """With dots, the day comes first; with slashes and dashes, that depends on who wrote it."""
+    """Yield numeric dates. With dots, the day comes first; with slashes and dashes, that depends on the writer."""
     for match in _NUMERIC.finditer(text):
         if match["sep"] not in separators:
             continue

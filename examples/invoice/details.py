@@ -1,4 +1,4 @@
-"""Number and dates of an invoice, its bank accounts and VAT ids."""
+"""Finds the number and the dates of an invoice, its bank accounts and its VAT IDs."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"(?:[A-Z]{1,6} (?=\d))?(?=\S*\d)[A-Za-z0-9][\w./-]*(?: ?/ 
 _AMOUNT_LIKE = re.compile(r"\d[\d.,']*[.,]\d{2}")
 _BEFORE_NUMBER = " :.#°º–-\t"
 _LONGEST_NUMBER = 30
-# Each may begin within another: “DE136695976 IBAN DE89…” has the form of an IBAN from its first letter on.
+# Matches may overlap: “DE136695976 IBAN DE89…” looks like an IBAN from its first letter on.
 _IBANS = (rf"{country}[0-9]{{2}}(?: ?[A-Z0-9]){{{length - 4}}}" for country, length in checksums.IBAN_LENGTHS.items())
 _IBAN = re.compile(rf"(?=\b({'|'.join(_IBANS)})\b)")
 _IBAN_BEFORE = re.compile(r"IBAN[\s:.-]*$", re.IGNORECASE)
@@ -83,7 +83,7 @@ def number_and_dates(labels: Labels, month_first: bool | None) -> Findings:
 
 
 def _number_in(place: Place) -> re.Match[str] | None:
-    """What stands first there, when it has the form of a number and is no date and no amount."""
+    """Return the first match if it looks like a number and is neither a date nor an amount."""
     start = place.start + len(place.text) - len(place.text.lstrip(_BEFORE_NUMBER))
     match = _NUMBER.match(place.line.text, start, place.end)
     if match is None or len(match[0]) > _LONGEST_NUMBER or _AMOUNT_LIKE.fullmatch(match[0].rstrip(".")):
@@ -140,13 +140,13 @@ def _date_by_terms(layout: Layout, invoice_date: date) -> Finding | None:
 
 
 def _iban_spans(text: str) -> list[tuple[int, int]]:
-    """Of all whose checksum holds, and of those that are called an IBAN."""
+    """Return the spans of all IBANs with a correct checksum or the label “IBAN”."""
     spans = [match.span(1) for match in _IBAN.finditer(text)]
     return [(a, b) for a, b in spans if checksums.is_iban(text[a:b]) or _IBAN_BEFORE.search(text[:a])]
 
 
 def _without_ibans(text: str) -> str:
-    """Blanks where they were, so that no part of one is taken for something else."""
+    """Replace IBANs with spaces, so that no part of one is taken for a VAT ID."""
     for start, end in _iban_spans(text):
         text = text[:start] + " " * (end - start) + text[end:]
     return text
@@ -160,7 +160,7 @@ def _rate_iban(line: Line, start: int, end: int, iban: str) -> Finding:
 
 
 def _vat_span(match: re.Match[str]) -> tuple[int, int] | None:
-    """The longest beginning that is a VAT id: words may follow it."""
+    """Return the span of the longest VAT ID at the start of the match, because words may follow it."""
     start = match.start()
     ends = [start + space.start() for space in re.finditer(r" |$", match[1])]
     return next(((start, end) for end in reversed(ends) if checksums.is_vat_format(match.string[start:end])), None)

@@ -1,4 +1,4 @@
-"""What was found: a value, where it stands, how sure it is, and why."""
+"""Defines a finding: a value, its place, its confidence, and the reasons for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ from typing import Any
 
 from layout import Box, Line
 
-# Even with every check held, a reader may know better.
+# Even if every check succeeds, a reader may know better.
 MOST = 0.99
 
 
@@ -21,7 +21,7 @@ class Finding:
     box: Box | None = field(default=None, repr=False)
 
     def raised(self, share: float, because: str) -> "Finding":
-        """Surer by this share of what was missing."""
+        """Raise the confidence by a share of what it lacks."""
         return self._with(self.confidence + (MOST - self.confidence) * share, because)
 
     def lowered(self, share: float, because: str) -> "Finding":
@@ -31,17 +31,20 @@ class Finding:
         return replace(self, confidence=min(MOST, confidence), reasons=(*self.reasons, because))
 
 
-# Under the names that they are reported by.
+# The findings by the name under which they are reported.
 Findings = dict[str, Finding]
 
 
 def at(line: Line, start: int, end: int, value: Any, confidence: float, because: str) -> Finding:
-    """Something that this part of the line says."""
+    """Return a finding for a part of a line."""
     return Finding(value, confidence, (because,), line.page, line.box_of(start, end))
 
 
 def best(candidates: list[Finding]) -> Finding | None:
-    """The surest; of several that are equally sure the first. Less sure when another value comes close."""
+    """Return the candidate with the highest confidence, or the first of equals.
+
+    Another value that comes close lowers it.
+    """
     if not candidates:
         return None
     winner = max(candidates, key=lambda each: each.confidence)

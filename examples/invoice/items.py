@@ -1,4 +1,4 @@
-"""The lines of an invoice: what was sold, how much of it, at what price."""
+"""Finds the line items of an invoice: what was sold, how many, and at what price."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ _WORDS = "|".join(re.escape(word) for word in sorted(_COLUMN_OF, key=len, revers
 _HEAD = re.compile(rf"(?<![\w-])(?:{_WORDS})(?!\w)", re.IGNORECASE)
 _TOTALS = {"net_total", "tax_total", "gross_total"}
 _NUMBER = re.compile(r"\d[\d.,'’]*")
-# How far a second line of a description may be below the first, and a row below the last, in heights.
+# Largest distances in line heights: from a line to the continuation of its description, and from one row to the next.
 _CONTINUES, _ROW_GAP = 0.8, 8
 _CENT = Decimal("0.01")
 
@@ -57,7 +57,7 @@ class Item:
     amount: Decimal | None = None
 
     def multiplies(self) -> bool | None:
-        """Whether quantity × unit price is the amount; None when one of them is missing."""
+        """Return whether quantity × unit price is the amount, or None if one of them is missing."""
         if self.quantity is None or self.unit_price is None or self.amount is None:
             return None
         return abs(self.quantity * self.unit_price - self.amount) <= _CENT
@@ -65,7 +65,7 @@ class Item:
 
 @dataclass
 class Head:
-    """The line above the table that names its columns."""
+    """The line with the column headings of a table."""
 
     line: Line
     columns: dict[str, Box] = field(default_factory=dict)
@@ -96,7 +96,7 @@ def _columns(line: Line) -> dict[str, Box]:
 
 
 def _with_wide_description(columns: dict[str, Box]) -> dict[str, Box]:
-    """Its texts are longer than its head: it reaches as far as the next column."""
+    """Extend the description column to the next column, because its texts are longer than its heading."""
     if wide := columns.get("description"):
         right = min((box.left for box in columns.values() if box.left > wide.left), default=wide.right)
         columns["description"] = Box(wide.left, wide.top, max(wide.right, right - wide.height), wide.bottom)
@@ -133,7 +133,7 @@ def _ends_table(line: Line) -> bool:
 
 
 def _has_two_texts(line: Line) -> bool:
-    """An item may be called “Total station hire”; a total has no more than its label and its amounts."""
+    """Return whether the line has more than a label and amounts: an item may be called “Total station hire”."""
     first = line.cells[0].text
     return first.isdigit() or len(first.split()) > 6
 
@@ -167,7 +167,7 @@ def _amount(text: str | None, decimal_mark: str) -> Decimal | None:
 
 
 def _rows_by_arithmetic(layout: Layout, decimal_mark: str) -> Iterator[Item]:
-    """Without a head, a line is an item when two of its numbers multiply to its last."""
+    """Yield items of a table without headings: lines in which two numbers multiply to the last one."""
     for line in layout.lines:
         found = amounts.find(line.text, decimal_mark)
         pairs = [(a, b) for place, a in enumerate(found[:-1]) for b in found[place + 1 : -1]]

@@ -1,4 +1,4 @@
-"""The words that stand before, or above, what an invoice says. To teach it another language, add them here."""
+"""Finds labels, the words next to or above a value. Add the words of further languages here."""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from layout import Box, Layout, Line
 
-# A phrase stands for all ways to join its words: "invoice no" is also "Invoice-No.:" and "InvoiceNo", and between two
-# words there may be a percentage, as in "total incl. 19 % VAT".
+# A phrase matches all ways to join its words: "invoice no" also matches "Invoice-No.:" and "InvoiceNo". A percentage
+# may stand between two words, as in "total incl. 19 % VAT".
 STRONG = {
     "invoice_number": [
         "invoice number", "invoice no", "invoice nr", "invoice id", "invoice #", "inv no", "tax invoice no",
@@ -63,7 +63,7 @@ STRONG = {
         "ihre ust idnr", "ihre ust id", "ust idnr des kunden", "kunden ust idnr",
     ],
 }  # fmt: skip
-# They mean something only at the beginning of a cell.
+# These only count at the start of a cell.
 WEAK = {
     "invoice_number": ["invoice", "tax invoice", "rechnung", "facture", "factuur", "factura", "fattura", "number",
     "no", "nr"],
@@ -71,7 +71,7 @@ WEAK = {
     "due_date": ["due"],
     "gross_total": ["total", "gesamt", "summe", "betrag", "amount", "totaal", "totale", "importe total"],
 }  # fmt: skip
-# What else stands on invoices. Each ends the value of the label before it.
+# Other labels on invoices. Each ends the value of the previous label.
 OTHER = [
     "customer number", "customer no", "customer id", "customer ref", "client no", "account number", "account no",
     "order number", "order no", "order id", "order date", "order", "purchase order", "po number", "po no", "po",
@@ -99,15 +99,15 @@ OTHER = [
 
 _BETWEEN = r"[.:]?[ -]?(?:\(?\d+(?:[.,]\d+)? ?%\)? )?\(?"
 _AFTER = r"[.:#°º)]*"
-# As far below its label as a value may stand, in heights of the label.
+# The largest distance between a label and a value below it, in heights of the label.
 _BELOW = 3.0
-# What else may be in the cell of a label that stands alone: marks, a percentage, a currency.
+# Allowed in the cell of a label that stands alone: punctuation, a percentage, a currency.
 _NOTHING = re.compile(r"(?:[\s:.,/|()*-]|\d+(?:[.,]\d+)? ?%|\b(?:in|EUR|USD|GBP|CHF)\b|[€$£])*")
 
 
 @dataclass(frozen=True)
 class Place:
-    """A part of a line where the value of a label may stand."""
+    """A part of a line that may contain the value of a label."""
 
     line: Line
     start: int
@@ -126,7 +126,7 @@ class Label:
     line: Line
     start: int
     end: int
-    # Where the next label begins, or the line ends.
+    # Where the next label starts or the line ends.
     until: int
 
     @property
@@ -138,7 +138,7 @@ class Label:
         return self.line.box_of(self.start, self.end)
 
     def places(self, layout: Layout) -> Iterator[Place]:
-        """Where to look for its value: beside it, and below when it stands alone like the head of a column."""
+        """Yield the places to search for the value: next to the label and, for one like a column heading, below it."""
         yield Place(self.line, self.end, self.until, f"beside “{self.text}”")
         if self.stands_alone():
             yield from self.places_below(layout)
@@ -163,7 +163,7 @@ class Label:
 
 
 class Labels:
-    """All labels of a document by their kind, without those in the heads of tables."""
+    """All labels of a document by kind, except in the headings of tables."""
 
     def __init__(self, layout: Layout, table_heads: list[Line]) -> None:
         self.layout = layout
@@ -178,7 +178,7 @@ class Labels:
                 yield label, place
 
     def before(self, line: Line, start: int) -> Label | None:
-        """The label that what starts there belongs to."""
+        """Return the label of a value that starts at this position."""
         earlier = [label for label in self._found if label.line is line and label.start < start]
         return earlier[-1] if earlier else None
 
@@ -200,11 +200,11 @@ def _by_phrase() -> dict[str, tuple[str, bool]]:
 
 
 _KINDS = _by_phrase()
-# Longest first: "invoice date" before "invoice".
+# Longest first, so that "invoice date" is tried before "invoice".
 _PHRASES = sorted(_KINDS, key=len, reverse=True)
 _NAMED = (f"(?P<p{place}>{_phrase(phrase)})" for place, phrase in enumerate(_PHRASES))
 _PATTERN = re.compile(rf"(?<![\w-])(?:{'|'.join(_NAMED)})(?!\w){_AFTER}", re.IGNORECASE)
-# Everyday words too: they count before a colon, or alone in a cell.
+# These are everyday words too, so they only count with a colon or alone in a cell.
 _EVERYDAY = {"seller", "buyer"}
 
 

@@ -1,6 +1,6 @@
-"""Words and where they stand; words that make a line; cells that a gap separates within a line.
+"""Defines the layout of a page: words with their places, lines of words, and cells separated by gaps.
 
-Everything is measured in points from the top left corner of a page.
+All measures are points from the top left corner of a page.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-# Between the words of a cell there is less room than this share of their height; between two cells there is more.
+# The gap between two cells, in heights of the words; the words of a cell are closer together.
 CELL_GAP = 0.8
 CELL_BREAK = "  "
 
@@ -33,7 +33,7 @@ class Box:
         return (self.top + self.bottom) / 2
 
     def beside(self, other: "Box") -> float:
-        """The room between the two from left to right; negative when one is above the other."""
+        """Return the horizontal gap between the boxes; it is negative if they overlap horizontally."""
         return max(self.left, other.left) - min(self.right, other.right)
 
     @staticmethod
@@ -55,7 +55,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Cell:
-    """Words side by side."""
+    """Words next to each other without a gap."""
 
     words: tuple[Word, ...]
 
@@ -70,7 +70,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """Cells at the same height, from left to right. In its text, two spaces separate them."""
+    """Cells at the same height, from left to right. Its text separates them with two spaces."""
 
     page: int
     cells: tuple[Cell, ...]
@@ -94,7 +94,7 @@ class Line:
         return spans
 
     def box_of(self, start: int, end: int) -> Box:
-        """Of the words that this part of the text is made of."""
+        """Return the box around the words of this part of the text."""
         return Box.around(word.box for first, last, word in self._spans if first < end and start < last)
 
 
@@ -106,14 +106,14 @@ class Page:
     lines: tuple[Line, ...]
 
     def below(self, line: Line) -> Iterator[Line]:
-        """The lines that follow it, nearest first."""
+        """Yield the following lines, nearest first."""
         return iter(self.lines[self.lines.index(line) + 1 :])
 
 
 @dataclass(frozen=True)
 class Layout:
     pages: tuple[Page, ...]
-    # A text has no places that a reader could be shown.
+    # False for plain text, which has no places to show.
     has_places: bool
 
     @cached_property
@@ -132,7 +132,7 @@ class Layout:
         return self.pages[line.page - 1]
 
     def shares(self, page_number: int, box: Box) -> tuple[float, float, float, float]:
-        """The box as shares of its page, as `Context.field` takes it."""
+        """Return the box as fractions of its page, as `Context.field` expects it."""
         page = self.pages[page_number - 1]
         across, down = (
             (box.left / page.width, box.right / page.width),
@@ -144,7 +144,7 @@ class Layout:
 
 
 def lines_of(page: int, words: Sequence[Word]) -> tuple[Line, ...]:
-    """Puts words into lines by where they stand, whatever their order in the file."""
+    """Group words into lines by their places, whatever their order in the file."""
     rows: list[list[Word]] = []
     for word in sorted(words, key=lambda word: word.box.middle):
         if rows and _same_row(rows[-1], word):
@@ -155,7 +155,7 @@ def lines_of(page: int, words: Sequence[Word]) -> tuple[Line, ...]:
 
 
 def _same_row(row: list[Word], word: Word) -> bool:
-    """Whether its middle is within the last word, or that one's within it: sizes may differ."""
+    """Return whether the middle of each word lies within the height of the other, because sizes may differ."""
     last = row[-1].box
     return last.top < word.box.middle < last.bottom and word.box.top < last.middle < word.box.bottom
 

@@ -1,6 +1,6 @@
-"""Reads an invoice: number, dates, parties, totals, bank accounts, VAT ids and line items.
+"""Reads an invoice: number, dates, parties, totals, bank accounts, VAT IDs and line items.
 
-Each step below does one thing and hands what it found to the next one in `ctx.data`. The last step reports.
+Each step does one thing and passes its results on in `ctx.data`. The last step reports them.
 """
 
 import json
@@ -67,7 +67,7 @@ def find_items(ctx: Context) -> None:
 
 @step
 def check(ctx: Context) -> None:
-    """What agrees with something else becomes surer, what contradicts it less sure."""
+    """Raise the confidence of values that agree with others, and lower it for contradictions."""
     found = dict(ctx.data["totals"])
     ctx.log(totals.check_sum(found))
     ctx.log(_check_items(found, ctx.data["items"]))

@@ -1,4 +1,4 @@
-"""Who sells and who buys."""
+"""Finds the seller and the buyer."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _STREET = re.compile(r"\d+ ?[a-z]?$|^\d+[a-z]? |^(?:P\.? ?O\.? Box|Postfach)", r
 _TITLES = re.compile(
     r"^(?:tax )?invoice|^(?:sammel|abschlags|schluss)?rechnung\b|^facture|^factuur|^fattura", re.IGNORECASE
 )
-# In which part of a page, from the top, a letterhead or an address stands.
+# The upper part of a page, which contains letterheads and addresses.
 _TOP = 0.45
 _ALIGNED = 3.0
 _CLOSE = 0.9
@@ -32,7 +32,7 @@ _LONGEST_NAME = 80
 
 @dataclass
 class Block:
-    """Cells below one another that start or end at the same place, close together: an address, for example."""
+    """Cells below each other with the same left or right edge and little distance, such as an address."""
 
     page: int
     cells: list[tuple[Line, Cell]]
@@ -67,7 +67,10 @@ def find_parties(labels: Labels) -> Findings:
 
 
 def assign_vat_ids(labels: Labels, buyer: Finding | None, vat_ids: list[Finding]) -> Iterator[tuple[str, Finding]]:
-    """Each with the name of the party it is of: the buyer's stands with the address, all others are the seller's."""
+    """Yield each VAT ID with a field name.
+
+    The buyer's ID has its own label or is in the address; all others are the seller's.
+    """
     addresses = [block for block in _blocks(labels.layout) if block.holds(buyer)]
     for finding in vat_ids:
         if label := _label_beside(labels.of("buyer_vat_id"), finding):
@@ -100,7 +103,7 @@ def _seller_candidates(labels: Labels, blocks: list[Block]) -> Iterator[Finding]
 
 
 def _labelled(labels: Labels, kind: str) -> Iterator[Finding]:
-    """Below the label when it stands alone, else beside it."""
+    """Yield names below a label that stands alone, otherwise next to it."""
     for label in labels.of(kind):
         places = list(label.places(labels.layout))
         for place in reversed(places):
@@ -116,7 +119,7 @@ def _name_in(line: Line, name: str, start: int, confidence: float, because: str)
 
 
 def _senders(layout: Layout) -> Iterator[Finding]:
-    """The small line above the window of an envelope: name, street and town of the sender, side by side."""
+    """Yield names from return address lines, which have name, street and town of the sender in one small line."""
     for line in layout.lines:
         for cell in line.cells:
             parts = _SENDER_SEPARATORS.split(cell.text)
@@ -134,7 +137,7 @@ def _companies(layout: Layout) -> Iterator[Finding]:
 
 
 def _letterheads(layout: Layout, blocks: list[Block]) -> Iterator[Finding]:
-    """What stands first on the page, in the largest letters, or above an address at the very top."""
+    """Yield the name in the largest letters at the top, and the name of the first address."""
     first_page = layout.pages[0]
     cells = [(line, cell) for line in first_page.lines for cell in line.cells if _is_high(first_page, cell)]
     names = [(line, cell) for line, cell in cells if _is_name(cell.text)]
@@ -148,7 +151,7 @@ def _letterheads(layout: Layout, blocks: list[Block]) -> Iterator[Finding]:
 
 
 def _addressed(layout: Layout, blocks: list[Block], seller: Finding | None) -> Iterator[Finding]:
-    """Whom an address at the top of the first page names, if not the seller."""
+    """Yield the names of addresses at the top of the first page, except the seller."""
     for block in blocks:
         lines = [(line, cell) for line, cell in block.cells if not _is_sender(cell)]
         if block.page == 1 and lines and _is_address(block) and _is_high(layout.pages[0], lines[0][1]):
@@ -190,7 +193,7 @@ def _is_address(block: Block) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """No title, no street, no town, no label, no sentence."""
+    """Return whether the text may be a name: not a title, street, town, label or sentence."""
     if not 2 < len(text) <= _LONGEST_NAME or not text[0].isalnum() or "@" in text:
         return False
     is_sentence = text.endswith((".", ":")) and not _LEGAL_FORM.search(text)

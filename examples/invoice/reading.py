@@ -9,21 +9,21 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 from layout import Box, Layout, Page, Word, lines_of
 
-# How a typewriter would set a text without places.
+# Plain text is set in these sizes, like on a typewriter.
 CHARACTER_WIDTH = 6.0
 LINE_HEIGHT = 12.0
-# pdfium converts places to whole numbers; these are hundredths of a point.
+# pdfium converts places to whole numbers, so they are converted in hundredths of a point.
 _STEPS_PER_POINT = 100
-# What stands on its side in a margin is no part of a line. The cosine of its angle, so a little askew is upright.
+# The smallest cosine of a character's angle. Text turned sideways in a margin does not belong to a line.
 _UPRIGHT = 0.99
-# What pdfium gives for a hyphen at the end of a line.
+# How pdfium encodes hyphens at the end of a line.
 _HYPHENS = str.maketrans({"\x02": "-", "\ufffe": "-", "\xad": "-"})
 
 Progress = Callable[[int, int], None]
 
 
 class Unreadable(Exception):
-    """The file is no PDF that can be opened. The message is for people."""
+    """The file is not a PDF that can be opened. The message is for people."""
 
 
 def read_pdf(path: Path, progress: Progress) -> Layout:
@@ -40,7 +40,7 @@ def read_pdf(path: Path, progress: Progress) -> Layout:
 
 
 def read_text(text: str) -> Layout:
-    """Sets the text as a typewriter would, so that columns made with spaces are columns here too."""
+    """Lay out the text like a typewriter, so that columns made with spaces stay columns."""
     pages = (_typeset(number, page) for number, page in enumerate(text.expandtabs().split("\f"), 1))
     return Layout(tuple(pages), has_places=False)
 
@@ -58,7 +58,7 @@ def _read_page(page: pypdfium2.PdfPage, number: int) -> Page:
 
 
 def _words_of(page: pypdfium2.PdfPage) -> Iterator[Word]:
-    """What stands between spaces, with the box around its characters."""
+    """Yield the words between spaces, each with the box around its characters."""
     text = ""
     boxes: list[Box] = []
     for character, box in _characters_of(page):
@@ -73,7 +73,7 @@ def _words_of(page: pypdfium2.PdfPage) -> Iterator[Word]:
 
 
 def _jumps(before: Box, box: Box) -> bool:
-    """A new line or column that starts without a space."""
+    """Return whether a new line or column starts without a space."""
     return abs(box.middle - before.middle) > before.height / 2 or box.left - before.right > before.height
 
 
@@ -88,7 +88,7 @@ def _characters_of(page: pypdfium2.PdfPage) -> Iterator[tuple[str, Box]]:
 
 
 def _converter(page: pypdfium2.PdfPage) -> Callable[[tuple[float, float, float, float]], Box]:
-    """From the places in the file, counted upwards from anywhere, to those that a reader sees on a turned page."""
+    """Return a function that converts coordinates of the file to coordinates of the page as people see it."""
     width, height = (round(size * _STEPS_PER_POINT) for size in page.get_size())
     x, y = ctypes.c_int(), ctypes.c_int()
 

@@ -1,4 +1,4 @@
-"""Net, tax and gross, and the currency they are in."""
+"""Finds net, tax and gross totals and their currency."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -11,7 +11,7 @@ from labels import Labels, Place
 from layout import Box, Layout
 
 NET, TAX, GROSS = KINDS = ("net_total", "tax_total", "gross_total")
-# What countries round to.
+# The rounding of various countries.
 TOLERANCE = Decimal("0.02")
 _EURO_COUNTRIES = frozenset(
     ("AT", "BE", "CY", "DE", "EE", "EL", "ES", "FI", "FR", "GR", "HR", "IE", "IT", "LT", "LU", "LV", "MT", "NL", "PT",
@@ -25,7 +25,7 @@ def find_totals(labels: Labels, decimal_mark: str) -> Findings:
 
 
 def check_sum(totals: Findings) -> str:
-    """Raises or lowers what it was given; says how the sum came out."""
+    """Raise the confidence if net and tax add up to gross, otherwise lower it. Return a message about the result."""
     net, tax, gross = (money(totals, kind) for kind in KINDS)
     if net is None or tax is None or gross is None:
         return "net + tax = gross could not be checked: not all three were found"
@@ -39,7 +39,7 @@ def check_sum(totals: Findings) -> str:
 
 
 def complete(totals: Findings) -> None:
-    """Computes the third of net, tax and gross from the other two. It stands nowhere, so it has no place."""
+    """Compute the missing one of net, tax and gross from the other two. It has no place on a page."""
     missing = [kind for kind in KINDS if kind not in totals]
     if len(missing) != 1:
         return
@@ -73,7 +73,7 @@ def _candidates(labels: Labels, kind: str, decimal_mark: str) -> Iterator[Findin
 
 
 def _amount_in(place: Place, decimal_mark: str) -> amounts.FoundAmount | None:
-    """The last one, for what an amount is a share of stands before it. Whole numbers only beside a currency."""
+    """Return the last amount, because the base of a percentage precedes it. Whole numbers need a currency."""
     found = amounts.find(place.text, decimal_mark)
     has_currency = any(amounts.find_currencies(place.text))
     money = [each for each in found if each.has_cents] or (found if has_currency else [])
@@ -81,7 +81,7 @@ def _amount_in(place: Place, decimal_mark: str) -> amounts.FoundAmount | None:
 
 
 def _that_add_up(candidates: dict[str, list[Finding]]) -> Findings:
-    """The surest net, tax and gross whose sum is right; nothing when there is none."""
+    """Return net, tax and gross with a correct sum and the highest confidence, or nothing."""
     taxes = [*candidates[TAX], *_sum_of_rates(candidates[TAX])]
     triples = [
         (net, tax, gross)
@@ -93,7 +93,7 @@ def _that_add_up(candidates: dict[str, list[Finding]]) -> Findings:
 
 
 def _sum_of_rates(taxes: list[Finding]) -> list[Finding]:
-    """The tax of an invoice with several rates, each on its line."""
+    """Return the total tax of an invoice with several rates on separate lines."""
     if len(taxes) < 2 or any(tax.page != taxes[0].page for tax in taxes):
         return []
     total = sum((tax.value for tax in taxes), Decimal())

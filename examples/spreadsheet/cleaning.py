@@ -1,4 +1,4 @@
-"""Writes a table anew, every cell as its column's type, and notes what it changed."""
+"""Rewrites a table with every cell in the type of its column, and records the changes."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ import values
 from tables import Column, Table
 from values import Cell
 
-# More of them help nobody; all are counted.
+# Misfits that are listed; all are counted.
 MOST_MISFITS = 200
 
 
@@ -33,7 +33,7 @@ class Changes:
 
 
 def cleaned_rows(table: Table, changes: Changes, progress: Callable[[int], None]) -> Iterator[list[str]]:
-    """A cell that does not fit its column stays as the text that it is."""
+    """Yield the rows. A cell that does not fit its column keeps its text."""
     for number, cells in table.cells():
         progress(number)
         yield [_cleaned(cell, column, number, changes) for column, cell in zip(table.columns, cells, strict=True)]

@@ -1,7 +1,6 @@
-"""Cleans spreadsheets: one typed CSV per sheet, and a report of what was changed.
+"""Cleans spreadsheets: writes one typed CSV per sheet and a report of the changes.
 
-Every sheet is gone through twice, row by row: once to see what its columns are, once to write it. So a large file
-takes time but little memory.
+Every sheet is read twice, row by row: first to detect its columns, then to write it. A large file needs little memory.
 """
 
 import json
@@ -87,7 +86,7 @@ def _written(ctx: Context, table: Table, name: str) -> Changes:
 
 
 def _file_name(sheet_name: str, taken: set[str]) -> str:
-    """What a file may be called, and none before it is."""
+    """Return a valid file name that is not taken yet."""
     base = re.sub(r"[^A-Za-z0-9_-]+", "-", sheet_name).strip("-")[:LONGEST_FILE_NAME] or "sheet"
     name, number = base, 2
     while f"{name}.csv" in taken:

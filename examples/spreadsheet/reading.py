@@ -1,4 +1,4 @@
-"""Opens workbooks and CSV files as sheets whose rows can be gone through again and again."""
+"""Opens workbooks and CSV files as sheets whose rows can be read several times."""
 
 import codecs
 import csv
@@ -17,28 +17,28 @@ Row = list[Any]
 DELIMITERS = ",;\t|"
 LINES_TO_SNIFF = 50
 _CHUNK_BYTES = 1 << 20
-# What an OLE file (xls) and a ZIP file (xlsx, ods) begin with.
+# The first bytes of an OLE file (xls) and a ZIP file (xlsx, ods).
 _WORKBOOK_SIGNATURES = (b"\xd0\xcf\x11\xe0", b"PK\x03\x04")
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# Excel writes this to tell itself the delimiter.
+# Excel writes this line to declare the delimiter.
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n?")
 
 
 class Unreadable(Exception):
-    """Neither a workbook nor a CSV file. The message is for people."""
+    """The file is neither a workbook nor a CSV file. The message is for people."""
 
 
 @dataclass(frozen=True)
 class Sheet:
     name: str
-    # How it was read, for the report.
+    # How the sheet was read, for the report.
     how: str
     rows: Callable[[], Iterator[Row]]
-    # None when only reading it would tell.
+    # None if the number is unknown before reading.
     height: int | None
 
 
@@ -69,7 +69,7 @@ def _workbook_sheet(workbook: python_calamine.CalamineWorkbook, name: str) -> Sh
     first_row, first_column = sheet.start
 
     def rows() -> Iterator[Row]:
-        """With the empty columns before the first cell, as with the empty rows, so that places are those people see."""
+        """Yield the rows, padded on the left with empty columns, so that places match what people see."""
         return ([""] * first_column + row for row in sheet.iter_rows())
 
     return Sheet(name, "workbook", rows, first_row + sheet.height)
@@ -106,7 +106,7 @@ def sniff_encoding(path: Path, beginning: bytes) -> str:
 
 
 def sniff_delimiter(lines: list[str]) -> str:
-    """The one that cuts most lines into the same number of fields, at least two."""
+    """Return the delimiter that splits most lines into the same number of fields, at least two."""
 
     def score(delimiter: str) -> tuple[float, int]:
         widths = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter) if len(row) > 1)
@@ -117,7 +117,7 @@ def sniff_delimiter(lines: list[str]) -> str:
 
 
 def _utf_16_without_mark(beginning: bytes, nulls: int) -> str:
-    """Text in a Western language has a zero in every second place."""
+    """Detect the byte order of UTF-16: in a Western language, every second byte is zero."""
     at_odd_places = beginning[1::2].count(0)
     if nulls < 0.3 * len(beginning) or not (at_odd_places < 0.1 * nulls or at_odd_places > 0.9 * nulls):
         raise Unreadable("expected a workbook or a CSV file, found a file that is neither: it has zero bytes in it")

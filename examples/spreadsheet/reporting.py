@@ -1,4 +1,4 @@
-"""Says what was found and changed, for programs and for people."""
+"""Reports what was found and changed, for programs and for people."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

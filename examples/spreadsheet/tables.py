@@ -1,4 +1,4 @@
-"""Finds the table in a sheet: where its header is, which columns it has, and of what type each is."""
+"""Finds the table in a sheet: its header, its columns and their types."""
 
 import re
 from collections import Counter
@@ -10,16 +10,16 @@ import values
 from reading import Sheet
 from values import Cell, Conventions
 
-# Title lines stand in the first rows; who has more of them has no table.
+# Titles and the header are searched for in this many rows.
 ROWS_TO_LOOK_AT = 40
-# A header names most columns.
+# A header names at least this share of the columns.
 HEADER_SHARE = 0.6
-# A column is of a type when this share of its cells is; the others are reported.
+# A column has a type if this share of its cells fits. The others are reported.
 TYPE_SHARE = 0.8
 
 _EMPTY = Cell("")
 _HAS_DIGIT = re.compile(r"\d").search
-# All types but text, the narrowest first; and both ways to read numbers and both to read dates.
+# All types except text, narrowest first, and two conventions that cover both ways to read numbers and dates.
 _NARROW = (values.BOOLEAN, values.INTEGER, values.DECIMAL, values.DATE)
 _WAYS = (Conventions(".", month_first=False), Conventions(",", month_first=True))
 
@@ -38,7 +38,7 @@ class Column:
 
     @property
     def letters(self) -> str:
-        """As a spreadsheet calls it: A, …, Z, AA."""
+        """The name in a spreadsheet: A, …, Z, AA."""
         number, letters = self.index + 1, ""
         while number:
             number, rest = divmod(number - 1, 26)
@@ -49,7 +49,7 @@ class Column:
 @dataclass
 class Table:
     sheet: Sheet
-    # Counted from 1; None when there is none.
+    # Counted from 1; None if there is no header.
     header_row: int | None
     titles: list[str]
     columns: list[Column]
@@ -63,7 +63,7 @@ class Table:
         return self.header_row + 1 if self.header_row else 1
 
     def cells(self) -> Iterator[tuple[int, list[Cell]]]:
-        """The rows below the header that hold something, with their number in the sheet."""
+        """Yield the non-empty rows below the header with their row number."""
         for number, row in enumerate(self.sheet.rows(), 1):
             cells = as_cells(row) if number >= self.first_row else []
             if _filled(cells):
@@ -72,7 +72,7 @@ class Table:
 
 @dataclass
 class _Counts:
-    """What the cells of one column could be."""
+    """Counts the possible types of one column's cells."""
 
     filled: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -89,7 +89,7 @@ class _Counts:
             self.open_dates += values.is_open_date(cell.text)
 
     def kind(self) -> str:
-        """The narrowest type that most cells are of."""
+        """Return the narrowest type that fits most cells."""
         return next((kind for kind in _NARROW if self.kinds[kind] >= TYPE_SHARE * self.filled), values.TEXT)
 
     def conventions(self) -> Conventions:
@@ -102,7 +102,7 @@ def as_cells(row: list[object]) -> list[Cell]:
 
 
 def examine(sheet: Sheet, progress: Progress) -> Table:
-    """Goes through all rows once. Of each it keeps no more than counts."""
+    """Read all rows once and keep only counts."""
     header_row, titles, names = _find_header(sheet)
     table = Table(sheet, header_row, titles, [])
     counts: list[_Counts] = []
@@ -127,7 +127,7 @@ def _count_row(table: Table, counts: list[_Counts], number: int, cells: list[Cel
 
 
 def _find_header(sheet: Sheet) -> tuple[int | None, list[str], list[Cell]]:
-    """The first row that names most columns, and the lines above it."""
+    """Return the first row that names most columns, and the titles above it."""
     first_rows = [as_cells(row) for row, _ in zip(sheet.rows(), range(ROWS_TO_LOOK_AT), strict=False)]
     width = max((_filled(row) for row in first_rows), default=0)
     for number, row in enumerate(first_rows, 1):
@@ -146,10 +146,10 @@ def _filled(row: list[Cell]) -> int:
     return sum(not cell.is_empty for cell in row)
 
 
-# Columns repeat themselves.
+# Columns repeat values.
 @lru_cache(maxsize=50_000)
 def _kinds_of(cell: Cell) -> tuple[str, ...]:
-    """All types but text that it could be of, in either convention."""
+    """Return all types except text that fit the cell in either convention."""
     return tuple(kind for kind in _NARROW if any(values.read(cell, kind, way) is not None for way in _WAYS))
 
 
@@ -166,7 +166,7 @@ def _columns(counts: list[_Counts], names: list[Cell]) -> list[Column]:
 
 
 def _name_apart(columns: list[Column]) -> None:
-    """Each gets a name, and no two the same."""
+    """Give each column a unique name."""
     taken: set[str] = set()
     for column in columns:
         base = column.name or f"column {column.letters}"

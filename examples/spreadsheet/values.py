@@ -1,4 +1,4 @@
-"""What a single cell says: cleaned text, and the types that it may be of."""
+"""Cleans single cells and reads them as types."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ INTEGER, DECIMAL, DATE, BOOLEAN, TEXT = "integer", "decimal", "date", "boolean",
 _SPACES = re.compile(r"[\s\u00a0\u2000-\u200a\u202f\u3000]+")
 _INVISIBLE = re.compile(r"[\u0000-\u0008\u000e-\u001f\u007f\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 _CURRENCY = re.compile(r"^(?:€|\$|£|CHF|EUR|USD|GBP) ?(?=[-\d])|(?<=\d) ?(?:€|\$|£|CHF|EUR|USD|GBP)$")
-# A leading zero, as in 00123 or 0351 4960, means a name made of digits.
+# A leading zero, as in 00123 or 0351 4960, marks an identifier rather than a number.
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d*)")
 _GROUPED = re.compile(r"-?[1-9]\d{0,2}(?:([.,'’ ])\d{3})(?:\1\d{3})*")
 _DECIMAL = re.compile(
@@ -36,7 +36,7 @@ _LONGEST_INTEGER = 15
 
 @dataclass(frozen=True)
 class Conventions:
-    """How a column writes what could be read in two ways."""
+    """How a column writes values that can be read in two ways."""
 
     decimal_mark: str = "."
     month_first: bool = False
@@ -44,7 +44,7 @@ class Conventions:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cleaned text; what the workbook itself knew to be more than text; and whether cleaning changed it."""
+    """The cleaned text of a cell, the typed value if the workbook has one, and whether cleaning changed the text."""
 
     text: str
     typed: Any = None
@@ -73,14 +73,14 @@ def cell(value: Any) -> Cell:
 
 
 def clean(text: str) -> str:
-    """One way to write each letter, nothing that cannot be seen, one space where there are several."""
+    """Normalise the characters, remove invisible ones, and collapse spaces."""
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()
     return _SPACES.sub(" ", _INVISIBLE.sub("", unicodedata.normalize("NFC", text))).strip()
 
 
 def read(cell: Cell, kind: str, conventions: Conventions) -> Any:
-    """Its value as this type; None when it does not fit."""
+    """Return the cell's value in this type, or None if it does not fit."""
     match kind:
         case "integer":
             return _integer(cell, conventions)
@@ -105,7 +105,7 @@ def written(value: Any) -> str:
 
 
 def decimal_mark_of(text: str) -> str | None:
-    """Comma or point, when the text leaves no choice."""
+    """Return comma or point if the text is unambiguous, otherwise None."""
     number = _without_currency(text)
     if _DECIMAL.fullmatch(number) and not _GROUPED.fullmatch(number):
         return max(".,", key=number.rfind)
@@ -116,7 +116,7 @@ def decimal_mark_of(text: str) -> str | None:
 
 
 def month_first_of(text: str) -> bool | None:
-    """Whether the month is written first, when only one way gives a date."""
+    """Return whether the month comes first if only one order gives a date, otherwise None."""
     match = _DATE.fullmatch(text)
     if match is None or match[2] == ".":
         return None
@@ -131,7 +131,7 @@ def is_open_date(text: str) -> bool:
     )
 
 
-# Columns repeat themselves.
+# Columns repeat values.
 @lru_cache(maxsize=50_000)
 def _text_cell(value: str) -> Cell:
     text = clean(value)

@@ -1,4 +1,4 @@
-"""Counts what a text is made of."""
+"""Counts the parts of a text and rates its readability."""
 
 import re
 import unicodedata
@@ -8,13 +8,13 @@ WORDS_READ_PER_MINUTE = 220
 SHORTEST_KEYWORD = 3
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-# A sentence ends with a mark that is followed by space and no small letter, so "approx. two" is no end.
+# A space follows the mark and no lower-case letter, so "approx. two" does not end a sentence.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'»”)]*\s+(?![a-zà-ÿ])")
 _ABBREVIATION = re.compile(r"(?:^|\s)(?:\d{1,2}|[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Nr|No|bzw|ca|vgl|Str|Tel|Sig|Sr|M)\.$")
 _PARAGRAPH_BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 _VOWELS = re.compile(r"[aeiouy]+")
 
-# Per language: base, and what a word per sentence and a syllable per word take from it. Flesch (en), Amstad (de),
+# Per language: the base, and the factors for words per sentence and syllables per word. Flesch (en), Amstad (de),
 # Kandel and Moles (fr), Szigriszt (es), Vacca (it), Douma (nl).
 _EASE = {
     "en": (206.835, 1.015, 84.6),
@@ -54,7 +54,7 @@ def reading_minutes(words: list[str]) -> float:
 
 
 def reading_ease(words: list[str], sentences: list[str], language: str) -> float:
-    """From about 0, very hard, to 100, very easy."""
+    """Return the reading ease from about 0 (very hard) to 100 (very easy)."""
     base, per_word, per_syllable = _EASE[language]
     words_per_sentence = len(words) / max(1, len(sentences))
     syllables_per_word = sum(syllables(word, language) for word in words) / len(words)
@@ -66,7 +66,7 @@ def in_words(ease: float) -> str:
 
 
 def syllables(word: str, language: str) -> int:
-    """Groups of vowels; in English and French without a silent e at the end. A rule of thumb, good for averages."""
+    """Estimate the syllables from groups of vowels, without a silent e at the end in English and French."""
     plain = _without_accents(word.casefold())
     count = len(_VOWELS.findall(plain))
     if language in ("en", "fr") and re.search(r"[^aeiouyl]e$", plain):
@@ -75,7 +75,7 @@ def syllables(word: str, language: str) -> int:
 
 
 def keywords(words: list[str], stop_words: frozenset[str]) -> Counter[str]:
-    """How often each word is used, under its most frequent spelling, without the words that every text has."""
+    """Count each word under its most frequent spelling, without stop words."""
     spellings: dict[str, Counter[str]] = {}
     for word in words:
         if len(word) >= SHORTEST_KEYWORD and word.casefold() not in stop_words:

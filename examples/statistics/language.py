@@ -1,4 +1,4 @@
-"""Guesses the language of a text by the words that every text of a language has."""
+"""Guesses the language of a text from its most common words."""
 
 from typing import NamedTuple
 
@@ -45,7 +45,10 @@ class Guess(NamedTuple):
 
 
 def guess(words: list[str]) -> Guess:
-    """Sure when many words are of one language and few of the next best."""
+    """Return the language with the most stop words.
+
+    The confidence grows with their number and the lead over the next.
+    """
     folded = [word.casefold() for word in words]
     hits = {name: sum(word in stop_words for word in folded) for name, stop_words in STOP_WORDS.items()}
     best, second = sorted(hits, key=lambda name: hits[name], reverse=True)[:2]

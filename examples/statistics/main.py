@@ -1,4 +1,4 @@
-"""Statistics of a text: how long it is, in which language, how hard to read, and what it is about."""
+"""Computes statistics of a text: its length, language, readability and keywords."""
 
 import counting
 import language

@@ -1,4 +1,4 @@
-"""Finds dates and amounts of money as they are written, without deciding what they mean."""
+"""Finds dates and amounts of money as they are written, without interpreting them."""
 
 import re
 from collections.abc import Iterator
