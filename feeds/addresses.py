@@ -1,7 +1,8 @@
-"""One spelling for each URL, so that an article that many link to is one article.
+"""Canonical spelling of URLs, so that an article with many different links to it is stored once.
 
-What follows readers around is dropped, and so is what is behind `#`, unless a page finds its content by that. The order
-of a query is kept: some servers care. So are `www.`, a slash at the end, and the scheme: they may be other pages.
+Tracking parameters are dropped, and so is the fragment, unless a page uses it to find its content. The order of the
+query is kept because some servers depend on it. `www.`, a trailing slash and the scheme are kept too: without them
+the URL may be a different page.
 """
 
 import hashlib
@@ -14,10 +15,10 @@ import idna
 
 from feeds.models import LONGEST_URL
 
-# Longer than any browser sends; what it has too much may be what is dropped.
+# Longest raw URL that is accepted. It may be longer than a stored URL because parts of it are dropped.
 LONGEST_FOUND = 8000
 PORTS = {"http": "80", "https": "443"}
-# What tells the server who has sent its reader, in small letters.
+# Prefixes of tracking parameters, in lower case.
 _FOLLOWING = ("utm_", "mtm_", "pk_", "matomo_", "piwik_", "hsa_", "at_medium", "at_campaign", "at_custom")
 # fmt: off
 _FOLLOWS = frozenset({
@@ -34,21 +35,21 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _LONGEST_HOST = 253
 _SPACES_AROUND = "".join(map(chr, range(0x21)))
 _BREAKS = re.compile("[\t\n\r]")
-# A character that is encoded, a percent sign that encodes none, or anything that has to be.
+# An encoded character, a percent sign that encodes nothing, or a character that must be encoded.
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^!-~]|%|[\"<>\\^`{|}]")
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _TO_ENCODE = re.compile(r"[^!-~]|[%\"<>\\^`{|}]")
-# `.` and `..`, however they are written.
+# `.` and `..`, plain or percent-encoded.
 _DOTS = re.compile(r"(?:\.|%2[Ee]){1,2}")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 class BadUrl(ValueError):
-    """Says what was expected and what was found."""
+    """The URL can't be used. The message says what was expected instead."""
 
 
 def canonical(url: str) -> str:
-    """The one spelling of an address on the web. Raises BadUrl."""
+    """Return the canonical spelling of a web address. Raises BadUrl."""
     if len(url) > LONGEST_FOUND:
         raise BadUrl(f"expected a URL of at most {LONGEST_FOUND} characters, found {len(url)}")
     match = _PARTS.fullmatch(_BREAKS.sub("", url.strip(_SPACES_AROUND)))
@@ -60,11 +61,11 @@ def canonical(url: str) -> str:
     rest = _path(path)
     if query := _query(query):
         rest += f"?{query}"
-    # An application in the page reads it: there, all pages differ in nothing else.
+    # The page's own script reads such a fragment; the pages of such an application differ in nothing but the fragment.
     if fragment.startswith(("!", "/")):
         rest += f"#{fragment}"
     host = f"{scheme}://{_authority(scheme, authority, url)}"
-    # Escaping is slow: a small feed of nothing but what is refused after it would take many seconds.
+    # Escaping is slow. Without this check, a small feed full of URLs that end up too long would take many seconds.
     if (least := len(host) + _least(rest)) > LONGEST_URL:
         raise BadUrl(f"expected a URL of at most {LONGEST_URL} characters, found {least} or more: {shown(url)}")
     made = host + _escaped(rest)
@@ -74,17 +75,17 @@ def canonical(url: str) -> str:
 
 
 def digest(canonical_url: str) -> str:
-    """What is kept of one whose article has been purged."""
+    """Return what is kept of the URL of a purged article."""
     return hashlib.sha256(canonical_url.encode()).hexdigest()
 
 
 def shown(url: str) -> str:
-    """The beginning, in a message for people."""
+    """Return the beginning of the URL, quoted, for messages to people."""
     return repr(url if len(url) <= 100 else f"{url[:99]}…")
 
 
 def _least(text: str) -> int:
-    """How many characters it has at least when it is escaped: what is encoded may be a letter."""
+    """Return a lower bound for the length of the escaped text: an encoded character may become a single letter."""
     return len(_TO_ENCODE.sub("xxx", _ENCODED.sub("x", text)))
 
 
@@ -124,7 +125,7 @@ def _decoded(authority: str) -> str:
 
 
 def _path(path: str) -> str:
-    """From the root, and without `.` and `..`."""
+    """Make the path absolute and resolve `.` and `..`."""
     made: list[str] = []
     segments = [_undotted(segment) for segment in path.replace("\\", "/").split("/")[1:]] or [""]
     for segment in segments:
@@ -151,7 +152,7 @@ def _only_follows(part: str) -> bool:
 
 
 def _escaped(text: str) -> str:
-    """What need not be encoded is not, what has to be is, and all in capital letters."""
+    """Encode exactly the characters that need it, with hexadecimal digits in upper case."""
     return _ESCAPE.sub(_escape, text)
 
 

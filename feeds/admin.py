@@ -20,19 +20,19 @@ from work.admin import LARGEST_ID, MOST_COUNTED, ReadOnlyAdmin, SharedAdmin, Ver
 from work.outcomes import Outcome, of_pause_ahead, of_resume_ahead
 from work.rehearsals import Wish
 
-# Of the articles of one cluster, on its page.
+# How many articles the page of a cluster names.
 MOST_NAMED = 50
 STATES = {"failing": "failing", "paused": "paused", "due": "due"}
 
 
 def link_to(url: str) -> str:
-    """Only what is of the web can be followed; anything else is a text."""
+    """Return a link for web addresses. Any other scheme is shown as text and can't be followed."""
     is_followed = url.startswith(("http://", "https://"))
     return format_html('<a href="{0}" rel="noreferrer noopener">{0}</a>', url) if is_followed else url or "-"
 
 
 class LookedUpAdmin(SharedAdmin, ReadOnlyAdmin):
-    """What is too much to be searched for words: its rows are found by their numbers, or by what an index knows."""
+    """Base for tables that are too large for a text search. Rows are found by ID, or by an indexed column (`known`)."""
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         term = search_term.replace("\0", "").strip()
@@ -94,7 +94,7 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
         return self.do_each(request, "resume", feeds, Wish(sources.resume, of_resume_ahead))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """As Django's, but by the verb: it knows the one spelling of a URL, and what is refused."""
+        """Replace Django's form: `sources.add` knows the canonical spelling and which URLs are refused."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = FeedForm(request.POST if request.method == "POST" else None)

@@ -1,4 +1,4 @@
-"""What was published, in the admin: to be looked at. It is read under /briefs/."""
+"""Read-only admin pages for published briefs. Readers see them under /briefs/."""
 
 from django.contrib import admin
 from django.urls import reverse
@@ -53,7 +53,7 @@ class BriefArticleAdmin(SharedAdmin, ReadOnlyAdmin):
     list_display = ["id", "said", "source", "happened_at", "item_id", "raw_article_id"]
     list_display_links = ["id", "said"]
     search_fields = ["title", "url"]
-    # Its URL as text: whoever wrote it is a stranger.
+    # The URL is shown as plain text because it comes from an untrusted feed.
     fields = ["item", "position", "title", "source", "url", "happened_at", "raw_article_id"]
     readonly_fields = ["raw_article_id"]
 

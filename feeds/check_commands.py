@@ -1,4 +1,4 @@
-"""`manage.py feed check` and `feed add --check`: feeds that are asked now, for whoever waits for the answer."""
+"""The commands `manage.py feed check` and `feed add --check`, which fetch feeds at once and show the result."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +14,9 @@ from feeds.sources import AlreadyThere, NotAdded
 from work import clock
 from work.commands import AddVerb, Answer, Exit, Failure, actor_of, add_actor, clean, identifier, table
 
-# Most of their time is waiting. What they have brought is held until all of them have answered.
+# Fetching is mostly waiting. The results of a batch are held in memory until all of its feeds have answered.
 AT_ONCE = 8
-# Of what a rehearsal finds new.
+# How many new articles a rehearsal lists.
 MOST_NAMED = 20
 ANSWERED, UNCHANGED, FAILED, NOT_FOUND = "answered", "unchanged", "failed", "not found"
 NUMBERS = ("new", "known", "refused")
@@ -43,7 +43,7 @@ def check(*, ids: list[int], all: bool, rehearse: bool, actor: str | None, **_: 
 
 
 def add_what_answers(url: str, title: str, actor: str) -> tuple[FeedSource, dict[str, Any]]:
-    """With what it has brought. Raises NotAdded, also when it does not answer as a feed does."""
+    """Fetch a feed and add it with its articles. Raises NotAdded, also if the URL does not answer with a feed."""
     spelled = sources.addable(url)
     brought = checking.tried(FeedSource(url=spelled))
     if isinstance(brought, FetchFailed | ReadFailed):
@@ -60,7 +60,7 @@ def add_what_answers(url: str, title: str, actor: str) -> tuple[FeedSource, dict
 
 
 def found_of(row: dict[str, Any]) -> str:
-    """Found 3 new, 12 known, 1 refused. But …"""
+    """Return a sentence such as "Found 3 new, 12 known, 1 refused. But …"."""
     if row["result"] == FAILED:
         return f"Nothing that it brought is stored: {row['message']}"
     found = f"Found {', '.join(f'{row[name]} {name}' for name in NUMBERS)}."
@@ -73,7 +73,9 @@ def exit_of(rows: list[dict[str, Any]]) -> Exit:
 
 
 def _expect_new(moved_to: str) -> None:
-    """Raises AlreadyThere. What else there is against that address does not matter: it is asked at the old one then."""
+    """Raises AlreadyThere if the new address belongs to another feed. Other objections don't matter here: the feed
+    then keeps its old address.
+    """
     try:
         if moved_to:
             sources.addable(moved_to)
@@ -87,7 +89,7 @@ def _chosen(ids: list[int]) -> Iterator[FeedSource]:
     if not ids:
         yield from FeedSource.objects.filter(paused_at__isnull=True).order_by("id")
     found = FeedSource.objects.in_bulk(ids)
-    # Whoever names one twice means it once.
+    # A feed that is named twice is checked once.
     yield from (found[id] for id in dict.fromkeys(ids) if id in found)
 
 

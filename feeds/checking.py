@@ -1,8 +1,8 @@
-"""Asks one feed for what is new, and keeps that. Safe to be done again, at any moment, by anybody: each URL is stored
-once.
+"""Fetches one feed and stores its new articles. It can be repeated at any moment and by several workers, because each
+URL is stored once.
 
-A feed is fetched and read without the database. What has come of it is written in one transaction, with all that is
-known of the feed: whoever dies leaves it as it was before, or as it is afterwards.
+A feed is fetched and parsed without touching the database. The result is written in one transaction, together with
+the state of the feed: if the worker dies, nothing is half stored.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from work import clock, failpoints
 from work.claims import Interrupted
 from work.contention import patiently
 
-# Of all that belongs to one fetch. A worker that is asked to stop waits for no longer.
+# Time for the whole fetch. A worker that is asked to stop waits no longer than this.
 FETCH_SECONDS = 20.0
 LONGEST_TITLE = 300
 LONGEST_MESSAGE = 1000
@@ -31,12 +31,12 @@ log = structlog.get_logger(__name__)
 
 
 class FeedGone(Exception):
-    """It was removed while it was being asked."""
+    """The feed was removed while it was being fetched."""
 
 
 @dataclass(frozen=True)
 class Brought:
-    """What a feed has answered, and what it says; that is None where nothing is new."""
+    """The response of a feed and its parsed content. `said` is None if the server answered that nothing is new."""
 
     answer: Fetched
     said: Read | None
@@ -45,14 +45,14 @@ class Brought:
 @dataclass(frozen=True)
 class Checked:
     feed_id: int
-    # Articles; those that there were already, or that have been purged; and those that could not be taken.
+    # Numbers of articles: new ones; those already stored or purged; those that could not be stored.
     new: int = 0
     known: int = 0
     refused: int = 0
     unchanged: bool = False
-    # What of it is broken, or could not be taken.
+    # What is broken in the feed, or could not be taken from it.
     flaw: str = ""
-    # Why it could not be read at all, and the same in one word; then nothing of it is stored.
+    # Why the feed could not be read at all, as a message and a code; then nothing of it is stored.
     failure: str = ""
     code: str = ""
     next_check_at: datetime | None = None
@@ -68,12 +68,12 @@ class Rehearsal:
 
 
 def check(feed: FeedSource, *, actor: str, since: datetime | None = None) -> Checked:
-    """Also when it is not due. The interval until the next check is counted from `since`."""
+    """Fetch and store a feed, even if it is not due. The next check is scheduled from `since`."""
     return settle(feed, tried(feed), actor=actor, since=since or clock.now())
 
 
 def rehearse(feed: FeedSource) -> Rehearsal:
-    """Writes nothing, also for a feed that there is not yet. Raises FetchFailed and ReadFailed."""
+    """Return what a check would find, without writing. `feed` may be unsaved. Raises FetchFailed and ReadFailed."""
     brought = bring(FeedSource(url=feed.url))
     assert brought.said
     found = sort(feed, spell(brought.said.items()))
@@ -81,7 +81,9 @@ def rehearse(feed: FeedSource) -> Rehearsal:
 
 
 def tried(feed: FeedSource, stop: Callable[[], str | None] = lambda: None) -> Brought | Exception:
-    """What it brings, or why it does not. Asks no database. Raises Interrupted when `stop` has given a reason."""
+    """Fetch a feed and return the result or the error. Uses no database. Raises Interrupted if `stop` returned a
+    reason.
+    """
     try:
         return bring(feed, stop)
     except Interrupted:
@@ -94,7 +96,7 @@ def tried(feed: FeedSource, stop: Callable[[], str | None] = lambda: None) -> Br
 
 
 def bring(feed: FeedSource, stop: Callable[[], str | None] = lambda: None) -> Brought:
-    """Raises FetchFailed; ReadFailed; Interrupted when `stop` has given a reason."""
+    """Fetch and parse a feed. Raises FetchFailed, ReadFailed, or Interrupted if `stop` returned a reason."""
     answer = fetch(feed.url, etag=feed.etag, last_modified=feed.last_modified, seconds=FETCH_SECONDS)
     if answer.unchanged:
         return Brought(answer, None)
@@ -103,7 +105,7 @@ def bring(feed: FeedSource, stop: Callable[[], str | None] = lambda: None) -> Br
 
 
 def settle(feed: FeedSource, brought: Brought | Exception, *, actor: str, since: datetime) -> Checked:
-    """Writes down what has come of it. Raises what the database says when it is not there."""
+    """Store the result of a fetch. Raises the database's error if the database is unavailable."""
     failpoints.hit("ingestion.fetched")
     if isinstance(brought, Exception):
         return _failed(feed, brought, actor, since)
@@ -115,7 +117,7 @@ def settle(feed: FeedSource, brought: Brought | Exception, *, actor: str, since:
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:
-        # One that ADE fails at keeps nobody from the others.
+        # A bug that one feed triggers must not stop the others.
         log.exception("ingestion.broken", feed=feed.pk)
         return _failed(feed, error, actor, since)
 
@@ -136,7 +138,9 @@ def _kept(feed: FeedSource, brought: Brought, spelled: Spelled, actor: str, sinc
 
 
 def _validators(brought: Brought) -> dict[str, str]:
-    """What is broken may have been cut off: asked with its ETag, its server would never send the rest."""
+    """Return the cache validators to store. A broken feed may have been cut off; with its ETag, the server would
+    answer "not modified" and never send the rest.
+    """
     if brought.said and brought.said.broken:
         return {"etag": "", "last_modified": ""}
     return {"etag": brought.answer.etag, "last_modified": brought.answer.last_modified}
@@ -175,7 +179,7 @@ def _failed(feed: FeedSource, error: Exception, actor: str, since: datetime) -> 
 
 
 def _moved(feed: FeedSource, to: str, actor: str) -> str:
-    """Where its server says that it lies from now on, it is asked from now on. Answers why not."""
+    """Update the URL of a feed after a permanent redirect. Return why that is not possible, or ""."""
     url = _on_the_web(to)
     if not url or url == feed.url:
         return ""
@@ -188,7 +192,7 @@ def _moved(feed: FeedSource, to: str, actor: str) -> str:
 
 
 def _on_the_web(url: str) -> str:
-    """In one spelling; "" for what is no address."""
+    """Return the canonical spelling, or "" if it is not a web address."""
     try:
         return canonical(url)
     except BadUrl:

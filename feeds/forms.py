@@ -10,7 +10,7 @@ class FeedForm(forms.Form):
     url = forms.CharField(
         label="URL",
         help_text="Of the feed itself (RSS, Atom or JSON Feed), and not of the page that has it.",
-        # Not of type "url": some browsers complete what is typed there, and the message would be theirs.
+        # Not type "url": some browsers complete the input, and the error message would be theirs.
         widget=forms.TextInput(attrs={"class": "vLargeTextField", "inputmode": "url", "autofocus": True}),
     )
     title = forms.CharField(
@@ -21,7 +21,7 @@ class FeedForm(forms.Form):
     )
 
     def made(self, actor: str) -> FeedSource | None:
-        """None when it cannot be added; why not stands at the field."""
+        """Add the feed. Return None if it can't be added; the form then has the error."""
         if not self.is_valid():
             return None
         try:

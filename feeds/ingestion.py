@@ -1,7 +1,7 @@
-"""The job that asks all feeds that are due: several are fetched at once, and each is stored when it has been read.
+"""The job that fetches all due feeds. Several are fetched at once, and each is stored as soon as it has been read.
 
-A feed that fails says so itself, and is left alone for a while. The job fails where that is not about a feed: none that
-it asked has answered, and those were at least half of all.
+A failing feed records its own error and backs off. The job itself fails only if the cause is probably not the feeds:
+none of those it asked answered, and they were at least half of all active feeds.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from feeds.models import FeedSource
 from runs.jobs import Job, JobFailed, Turn
 from work.claims import Interrupted
 
-# Most of their time is waiting. Each may hold the bytes of a feed, or what was read of it.
+# Fetching is mostly waiting. Each fetch may hold the bytes of a feed in memory, or its parsed content.
 AT_ONCE = 8
 LOOK_SECONDS = 0.5
 
@@ -29,7 +29,7 @@ Asked = tuple[FeedSource, "Brought | Exception"]
 
 
 def ingest(turn: Turn) -> int:
-    """Answers how many articles are new."""
+    """Fetch and store all due feeds. Return the number of new articles."""
     since = rhythm.since(turn.scheduled_for)
     counted: Counter[str] = Counter()
     with closing(_asked(list(FeedSource.objects.due()), turn)) as asked:
@@ -42,7 +42,9 @@ def ingest(turn: Turn) -> int:
 
 
 def _asked(feeds: list[FeedSource], turn: Turn) -> Generator[Asked, None, None]:
-    """As they answer. No more are under way than that many: what has come and is not stored is held in memory."""
+    """Yield results as they arrive. At most AT_ONCE fetches are under way, because results that are not stored yet
+    are held in memory.
+    """
     rest = iter(feeds)
     under_way: dict[Future[Brought | Exception], FeedSource] = {}
     with ThreadPoolExecutor(AT_ONCE, "feeds") as threads:

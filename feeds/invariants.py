@@ -1,4 +1,4 @@
-"""What must hold for feeds and what is made of them: see `work/invariants.py`."""
+"""Invariants of feeds, clusters and briefs: see `work/invariants.py`."""
 
 from work.invariants import DEFECT, Dialect, Invariant
 

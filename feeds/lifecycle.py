@@ -1,4 +1,4 @@
-"""What happens to feeds, and its history."""
+"""The verbs of feeds. Each writes the history of the feed."""
 
 from datetime import datetime
 from typing import Any
@@ -17,26 +17,26 @@ FEED = Moves(kind="feed", model=FeedSource, initial="", created="FEED_ADDED", ta
 
 
 def add(url: str, *, title: str = "", site_url: str = "", actor: str) -> FeedSource:
-    """Its URL in the one spelling. Raises IntegrityError when there is one of that URL."""
+    """Add a feed; `url` must have its canonical spelling. Raises IntegrityError if the URL is taken."""
     feed: FeedSource = lifecycle.create_one(FEED, {"url": url, "title": title, "site_url": site_url}, actor=actor)
     return feed
 
 
 def pause(feed_id: int, *, actor: str, reason: str = "") -> bool:
-    """False when it is paused already."""
+    """Pause a feed. Return False if it is already paused."""
     pauses: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
     guards: dict[str, Any] = {"paused_at__isnull": True}
     return lifecycle.record(FEED, feed_id, "FEED_PAUSED", actor=actor, message=reason, guards=guards, **pauses)
 
 
 def resume(feed_id: int, *, actor: str) -> bool:
-    """False when it is not paused. It has its turn at once."""
+    """Resume a feed and make it due at once. Return False if it is not paused."""
     goes_on: dict[str, Any] = {"paused_at": None, "paused_by": "", "next_check_at": clock.now()}
     return lifecycle.record(FEED, feed_id, "FEED_RESUMED", actor=actor, guards={"paused_at__isnull": False}, **goes_on)
 
 
 def rename(feed_id: int, title: str, *, actor: str) -> bool:
-    """False when that is its title already."""
+    """Return False if the feed already has this title, or is gone."""
     before = FeedSource.objects.filter(pk=feed_id).exclude(title=title).values_list("title", flat=True).first()
     if before is None:
         return False
@@ -47,15 +47,15 @@ def rename(feed_id: int, title: str, *, actor: str) -> bool:
 
 
 def ask_for_check(feed_id: int, *, actor: str) -> bool:
-    """It has its turn at once. False when it is paused."""
+    """Make a feed due at once. Return False if it is paused."""
     guards = {"paused_at__isnull": True}
     return lifecycle.record(FEED, feed_id, "FEED_CHECK_ASKED", actor=actor, guards=guards, next_check_at=clock.now())
 
 
 def remove(feed_id: int, *, actor: str) -> bool:
-    """Only its history stays. False when it has articles, or is gone already."""
+    """Delete a feed and keep its history. Return False if it has articles, or is already gone."""
     with transaction.atomic():
-        # Whoever is about to store its first article has to wait, and then finds no feed.
+        # The lock makes a worker wait that is about to store the first article. It then finds no feed.
         feed = FeedSource.objects.select_for_update().filter(pk=feed_id).first()
         if feed is None or RawArticle.objects.filter(feed=feed).exists():
             return False
@@ -66,8 +66,9 @@ def remove(feed_id: int, *, actor: str) -> bool:
 
 
 def answered(feed_id: int, next_check_at: datetime, *, actor: str, flaw: str | None = "", **told: Any) -> bool:
-    """It has answered; `told` is what it said of itself, and `flaw` what of it could not be taken: None if that is as
-    it was. An event only when it had failed before, and for each flaw that is new. False when it is gone.
+    """Record a successful check. `told` has the columns that the server's response sets. `flaw` says what could not
+    be taken from the feed, and None leaves it as it was. An event is written only if the feed had failed before, or
+    if the flaw is new. Return False if the feed is gone.
     """
     now = clock.now()
     sets = {"checked_at": now, "succeeded_at": now, "next_check_at": next_check_at, "failures": 0, **told}
@@ -85,10 +86,10 @@ def answered(feed_id: int, next_check_at: datetime, *, actor: str, flaw: str | N
 
 
 def failed(feed: FeedSource, message: str, next_check_at: datetime, *, actor: str, data: Data | None = None) -> bool:
-    """An event for the first of a row of failures, and for each that says something else."""
+    """Record a failed check. An event is written for the first failure in a row, and whenever the message changes."""
     now = clock.now()
     sets: dict[str, Any] = {"checked_at": now, "next_check_at": next_check_at, "failures": feed.failures + 1}
-    # As it is by now: since `feed` was read it may have answered, or failed.
+    # Read from the row, because the feed may have answered or failed since `feed` was loaded.
     sets["failing_since"] = Coalesce("failing_since", Value(now))
     if FeedSource.objects.filter(pk=feed.pk, failures__gt=0, last_error=message).update(**sets):
         return True
@@ -98,13 +99,13 @@ def failed(feed: FeedSource, message: str, next_check_at: datetime, *, actor: st
 
 
 def move(feed: FeedSource, url: str, *, actor: str) -> bool:
-    """Its server says that it lies there from now on. Raises IntegrityError when there is another feed of that URL."""
+    """Change the URL after a permanent redirect. Raises IntegrityError if another feed has that URL."""
     data = {"from": feed.url, "to": url}
     return lifecycle.record(FEED, feed.pk, "FEED_MOVED", actor=actor, data=data, guards={"url": feed.url}, url=url)
 
 
 def introduce(feed_id: int, *, title: str, site_url: str) -> None:
-    """As it calls itself: only where nobody has said it otherwise."""
+    """Set the title and site as the feed gives them, only where they are still empty."""
     for column, value in (("title", title), ("site_url", site_url)):
         if value:
             FeedSource.objects.filter(pk=feed_id, **{column: ""}).update(**{column: value})

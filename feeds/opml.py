@@ -1,4 +1,6 @@
-"""Lists of feeds as other readers keep them: OPML. Folders are read through, and none is written."""
+"""Reads and writes OPML, the format in which other feed readers exchange lists of feeds. Folders are flattened when
+reading, and never written.
+"""
 
 import re
 from collections.abc import Iterable
@@ -10,18 +12,18 @@ from xml.etree.ElementTree import ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-# Some ten times the longest list that anybody has shown us.
+# About ten times the longest list that we have seen.
 MOST_BYTES = 10 * 2**20
 MOST_ENTRIES = 10_000
-# Folders in folders: the depth of the XML, and so two more than theirs.
+# Depth of XML elements, which is two more than that of folders.
 MOST_DEPTH = 50
 MOST_ELEMENTS = 100_000
-# What XML has no way to say, or what a terminal would obey.
+# Characters that XML can't represent, or that a terminal would interpret.
 _UNSPEAKABLE = re.compile("[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class BadOpml(Exception):
-    """It is no list of feeds, or none that is read here."""
+    """The data is not a list of feeds, or not one that can be read here."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,12 @@ class Entry:
     url: str
     title: str = ""
     site_url: str = ""
-    # Where the file has it; of what is to be written, nowhere.
+    # The line in the file; None for entries to be written.
     line: int | None = None
 
 
 def read(data: bytes) -> list[Entry]:
-    """All feeds of a list, in their order, duplicates and nonsense among them. Raises BadOpml."""
+    """Return all feeds of a list in order, including duplicates and invalid URLs. Raises BadOpml."""
     if len(data) > MOST_BYTES:
         raise BadOpml(f"expected a list of at most {MOST_BYTES:,} bytes, found a longer one")
     found = _Outlines()
@@ -52,12 +54,12 @@ def read(data: bytes) -> list[Entry]:
 
 
 def write(entries: Iterable[Entry]) -> bytes:
-    """OPML 2.0, in UTF-8. Without a date, so that the same feeds make the same file."""
+    """Return OPML 2.0 in UTF-8. It has no date, so that the same feeds produce the same file."""
     root = ElementTree.Element("opml", version="2.0")
     ElementTree.SubElement(ElementTree.SubElement(root, "head"), "title").text = "Feeds"
     body = ElementTree.SubElement(root, "body")
     for entry in entries:
-        # There must be a text. What stands in for a title is none when it is read again.
+        # The `text` attribute is required. If the URL stands in for a missing title, reading the list ignores it.
         told = {"type": "rss", "text": entry.title or entry.url, "title": entry.title, "xmlUrl": entry.url}
         told |= {"htmlUrl": entry.site_url}
         said = {name: _UNSPEAKABLE.sub("\ufffd", value) for name, value in told.items() if value}
@@ -68,7 +70,7 @@ def write(entries: Iterable[Entry]) -> bytes:
 
 
 class _Outlines:
-    """What the parser tells of elements. No tree is made: a hostile file costs no more than its bytes."""
+    """Target of the XML parser. It builds no tree, so a hostile file costs no more memory than its bytes."""
 
     reads: Any
 
@@ -95,7 +97,7 @@ class _Outlines:
         self.depth -= 1
 
     def close(self) -> None:
-        """The parser wants one."""
+        """Required by the parser."""
 
     @property
     def line(self) -> int:
@@ -104,8 +106,8 @@ class _Outlines:
 
 
 def _entry(attributes: dict[str, str], line: int) -> Entry | None:
-    """None for a folder, and for what readers keep beside feeds."""
-    # Readers do not agree on capitals.
+    """Return None for folders, and for other things that readers store next to feeds."""
+    # Readers disagree on the case of attribute names.
     said = {_local(name): " ".join(value.split()) for name, value in attributes.items()}
     is_feed = said.get("type", "").lower() in {"rss", "rss1", "atom"}
     if "xmlurl" not in said and not is_feed:
@@ -134,7 +136,7 @@ def _not_well_formed(data: bytes, error: Exception) -> str:
 
 
 def _first_bad_byte(data: bytes) -> int | None:
-    """Its line, in a file that says it is UTF-8, or says nothing and so is."""
+    """Return the line of the first invalid byte in a file that is UTF-8, by declaration or by default."""
     declared = re.match(rb"""\s*<\?xml[^>]*?encoding\s*=\s*["']([^"']*)""", data)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (declared and declared[1].lower() not in (b"utf-8", b"utf8")):
         return None

@@ -1,4 +1,6 @@
-"""When a feed is asked again: at its interval while it answers, ever less often while it does not, and never not."""
+"""Schedules the next check of a feed: at the regular interval while it answers, with growing pauses while it fails.
+It is never given up.
+"""
 
 import random
 from datetime import datetime, timedelta
@@ -11,25 +13,27 @@ DAY_SECONDS = 24 * 3600.0
 
 
 def since(slot: datetime) -> datetime:
-    """From when an interval is counted: from the slot, not from the moment in which the feed had its turn. Otherwise it
-    would not quite be due in the next slot, and be asked in every second one.
+    """Return the moment from which the interval is counted: the slot rather than the time of the actual check.
+    Otherwise the feed would be due slightly after the next slot, and be fetched only in every second one.
     """
     now = clock.now()
     return slot if timedelta() <= now - slot < _seconds(settings.ADE_FEED_INTERVAL_SECONDS) else now
 
 
 def after_answer(since: datetime, ttl_seconds: int = 0) -> datetime:
-    """A feed may ask to be left alone for longer, up to a day."""
+    """Return the next check after a success. A feed may ask for a longer interval, up to a day."""
     return since + _seconds(max(settings.ADE_FEED_INTERVAL_SECONDS, min(ttl_seconds, DAY_SECONDS)))
 
 
 def after_failure(since: datetime, failures: int, *, retry_after: float | None = None, permanent: bool) -> datetime:
-    """So many in a row. What its server asks for counts more than what we would do."""
+    """Return the next check after so many failures in a row. A Retry-After of the server takes precedence over our
+    own pause.
+    """
     if retry_after is not None:
         return clock.now() + _seconds(min(max(retry_after, 0.0), DAY_SECONDS))
     longest = max(DAY_SECONDS, settings.ADE_FEED_INTERVAL_SECONDS)
     doubled = longest if permanent else min(settings.ADE_FEED_INTERVAL_SECONDS * 2.0 ** min(failures - 1, 30), longest)
-    # So that what failed together does not come back together.
+    # Jitter, so that feeds that failed together are not retried together.
     return since + _seconds(random.uniform(doubled / 2, doubled))  # noqa: S311  # jitter
 
 

@@ -1,4 +1,4 @@
-"""What operators do with feeds. Whoever does it stands in the history of each."""
+"""The actions of operators on feeds. Each is recorded in the history of the feed with its actor."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -18,13 +18,13 @@ LONGEST_TITLE = 300
 ADDED = "added"
 ALREADY_THERE = "already_there"
 TWICE = "twice"
-# Joiners belong to words and to pictures.
+# Zero-width joiners are parts of words and emoji, so they are kept.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs"})
 _JOINERS = "\u200c\u200d"
 
 
 class NotAdded(Exception):
-    """The code is for programs and stays, the message is for people."""
+    """The feed can't be added. The code is for programs and stable; the message is for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class AlreadyThere(NotAdded):
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of one entry of a list: added, already_there, twice, or the code of what it was refused for."""
+    """The result for one entry of a list: added, already_there, twice, or the code of its refusal."""
 
     entry: Entry
     result: str
@@ -52,19 +52,19 @@ class Imported:
 
 
 def add(url: str, *, title: str = "", site_url: str = "", actor: str) -> FeedSource:
-    """It has its turn at once. Raises NotAdded."""
+    """Add a feed and make it due at once. Raises NotAdded."""
     spelled = addable(url)
     try:
         with transaction.atomic():
             return lifecycle.add(spelled, title=one_line(title), site_url=_page(site_url), actor=actor)
     except IntegrityError:
-        # Somebody else was quicker.
+        # Another request added it first.
         addable(url)
         raise
 
 
 def addable(url: str) -> str:
-    """In its one spelling, what could be added now. Raises NotAdded."""
+    """Return the canonical URL if the feed could be added now. Raises NotAdded."""
     spelled = spelling(url)
     if there := FeedSource.objects.filter(url=spelled).first():
         raise AlreadyThere(there)
@@ -72,7 +72,7 @@ def addable(url: str) -> str:
 
 
 def spelling(url: str) -> str:
-    """The one spelling of what can be fetched by the look of it. Raises NotAdded."""
+    """Return the canonical spelling of a URL that could be fetched, without resolving its host. Raises NotAdded."""
     try:
         spelled = canonical(_unmarked(url.strip()))
         fetching.reach().expect(target_of(spelled))
@@ -84,7 +84,7 @@ def spelling(url: str) -> str:
 
 
 def take_in(entries: Iterable[Entry], *, actor: str, rehearse: bool = False) -> Iterator[Imported]:
-    """Each by itself: none that is refused is in the way of another."""
+    """Add the entries one by one; a refused entry does not affect the others."""
     lines: dict[str, int | None] = {}
     for entry in entries:
         try:
@@ -101,7 +101,7 @@ def take_in(entries: Iterable[Entry], *, actor: str, rehearse: bool = False) -> 
 
 
 def entries() -> Iterator[Entry]:
-    """Of all feeds, in the order in which they came."""
+    """Yield all feeds in the order in which they were added."""
     for feed in FeedSource.objects.order_by("id").iterator():
         yield Entry(feed.url, feed.title, feed.site_url)
 
@@ -125,12 +125,12 @@ def make_due(feed: FeedSource, *, actor: str) -> Outcome:
 
 
 def remove(feed: FeedSource, *, actor: str) -> Outcome:
-    """Only one without articles: others are what briefs refer to, and are paused instead."""
+    """Remove a feed without articles. Others can only be paused, because briefs may refer to their articles."""
     return Outcome.REMOVED if lifecycle.remove(feed.pk, actor=actor) else _not_done(feed, Outcome.HAS_ARTICLES)
 
 
 def one_line(title: str) -> str:
-    """Of a title, what a list and a history can show."""
+    """Return the title without line breaks and invisible characters, fit for a list and a history."""
     spaced = "".join(" " if c.isspace() else c for c in title)
     seen = "".join(c for c in spaced if unicodedata.category(c) not in _UNSEEN or c in _JOINERS)
     return " ".join(seen.split())[:LONGEST_TITLE].strip()
@@ -144,7 +144,7 @@ def _taken_in(entry: Entry, *, actor: str, rehearse: bool) -> int | None:
 
 
 def _unmarked(url: str) -> str:
-    """Some readers and browsers write feed://HOST/PATH, or feed:https://HOST/PATH."""
+    """Strip the feed: scheme. Some readers and browsers write feed://HOST/PATH or feed:https://HOST/PATH."""
     mark, rest = url[:5], url[5:]
     if mark.lower() != "feed:":
         return url
@@ -152,7 +152,7 @@ def _unmarked(url: str) -> str:
 
 
 def _page(url: str) -> str:
-    """For people to follow; nothing, if it is not of the web."""
+    """Return the URL if it is a web address that people can follow, else ""."""
     try:
         return canonical(url)
     except BadUrl:

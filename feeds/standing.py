@@ -1,4 +1,4 @@
-"""How a feed stands, in words for whoever operates it."""
+"""Describes the state of a feed in words for operators."""
 
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def how(feed: FeedSource) -> str:
-    """failing 3 times in a row, last answered 2 days ago"""
+    """Return, for example, "failing 3 times in a row, last answered 2 days ago"."""
     if feed.paused_at:
         return f"paused by {feed.paused_by} {ago(clock.now() - feed.paused_at)}"
     if feed.failures:
@@ -22,7 +22,7 @@ def how(feed: FeedSource) -> str:
 
 
 def when(feed: FeedSource) -> str:
-    """in 20 minutes"""
+    """Return, for example, "in 20 minutes"."""
     if feed.paused_at:
         return "-"
     left = feed.next_check_at - clock.now()

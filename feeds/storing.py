@@ -1,4 +1,6 @@
-"""Keeps the items of a feed as articles, each URL once: whoever brings it, however often, and also at the same time."""
+"""Stores the items of a feed as articles. Each URL is stored once, also if several feeds or workers bring it at the
+same time.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,12 +15,12 @@ from feeds.models import FeedSource, PurgedUrl, RawArticle
 from feeds.reading import Item
 from work import clock
 
-# In one statement: what every database takes.
+# Rows per statement; every database takes this many.
 AT_ONCE = 500
-# What is told of those that could not be taken.
+# How many refusals are reported with their reason.
 MOST_REASONS = 3
 _LONGEST_REASON = 300
-# The first days of clocks that were never set are no dates of articles, nor are those of the far future.
+# Dates near the epoch come from clocks that were never set; they and dates in the far future are ignored.
 EARLIEST = datetime(1970, 1, 3, tzinfo=UTC)
 LATEST = timedelta(days=366)
 
@@ -27,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass
 class Refusals:
-    """How many items cannot be taken, and why the first of them."""
+    """The number of refused items, and the reasons of the first few."""
 
     refused: int = 0
     reasons: list[str] = field(default_factory=list)
@@ -40,7 +42,7 @@ class Refusals:
 
 @dataclass
 class Spelled(Refusals):
-    """The items of a feed by their URLs, each once."""
+    """The items of a feed by canonical URL."""
 
     items: dict[str, Item] = field(default_factory=dict)
     again: int = 0
@@ -48,14 +50,16 @@ class Spelled(Refusals):
 
 @dataclass
 class Sorted(Refusals):
-    """The items of a feed: what there is of them already, what is new, and what cannot be taken."""
+    """The items of a feed: already known, new, or refused."""
 
     new: list[RawArticle] = field(default_factory=list)
     known: int = 0
 
 
 def spell(items: Iterable[Item]) -> Spelled:
-    """Asks no database. Outside of transactions: how long it takes is up to whoever has made the feed."""
+    """Group items by canonical URL. This uses no database and belongs outside of transactions, because the feed
+    controls how long it takes.
+    """
     found = Spelled()
     for item in items:
         try:
@@ -69,18 +73,20 @@ def spell(items: Iterable[Item]) -> Spelled:
 
 
 def sort(feed: FeedSource, spelled: Spelled) -> Sorted:
-    """Writes nothing."""
-    # In this order: one that is purged between the two is found by the second.
+    """Return which items are new. Writes nothing."""
+    # The order matters: an article that is purged between the two queries is found by the second.
     there = _there(spelled.items)
     there |= _purged(spelled.items.keys() - there)
     now = clock.now()
-    # Two feeds that bring the same wait for each other in the same order, or both would wait for ever.
+    # Sorted, so that two feeds with the same articles can't deadlock.
     new = [_article(feed, url, spelled.items[url], now) for url in sorted(spelled.items.keys() - there)]
     return Sorted(spelled.refused, [*spelled.reasons], new, known=spelled.again + len(there))
 
 
 def store(found: Sorted) -> int:
-    """In a transaction of the caller; answers how many are new. What others have stored meanwhile is known by now."""
+    """Store the new articles in the caller's transaction. Return how many were new; articles that others stored
+    meanwhile count as known.
+    """
     stored = 0
     for batch in _batches(found.new):
         try:
@@ -92,7 +98,7 @@ def store(found: Sorted) -> int:
 
 
 def _url(item: Item) -> str:
-    """Raises BadUrl."""
+    """Return the canonical URL of an item. Raises BadUrl."""
     if not item.url:
         raise BadUrl("expected a link to the article, found none")
     return canonical(item.url)
@@ -120,7 +126,7 @@ def _moment(seconds: int | None, now: datetime) -> datetime | None:
 
 
 def _stored(article: RawArticle, found: Sorted) -> bool:
-    """By itself, so that none loses the others."""
+    """Store one article by itself, so that a bad one doesn't lose the others."""
     article.pk = None
     try:
         with transaction.atomic():

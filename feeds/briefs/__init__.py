@@ -1,1 +1,1 @@
-"""What has happened, each morning, on a page that never changes: see docs/briefs.md."""
+"""The daily brief of events, published once and never changed: see docs/briefs.md."""

@@ -1,4 +1,6 @@
-"""What is in a brief: the events of which there are news, the first of them by rank, and of each some articles."""
+"""Chooses the contents of a brief: the events with news, the highest ranked of them as items, and some articles of
+each.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +25,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Draft:
-    """The columns of a brief, and of each of its items with its articles."""
+    """The column values of a brief, of its items, and of the articles of each item."""
 
     brief: Values
     items: list[tuple[Values, list[Values]]]
@@ -56,7 +58,7 @@ def draft(slot: datetime) -> Draft:
 def _state_of_feeds(window: Window) -> Values:
     seen = RawArticle.objects.filter(seen_at__gt=window.since, seen_at__lte=window.until)
     has_answered = Q(succeeded_at__gt=window.since)
-    # One that fails is left alone for longer each time, and says nothing meanwhile.
+    # A failing feed counts as asked, even if it was backing off during the whole window.
     was_asked = Q(checked_at__gt=window.since) | Q(failures__gt=0)
     feeds = FeedSource.objects.all()
     last = feeds.filter(succeeded_at__isnull=False).order_by("-succeeded_at").values_list("succeeded_at", flat=True)
@@ -92,7 +94,9 @@ def _items(ranked: Sequence[Ranked], news: News) -> list[tuple[Values, list[Valu
 
 
 def _chosen(links: Iterable[Link], news: News) -> list[Link]:
-    """One of each source first, then a second of each; among those the new ones, and then the most central."""
+    """Take one article of each source first, then a second of each. Within a round, new articles come first, then
+    central ones.
+    """
     seen: dict[str, int] = defaultdict(int)
     rounds: dict[int, list[Link]] = defaultdict(list)
     for each in sorted(links, key=lambda each: (not news.is_new(each), *_centrality(each))):
@@ -112,7 +116,7 @@ def _articles(ids: Iterable[int]) -> dict[int, RawArticle]:
 
 
 def _summary(shown: Sequence[Link], articles: Mapping[int, RawArticle]) -> str:
-    """Of the most central article that has one."""
+    """Return the beginning of the summary of the most central article that has one."""
     central = sorted(shown, key=_centrality)
     summaries = (beginning(articles[each.article_id].summary, SUMMARY_CHARACTERS) for each in central)
     return next(filter(None, summaries), "")

@@ -8,14 +8,14 @@ from runs.jobs import Job
 DAILY_BRIEF = Job(
     name="daily_brief",
     about="Publishes what has happened since the brief before, the most important first.",
-    # The first slot publishes the brief of the day. If its worker dies, or cannot, or the night is not clustered yet,
-    # the next one does; else it has nothing to do. The last one waits for nothing.
+    # The first slot publishes the brief of the day. If its worker dies or fails, or the articles of the night are not
+    # clustered yet, a later slot publishes it; otherwise the later slots do nothing. The last slot doesn't wait.
     cron="0,30 6-11 * * *",
     time_zone=settings.ADE_BRIEF_TIME_ZONE,
     function=publish,
     max_runtime=timedelta(minutes=5),
-    # One page tells it all: what happened in the days before is in its time too.
+    # One brief covers all missed slots: its window reaches back to the brief before.
     coalesce=True,
-    # A late brief is better than none; but in the evening nobody reads that of the morning, and the next one tells it.
+    # A late brief is better than none. By the evening it is out of date, and the next one covers its window.
     misfire_grace=timedelta(hours=12),
 )

@@ -1,4 +1,4 @@
-"""Which articles are news for a brief, and of which events."""
+"""Finds which articles and events are news for a brief."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,17 +13,18 @@ from feeds.briefs.words import site
 from feeds.models import Brief, BriefItem, ClusterArticle, EventCluster, FeedSource
 from work import clock
 
-# Of the first one there is.
+# The window of the very first brief.
 FIRST_WINDOW = timedelta(hours=24)
-# Whoever comes back after a week wants to know of today. What is older can be found in other places.
+# After a longer break, a reader wants today's news. Older events can be found elsewhere in ADE.
 LONGEST_WINDOW = timedelta(hours=72)
-# A feed that is new brings what happened last year. That is no news.
+# A newly added feed brings articles from last year, which are no news.
 OLDEST_NEWS = timedelta(hours=72)
-# A link that another transaction had not committed when the brief before was made would be in none of the two.
+# A link that another transaction commits after the previous brief was made would otherwise be in neither brief.
 OVERLAP = timedelta(minutes=10)
-# Of an event that was told, an article that was seen earlier has not come late: it was moved, and was told then.
+# If an event was in an earlier brief, an article that was seen longer than this before the end of that brief's window
+# is no news: it was only moved between clusters.
 CLUSTERED_WITHIN = timedelta(hours=1)
-# That long ago somebody may remember an event.
+# How long an earlier brief counts as remembered by its readers.
 REMEMBERED = timedelta(days=7)
 
 SourceOf = Callable[[int], str]
@@ -37,7 +38,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Link:
-    """Of an article to its cluster, without what it says."""
+    """The link of an article to its cluster, with the times that decide whether it is news."""
 
     cluster_id: int
     article_id: int
@@ -55,8 +56,8 @@ COLUMNS = (
 
 
 def window_of(slot: datetime) -> Window:
-    """From where the brief before ended, so that everything is told once."""
-    # A slot may be run before its time, by hand; what comes until then is for the next one.
+    """Return the window of a brief. It starts where the previous one ended, so that no event is missed or repeated."""
+    # A slot may be triggered by hand before its time. What arrives between now and the slot belongs to the next brief.
     until = min(slot, clock.now())
     previous = Brief.objects.filter(scheduled_for__lt=slot).order_by("-scheduled_for").first()
     since = max(previous.window_until, until - LONGEST_WINDOW) if previous else until - FIRST_WINDOW
@@ -64,7 +65,7 @@ def window_of(slot: datetime) -> Window:
 
 
 class News:
-    """What is new in a window, and what earlier briefs have told of it."""
+    """What is new in a window, and which earlier briefs already covered the same events."""
 
     def __init__(self, window: Window) -> None:
         self.window = window
@@ -72,7 +73,7 @@ class News:
         self.source_of = _sources()
 
     def events(self) -> Iterator[Event]:
-        """Each of which there are news."""
+        """Yield each event that has news."""
         clusters = self._links().filter(self._fresh()).values("cluster")
         rows = self._links().filter(cluster__in=clusters).order_by("cluster").values_list(*COLUMNS).iterator()
         for cluster_id, links in groupby((Link(*row) for row in rows), lambda link: link.cluster_id):
@@ -96,7 +97,7 @@ class News:
         return ClusterArticle.objects.filter(linked_at__lte=self.window.until, cluster__merged_into__isnull=True)
 
     def _fresh(self) -> Q:
-        """As `is_new`, before anybody asks what was told."""
+        """Return the part of `is_new` that the database can decide. Earlier briefs are not considered yet."""
         happened = Q(raw_article__happened_at__gt=self.window.until - OLDEST_NEWS)
         return happened & Q(linked_at__gt=self.window.since - OVERLAP)
 
@@ -121,7 +122,7 @@ class News:
 
 
 def _told_until(window: Window) -> dict[int, Brief]:
-    """The last brief that has told of each cluster, or of one that has become a part of it."""
+    """Return the last brief that covered each cluster, or a cluster that was merged into it."""
     items = BriefItem.objects.filter(brief__window_until__lte=window.since).select_related("brief")
     recent = items.filter(brief__window_until__gt=window.since - REMEMBERED).order_by("brief__window_until")
     told = {item.cluster_id: item.brief for item in recent}
@@ -136,6 +137,6 @@ def _told_until(window: Window) -> dict[int, Brief]:
 
 
 def _sources() -> SourceOf:
-    """Of which source a feed is: those of one site are one, however many it has."""
+    """Map the ID of a feed to its source. Feeds of the same site count as one source."""
     sites = {pk: site(url) for pk, url in FeedSource.objects.values_list("pk", "site_url")}
     return lambda feed_id: sites.get(feed_id) or f"feed {feed_id}"

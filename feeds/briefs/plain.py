@@ -1,4 +1,4 @@
-"""A brief for terminals, for mail and for whoever likes it plain."""
+"""Renders a brief as plain text, for terminals and mail."""
 
 import textwrap
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def _story(story: Story) -> Iterator[str]:
     for telling in story.tellings:
         about = f"{telling.source}, {telling.time}: {telling.title}"
         yield from _wrapped(about, first=f"{INDENT}* ", others=f"{INDENT}  ")
-        # Whole, however long: a link that is broken leads nowhere.
+        # URLs are never wrapped: a broken link leads nowhere.
         yield f"{INDENT}  {telling.url}"
     if story.further:
         yield f"{INDENT}  {story.further}"

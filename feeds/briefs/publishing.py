@@ -1,4 +1,4 @@
-"""A brief is there as a whole, or not at all: all of its rows are inserted in one transaction."""
+"""Publishes a brief. All of its rows are inserted in one transaction, so it is never there in part."""
 
 import time
 from collections.abc import Iterable
@@ -19,7 +19,8 @@ from runs.jobs import JobFailed, Turn, cron
 from work import failpoints
 from work.contention import patiently
 
-# Another one is necessary when something has gone meanwhile: a cleanup under way may get ahead of several.
+# A draft fails if a row that it names was deleted in the meantime. A running cleanup may cause this several times in a
+# row.
 TRIES = 20
 PAUSE_SECONDS = 0.2
 
@@ -27,8 +28,8 @@ log = structlog.get_logger(__name__)
 
 
 def publish(turn: Turn) -> int:
-    """The brief of this slot, unless one of this morning's slots has it already, or a later one is to have it. Answers
-    how many rows it has taken.
+    """Publish the brief of this slot and return how many rows were inserted. Return 0 if a slot of this morning has
+    already published one, or if a later slot is to publish it.
     """
     slot = turn.scheduled_for
     if _has_its_brief(turn):
@@ -52,7 +53,9 @@ def publish(turn: Turn) -> int:
 
 
 def _has_its_brief(turn: Turn) -> bool:
-    """The day by its schedule; what somebody has published by hand besides does not count."""
+    """Return whether a scheduled slot of this day has a brief. Briefs that were published by hand in between don't
+    count.
+    """
     is_slot = partial(cron.is_slot, turn.job.cron, turn.job.time_zone)
     day = turn.scheduled_for.astimezone(ZoneInfo(turn.job.time_zone)).date()
     of_the_day = Brief.objects.filter(name__startswith=day.isoformat()).values_list("scheduled_for", flat=True)
@@ -60,30 +63,30 @@ def _has_its_brief(turn: Turn) -> bool:
 
 
 def _insert(draft: Draft) -> int:
-    """0 when something of it has gone, or somebody else has published it."""
+    """Return 0 if a row of the draft has been deleted, or if another worker has published this slot."""
     try:
         with transaction.atomic():
             return _write(draft) if _hold(draft) else 0
     except IntegrityError:
         if _is_published(draft.brief["scheduled_for"]):
             return 0
-        # Of another slot of this day, which has taken the name; or SQL Server has let something go all the same.
+        # Another slot of this day has taken the name, or a row was deleted in spite of the lock on SQL Server.
         log.info("brief.contended", scheduled_for=draft.brief["scheduled_for"].isoformat(), exc_info=True)
         return 0
 
 
 def _hold(draft: Draft) -> bool:
-    """Keep what it names from going away until the end of the transaction. False: some of it has gone."""
+    """Lock the rows that the draft names until the end of the transaction. Return False if some were deleted."""
     is_whole = all(articles for _, articles in draft.items)
-    # Articles first, as whoever deletes them does.
+    # Articles first, in the same order as deletions lock them, to avoid deadlocks.
     wanted = ((RawArticle, draft.article_ids), (EventCluster, draft.cluster_ids))
     return is_whole and all(_held(model, ids) == len(ids) for model, ids in wanted)
 
 
 def _held(model: type[models.Model], ids: Iterable[int]) -> int:
     rows = model._default_manager.filter(pk__in=list(ids)).order_by("pk").values_list("pk")
-    # As a reference does at the commit, which would be too late; who writes to the rows is not disturbed. On SQLite
-    # the transaction is one already.
+    # The same lock as the foreign keys take at the commit, which would be too late. It doesn't block other writers of
+    # these rows. On SQLite the transaction already excludes all other writers.
     lock = {"postgresql": " FOR KEY SHARE", "sqlite": ""}.get(connection.vendor)
     if not ids or lock is None:
         return len(rows.select_for_update()) if ids else 0
@@ -110,7 +113,7 @@ def _written_item(brief: Brief, values: Values, articles: list[Values]) -> list[
 
 
 def _name(slot: datetime) -> str:
-    """Of the same day by these clocks, the second has a number behind it."""
+    """Return the date of the slot. A second brief on the same local day gets a numeric suffix."""
     day = slot.date().isoformat()
     earlier = Brief.objects.filter(name__startswith=day).count()
     return f"{day}-{earlier + 1}" if earlier else day

@@ -1,5 +1,5 @@
-"""What makes one event more worth telling than another. The score is the sum of its parts, and at most 1; each part
-says in words what it goes by. Who reads a brief can check it.
+"""Ranks events for a brief. The score is the sum of its parts and at most 1. Each part explains itself in words, so
+that readers can check the ranking.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,16 +9,16 @@ from typing import Any
 
 from feeds.briefs.words import count, span
 
-# The shares of the parts.
+# The maximum of each part. They sum up to 1.
 SOURCES, ARTICLES, FRESHNESS, GROWTH, NEARNESS, SECOND_SOURCE = 0.40, 0.20, 0.15, 0.10, 0.10, 0.05
-# With so many beside the first, the share is half of what it may become; twice as many do not double it.
+# At this count (beyond the first) a part reaches half of its maximum; twice the count does not double it.
 HALF_SOURCES = 3
 HALF_ARTICLES = 6
 HALF_AN_HOUR = 1.0
 HALF_LIFE = timedelta(hours=24)
-# Articles of one source beyond these say that it is busy, not that much has happened.
+# More articles from one source mean that the source is busy, not that more has happened.
 MOST_OF_A_SOURCE = 3
-# Finer differences are those of processors.
+# Smaller differences come from how processors round.
 DIGITS = 4
 
 
@@ -26,11 +26,11 @@ DIGITS = 4
 class Event:
     cluster_id: int
     began_at: datetime
-    # How many articles each source has of it, and how many of those are new.
+    # Number of articles per source: all of them, and the new ones.
     articles: Mapping[str, int]
     news: Mapping[str, int]
     first_news_at: datetime
-    # How near its articles are to their centre, on average.
+    # Average similarity of the articles to the centre of their cluster.
     nearness: float
 
 
@@ -53,7 +53,7 @@ class Ranked:
 
 
 def rank(events: Iterable[Event], until: datetime) -> list[Ranked]:
-    """The highest first; the same events always come in the same order."""
+    """Return the events by score, highest first. The order is deterministic."""
     return sorted((_ranked(event, until) for event in events), key=_place)
 
 
@@ -90,7 +90,7 @@ def _growth(event: Event, until: datetime) -> Part | None:
     number = counted(event.news)
     if number < 2:
         return None
-    # In the first hour nobody can tell how fast it is.
+    # In the first hour there is too little time to measure a rate.
     an_hour = number / max((until - event.first_news_at) / timedelta(hours=1), 1)
     return Part("growth", f"grows by {an_hour:.2g} articles an hour", GROWTH * _grown(an_hour, HALF_AN_HOUR))
 

@@ -1,5 +1,5 @@
-"""A brief as its readers get it: everything cleaned, every link checked, every time by its own clocks. All that shows
-briefs shows this, and nothing of the rows.
+"""A brief as its readers get it: texts cleaned, links checked, times in its time zone. Every view of a brief renders
+these objects, never the rows themselves.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from feeds.briefs.words import count, day, line, link
 from feeds.models import LONGEST_URL, Brief, BriefItem
 
-# Longer than any that is published, for rows that were not.
+# Longer than any published text; guards against rows that were not written by the publisher.
 MOST = 500
 
 
@@ -20,7 +20,7 @@ class Telling:
     """An article of a story."""
 
     title: str
-    # Empty when it is not to be followed; as it was found, for who wants to see it all the same.
+    # `link` is empty if the URL is not safe to follow; `url` is the URL as found, for display.
     link: str
     url: str
     source: str
@@ -31,9 +31,9 @@ class Telling:
 @dataclass(frozen=True)
 class Reason:
     words: str
-    # In percent of the highest score there can be.
+    # Percentage of the highest possible score.
     percent: float
-    # The brief that told of it before.
+    # The name of the earlier brief that covered the event.
     brief: str
 
 
@@ -45,7 +45,7 @@ class Story:
     reasons: Sequence[Reason]
     percent: float
     tellings: Sequence[Telling]
-    # Articles that are not shown.
+    # A note on the articles that are not shown.
     further: str
 
     @property
@@ -61,19 +61,19 @@ class Story:
 class Page:
     name: str
     title: str
-    # From when to when, and by whose clocks.
+    # The start and end of the window, with the time zone.
     window: str
     published_at: datetime
     published: str
     seen: str
-    # What a reader has to know beside the stories, or instead of them.
+    # What a reader has to know besides the stories, or if there are none.
     notes: Sequence[str]
     stories: Sequence[Story]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Of the list of briefs."""
+    """A line in the list of briefs."""
 
     name: str
     day: str
@@ -83,7 +83,7 @@ class Entry:
 
 
 def entry_of(brief: Any) -> Entry:
-    """Of one that knows its number of `events` and the headline of the `first`."""
+    """Return the list entry of a brief that is annotated with `events` (a count) and `first` (a headline)."""
     at = brief.scheduled_for.astimezone(ZoneInfo(brief.time_zone))
     return Entry(
         name=brief.name,
@@ -101,12 +101,12 @@ def _nothing(brief: Brief) -> str:
 
 
 def with_items(briefs: Any) -> Any:
-    """With all that `page_of` wants, in two more queries however many they are."""
+    """Prefetch everything that `page_of` needs, in two queries however many briefs there are."""
     return briefs.prefetch_related("items__articles")
 
 
 def page_of(brief: Brief) -> Page:
-    """Of one that has come `with_items`."""
+    """Return the page of a brief. Load the brief through `with_items`, or this costs a query per item."""
     zone = ZoneInfo(brief.time_zone)
     stories = [_story(item, zone) for item in _in_order(brief.items.all())]
     since, until = (_time(at, zone) for at in (brief.window_from, brief.window_until))
@@ -127,7 +127,7 @@ def title_of(brief: Brief) -> str:
 
 
 def _day(brief: Brief) -> str:
-    """With the number of those that have one."""
+    """Return the day of the brief, with the numeric suffix of its name if it has one."""
     at = brief.scheduled_for.astimezone(ZoneInfo(brief.time_zone))
     number = _number(brief.name)
     return f"{at:%A}, {day(at)}" + (f" ({number})" if number else "")
@@ -173,7 +173,7 @@ def _reason(said: Mapping[str, Any]) -> Reason:
 def _seen(brief: Brief) -> str:
     events = f"{count(brief.clusters_seen, 'event')} with news"
     if brief.clusters_seen and not brief.articles_seen:
-        # It was clustered late, or a brief just before had no room for it.
+        # The articles were clustered late, or a brief published shortly before had no room for them.
         return f"no new article, and {events} that came before"
     sources = f" from {count(brief.feeds_seen, 'feed')}" if brief.feeds_seen else ""
     return f"{count(brief.articles_seen, 'article')}{sources}, {events}"

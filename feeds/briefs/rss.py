@@ -1,4 +1,4 @@
-"""The latest briefs as RSS 2.0, an item each."""
+"""Renders the latest briefs as RSS 2.0, one item per brief."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC
@@ -13,7 +13,7 @@ DESCRIPTION = "What has happened, each morning, the most important first."
 
 
 def rss_of(pages: Sequence[Page], *, home: str, itself: str, url_of: Callable[[str], str]) -> str:
-    """All addresses are whole ones: readers ask for them from elsewhere."""
+    """Return the RSS document. All URLs must be absolute, because readers resolve them from elsewhere."""
     feed = Rss201rev2Feed("ADE briefs", home, DESCRIPTION, language="en", feed_url=itself)
     for page in pages:
         url = url_of(page.name)

@@ -1,7 +1,7 @@
-"""Whether the brief of a morning is to wait for what feeds have told in the night.
+"""Decides whether the morning brief waits for the articles of the night.
 
-When the machine was off, its slot is due at once; ingestion and clustering come some minutes later. A brief that did
-not wait for them would have nothing of the night, and nobody would read of it before the next morning.
+If the machine was off, the slot is due at once, but ingestion and clustering run some minutes later. A brief that
+didn't wait would miss the whole night, and readers would see it only in the next brief.
 """
 
 from datetime import datetime, timedelta
@@ -14,12 +14,12 @@ from runs.jobs import Turn, all_jobs, cron
 from runs.models import JobRun, ScheduledJob
 from work import clock
 
-# Both have several turns in it, of which one may be long, or fail.
+# Ingestion and clustering have several slots in this time, so one of them may be slow or fail.
 TOLD_WITHIN = timedelta(hours=1)
 
 
 def why_wait(turn: Turn, until: datetime) -> str:
-    """Empty: it is to be published now, as what somebody has asked for always is."""
+    """Return why to wait, or "" to publish now. A brief that was requested by hand never waits."""
     if not cron.is_slot(turn.job.cron, turn.job.time_zone, turn.scheduled_for) or not _another_follows(turn):
         return ""
     if not _somebody_asks() or _is_clustered(until):
@@ -28,14 +28,18 @@ def why_wait(turn: Turn, until: datetime) -> str:
 
 
 def _another_follows(turn: Turn) -> bool:
-    """On the same day, and from now on: a slot of the past may be run by hand."""
+    """Return whether another slot follows today. It is counted from now, because a past slot may be triggered by
+    hand.
+    """
     slot, zone = turn.scheduled_for, ZoneInfo(turn.job.time_zone)
     following = cron.next_slot(turn.job.cron, turn.job.time_zone, max(slot, clock.now()))
     return following.astimezone(zone).date() == slot.astimezone(zone).date()
 
 
 def _somebody_asks() -> bool:
-    """Whether there are feeds, and jobs that bring what they tell."""
+    """Return whether there are active feeds, and whether the jobs that fetch and cluster them are declared and not
+    paused.
+    """
     names = {INGESTION.name, EVENT_CLUSTERING.name}
     is_declared = names <= {job.name for job in all_jobs()}
     is_paused = ScheduledJob.objects.filter(name__in=names, paused_at__isnull=False).exists()
@@ -43,7 +47,7 @@ def _somebody_asks() -> bool:
 
 
 def _is_clustered(until: datetime) -> bool:
-    """Whether feeds were asked shortly before the end of its window, and all of their answers were clustered in it."""
+    """Return whether feeds were fetched shortly before the end of the window, and clustered afterwards within it."""
     ended = JobRun.objects.filter(status=JobRun.Status.SUCCESS, finished_at__lte=until)
     asked = ended.filter(job_name=INGESTION.name, finished_at__gte=until - TOLD_WITHIN).order_by("finished_at").first()
     return (

@@ -1,4 +1,4 @@
-"""Words that strangers have written, and numbers, as people are to read them."""
+"""Makes texts from untrusted feeds, and numbers, fit to be shown to people."""
 
 import re
 import unicodedata
@@ -7,22 +7,25 @@ from urllib.parse import urlsplit
 
 from feeds.models import LONGEST_URL
 
-# What turns the direction of the text around it, or is no character at all; XML may not have the latter.
+# Characters that change the direction of the surrounding text, and code points that are no characters, which XML may
+# not contain.
 _TAKEN_OUT = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]")
-# Of a text that is cut afterwards, looked at: what is taken out of it is a part of it only.
+# How many times the wanted length is examined before the text is cut: removed characters may take up some of it.
 _LOOKED_AT = 4
 _BREAKS = {"Cc", "Zl", "Zp"}
 
 
 def line(text: str, most: int) -> str:
-    """In one line of at most so many characters, and harmless to terminals, to XML and to the text around it."""
+    """Return the text on one line of at most `most` characters, harmless to terminals, to XML and to surrounding
+    text.
+    """
     looked_at = _TAKEN_OUT.sub("", text[: _LOOKED_AT * most])
     plain = "".join(" " if unicodedata.category(each) in _BREAKS else each for each in looked_at)
     return " ".join(plain.split())[:most].rstrip()
 
 
 def beginning(text: str, most: int) -> str:
-    """The same, cut between two words."""
+    """Do the same as `line`, but cut between two words and end with an ellipsis."""
     whole = line(text, 2 * most)
     if len(whole) <= most:
         return whole
@@ -31,8 +34,8 @@ def beginning(text: str, most: int) -> str:
 
 
 def link(url: str) -> str:
-    """Whoever wrote it: empty when it is not to be followed."""
-    # A name before the host looks like one.
+    """Return the URL if it is safe to follow, else ""."""
+    # A user name in front of the host can look like a host, so such URLs are refused.
     fit = re.fullmatch(r"https?://[^\s@/?#]+([/?#][^\s]*)?", url[: LONGEST_URL + 1], re.IGNORECASE)
     if not fit or len(url) > LONGEST_URL or not url.isprintable() or re.search(r"[<>\"'`\\]", url):
         return ""
@@ -40,7 +43,7 @@ def link(url: str) -> str:
 
 
 def site(url: str) -> str:
-    """The host, without what most of them have in front."""
+    """Return the host without `www.`."""
     return _host(url).removeprefix("www.")
 
 

@@ -1,1 +1,1 @@
-"""Which articles tell of one event: see docs/clustering.md."""
+"""Groups articles about the same event: see docs/clustering.md."""

@@ -1,4 +1,4 @@
-"""Compares what clusters say with their links: `manage.py cluster check`."""
+"""Compares the columns of clusters with their links, for `manage.py cluster check`."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ class Problem(NamedTuple):
     found: Any
 
 
-# What a cluster says, and what its links do.
+# Columns of a cluster, and the annotations that they must equal.
 _SAID = {"article_count": "links_found", "first_at": "oldest", "last_at": "youngest"}
 _ARTICLE = "links__raw_article"
 
 
 def problems() -> Iterator[Problem]:
     for cluster in _suspects().iterator(chunk_size=1000):
-        # One that is empty goes on to say when it was.
+        # An empty cluster keeps the times of its former articles.
         said = _SAID if cluster.links_found else {"article_count": "links_found"}
         for what, found in said.items():
             if getattr(cluster, what) != getattr(cluster, found):
@@ -34,7 +34,7 @@ def problems() -> Iterator[Problem]:
 
 
 def _suspects() -> Any:
-    """Compared in the database: most are right."""
+    """Return the clusters that are wrong. The comparison runs in the database because most clusters are right."""
     return (
         EventCluster.objects.annotate(
             links_found=Count("links"),

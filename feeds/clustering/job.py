@@ -1,4 +1,4 @@
-"""The scheduled job: gives new articles their vectors, and puts what tells of one event into one cluster."""
+"""The scheduled job that embeds new articles and clusters those about the same event."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -15,24 +15,24 @@ from runs.jobs import Job, JobFailed, Turn
 from runs.models import JobRun
 from work import clock
 
-# Somebody else who clusters at the same time is done some time, or is ended.
+# Another worker that clusters at the same time finishes at some point, or loses its claim.
 TRIES = 3
 
 log = structlog.get_logger(__name__)
 
 
 class Done(NamedTuple):
-    # Articles that have come into a cluster or have moved to another.
+    # Articles that were added to a cluster or moved to another.
     rows: int
-    # Articles for which there was no place in the window.
+    # Articles for which the window had no room.
     left_out: int
 
 
 def cluster(turn: Turn) -> int:
-    """How many articles have come into a cluster or have moved to another."""
+    """Embed and cluster the articles of the window. Return how many articles were added to a cluster or moved."""
     border = clock.now() - WINDOW
     trouble = vectors.make(turn, border)
-    # What has vectors is clustered all the same.
+    # If embedding fails, the articles that have vectors are clustered anyway.
     done = _cluster(turn, border) if _is_due(turn, border) else Done(0, 0)
     if trouble:
         waiting = vectors.without(embedding.model(), border).count()
@@ -48,7 +48,7 @@ def cluster(turn: Turn) -> int:
 EVENT_CLUSTERING = Job(
     name="event_clustering",
     about="Puts articles that tell of one event into one cluster.",
-    # Some minutes behind ingestion.
+    # Some minutes after ingestion.
     cron="5-59/15 * * * *",
     time_zone="UTC",
     function=cluster,
@@ -69,7 +69,7 @@ def _too_many(border: datetime, left_out: int) -> str:
 
 
 def _is_due(turn: Turn, border: datetime) -> bool:
-    """Whether something is new; or whoever was at it before may not have come to the end."""
+    """Return whether there are new articles, or whether the last run may not have finished."""
     model = embedding.model()
     embedded = RawArticle.objects.filter(happened_at__gte=border, embedding_model=model)
     before = JobRun.objects.filter(job_name=turn.job.name).exclude(pk=turn.claim.id).order_by("-pk").first()
@@ -82,7 +82,7 @@ def _is_due(turn: Turn, border: datetime) -> bool:
 
 
 def _stale(model: str, border: datetime) -> set[int]:
-    """Clusters that say what they are about by another model than their articles."""
+    """Return the clusters whose centroid comes from another model than the vectors of their articles."""
     of_window = ClusterArticle.objects.filter(
         raw_article__happened_at__gte=border, raw_article__embedding_model=model, raw_article__embedding__isnull=False
     )

@@ -1,6 +1,7 @@
-"""The links of clusters, and what a cluster says of them. Whoever changes a link has locked its cluster before.
+"""Reads and writes the links of clusters, and the columns of a cluster that are derived from them.
 
-All of it happens in the transaction of the caller, with clusters locked in the order of their ids.
+A cluster must be locked before its links change. Everything here runs in the transaction of the caller, and clusters
+are locked in the order of their IDs.
 """
 
 from collections import Counter, defaultdict
@@ -16,11 +17,11 @@ from numpy.typing import NDArray
 from feeds.models import ClusterArticle, EventCluster
 from work.contention import Contended
 
-# Named in one statement: SQL Server takes 2,100 parameters.
+# Rows per statement: SQL Server takes 2,100 parameters.
 PIECE = 1000
-# What a cluster says of itself is of so many, the latest: some stories never end.
+# A cluster is summarised by at most this many of its latest articles: some stories never end.
 MOST_MEMBERS = 1000
-# Of a similarity: what is less is only how a processor rounds.
+# Digits of a similarity; smaller differences come from how processors round.
 DIGITS = 4
 
 Vector = NDArray[numpy.float32]
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class Member(NamedTuple):
-    """An article, as its cluster sees it."""
+    """An article of a cluster."""
 
     link_id: int
     similarity: float
@@ -40,14 +41,17 @@ class Member(NamedTuple):
 
 
 def unlink(article_ids: Sequence[int]) -> int:
-    """Articles leave their clusters, because they go. Answers how many were in one. A cluster may be left empty.
+    """Remove articles from their clusters before they are deleted. Return how many were in one. A cluster may be left
+    empty.
 
-    Its title, its centre and how near others are to it stay as they were: nobody compares what is so old.
+    The title and centroid of the cluster, and the similarities of its other articles, stay: articles this old are not
+    compared with anything.
     """
     unlinked = 0
     for piece in pieces(article_ids):
         links = ClusterArticle.objects.filter(raw_article__in=piece)
-        # Somebody who has moved one meanwhile was waited for, and then it has a cluster that is not locked yet.
+        # Locking waits for a transaction that moves an article. Afterwards the article is in a cluster that is not
+        # locked yet.
         while clusters := lock(links.values_list("cluster", flat=True)):
             unlinked += remove(links.filter(cluster__in=clusters))
             _say_when(clusters)
@@ -55,7 +59,9 @@ def unlink(article_ids: Sequence[int]) -> int:
 
 
 def lock(cluster_ids: Iterable[int]) -> list[int]:
-    """Those that are still there; nobody else changes their links until the end of the transaction."""
+    """Lock the clusters that still exist and return their IDs. No other transaction changes their links until this
+    one ends.
+    """
     locked: list[int] = []
     for piece in pieces(sorted(set(cluster_ids))):
         rows = EventCluster.objects.select_for_update().filter(pk__in=piece).order_by("pk")
@@ -64,7 +70,7 @@ def lock(cluster_ids: Iterable[int]) -> list[int]:
 
 
 def remove(links: QuerySet[ClusterArticle]) -> int:
-    """Of locked clusters. Counts go down by what is really deleted."""
+    """Delete links of locked clusters. The counts decrease by the number of rows that were really deleted."""
     found = dict(links.values_list("pk", "cluster_id"))
     deleted, _ = ClusterArticle.objects.filter(pk__in=found).delete()
     if deleted != len(found):
@@ -74,10 +80,10 @@ def remove(links: QuerySet[ClusterArticle]) -> int:
 
 
 def insert(wanted: Sequence[tuple[int, int]]) -> Counter[int]:
-    """Articles come into locked clusters, as (cluster, article). Answers how many really have, by cluster: another
-    one has a cluster already. Counts go up by that.
+    """Add (cluster, article) pairs to locked clusters, and increase the counts. Return how many were added per
+    cluster: an article that is already in a cluster is skipped.
     """
-    # In one order, so that of two who insert the same none waits for the other in a circle.
+    # Sorted, so that two transactions that insert the same articles can't deadlock.
     new = [ClusterArticle(cluster_id=cluster, raw_article_id=article) for cluster, article in sorted(wanted, key=_last)]
     inserted: Counter[int] = Counter()
     for piece in pieces(new):
@@ -88,7 +94,7 @@ def insert(wanted: Sequence[tuple[int, int]]) -> Counter[int]:
 
 
 def refresh(cluster_ids: Sequence[int]) -> None:
-    """What locked clusters say of their articles. One that has none left stays as it was."""
+    """Recompute the derived columns of locked clusters. Empty clusters stay as they were."""
     for piece in pieces(cluster_ids):
         large = EventCluster.objects.filter(pk__in=piece, article_count__gt=MOST_MEMBERS).values_list("pk", flat=True)
         for cluster_id in list(large):
@@ -108,7 +114,9 @@ def of_length_1(vector: Vector) -> Vector:
 
 
 def _say_when(cluster_ids: Sequence[int]) -> None:
-    """What must be true of those that stay, without reading what they are about: there may be many of them."""
+    """Update the times of clusters, and clear centroids without vectors. This doesn't read the articles, because
+    there may be many clusters.
+    """
     for piece in pieces(cluster_ids):
         links = ClusterArticle.objects.filter(cluster__in=piece).order_by().values("cluster")
         found = links.annotate(
@@ -123,7 +131,7 @@ def _say_when(cluster_ids: Sequence[int]) -> None:
 
 
 def _count(numbers: Counter[int], sign: int) -> None:
-    """In few statements: many have the same number."""
+    """Add to the counts, with one statement per distinct number because many clusters change by the same number."""
     by_number = defaultdict(list)
     for cluster_id, number in numbers.items():
         by_number[number].append(cluster_id)
@@ -133,7 +141,7 @@ def _count(numbers: Counter[int], sign: int) -> None:
 
 
 def _inserted(new: Sequence[ClusterArticle]) -> bool:
-    """All of them or none."""
+    """Insert all links or none."""
     try:
         with transaction.atomic():
             ClusterArticle.objects.bulk_create(new)
@@ -159,7 +167,7 @@ def _oldest(cluster_id: int) -> datetime:
 
 
 def _members(links: QuerySet[ClusterArticle]) -> dict[int, list[Member]]:
-    """By cluster, the oldest first."""
+    """Return the members by cluster, oldest first."""
     columns = ("happened_at", "url", "title", "embedding", "embedding_model")
     members = defaultdict(list)
     for cluster_id, *row in links.values_list(
@@ -170,7 +178,7 @@ def _members(links: QuerySet[ClusterArticle]) -> dict[int, list[Member]]:
 
 
 def _refresh(cluster_id: int, members: list[Member], first_at: datetime) -> None:
-    # Of two models, that of the youngest article: they are never mixed.
+    # Vectors of different models are never mixed. The model of the youngest article wins.
     model, size = next(((each.model, len(each.vector)) for each in reversed(members) if each.vector), ("", 0))
     compared = [each for each in members if each.vector and (each.model, len(each.vector)) == (model, size)]
     values = {"first_at": first_at, "last_at": members[-1].happened_at}
@@ -183,7 +191,7 @@ def _refresh(cluster_id: int, members: list[Member], first_at: datetime) -> None
     centroid = of_length_1(vectors.sum(axis=0, dtype=numpy.float64))
     similarities = [round(float(value), DIGITS) for value in vectors @ centroid]
     _write_similarities(compared, similarities)
-    # Of several that are as near, the first to tell.
+    # Among equally central articles, the earliest gives the title.
     central = compared[similarities.index(max(similarities))]
     EventCluster.objects.filter(pk=cluster_id).update(
         **values, title=central.title, centroid=centroid.tobytes(), embedding_model=model

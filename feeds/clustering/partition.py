@@ -1,9 +1,10 @@
-"""Which vectors belong together: average linkage over cosines, as a function of the vectors and their order alone.
+"""Groups vectors by average linkage over cosines. The result depends only on the vectors and their order.
 
-Two groups are as similar as their members are on average, which is the product of their mean vectors. Groups that are
-each other's nearest are merged, all such pairs at once, until no two are similar enough. That makes the same groups as
-merging the most similar pair of all, one after the other: a merged group is never nearer to a third one than the nearer
-of its parts was. For the same reason a group that is near to none will never be, and is not looked at again.
+The similarity of two groups is the average over their members, which is the product of their mean vectors. Groups
+that are each other's nearest are merged, all such pairs at once, until no two are similar enough. The result is the
+same as merging the most similar pair one at a time, because a merged group is never nearer to a third group than the
+nearer of its parts was. For the same reason, a group without a near neighbour never gets one, and is not looked at
+again.
 """
 
 from collections.abc import Callable
@@ -12,14 +13,15 @@ from dataclasses import dataclass
 import numpy
 from numpy.typing import NDArray
 
-# The least average cosine of one event. Tuned on tests/feeds/headlines.txt with the local model: from 0.34 to 0.40 it
-# does about as well. See docs/clustering.md.
+# Lowest average cosine within one event. Tuned on tests/feeds/headlines.txt with the local model, where 0.34 to 0.40
+# do about equally well. See docs/clustering.md.
 THRESHOLD = 0.38
-# So many rows are compared with so many at once, between two looks at whether to go on: in a few megabytes.
+# Size of the blocks that are compared between two calls of `go_on`; a block takes a few megabytes.
 ROWS, COLUMNS = 512, 4096
-# Of two groups. What is merged until then is good, only not complete: somebody sends thousands of articles that become
-# alike one by one. It is a minute of work, where 20,000 different ones take 2 s; the first look at as many as a window
-# holds (window.MOST_ARTICLES, and as many pasts) is a third of it.
+# Limit for comparisons of two groups. When it is reached, the groups are valid but perhaps not complete; this happens
+# if a feed sends thousands of articles that become similar one by one. The limit is a minute of work, where 20,000
+# different articles take 2 s. The first pass over a full window (window.MOST_ARTICLES articles and as many pasts) uses
+# a third of it.
 MOST_COMPARISONS = 10**10
 
 Vectors = NDArray[numpy.float32]
@@ -29,12 +31,12 @@ Flags = NDArray[numpy.bool_]
 
 @dataclass
 class Groups:
-    """What is to be merged, in an order that does not change. The array of means is written to."""
+    """The groups to merge, in a fixed order. `means` is modified."""
 
     means: Vectors
-    # Of how many articles each is the mean. One of none takes no part.
+    # Number of articles in each group. Groups of size 0 take no part.
     sizes: Indexes
-    # Two of these are never merged, nor what they have become part of.
+    # Fixed groups, and groups that contain one, are never merged with each other.
     fixed: Flags
 
 
@@ -45,7 +47,7 @@ def merged(
     go_on: Callable[[], None] = lambda: None,
     most_comparisons: int = MOST_COMPARISONS,
 ) -> Indexes:
-    """For each the first of those with which it belongs together."""
+    """Return for each group the index of the first group that it was merged with (its own index if none)."""
     return _Merging(groups, threshold, go_on, most_comparisons).run()
 
 
@@ -55,7 +57,7 @@ class _Merging:
         self.threshold, self.go_on, self.left = threshold, go_on, most_comparisons
         number = len(self.means)
         self.into = numpy.arange(number)
-        # Those that may still be merged, and the nearest of each.
+        # The groups that may still be merged, and the nearest group of each.
         self.alive: Indexes = numpy.flatnonzero(self.sizes)
         self.nearest: Indexes = numpy.full(number, -1)
         self.nearness: Vectors = numpy.zeros(number, numpy.float32)
@@ -68,7 +70,9 @@ class _Merging:
         return self._firsts()
 
     def _look(self, stale: Indexes) -> bool:
-        """For the nearest of these, until each has one that may be merged. Whether all of them could be looked at."""
+        """Find the nearest group of each of these, and repeat for groups whose nearest has dropped out. Return False
+        if the limit of comparisons was reached.
+        """
         while len(stale):
             self.nearness[stale] = -2
             for start in range(0, len(self.alive), COLUMNS):
@@ -90,7 +94,7 @@ class _Merging:
         similar[rows[:, None] == others] = -2
         if (held := self.fixed[rows]).any():
             similar[numpy.ix_(held, self.fixed[others])] = -2
-        # Of several that are as near, the first.
+        # `argmax` takes the first of equally near groups.
         best = similar.argmax(axis=1)
         nearness = similar[numpy.arange(len(rows)), best]
         is_nearer = nearness > self.nearness[rows]
@@ -101,7 +105,7 @@ class _Merging:
         pairs = self.alive[self.nearest[self.nearest[self.alive]] == self.alive]
         pairs = pairs[pairs < self.nearest[pairs]]
         if not len(pairs):
-            # As numbers are rounded, nobody is the nearest of its nearest.
+            # Because of rounding, it can happen that no two groups are each other's nearest.
             pairs = self.alive[[self.nearness[self.alive].argmax()]]
         for first, second in zip(pairs.tolist(), self.nearest[pairs].tolist(), strict=True):
             self._join(min(first, second), max(first, second))
@@ -113,15 +117,15 @@ class _Merging:
         self.sizes[first] += other
         self.fixed[first] |= self.fixed[second]
         self.into[second] = first
-        # Neither knows its nearest any more.
+        # The nearest group of both is unknown now.
         self.nearest[[first, second]] = -1
 
     def _stale(self) -> Indexes:
-        """Whose nearest has been merged or given up."""
+        """Return the groups whose nearest group has been merged or dropped."""
         is_alive = numpy.zeros(len(self.means) + 1, bool)
         is_alive[self.alive] = True
         near = self.nearest[self.alive]
-        # Whoever has just been made is as good as gone for those to whom it was the nearest.
+        # A group that has just been merged is a new group, so it no longer counts as the nearest of any other.
         stale: Indexes = self.alive[~is_alive[near] | (self.nearest[near] == -1) | (near == -1)]
         return stale
 

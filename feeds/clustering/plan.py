@@ -1,4 +1,4 @@
-"""What has to change so that articles that belong together are in one cluster, and clusters keep their ids."""
+"""Plans which links have to change so that similar articles share a cluster, while clusters keep their IDs."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -14,16 +14,16 @@ from feeds.clustering.window import Article, Window
 
 @dataclass(frozen=True)
 class Group:
-    """Articles of the window that belong together, in its order."""
+    """Articles of the window that belong together, in the order of the window."""
 
     articles: tuple[Article, ...]
-    # The cluster whose past they belong to.
+    # The cluster whose past the articles belong to, if any.
     past: int | None
 
 
 @dataclass(frozen=True)
 class Change:
-    """Of one group, and of the cluster that it is to be: None is a new one."""
+    """The articles of a group and the cluster that they are to be in; None for a new cluster."""
 
     articles: tuple[Article, ...]
     cluster_id: int | None
@@ -34,12 +34,14 @@ class Change:
 
     @property
     def moving(self) -> list[Article]:
-        """Those that have to leave another cluster."""
+        """Articles that have to leave another cluster."""
         return [each for each in self.coming if each.cluster_id is not None]
 
 
 def groups_of(window: Window, go_on: Callable[[], None] = lambda: None) -> list[Group]:
-    """A function of the window alone, in whatever order it came in. Its means are not what they were after that."""
+    """Group the articles of the window. The result depends on the window alone. It overwrites the means of the
+    window.
+    """
     pasts, total = len(window.pasts), len(window.means)
     first_of = _first_copies(window)
     sizes = numpy.zeros(total, numpy.int64)
@@ -56,13 +58,17 @@ def groups_of(window: Window, go_on: Callable[[], None] = lambda: None) -> list[
 
 
 def changes(groups: Sequence[Group], stale: Collection[int] = ()) -> list[Change]:
-    """What is not so yet; and of clusters that are stale, so that they say again what they are about."""
+    """Return the groups that differ from their clusters, and the groups of stale clusters, whose columns must be
+    recomputed.
+    """
     found = (Change(group.articles, cluster_id) for group, cluster_id in zip(groups, clusters_of(groups), strict=True))
     return [change for change in found if change.coming or change.cluster_id in stale]
 
 
 def clusters_of(groups: Sequence[Group]) -> list[int | None]:
-    """The cluster that each group goes on as: that of its past, else the one it has most articles of."""
+    """Return the cluster that each group continues: that of its past, or else the one that it shares most articles
+    with.
+    """
     taken: dict[int, int] = {}
     for place, group in enumerate(groups):
         if group.past is not None:
@@ -74,7 +80,7 @@ def clusters_of(groups: Sequence[Group]) -> list[int | None]:
         if cluster_id is not None
     )
     used = set(taken.values())
-    # Of those that share as many, the older cluster, and the earlier group.
+    # Ties go to the older cluster, then to the earlier group.
     for _, cluster_id, place in sorted(shared):
         if place not in taken and cluster_id not in used:
             taken[place] = cluster_id
@@ -83,8 +89,8 @@ def clusters_of(groups: Sequence[Group]) -> list[int | None]:
 
 
 def _first_copies(window: Window) -> Indexes:
-    """The row of the first article with the same vector, for each: agencies are quoted word by word. Of those without a
-    vector each is the first.
+    """Return for each article the row of the first article with the same vector, because texts of news agencies are
+    copied word for word. An article without a vector is its own first.
     """
     first: dict[bytes, int] = {}
     rows = range(len(window.pasts), len(window.means))

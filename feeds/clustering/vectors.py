@@ -1,4 +1,4 @@
-"""What articles mean, as vectors by the model of today."""
+"""Embeds articles with the current model."""
 
 import time
 import unicodedata
@@ -18,20 +18,21 @@ from work import failpoints
 from work.claims import Interrupted
 from work.supervise import CannotStart
 
-# Embedded in one go, and kept: whoever dies has lost no more.
+# Articles that are embedded and saved at once. If the worker dies, no more than these have to be embedded again.
 BATCH = 500
-# Of the summary: how an article begins says what it is about.
+# Characters of the summary: the beginning of an article says what it is about.
 SUMMARY = 500
-# Of the time of a slot, so that some is left for clustering: who sends thousands of articles holds up nobody else's.
+# Share of the job's time for embedding, so that one feed with thousands of articles does not keep the others from
+# being clustered.
 SHARE = 0.5
-# Whoever refuses this too refuses everything: the key is wrong, or the model.
+# A service that refuses this text too refuses everything, because the key or the model is wrong.
 HARMLESS = "A short text about the weather of today"
 
 log = structlog.get_logger(__name__)
 
 
 def has_meaning(text: str) -> bool:
-    """Whether today's model tells such texts apart. The local one knows little of scripts that are not Latin."""
+    """Return whether the current model can tell such texts apart. The local model knows little of non-Latin scripts."""
     if not embedding.is_local():
         return True
     letters = [letter for letter in text if letter.isalpha()]
@@ -39,12 +40,12 @@ def has_meaning(text: str) -> bool:
 
 
 def without(model: str, border: datetime) -> QuerySet[RawArticle]:
-    """Articles since then for which this model has not been asked, the latest of each feed first."""
+    """Return articles since `border` that this model has not been asked about, the latest of each feed first."""
     return fairly(RawArticle.objects.filter(happened_at__gte=border).exclude(embedding_model=model))
 
 
 def make(turn: Turn, border: datetime) -> str:
-    """For all that have none; answers why it had to end before, or nothing. Raises Interrupted and JobFailed."""
+    """Embed all articles that have no vector. Return why it ended early, or "". Raises Interrupted and JobFailed."""
     waiting = without(embedding.model(), border)
     seconds = SHARE * turn.job.max_runtime.total_seconds()
     until = time.monotonic() + seconds
@@ -67,7 +68,9 @@ def text_of(article: RawArticle) -> str:
 
 
 def _embed(turn: Turn, articles: Sequence[RawArticle], until: float) -> None:
-    """Of those that a service refuses, each is set aside; the others get their vectors."""
+    """Embed the articles. If the service refuses a batch, it is halved until the refused texts are found; those are
+    set aside.
+    """
     pieces, is_harmless_taken = [articles], False
     while pieces and time.monotonic() < until:
         turn.go_on()
@@ -105,7 +108,9 @@ def _keep(articles: Sequence[RawArticle], vectors: Vectors) -> None:
 
 
 def _set_aside(articles: Iterable[RawArticle]) -> None:
-    """The model has nothing to say of them, and is not asked again: each has a cluster of its own."""
+    """Record that this model has no vector for these articles. They are not sent again, and each gets its own
+    cluster.
+    """
     RawArticle.objects.filter(pk__in=[article.pk for article in articles]).update(
         embedding=None, embedding_model=embedding.model()
     )

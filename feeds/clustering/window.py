@@ -1,4 +1,4 @@
-"""What is clustered: the articles of the last 72 hours, and what came before in the clusters that they are in."""
+"""Reads the input of clustering: the articles of the last 72 hours, and the earlier articles of their clusters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,10 +15,12 @@ from feeds.clustering.links import pieces
 from feeds.clustering.partition import Vectors
 from feeds.models import ClusterArticle, RawArticle
 
-# An event goes on while no more time than this passes between two of its articles. What is older stays where it is.
+# An event continues as long as the gap between two of its articles is no longer than this. Older articles are never
+# moved.
 WINDOW = timedelta(hours=72)
-# Grouped at once, and as many of what came before: their first comparison, by 256 numbers, takes half a minute of a
-# processor at worst, of the ten minutes of a slot. Hundreds of feeds send fewer in 72 hours; one may send any number.
+# Most articles that are grouped at once, and most earlier articles. Comparing them for the first time (256 numbers
+# each) takes at most half a minute of CPU, of the ten minutes of a slot. Hundreds of feeds send fewer in 72 hours, but
+# a single feed may send any number.
 MOST_ARTICLES = 30_000
 
 
@@ -26,13 +28,13 @@ class Article(NamedTuple):
     id: int
     happened_at: datetime
     url: str
-    # Where it is now.
+    # The current cluster.
     cluster_id: int | None
 
 
 @dataclass(frozen=True)
 class Past:
-    """What a cluster has told before the window began. It is not moved, and draws what is like it."""
+    """The earlier articles of a cluster, from before the window. They are not moved, but attract similar articles."""
 
     cluster_id: int
     articles: int
@@ -40,24 +42,24 @@ class Past:
 
 @dataclass(frozen=True)
 class Window:
-    """In an order that does not depend on when articles have come in."""
+    """The articles to group, in an order that does not depend on when they arrived."""
 
     pasts: list[Past]
     articles: list[Article]
-    # A row for each: first the pasts, then the articles.
+    # One row for each past, then one for each article.
     means: Vectors
-    # Articles that are not among these, because there were too many.
+    # Number of articles that did not fit into the window.
     left_out: int
 
 
 def read(model: str, border: datetime, go_on: Callable[[], None]) -> Window:
-    """Of articles since then for which this model has been asked."""
+    """Read the articles since `border` that this model has been asked about."""
     rows = RawArticle.objects.filter(happened_at__gte=border, embedding_model=model)
     columns = fairly(rows).values_list("pk", "happened_at", "url", "links__cluster")[:MOST_ARTICLES]
     articles = sorted((Article(*row) for row in columns), key=lambda article: (article.happened_at, article.url))
     left_out = rows.count() - len(articles) if len(articles) == MOST_ARTICLES else 0
     sums = _sums(model, border, go_on)
-    # In one array: of 20,000 articles it has 20 MB.
+    # One array: it takes 20 MB for 20,000 articles.
     means = numpy.zeros((len(sums) + len(articles), embedding.dimensions()), "<f4")
     for place, (total, number) in enumerate(sums.values()):
         means[place] = total / number
@@ -66,7 +68,9 @@ def read(model: str, border: datetime, go_on: Callable[[], None]) -> Window:
 
 
 def fairly(rows: QuerySet[Any], article: str = "") -> QuerySet[Any]:
-    """The latest of each feed, then the second of each, and so on: no feed keeps another one out."""
+    """Order rows by turns: the latest article of each feed, then the second of each, and so on. No feed can crowd out
+    another.
+    """
     latest_first = [F(f"{article}happened_at").desc(), F(f"{article}url").asc()]
     turn = Over(RowNumber(), partition_by=F(f"{article}feed"), order_by=latest_first)
     in_turn: QuerySet[Any] = rows.annotate(turn=turn).order_by("turn", *latest_first)
@@ -82,8 +86,11 @@ def _read_vectors(articles: list[Article], vectors: Vectors, go_on: Callable[[],
 
 
 def _sums(model: str, border: datetime, go_on: Callable[[], None]) -> dict[int, tuple[Any, int]]:
-    """Of vectors, and of how many, for clusters with an article in the window: no further back than it is long."""
-    # Told by the cluster: to look for its articles here took PostgreSQL hours where it took the tables for empty ones.
+    """Return the sum and number of earlier vectors for each cluster with an article in the window. It goes back one
+    window further.
+    """
+    # `cluster__last_at` selects the clusters. A join to their articles in the window took PostgreSQL hours, when its
+    # statistics took the tables for empty.
     rows = ClusterArticle.objects.filter(
         cluster__last_at__gte=border,
         raw_article__happened_at__lt=border,
@@ -105,6 +112,6 @@ def _sums(model: str, border: datetime, go_on: Callable[[], None]) -> dict[int, 
 def _vector(data: Any) -> Vectors:
     size = embedding.dimensions()
     if data is None or len(data) != 4 * size:
-        # A vector of something else, and near to nothing.
+        # The vector has the wrong size, so a zero vector stands in, which is near to nothing.
         return numpy.zeros(size, "<f4")
     return numpy.frombuffer(data, "<f4")

@@ -1,4 +1,6 @@
-"""Writes what has to change. Each transaction leaves clusters that are right by themselves: it may be the last."""
+"""Writes planned changes to the database. Each transaction leaves consistent clusters, because it may be the last
+one.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -14,28 +16,28 @@ from feeds.models import BriefItem, ClusterArticle, EventCluster
 from work import failpoints
 from work.contention import patiently
 
-# In one transaction, of clusters and of articles that come into them: it takes a tenth of a second, for which nobody
-# else writes on SQLite. What comes into one cluster beyond that does so in further ones.
+# Limits of one transaction: clusters, and articles that are added. It takes a tenth of a second, which blocks other
+# writers on SQLite. More articles for one cluster are added by further transactions.
 AT_ONCE = 50
 MOST_COMING = 1000
 
 
 class Overtaken(Exception):
-    """Something is not as it was read: somebody else is at it. What has been written stays."""
+    """Another transaction has changed what was read. What has been written so far stays."""
 
     def __init__(self, message: str, written: int = 0) -> None:
         super().__init__(message)
         self.written = written
 
 
-# From a cluster, and into which, how many articles have gone.
+# For each cluster: how many of its articles went into which other cluster.
 Went = dict[int, Counter[int]]
 
 
 class Part(NamedTuple):
-    """Of a change, as much of it as comes at once."""
+    """As much of a change as fits into one transaction."""
 
-    # Which change it is of.
+    # The index of the change.
     place: int
     change: Change
 
@@ -43,23 +45,23 @@ class Part(NamedTuple):
 class Written(NamedTuple):
     rows: int
     went: Went
-    # The clusters of these parts, in their order.
+    # The clusters of these parts, in order.
     cluster_ids: list[int]
 
 
 def write(changes: Sequence[Change], go_on: Callable[[], None]) -> int:
-    """How many articles have come into a cluster. Raises Overtaken."""
+    """Apply the changes and return how many articles were added to a cluster. Raises Overtaken."""
     went: Went = {}
     begun: dict[int, int] = {}
     rows = 0
     for parts in _transactions(changes):
         go_on()
-        # The cluster is there since the first part.
+        # The first part of a change has created its cluster.
         some = [replace(change, cluster_id=begun.get(place, change.cluster_id)) for place, change in parts]
         try:
             written = patiently(partial(_write, some, went))
         except (IntegrityError, Overtaken) as error:
-            # At the commit: an article has been purged.
+            # Raised at the commit if an article was purged in the meantime.
             raise Overtaken(str(error), rows) from error
         rows, went = rows + written.rows, written.went
         begun = {part.place: id for part, id in zip(parts, written.cluster_ids, strict=True)}
@@ -70,7 +72,9 @@ def write(changes: Sequence[Change], go_on: Callable[[], None]) -> int:
 
 
 def _transactions(changes: Sequence[Change]) -> Iterable[list[Part]]:
-    """No two parts of a change in one; they follow each other."""
+    """Split the changes into transactions. The parts of one change go into consecutive transactions, never into the
+    same one.
+    """
     parts: list[Part] = []
     room = MOST_COMING
     for place, change in enumerate(changes):
@@ -110,7 +114,9 @@ def _write(changes: Sequence[Change], before: Went) -> Written:
 
 
 def _merged_away(locked: Iterable[int]) -> set[int]:
-    """Only there to say where their articles are: no brief would tell what came to them."""
+    """Return the locked clusters that are empty and only point to where their articles went. Articles added there
+    would never get into a brief.
+    """
     away = EventCluster.objects.filter(pk__in=locked, merged_into__isnull=False, article_count=0)
     return set(away.values_list("pk", flat=True))
 
@@ -130,13 +136,15 @@ def _take_out(changes: Sequence[Change], sources: Iterable[int]) -> None:
 
 
 def _create(change: Change) -> int:
-    """Without a title: it is known when its articles are in it."""
+    """Create a cluster without a title, which is set once its articles are linked."""
     first, last = change.articles[0], change.articles[-1]
     return EventCluster.objects.create(first_at=first.happened_at, last_at=last.happened_at).pk
 
 
 def _end_empty(cluster_ids: Iterable[int], went: Went) -> None:
-    """Those that have nothing any more go, but for what somebody speaks of: that says where its articles are."""
+    """Delete clusters that are empty now. One that a brief or another cluster refers to is kept and points to the
+    cluster that took most of its articles.
+    """
     empty = EventCluster.objects.filter(pk__in=cluster_ids, links=None)
     named = set(BriefItem.objects.filter(cluster__in=empty).values_list("cluster", flat=True))
     named |= set(empty.filter(merged__isnull=False).values_list("pk", flat=True))

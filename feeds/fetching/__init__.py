@@ -1,4 +1,6 @@
-"""Fetches the bytes of a feed, and lets nobody lead it to a place inside, keep it waiting, or fill it up."""
+"""Fetches feeds from untrusted servers, with guards against internal addresses, slow responses and oversized
+responses.
+"""
 
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -17,16 +19,15 @@ from feeds.fetching.outcome import FetchFailed as FetchFailed
 from feeds.fetching.reach import Reach
 from feeds.fetching.targets import named, next_target, target_of
 
-# As it is when unpacked. Large feeds have some hundred KB; podcasts with all their episodes go up to some MB.
+# Limit of the decompressed feed. Large feeds have some hundred KB, podcasts with all their episodes some MB.
 MOST_BYTES = 5_000_000
 MOST_REDIRECTS = 5
-# Of redirects, headers, and what stands between the parts of a feed that is sent in parts. httpcore takes headers of up
-# to 100 KB.
+# Allowance for redirects, headers and chunk framing. httpcore accepts headers of up to 100 KB.
 BESIDES_BYTES = 500_000
 
 _PERMANENT = (HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT)
 _REDIRECTS = (*_PERMANENT, HTTPStatus.FOUND, HTTPStatus.SEE_OTHER, HTTPStatus.TEMPORARY_REDIRECT)
-# Cookies, passwords and proxies there are none of: nothing here knows of them.
+# No cookies, passwords or proxies: nothing here supports them.
 _HEADERS = {
     "User-Agent": "ADE (feed reader)",
     "Accept": "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.1",
@@ -43,7 +44,7 @@ def fetch(
     most_bytes: int = MOST_BYTES,
     outside: Outside = SYSTEM,
 ) -> Fetched:
-    """Takes at most so many seconds, and memory for little more than so many bytes. Raises FetchFailed."""
+    """Fetch a feed within `seconds`, using little more memory than `most_bytes`. Raises FetchFailed."""
     target = target_of(url)
     deadline, meter = Deadline(seconds), Meter(BESIDES_BYTES)
     guard = Guard(outside.resolve, reach(), deadline, meter)

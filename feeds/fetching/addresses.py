@@ -1,5 +1,6 @@
-"""Which addresses are on the internet. `is_global` alone does not tell: on Python 3.11 it is true of multicast, of what
-translates to an IPv4 address (NAT64, 6to4), of site-local addresses and of some that clouds use for themselves.
+"""Decides which IP addresses are on the public internet. `is_global` alone is not enough: on Python 3.11 it is true
+for multicast, for addresses that translate to IPv4 (NAT64, 6to4), for site-local addresses, and for some that clouds
+use internally.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# Whatever else is public is reached by name, and answers there.
+# Public hosts may be called only on these ports.
 PORTS = (80, 443)
 
 _NOT_PUBLIC = [
@@ -18,10 +19,10 @@ _NOT_PUBLIC = [
         "10.0.0.0/8",
         "100.64.0.0/10",
         "127.0.0.0/8",
-        # Metadata of most clouds, with their keys.
+        # Link-local; here most clouds serve instance metadata, including credentials.
         "169.254.0.0/16",
         "172.16.0.0/12",
-        # Also metadata, of Oracle's cloud.
+        # Includes the metadata service of Oracle Cloud.
         "192.0.0.0/24",
         "192.0.2.0/24",
         "192.88.99.0/24",
@@ -31,24 +32,25 @@ _NOT_PUBLIC = [
         "203.0.113.0/24",
         "224.0.0.0/4",
         "240.0.0.0/4",
-        # Looks public, and is what Azure tells its virtual machines from.
+        # Looks public, but Azure uses it for its virtual machines.
         "168.63.129.16/32",
-        # Teredo is here, and other protocols' own.
+        # Teredo and other protocol assignments.
         "2001::/23",
         "2001:db8::/32",
         "3fff::/20",
     )
 ]
 _UNICAST = IPv6Network("2000::/3")
-# IPv6 alone reaches the hosts of IPv4 in this way. Its sister 64:ff9b:1::/48 is for networks of one's own.
+# NAT64 prefix by which IPv6-only networks reach IPv4 hosts. The other prefix, 64:ff9b:1::/48, is for local networks
+# and is refused.
 _NAT64 = IPv6Network("64:ff9b::/96")
-# What stands before an IPv4 address in the lower half of an ISATAP address; the second is said to be unique.
+# What precedes the IPv4 address in the lower half of an ISATAP address; the second form is for globally unique ones.
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 _LOW = 0xFFFF_FFFF
 
 
 def is_public(address: Address) -> bool:
-    """And everything that it stands for."""
+    """Return whether the address, and every address embedded in it, is public."""
     if isinstance(address, IPv4Address):
         return _is_global(address)
     if address.ipv4_mapped is not None:
@@ -64,7 +66,7 @@ def lies_in(address: Address, networks: Iterable[Network]) -> bool:
 
 
 def plainly(address: Address) -> Address:
-    """An IPv4 address in the clothes of IPv6 is one."""
+    """Unwrap an IPv4-mapped IPv6 address."""
     return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
 
 
@@ -73,7 +75,7 @@ def parsed(networks: Iterable[str]) -> list[Network]:
 
 
 def address_of(text: str) -> Address | None:
-    """None for what is a name."""
+    """Return None for a host name."""
     try:
         return ip_address(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a server has answered, as far as it can be used and kept."""
+"""Turns HTTP responses into what can be used and stored."""
 
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -10,7 +10,7 @@ from feeds.fetching import bodies, pauses
 from feeds.fetching.outcome import Fetched, FetchFailed
 from feeds.fetching.targets import named
 
-# What a server wants to hear again is kept in columns that are as long.
+# The lengths of the columns that store these values.
 LONGEST_ETAG = 500
 LONGEST_LAST_MODIFIED = 200
 LONGEST_CONTENT_TYPE = 200
@@ -23,7 +23,7 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 def taken(answer: httpcore2.Response, target: httpx2.URL, known: dict[str, str], most_bytes: int) -> Fetched:
     unchanged = answer.status == HTTPStatus.NOT_MODIFIED and bool(known)
     body = b"" if unchanged else _feed(answer, target, most_bytes)
-    # Who says that nothing is new need not say the rest again.
+    # A 304 response need not repeat the validators.
     before = known if unchanged else {}
     return Fetched(
         url=str(target),
@@ -36,13 +36,13 @@ def taken(answer: httpcore2.Response, target: httpx2.URL, known: dict[str, str],
 
 
 def known(etag: str, last_modified: str) -> dict[str, str]:
-    """What of an earlier answer is said to its server."""
+    """Return the conditional headers for the validators of an earlier response."""
     said = {"If-None-Match": etag.strip(), "If-Modified-Since": last_modified.strip()}
     return {name: value for name, value in said.items() if value and _can_be_said(value)}
 
 
 def location(answer: httpcore2.Response, target: httpx2.URL) -> bytes:
-    """Where a redirect leads to, as it says."""
+    """Return the redirect target as the server sent it."""
     found = _all(answer, "location")
     if not found:
         message = f"expected {named(target)} to say where its redirect leads to, found {answer.status} and no address"
@@ -51,7 +51,7 @@ def location(answer: httpcore2.Response, target: httpx2.URL) -> bytes:
 
 
 def retry_after(answer: httpcore2.Response, now: datetime) -> float | None:
-    """For how many seconds a server that is busy wants to be left alone."""
+    """Return for how many seconds a busy server asks not to be called."""
     asked_for = _text(answer, "retry-after", LONGEST_RETRY_AFTER) if answer.status in _BUSY else ""
     return pauses.seconds_of(asked_for, now)
 
@@ -70,7 +70,7 @@ def _feed(answer: httpcore2.Response, target: httpx2.URL, most_bytes: int) -> by
 
 
 def _refused(answer: httpcore2.Response, target: httpx2.URL) -> FetchFailed:
-    # Not in the words of the server.
+    # The reason phrase of the server is untrusted, so the standard one is used.
     found = f"{answer.status} {_PHRASES.get(answer.status, '')}".strip()
     return FetchFailed(
         "http_status",
@@ -81,7 +81,7 @@ def _refused(answer: httpcore2.Response, target: httpx2.URL) -> FetchFailed:
 
 
 def _text(answer: httpcore2.Response, name: str, longest: int) -> str:
-    """The first of that name, if it can be kept and said again."""
+    """Return the first header of that name, or "" if it is too long to store or not printable ASCII."""
     value = next(iter(_all(answer, name)), b"").decode("latin-1").strip()
     return value if len(value) <= longest and _can_be_said(value) else ""
 

@@ -1,4 +1,4 @@
-"""Reads what an answer carries, and never more of it than is wanted, however small it has been packed."""
+"""Reads and decompresses response bodies, and never more than wanted, however well they are compressed."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from itertools import chain
 from feeds.fetching.outcome import FetchFailed, detail
 
 CODINGS = ("gzip", "deflate")
-# What is unpacked at once.
+# Bytes that are decompressed at once.
 PIECE_BYTES = 64 << 10
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -36,7 +36,7 @@ def _plain(pieces: Iterator[bytes], codings: list[str]) -> Iterator[bytes]:
 
 
 def _unpacked(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
-    """What follows the end of what is packed is not read."""
+    """Decompress the body. Data after the end of the compressed stream is ignored."""
     start = b""
     while len(start) < 2 and (piece := next(pieces, b"")):
         start += piece
@@ -54,7 +54,7 @@ def _unpacked(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
 
 
 def _window(start: bytes) -> int:
-    """Of deflate there are two: with a header, as it should be, and without."""
+    """Return the window size for deflate: servers send it with a zlib header, which is correct, or without."""
     has_header = start[0] & 0x0F == zlib.DEFLATED and int.from_bytes(start[:2], "big") % 31 == 0
     return zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS
 

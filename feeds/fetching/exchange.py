@@ -1,4 +1,4 @@
-"""One request and the beginning of its answer, and how that can fail."""
+"""Sends one request, and turns the errors of the HTTP client into FetchFailed."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ def exchanged(
     deadline: Deadline,
     body: bytes | None = None,
 ) -> Iterator[httpcore2.Response]:
-    """Whose body has not been read yet, and fails in the same ways."""
+    """Send a request and yield the response. Its body has not been read yet; reading it raises the same errors."""
     said = [("Host", target.netloc.decode()), *headers.items()]
     try:
         with pool.stream(method, _spelled(target), headers=said, content=body) as answer:
@@ -36,5 +36,5 @@ def exchanged(
 
 
 def _spelled(target: httpx2.URL) -> httpcore2.URL:
-    """As it was looked at: nobody parses it again."""
+    """Hand over the parsed parts, so that httpcore doesn't parse the URL differently from how it was checked."""
     return httpcore2.URL(scheme=target.raw_scheme, host=target.raw_host, port=port_of(target), target=target.raw_path)

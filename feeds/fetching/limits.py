@@ -1,5 +1,5 @@
-"""What one fetch may cost, with everything that belongs to it: names, connections, certificates, redirects, and what
-comes before, between and behind the bytes that are wanted.
+"""Limits of time and bytes for one whole fetch: name resolution, connections, certificates, redirects, headers and
+chunk framing included.
 """
 
 import time
@@ -13,7 +13,7 @@ class Deadline:
         self._at = time.monotonic() + seconds
 
     def left(self) -> float:
-        """More than none. Raises FetchFailed when it is over."""
+        """Return the remaining seconds, always more than 0. Raises FetchFailed if the time is over."""
         left = self._at - time.monotonic()
         if left <= 0:
             raise self.missed()
@@ -24,7 +24,7 @@ class Deadline:
 
 
 class Meter:
-    """Counts bytes as they come from the network: also those cost time to read that come to nothing."""
+    """Counts bytes as they come from the network. Bytes that produce no content also take time to read."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -34,7 +34,7 @@ class Meter:
         self._most_bytes += more_bytes
 
     def count(self, number: int) -> None:
-        """Raises FetchFailed when there are too many."""
+        """Count more bytes. Raises FetchFailed if there are too many."""
         self._bytes += number
         if self._bytes > self._most_bytes:
             raise FetchFailed("too_large", f"expected to receive at most {self._most_bytes} bytes, found more")

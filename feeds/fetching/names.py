@@ -1,6 +1,4 @@
-"""Asks for the addresses of a name, without waiting for longer than there is time: the system's resolver has no end
-that could be set.
-"""
+"""Resolves host names with a timeout, which the system's resolver doesn't have."""
 
 import socket
 from collections.abc import Callable
@@ -12,26 +10,26 @@ from feeds.fetching.outcome import FetchFailed, reason_of
 
 Resolve = Callable[[str], list[str]]
 
-# Threads of a resolver that hangs end only when it does, so there is an end to how many are begun.
+# A thread with a hanging resolver can't be stopped, so the number of threads is limited.
 _PLACES = BoundedSemaphore(32)
 
 
 def by_the_system(host: str) -> list[str]:
-    """May raise OSError, and UnicodeError for what is no name."""
+    """Resolve a name with the system. Raises OSError, or UnicodeError for an invalid name."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(info[4][0]) for info in found))
 
 
 def addresses_of(host: str, resolve: Resolve, deadline: Deadline) -> list[str]:
-    """At least one. Raises FetchFailed."""
+    """Return at least one address. Raises FetchFailed."""
     found: SimpleQueue[list[str] | Exception] = SimpleQueue()
     if not _PLACES.acquire(timeout=deadline.left()):
         raise deadline.missed()
     try:
-        # Nobody waits for it when the process ends.
+        # A daemon thread, so that a hanging resolver can't delay the end of the process.
         Thread(target=_look_up, args=(host, resolve, found), name=f"resolve {host}", daemon=True).start()
     except RuntimeError:
-        # There is no room for another thread.
+        # The system can't start another thread.
         _PLACES.release()
         raise
     try:

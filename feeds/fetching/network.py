@@ -1,5 +1,5 @@
-"""The way out. A name is resolved once, all its addresses are looked at, and the connection goes to one of those: what
-the name leads to a moment later does not matter.
+"""Guards outgoing connections. A name is resolved once, all of its addresses are checked, and the connection goes to
+one of them, so that a DNS answer that changes in between (DNS rebinding) has no effect.
 """
 
 import math
@@ -17,27 +17,29 @@ from feeds.fetching.names import Resolve, addresses_of, by_the_system
 from feeds.fetching.outcome import FetchFailed, detail, reason_of
 from feeds.fetching.reach import Reach
 
-# Of a host with many addresses.
+# How many addresses of one host are tried.
 MOST_ATTEMPTS = 4
 
 
 @cache
 def trust_of_the_system() -> ssl.SSLContext:
-    """The authorities of this machine, or those that SSL_CERT_FILE and SSL_CERT_DIR name. Costs some 30 ms."""
+    """Load the system's certificate authorities, or those in SSL_CERT_FILE and SSL_CERT_DIR. Costs about 30 ms."""
     trust = new_trust()
     trust.load_default_certs()
     return trust
 
 
 def new_trust() -> ssl.SSLContext:
-    """In nobody yet."""
+    """Return an SSL context that trusts no certificate authority yet."""
     trust = _Trust(ssl.PROTOCOL_TLS_CLIENT)
     super(_Trust, trust).set_alpn_protocols(["http/1.1"])
     return trust
 
 
 class _Trust(ssl.SSLContext):
-    """One for all threads. httpcore would set its protocols anew at each connection, while others are connecting."""
+    """An SSL context that all threads share. httpcore sets the ALPN protocols for each connection, which would race
+    with other threads that connect; here they are set once.
+    """
 
     def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
         pass
@@ -45,7 +47,7 @@ class _Trust(ssl.SSLContext):
 
 @dataclass(frozen=True)
 class Outside:
-    """What is asked on the way; tests ask others."""
+    """The resolver and the trust store; tests replace both."""
 
     resolve: Resolve = by_the_system
     trust: Callable[[], ssl.SSLContext] = trust_of_the_system
@@ -73,7 +75,7 @@ class Guard(httpcore2.NetworkBackend):
     ) -> httpcore2.NetworkStream:
         addresses = self._looked_at(host, port)[:MOST_ATTEMPTS]
         for following, address in enumerate(addresses, 1):
-            # One that swallows everything leaves the others their share.
+            # Split the remaining time, so that an address that never answers leaves some for the others.
             share = self._deadline.left() / (len(addresses) - following + 1)
             share = min(share, self._connect_seconds / len(addresses))
             try:
@@ -99,7 +101,7 @@ class Guard(httpcore2.NetworkBackend):
 
 
 class Stream(httpcore2.NetworkStream):
-    """Ends with the deadline, however slowly the other side goes on, and with the meter, whatever it sends."""
+    """A stream that ends at the deadline however slowly the server sends, and at the byte limit whatever it sends."""
 
     def __init__(self, stream: httpcore2.NetworkStream, host: str, deadline: Deadline, meter: Meter) -> None:
         self._stream, self._host = stream, host

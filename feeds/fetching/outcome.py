@@ -1,28 +1,29 @@
 from dataclasses import dataclass
 
-# A message is a row, and is read by people.
+# A message is stored on one row and read by people.
 LONGEST_MESSAGE = 500
-# Of what a server has said, inside of a message.
+# Longest quote from a server within a message.
 LONGEST_DETAIL = 200
 
 
 @dataclass(frozen=True)
 class Fetched:
-    # The last one, after all redirects.
+    # The final URL, after all redirects.
     url: str
     body: bytes
-    # As the server says, cleaned; "" where it says nothing that could be used.
+    # As the server sent them, cleaned; "" if missing or not usable.
     content_type: str
     etag: str
     last_modified: str
-    # Where it lies from now on: what a chain of only permanent redirects has led to, or "".
+    # The new address: where a chain of only permanent redirects led, or "".
     moved_to: str = ""
-    # The server has nothing new, and `body` is empty.
+    # Nothing is new, and `body` is empty.
     unchanged: bool = False
 
 
 class FetchFailed(Exception):
-    """Says in words for people what was expected and what was found. Permanent: no later attempt ends otherwise.
+    """The fetch failed. The message is for people, the code is for programs. `permanent` means that a later attempt
+    can't succeed.
 
     Codes: bad_url, refused_address, refused_redirect, too_many_redirects, unreachable, tls, too_slow, too_large,
     http_status, bad_answer.
@@ -32,21 +33,21 @@ class FetchFailed(Exception):
         super().__init__(message[:LONGEST_MESSAGE])
         self.code = code
         self.permanent = permanent
-        # For how many seconds its server wants to be left alone.
+        # For how many seconds the server asks not to be called.
         self.retry_after = retry_after
 
 
 def detail(text: object) -> str:
-    """Of somebody else's words, what can stand in a message."""
+    """Make untrusted text fit for a message: printable and short."""
     return "".join(each if each.isprintable() else " " for each in str(text)).strip()[:LONGEST_DETAIL]
 
 
 def reason_of(error: BaseException) -> str:
-    """What the machine has said, below what the layers of a client have made of it."""
+    """Return the reason that the system or OpenSSL gave, without the wrapping of the HTTP client."""
     cause = error.__cause__ or error
     if verification := getattr(cause, "verify_message", ""):
         return detail(verification)
-    # Of OpenSSL: WRONG_VERSION_NUMBER.
+    # OpenSSL's reasons look like WRONG_VERSION_NUMBER.
     if reason := getattr(cause, "reason", ""):
         return detail(reason).replace("_", " ").lower()
     return detail(getattr(cause, "strerror", None) or cause)

@@ -1,4 +1,4 @@
-"""Posts a few bytes to somebody outside, under the same guard as feeds are fetched. Redirects are not followed."""
+"""Posts a small body to an external server, under the same guards as fetching feeds. Redirects are not followed."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +17,7 @@ from feeds.fetching.reach import Reach
 from feeds.fetching.targets import target_of
 
 SECONDS, CONNECT_SECONDS = 10.0, 5.0
-# With all its headers, and hints before them.
+# Limit of the response, including its headers and interim responses.
 MOST_BYTES = 64 << 10
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
@@ -25,9 +25,9 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 @dataclass(frozen=True)
 class Posted:
     status: int
-    # Of what was answered, what a history can show.
+    # The beginning of the response body, to show in a history.
     start: str
-    # For how many seconds its server wants to be left alone.
+    # For how many seconds the server asks not to be called.
     retry_after: float | None = None
 
     @property
@@ -45,7 +45,7 @@ def post(
     connect_seconds: float = CONNECT_SECONDS,
     outside: Outside = SYSTEM,
 ) -> Posted:
-    """Whatever the status of the answer. Raises FetchFailed when there is none."""
+    """Post and return the response, whatever its status. Raises FetchFailed if there is none."""
     target = target_of(url)
     deadline = Deadline(seconds)
     guard = Guard(outside.resolve, reach, deadline, Meter(MOST_BYTES), connect_seconds)
@@ -58,7 +58,7 @@ def post(
 
 
 def _start_of(answer: httpcore2.Response) -> str:
-    """The status has been said: however the rest comes, or does not, it counts."""
+    """Return the beginning of the body. The status is already known, so the result counts even if the body fails."""
     with suppress(FetchFailed, httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError):
         for piece in answer.iter_stream():
             return detail(piece[:1000].decode("utf-8", "replace"))

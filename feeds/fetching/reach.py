@@ -1,4 +1,4 @@
-"""Where calls may lead to: to the internet, and into the networks that the operator vouches for."""
+"""Decides which addresses calls may go to: the internet, and the networks that the operator allows."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from feeds.fetching.targets import port_of
 
 @dataclass(frozen=True)
 class Reach:
-    # With all their ports.
+    # All ports are allowed in these.
     networks: list[Network]
-    # What names them, and what it says may lie there.
+    # The setting that lists the networks, and what may be in them, for messages.
     setting: str
     what: str
-    # Otherwise only those networks.
+    # False: only the listed networks.
     internet: bool = True
-    # Whether whoever has named a host may learn which address it has inside.
+    # Whether a refusal may show the resolved address, which can reveal internal addresses.
     tells: bool = True
 
     def allows(self, address: Address, port: int) -> bool:
@@ -32,9 +32,11 @@ class Reach:
         return FetchFailed("refused_address", f"expected {public}, found {found}, port {port}: {allow}")
 
     def expect(self, target: httpx2.URL) -> None:
-        """As far as can be told by its look: a name is looked up when it is connected to. Raises FetchFailed."""
+        """Check as far as possible without resolving the name, which happens when the connection is made. Raises
+        FetchFailed.
+        """
         address, port = address_of(target.raw_host.decode()), port_of(target)
-        # A name may lead into the networks, if there are any.
+        # A name may resolve to one of the networks, if there are any.
         possible = self.networks or (self.internet and port in PORTS)
         if not (self.allows(address, port) if address else possible):
             raise self.refusal(str(target.host), port)

@@ -1,4 +1,4 @@
-"""What may be asked for at all. Who is behind a name is looked at when it is connected to."""
+"""Checks which URLs may be requested at all. The address of a host name is checked when the connection is made."""
 
 import re
 
@@ -7,26 +7,26 @@ import httpx2
 from feeds.fetching.addresses import address_of
 from feeds.fetching.outcome import FetchFailed
 
-# Longer ones are in the way of no feed that we know.
+# No feed that we know has a longer one.
 LONGEST_URL = 2000
 _UNREADABLE = "expected an address as https://example.org/feed.xml, found something that cannot be read as one"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# The parsers of the world see different hosts in what has one of them.
+# URL parsers disagree about the host if one of these characters is in the URL.
 _NOT_IN_URLS = re.compile(r"[\s\\\x00-\x1f\x7f]")
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
-# Resolvers take 2130706433, 0x7f.1 and 017700000001 for IPv4 addresses.
+# Resolvers accept 2130706433, 0x7f.1 and 017700000001 as IPv4 addresses.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 def target_of(url: str) -> httpx2.URL:
-    """In one spelling. Raises FetchFailed."""
+    """Parse and normalise a URL. Raises FetchFailed."""
     if len(url) > LONGEST_URL:
         raise _bad(f"at most {LONGEST_URL} characters", str(len(url)))
     if _NOT_IN_URLS.search(url):
         raise _bad("no spaces, backslashes and control characters", "some")
     try:
         parts = httpx2.URL(url)
-        # With the slash of an empty path.
+        # Setting `raw_path` again adds the slash of an empty path.
         target = parts.copy_with(raw_path=parts.raw_path, fragment=None)
     except (httpx2.InvalidURL, ValueError) as error:
         raise FetchFailed("bad_url", _UNREADABLE, permanent=True) from error
@@ -35,7 +35,7 @@ def target_of(url: str) -> httpx2.URL:
 
 
 def next_target(target: httpx2.URL, location: bytes) -> httpx2.URL:
-    """Where a redirect leads to."""
+    """Return the target of a redirect. Raises FetchFailed."""
     try:
         following = target_of(str(target.join(location.decode())))
     except (httpx2.InvalidURL, ValueError) as error:
@@ -53,7 +53,7 @@ def port_of(target: httpx2.URL) -> int:
 
 
 def named(target: httpx2.URL) -> str:
-    """For messages: paths and queries may hold what nobody else should read."""
+    """Return scheme and host for messages: the path and the query may contain secrets."""
     return f"{target.scheme}://{target.netloc.decode()}"
 
 

@@ -27,7 +27,7 @@ class ImmutableQuerySet(models.QuerySet[T]):
 
 
 class Published(models.Model):
-    """What has been published is neither changed nor deleted, nor is what it names."""
+    """Base of published rows. They are never changed or deleted, and neither are the rows that they refer to."""
 
     class Meta:
         abstract = True
@@ -42,18 +42,19 @@ class Published(models.Model):
 
 
 class Brief(Published):
-    """What has happened, as it was published for one slot of its job."""
+    """The brief of one slot of its job."""
 
     scheduled_for = models.DateTimeField(unique=True)
-    # Its address: the day of its slot in its time zone, and a number behind it if the day has one already.
+    # Used in the URL: the local date of the slot, with a numeric suffix if the day already has a brief.
     name = models.CharField(max_length=20, unique=True)
     time_zone = models.CharField(max_length=64, default="UTC")
     published_at = models.DateTimeField(default=clock.now)
-    # Of the events that it had to choose from.
+    # The time window of the events that the brief could choose from.
     window_from = models.DateTimeField()
     window_until = models.DateTimeField()
     articles_seen = models.PositiveIntegerField()
-    # That have answered in this time, and that have not though they were asked; when one of them last did.
+    # Feeds that answered in the window; feeds that were asked but did not answer; and the last time that any feed
+    # answered.
     feeds_seen = models.PositiveIntegerField()
     feeds_silent = models.PositiveIntegerField(default=0)
     last_answer_at = models.DateTimeField(null=True, blank=True)
@@ -83,7 +84,7 @@ class BriefItem(Published):
     summary = models.TextField(blank=True, default="")
     article_count = models.PositiveIntegerField()
     score = models.FloatField()
-    # Why it ranks where it does: the parts of the score, each with its words and its share.
+    # Why the item ranks where it does: the parts of its score, each with its words and share.
     reasons = models.JSONField(default=list)
 
     objects = ImmutableQuerySet["BriefItem"].as_manager()
@@ -108,7 +109,7 @@ class BriefItem(Published):
 
 
 class BriefArticle(Published):
-    """One article of an item, in the words that it had then."""
+    """An article of an item, with its title and URL at the time of publishing."""
 
     item = models.ForeignKey(BriefItem, on_delete=models.PROTECT, related_name="articles", db_index=False)
     position = models.PositiveSmallIntegerField()

@@ -6,18 +6,18 @@ from work import clock
 
 
 class EventCluster(models.Model):
-    """Articles that tell of one event. It keeps its id while articles come and go."""
+    """Articles about one event. A cluster keeps its ID while articles are added and removed."""
 
     title = models.CharField(max_length=500)
-    # Changes with a link that is really inserted or deleted, in the same transaction, and never otherwise.
+    # Changes only together with an inserted or deleted link, in the same transaction.
     article_count = models.IntegerField(default=0)
-    # Of its articles.
+    # The oldest and youngest article.
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
-    # The sum of their vectors, of length 1, and by which model they are.
+    # The normalised sum of the article vectors, and their model.
     centroid = models.BinaryField(null=True, blank=True)
     embedding_model = models.CharField(max_length=100, blank=True, default="")
-    # What has become of one whose articles have all gone to another.
+    # The cluster that took most articles of this one, when it became empty.
     merged_into = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="merged")
     created_at = models.DateTimeField(default=clock.now, editable=False)
 
@@ -44,7 +44,7 @@ class EventCluster(models.Model):
 class ClusterArticle(models.Model):
     cluster = models.ForeignKey(EventCluster, on_delete=models.PROTECT, related_name="links", db_index=False)
     raw_article = models.ForeignKey(RawArticle, on_delete=models.PROTECT, related_name="links", db_index=False)
-    # How near it is to the centre of its cluster: 1 is the same.
+    # Cosine of the article and the centre of its cluster; 1 is identical.
     similarity = models.FloatField(default=1.0)
     linked_at = models.DateTimeField(default=clock.now)
 

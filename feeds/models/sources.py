@@ -6,24 +6,24 @@ from django.db.models import Q
 from work import clock
 from work.models import Subject, SubjectQuerySet
 
-# What every database can keep unique: SQL Server has room for 850 characters in the key of an index.
+# The longest key that every database can keep unique: SQL Server has room for 850 characters in an index key.
 LONGEST_URL = 800
 
 
 class FeedQuerySet(SubjectQuerySet["FeedSource"]):
     def due(self) -> "FeedQuerySet":
-        """The longest waiting first."""
+        """Return active feeds whose time has come, the longest waiting first."""
         return self.filter(paused_at__isnull=True, next_check_at__lte=clock.now()).order_by("next_check_at", "id")
 
     def failing(self) -> "FeedQuerySet":
         return self.filter(paused_at__isnull=True, failures__gt=0)
 
     def failing_from(self, moment: datetime) -> "FeedQuerySet":
-        """Failing, and not before that."""
+        """Return failing feeds that began to fail at `moment` or later."""
         return self.failing().filter(failing_since__gte=moment)
 
     def silent_since(self, moment: datetime) -> "FeedQuerySet":
-        """Failing, and without an answer since then."""
+        """Return failing feeds without a successful check since `moment`."""
         never = Q(succeeded_at__isnull=True, created_at__lt=moment)
         return self.failing().filter(never | Q(succeeded_at__lt=moment))
 
@@ -32,22 +32,22 @@ class FeedQuerySet(SubjectQuerySet["FeedSource"]):
 
 
 class FeedSource(Subject):
-    """Where articles come from. It belongs to the installation: what it brings is for all workspaces."""
+    """A feed. It belongs to the whole installation, and its articles are for all workspaces."""
 
     url = models.CharField(max_length=LONGEST_URL, unique=True)
     title = models.CharField(max_length=300, blank=True, default="")
     site_url = models.CharField(max_length=LONGEST_URL, blank=True, default="")
-    # What its server wants to hear again, so that it can answer that nothing is new.
+    # Validators for conditional requests, so that the server can answer that nothing is new.
     etag = models.CharField(max_length=500, blank=True, default="")
     last_modified = models.CharField(max_length=200, blank=True, default="")
     next_check_at = models.DateTimeField(default=clock.now)
     checked_at = models.DateTimeField(null=True, blank=True)
     succeeded_at = models.DateTimeField(null=True, blank=True)
-    # In a row, until it answers again: from it follows how long it is left alone. It is never given up.
+    # Failures in a row. They decide how long the feed backs off; it is never given up.
     failures = models.PositiveIntegerField(default=0)
-    # When the first of these was.
+    # The time of the first failure in this row.
     failing_since = models.DateTimeField(null=True, blank=True)
-    # How it last failed; or, where it has answered, what of it could not be taken.
+    # The last failure; or, if the feed answered, what could not be taken from it.
     last_error = models.TextField(blank=True, default="")
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_by = models.CharField(max_length=200, blank=True, default="")
@@ -90,22 +90,21 @@ class FeedSource(Subject):
 
 
 class RawArticle(models.Model):
-    """What a feed has told of one page: kept as it came, and never changed but for its vector."""
+    """An article as its feed described it. It never changes, except for its vector."""
 
-    # Its index is the one below, which has them in their order too.
     feed = models.ForeignKey(FeedSource, on_delete=models.PROTECT, related_name="articles")
-    # In one spelling, without what only follows readers around; and as the feed has it.
+    # The canonical spelling without tracking parameters, and the URL as the feed has it.
     url = models.CharField(max_length=LONGEST_URL, unique=True)
     original_url = models.TextField()
     title = models.CharField(max_length=500)
     summary = models.TextField(blank=True, default="")
     author = models.CharField(max_length=200, blank=True, default="")
-    # As the feed says, if it does.
+    # The date that the feed gives, if any.
     published_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField(default=clock.now)
-    # When it was published, but no later than it was seen; when it was seen, if nobody says.
+    # The publication date but never later than `seen_at`; `seen_at` if there is no date.
     happened_at = models.DateTimeField()
-    # Of its title and summary, and by which model; little-endian numbers of 32 bits.
+    # The vector of the title and summary (little-endian 32-bit floats), and its model.
     embedding = models.BinaryField(null=True, blank=True)
     embedding_model = models.CharField(max_length=100, blank=True, default="")
 
@@ -133,9 +132,9 @@ class RawArticle(models.Model):
 
 
 class PurgedUrl(models.Model):
-    """An article that has been purged does not come back while its feed still lists it."""
+    """The URL of a purged article, so that it is not stored again while its feed still lists it."""
 
-    # SHA-256 of the URL in its one spelling, in hexadecimal.
+    # SHA-256 of the canonical URL, in hexadecimal.
     digest = models.CharField(max_length=64, unique=True)
     purged_at = models.DateTimeField(default=clock.now)
 

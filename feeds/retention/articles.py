@@ -1,5 +1,6 @@
-"""Articles are kept for so many days from when they were seen, and as long as a brief names them. Of each that goes its
-link goes too, and a tombstone stays: its feed may list it for a long time yet.
+"""Retention of articles. They are kept for a number of days after they were seen, and longer if a brief refers to
+them. An article is deleted together with its link, and a tombstone stays because its feed may list it for a long
+time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ def _old_articles() -> "QuerySet[RawArticle]":
 
 def _purge_these(ids: list[int]) -> Mapping[str, int]:
     with transaction.atomic():
-        # Locked first, in a statement of its own: the next one sees every brief that was committed before.
+        # Lock the rows in a separate statement, so that the next statement sees every brief that was committed before.
         urls = dict(lock(RawArticle.objects.filter(pk__in=ids)).values_list("pk", "url"))
         going = rules.not_needed(RawArticle, list(urls))
         failpoints.hit("retention.articles.selected")
@@ -44,11 +45,11 @@ def _purge_these(ids: list[int]) -> Mapping[str, int]:
 
 
 def bury(urls: Sequence[str]) -> int:
-    """In the transaction in which their articles go. One that is there already begins anew."""
+    """Add tombstones, in the transaction that deletes the articles. The time of an existing tombstone is renewed."""
     digests = set(map(digest, urls))
     now = clock.now()
-    # Locked, so that nobody else lets one of them go meanwhile because it is old. In one order, so that two who bury
-    # the same do not wait for each other.
+    # Locked, so that no other transaction deletes an expired tombstone meanwhile. Sorted, so that two transactions
+    # with the same URLs can't deadlock.
     held = PurgedUrl.objects.select_for_update().filter(digest__in=digests).order_by("digest")
     known = set(held.values_list("digest", flat=True))
     if known:

@@ -1,4 +1,4 @@
-"""The job that lets go of what is kept for no longer, and all that it looks at, in its order."""
+"""The job that deletes expired data, and the list of all retention policies."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,19 +13,23 @@ from documents.models import Workspace
 from runs.jobs import Job, Turn
 from work.pruning import Batch, Policy
 
-# What is counted and has not gone: it came in the place of what has.
+# Counted, but not a deletion: tombstones are added in place of the deleted articles.
 CAME = "tombstones_set"
 
 log = structlog.get_logger(__name__)
 
 
 def all_policies() -> Iterator[Policy]:
-    """By dotted path: what is kept further right on the line is not imported here."""
+    """Yield the policies of the settings in order. They are loaded by dotted path because this app must not import
+    apps further to the right on the import line.
+    """
     yield from map(import_string, settings.RETENTION)
 
 
 def clean_up(turn: Turn) -> int:
-    """Answers how many rows, files and environments have gone. Whatever ends it: the next slot goes on."""
+    """Delete expired data. Return how many rows, files and environments were deleted. If it is interrupted, the next
+    slot continues.
+    """
     gone: Counter[str] = Counter()
     longest = 0.0
     try:
@@ -46,7 +50,7 @@ def _batches(actor: str) -> Iterator[Batch]:
 
 
 def _documents(actor: str) -> Iterator[Batch]:
-    """Workers do it all the time: this is what they have not come to yet."""
+    """Purge documents that the workers have not purged yet, as they do continuously."""
     for workspace in Workspace.objects.order_by("id"):
         for there in documents.purge(workspace, actor=actor):
             yield Batch({"documents": int(there is not None)})
@@ -59,7 +63,7 @@ RETENTION = Job(
     time_zone="UTC",
     function=clean_up,
     max_runtime=timedelta(minutes=60),
-    # What is due is due, however many slots were missed.
+    # All expired data is deleted at once, however many slots were missed.
     coalesce=True,
     misfire_grace=timedelta(hours=12),
 )

@@ -1,4 +1,4 @@
-"""What articles have left when they are gone: clusters without any, which go at the same age, and tombstones."""
+"""Retention of what deleted articles leave: empty clusters, which expire at the age of articles, and tombstones."""
 
 from collections.abc import Iterator, Mapping
 
@@ -26,7 +26,7 @@ def _empty_clusters() -> "QuerySet[EventCluster]":
     if days is None:
         return EventCluster.objects.none()
     before = days_before_now(days)
-    # One of today may tell of what is long past.
+    # A cluster created today may be about articles from long ago.
     return EventCluster.objects.filter(article_count=0, last_at__lt=before, created_at__lt=before)
 
 
@@ -53,7 +53,7 @@ def _old_tombstones() -> "QuerySet[PurgedUrl]":
 
 def _purge_these_tombstones(ids: list[int]) -> Mapping[str, int]:
     with transaction.atomic():
-        # One may have begun anew meanwhile.
+        # Checked again after the lock, because a tombstone may have been renewed.
         old = lock(_old_tombstones().filter(pk__in=ids))
         return {"purged_urls": delete(PurgedUrl, list(old.values_list("pk", flat=True)))}
 

@@ -1,6 +1,7 @@
-"""Which rows may go at all, and what keeps them: by label, as `settings.PURGE_ALLOWED` and `settings.IMMUTABLE` are.
+"""Rules for which rows may be deleted and what keeps them, by model label as in `settings.PURGE_ALLOWED` and
+`settings.IMMUTABLE`.
 
-The same rules are looked at by a system check and obeyed by whoever deletes: see `delete` in `work/pruning.py`.
+A system check verifies the rules, and deletions follow them: see `delete` in `work/pruning.py`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +16,9 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 @dataclass(frozen=True)
 class Rule:
-    # Whatever refers to a row by one of these relations keeps it.
+    # Rows that refer to this one through these relations keep it.
     kept_by: tuple[str, ...] = ()
-    # What refers to it by one of these goes before it, in the same transaction.
+    # Rows that refer to it through these relations are deleted first, in the same transaction.
     goes_with: tuple[str, ...] = ()
 
 
@@ -37,13 +38,13 @@ RULES = {
 
 
 def needed(model: type[Model]) -> Q:
-    """A row of it that something refers to and thereby keeps."""
+    """Match rows of the model that another row refers to and thereby keeps."""
     kept_by = (Exists(rows.filter(**{column: OuterRef("pk")})) for rows, column in _keepers(model))
     return Q(*kept_by, _connector=Q.OR)
 
 
 def not_needed(model: type[Model], ids: Sequence[int]) -> list[int]:
-    """Those that nothing keeps, as committed until now; for whoever has locked them."""
+    """Return the IDs that nothing keeps, as committed so far. The caller must have locked the rows."""
     kept: set[int] = set()
     for rows, column in _keepers(model):
         kept.update(rows.filter(**{f"{column}__in": ids}).values_list(column, flat=True))
@@ -82,7 +83,7 @@ def _problems_of(label: str, rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def _keepers(model: type[Model]) -> Iterable[tuple["QuerySet[Any]", str]]:
-    """Whose rows, and by which column they refer to this one."""
+    """Yield the rows that can keep rows of this model, with the column that refers to them."""
     for relation in model._meta.related_objects:
         if relation.get_accessor_name() in RULES[model._meta.label].kept_by:
             yield relation.related_model._base_manager.all(), relation.field.attname

@@ -6,7 +6,7 @@ from feeds.models import ClusterArticle, EventCluster
 from work.commands import AddVerb, Answer, Exit, NounCommand, add_ids, add_limit, fields, limit, not_found, table
 
 COLUMNS = ("id", "title", "article_count", "first_at", "last_at", "embedding_model", "merged_into", "created_at")
-# Of one cluster, and of problems: the count of them is of all.
+# Most articles of one cluster that are shown, and most problems; the total of problems is not limited.
 MOST_ARTICLES = 100
 MOST_PROBLEMS = 100
 

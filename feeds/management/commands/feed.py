@@ -35,10 +35,10 @@ COLUMNS = (
 ARTICLE_COLUMNS = ("id", "title", "url", "published_at", "seen_at")
 CHOICES = ("failing", "paused", "due")
 EVENTS = 100
-# Of the articles of one feed: counted no further, and named.
+# Articles of one feed are counted up to the first number and named up to the second.
 MOST_COUNTED = 10_000
 MOST_NAMED = 5
-# From and to where a program hands over a list.
+# Stands for standard input or standard output.
 STANDARD = "-"
 
 
@@ -178,7 +178,7 @@ def _row(feed: FeedSource) -> dict[str, Any]:
 
 
 def _bytes_of(file: str) -> bytes:
-    """A byte more than is read of a list, if there are so many."""
+    """Read a file up to one byte more than the limit, so that too long a file is noticed."""
     try:
         if file == STANDARD:
             return sys.stdin.buffer.read(MOST_BYTES + 1)

@@ -27,7 +27,7 @@ class Command(OperatorCommand):
 
     def answer(self, **options: Any) -> Answer:
         rehearse, actor = options["rehearse"], actor_of(options["actor"])
-        # What belongs to no workspace is not meant by whoever names one.
+        # With --workspace, policies that belong to no workspace are skipped.
         policies = () if options["workspace"] else all_policies()
         rows = [_rehearse(each) if rehearse else _purge(each, actor) for each in _named(options["workspace"])]
         kept = [_rehearse_policy(each) if rehearse else _follow(each, actor) for each in policies]
@@ -47,7 +47,7 @@ def _purge(workspace: Workspace, actor: str) -> dict[str, Any]:
     gone = [there for there in retention.purge(workspace, actor=actor) if there is not None]
     left = retention.rehearse(workspace, workspace.document_retention_days)
     done = {"documents": len(gone), "size_bytes": sum(there["size_bytes"] for there in gone)}
-    # Also what somebody was at just now.
+    # `kept` includes documents that were in use just now.
     return _row(workspace, left) | done | {"kept": left.kept + left.documents, "sample": []}
 
 
@@ -64,7 +64,7 @@ def _follow(policy: Policy, actor: str) -> dict[str, Any]:
     for batch in policy.purge(actor):
         gone.update(batch.gone)
     left = policy.due()
-    # As above.
+    # `kept` includes rows that were in use just now.
     return _row_of(policy, Due(max(0, before.rows - left.rows), left.oldest, left.kept + left.rows), gone)
 
 
