@@ -1,4 +1,4 @@
-"""A blob service of the tests' own: Azurite, in memory, on a port of its own, for as long as the tests run."""
+"""A blob service for the tests: Azurite, in memory, on its own port, for the duration of the test session."""
 
 import os
 import re
@@ -17,14 +17,14 @@ from django.http import StreamingHttpResponse
 ACCOUNT = "ade"
 KEY = "QURFIHRlc3RzIGtleSwgb2Ygbm8gdXNlIGVsc2V3aGVyZQ=="
 PROGRAM = "azurite-blob"
-# It speaks an older version of the API than the client.
+# Azurite implements an older version of the API than the client requests.
 FLAGS = ["--skipApiVersionCheck", "--inMemoryPersistence", "--disableTelemetry", "--silent"]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ade-ci", "node_modules", ".bin")
 
 
 class Azurite:
     def __init__(self, path, home):
-        # It dies with the tests, however they end.
+        # The launcher ends it together with the test process, however that ends.
         launch = [sys.executable, "-m", "config.launch", str(os.getpid()), path]
         self._process = subprocess.Popen(
             [*launch, "--blobHost", "127.0.0.1", "--blobPort", "0", *FLAGS],
@@ -66,13 +66,13 @@ def program():
 
 
 def storages(connection, container):
-    """As settings have them with ADE_STORAGE=azure."""
+    """Return the storage settings as ADE_STORAGE=azure makes them."""
     options = {"connection_string": connection, "azure_container": container}
     return settings.STORAGES | {"default": {"BACKEND": "documents.blobs.Blobs", "OPTIONS": options}}
 
 
 def stored_files():
-    """The keys of all that is in the storage."""
+    """Return the keys of all files in the default storage."""
     if hasattr(default_storage, "client"):
         return list(default_storage.client.list_blob_names())
     root = Path(default_storage.location)
@@ -80,7 +80,7 @@ def stored_files():
 
 
 def followed(answer):
-    """What a browser that is sent elsewhere gets there."""
+    """Follow a redirect as a browser does."""
     if answer.status_code != 302:
         return answer
     with urlopen(answer["Location"]) as found:
@@ -99,7 +99,7 @@ def azurite(tmp_path_factory):
 
 @pytest.fixture
 def blobs(azurite, settings):
-    """The default storage is a container of the test's own."""
+    """Make a container of the test's own the default storage."""
     settings.ADE_STORAGE, settings.ADE_AZURE_CONTAINER = "azure", f"test-{uuid4().hex}"
     settings.STORAGES = storages(azurite.connection(), settings.ADE_AZURE_CONTAINER)
     default_storage.prepare()
@@ -108,14 +108,14 @@ def blobs(azurite, settings):
     default_storage.service_client.close()
 
 
-# Of a test that is about one of them.
+# For a test of only one of them.
 local_only = pytest.mark.parametrize("each_storage", ["local"], indirect=True)
 azure_only = pytest.mark.parametrize("each_storage", ["azure"], indirect=True)
 
 
 @pytest.fixture(params=["local", pytest.param("azure", marks=pytest.mark.long)])
 def each_storage(request, settings, tmp_path):
-    """Once in a directory, and once in a container."""
+    """Run the test once with a directory and once with a container."""
     settings.MEDIA_ROOT = tmp_path / "media"
     if request.param == "azure":
         request.getfixturevalue("blobs")

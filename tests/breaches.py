@@ -1,4 +1,4 @@
-"""A database in which much has happened, and the means to break in it what cannot be broken through ADE."""
+"""A database with a long history, and functions that corrupt it in ways that ADE itself prevents."""
 
 from datetime import timedelta
 
@@ -30,7 +30,7 @@ from work.lifecycle import refuse_late
 
 
 def much_has_happened():
-    """Everything through verbs: each kind of row in each of its outcomes, and a worker that has long been alive."""
+    """Create rows of each kind in each outcome through the verbs, and a worker that has long been alive."""
     worker = boots.register("w1", "boot-1", {})
     write(worker, started_at=clock.now() - timedelta(days=1))
     workspace = WorkspaceFactory(name="Busy")
@@ -44,7 +44,7 @@ def much_has_happened():
 
 
 def breaches(name):
-    """What an invariant finds, without its context."""
+    """Return the breaches that an invariant finds, without its context."""
     (found,) = (invariant for invariant in all_invariants() if invariant.name == name)
     return found.breaches(10)
 
@@ -55,27 +55,27 @@ def assert_all_hold():
 
 
 def unguard(*models):
-    """Take all constraints from their tables, until the transaction of the test is rolled back."""
+    """Replace the tables with copies without constraints, until the transaction of the test is rolled back."""
     connection.check_constraints()
     for table in (model._meta.db_table for model in models):
         execute(f"ALTER TABLE {table} RENAME TO {table}_guarded")
-        execute(f"CREATE TABLE {table} AS SELECT * FROM {table}_guarded")  # noqa: S608 - names of the models
+        execute(f"CREATE TABLE {table} AS SELECT * FROM {table}_guarded")  # noqa: S608  # no user input
 
 
 def plant(row, **columns):
-    """Write columns of a row past everything."""
+    """Write columns of a row in SQL, past all checks."""
     names = ", ".join(f"{name} = %s" for name in columns)
-    sql = f"UPDATE {row._meta.db_table} SET {names} WHERE id = %s"  # noqa: S608 - names of the models
+    sql = f"UPDATE {row._meta.db_table} SET {names} WHERE id = %s"  # noqa: S608  # no user input
     execute(sql, *_adapted(row, columns), row.pk)
 
 
 def plant_copy(row, **columns):
-    """Add a row like this one, but for these columns."""
+    """Insert a copy of this row with these columns changed."""
     names = [f.column for f in row._meta.concrete_fields if f.column not in columns]
     kept, given = ", ".join(names), ", ".join(columns)
     marks = ", ".join(["%s"] * len(columns))
     table = row._meta.db_table
-    sql = f"INSERT INTO {table} ({kept}, {given}) SELECT {kept}, {marks} FROM {table} WHERE id = %s"  # noqa: S608 - ditto
+    sql = f"INSERT INTO {table} ({kept}, {given}) SELECT {kept}, {marks} FROM {table} WHERE id = %s"  # noqa: S608  # no user input
     execute(sql, *_adapted(row, columns), row.pk)
 
 
@@ -131,7 +131,7 @@ def _runs_have_run(workspace):
     configuration = ConfigurationFactory(workspace=workspace)
     ids = [documents.add_document(workspace, _file(n), actor="olga") for n in range(3)]
     lifecycle.submit_many(configuration, [*ids, ids[0], ids[0]], actor="olga")
-    # Its first worker is lost, its second one makes it.
+    # Its first worker is lost, its second worker finishes it.
     build = Build.objects.get(pk=builds.claim_next_build(W1).id)
     expire_lease(build)
     recovery.rescue_expired(all_kinds(), "w2")

@@ -1,4 +1,4 @@
-"""Tables of what is proved where, whose tests must exist: each is named as `tests/runs/test_claim.py::test_…`."""
+"""Check tables that map promises to tests: each named test (`tests/runs/test_claim.py::test_…`) must exist."""
 
 import ast
 from functools import cache
@@ -7,7 +7,7 @@ from django.conf import settings
 
 
 def not_there(named):
-    """Of tests that are named, those that no file has."""
+    """Return the named tests that do not exist."""
     return [name for name in named if not _is_there(name)]
 
 

@@ -1,11 +1,12 @@
-"""Start Python programs by fork, from a process that has imported Django and its libraries already.
+"""Start Python programs by fork, from a process that has already imported Django and its libraries.
 
-A program that a test starts spends most of its first second on imports. The server imports once what does not depend
-on settings, and forks a program from there in a few milliseconds. Such a program is a process like any other: it has
-its own environment, working directory, output and log, can be killed and stopped, and ends as Python ends.
+A program that a test starts spends most of its first second on imports. The server imports everything that does not
+depend on settings once, and forks a program from there in a few milliseconds. Such a program is a process like any
+other: it has its own environment, working directory, output and log, it can be killed and stopped, and it ends as
+Python ends.
 
-The client sends a message in JSON over a socket, with three descriptors: for standard output, for standard
-error, and for how the program ended. The server answers with the process id.
+The client sends a JSON message over a socket, with three descriptors: for standard output, for standard error, and for
+the exit status. The server answers with the PID.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ import sys
 import threading
 import time
 
-# None of these reads settings when it is imported. What does is imported in each program.
+# None of these modules reads settings at import. Each program imports the others itself.
 PRELOADED = """
     anyio asyncio concurrent.futures decimal email.message http.client multiprocessing.queues
     multiprocessing.sharedctypes shlex sqlite3 ssl tempfile tomllib uuid xml.etree.ElementTree zoneinfo
@@ -38,19 +39,19 @@ PRELOADED = """
     whitenoise.middleware
 """
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
-# A request has an environment in it.
+# A request contains a whole environment.
 LARGEST = 1 << 18
 
 
 class Server:
-    """One for each process of pytest."""
+    """A fork server; each pytest process has one."""
 
     def __init__(self, directory):
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.forkserver", str(theirs.fileno())],
             cwd=directory,
-            # Whoever reads a setting before there are any is told so.
+            # Without the variable, a preloaded module that reads a setting fails.
             env={name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"} | UNBUFFERED,
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
@@ -59,7 +60,7 @@ class Server:
         self._lock = threading.Lock()
 
     def fork(self, program, *descriptors):
-        """The process id of a program that has just begun."""
+        """Start a program; return its PID."""
         with self._lock:
             socket.send_fds(self._socket, [json.dumps(program).encode()], descriptors)
             answer = self._socket.recv(LARGEST)
@@ -67,13 +68,13 @@ class Server:
         return int(answer)
 
     def end(self):
-        """It ends when nobody can ask it any more."""
+        """The server ends when its socket is closed."""
         self._socket.close()
         self._process.wait()
 
 
 class Forked:
-    """A program that was forked, and its standard output."""
+    """A forked program, and its standard output."""
 
     def __init__(self, server, arguments, environment, directory, stderr):
         self._output, output = _pipe()
@@ -86,7 +87,9 @@ class Forked:
         self._status = None
 
     def code(self, seconds=0):
-        """How it ended, minus the signal if by one; `None` if it has not within these seconds."""
+        """Return the exit status (the negative signal number if a signal ended it), or None if it is still running
+        after this many seconds.
+        """
         if self._status is None and select.select([self._end], [], [], seconds)[0]:
             said = self._end.read(16)
             assert said, "the fork server has died"
@@ -95,12 +98,12 @@ class Forked:
 
     def send_signal(self, number):
         if self.code() is None:
-            # It may end before the signal comes.
+            # The program may end before the signal is sent.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def line(self, seconds):
-        """The next line of its output; empty if it has closed that."""
+        """Return the next line of output; empty after the end of the output."""
         give_up_at = time.monotonic() + seconds
         while b"\n" not in self._unread and self._read(give_up_at):
             pass
@@ -108,7 +111,7 @@ class Forked:
         return line.decode()
 
     def lines(self, seconds):
-        """All the lines that it has still to say, until it closes its output."""
+        """Return all remaining lines, until the program closes its output."""
         give_up_at = time.monotonic() + seconds
         while self._read(give_up_at):
             pass
@@ -133,15 +136,15 @@ def _pipe():
 
 
 def serve(fd):
-    """Forks whatever is asked for; answers only in a child, with what that has to become."""
+    """Fork a child for each request; return only in a child, with its request."""
     for name in PRELOADED.split():
         importlib.import_module(name)
-    # What is shared stays shared.
+    # Keep the garbage collector from touching objects, so that their pages stay shared.
     gc.freeze()
     asked = socket.socket(fileno=fd)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
-    # Without a handler of Python's own no number is written.
+    # Python writes to the wakeup descriptor only for signals that have a Python handler.
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wake)
     ends = {}
@@ -175,14 +178,14 @@ def _reap(ends):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             pid, status = ended
             end = ends.pop(pid)
-            # Nobody may care any more.
+            # The client may have closed its end.
             with contextlib.suppress(BrokenPipeError):
                 os.write(end, str(status).encode())
             os.close(end)
 
 
 def become(program):
-    """What Python makes of these arguments on its command line."""
+    """Run these arguments as Python's command line would."""
     os.environ.clear()
     os.environ.update(program["environment"])
     os.chdir(program["directory"])

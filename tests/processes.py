@@ -1,4 +1,4 @@
-"""Real processes on the database of the test: workers, and scripts that do what a worker does, and die of it."""
+"""Real processes on the database of the test: workers, and scripts that imitate a worker and die."""
 
 import atexit
 import json
@@ -18,12 +18,12 @@ from django.db import connection
 from tests.forkserver import Forked, Server
 from tests.stepping import until
 
-# A Python with Django in it starts in half a second, on a machine that has nothing else to do. On one with ten times
-# more to do than it has processors, it took half a minute.
+# Python with Django starts in half a second on an idle machine. With ten times more load than processors, it took half
+# a minute.
 START_SECONDS = 300
-# Others are done with what they write within this; only who stands still holds SQLite's lock for longer.
+# Other writers finish within this time; only a stopped process holds SQLite's lock for longer.
 WRITE_SECONDS = 0.3
-# Within which PostgreSQL has begun with what a program had sent before it stood still.
+# By then PostgreSQL has started what a program had sent before it was stopped.
 SENT_SECONDS = 0.1
 CALL_MAIN = "import importlib, sys, django; django.setup(); importlib.import_module(sys.argv[1]).main(*sys.argv[2:])"
 
@@ -36,7 +36,7 @@ def database_url():
 
 
 def descendants(word):
-    """Those of this process whose command line holds `word`; who has ended meanwhile is none of them."""
+    """Return the descendants of this process whose command line contains `word`; skip processes that have ended."""
     found = []
     for each in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
@@ -46,18 +46,18 @@ def descendants(word):
 
 
 def shown_of(word):
-    """What anybody of this machine might see of these descendants."""
+    """Return what other users of this machine might see of these descendants: command lines and environments."""
     seen = []
     for each in descendants(word):
         for name in ("cmdline", "environ"):
-            # It may end before it is looked at.
+            # The process may end before it is read.
             with suppress(FileNotFoundError, ProcessLookupError):
                 seen.append(Path(f"/proc/{each.pid}/{name}").read_bytes())
     return seen
 
 
 def holds_a_lock(program):
-    """Whether this program, which stands still, has a transaction open on the database of the test."""
+    """Return whether this stopped program has a transaction open on the database of the test."""
     if connection.vendor == "postgresql":
         time.sleep(SENT_SECONDS)
         with connection.cursor() as cursor:
@@ -83,7 +83,7 @@ def fork_server():
 
 
 class Program:
-    """One process. Its log is kept in a file, and what it says on its standard output is read as JSON, line by line."""
+    """One process. Its log goes to a file, and its standard output is read as JSON, line by line."""
 
     def __init__(self, arguments, environment, log):
         self.log = log
@@ -102,8 +102,8 @@ class Program:
         self._process.send_signal(number)
 
     def freeze(self):
-        """Stops it between two of its transactions. With one open it would keep its locks for as long as it stands
-        still: on PostgreSQL those of a row, on SQLite nobody else could write anything.
+        """Stop it between two of its transactions. Inside one it would keep its locks while it is stopped: on
+        PostgreSQL row locks, on SQLite the lock that blocks all writers.
         """
         until(self._stands_still_without_a_lock, every=0.005)
 
@@ -116,7 +116,7 @@ class Program:
         return False
 
     def end_at_once(self):
-        """The second signal: sent together with the first, the two may arrive as one."""
+        """Send a second signal after the first was handled: sent together, the two may arrive as one."""
         self.send(signal.SIGTERM)
         self.until_logged("worker.draining")
         if self.is_alive():
@@ -127,14 +127,14 @@ class Program:
         return self._process.code(START_SECONDS)
 
     def code(self, seconds=START_SECONDS):
-        """How it ended; minus the signal, if by one."""
+        """Wait for the end; return the exit status, or the negative signal number."""
         self.said += [json.loads(line) for line in self._process.lines(seconds)]
         code = self._process.code(seconds)
         assert code is not None, f"it goes on after {seconds} s: {self.logged()}"
         return code
 
     def line(self):
-        """The next thing that it says."""
+        """Wait for the next line of output; return it parsed."""
         text = self._process.line(START_SECONDS)
         assert text, self.logged()
         self.said.append(json.loads(text))
@@ -144,14 +144,14 @@ class Program:
         return self._process.code() is None
 
     def is_stopped(self):
-        """All of its threads: what /proc says of a process is that of its first one."""
+        """Check all threads: /proc shows the state of the first thread as the state of the process."""
         states = [
             file.read_text().rpartition(")")[2].split()[0] for file in Path(f"/proc/{self.pid}/task").glob("*/stat")
         ]
         return set(states) == {"T"}
 
     def children(self):
-        """All that it has started, in whatever session."""
+        """Return all descendants, in any session."""
         return psutil.Process(self.pid).children(recursive=True)
 
     def logged(self):
@@ -167,23 +167,23 @@ class Program:
             self.send(signal.SIGCONT)
             self.kill()
         for each in descendants:
-            # Most end with what started them, some of them just now.
+            # Most end together with their parent, some of them just now.
             with suppress(psutil.NoSuchProcess):
                 each.kill()
         self._process.close()
 
 
 class Programs:
-    """All that a test has started, so that nothing of it outlives the test."""
+    """The processes that a test has started; none of them outlives the test."""
 
     def __init__(self, directory):
         self._directory = directory
         self.started = []
 
     def start(self, *arguments, **environment):
-        """A Python with these arguments; DATABASE_URL is that of the test."""
+        """Start Python with these arguments and with the DATABASE_URL of the test."""
         values = os.environ | {"DATABASE_URL": database_url(), "PYTHONUNBUFFERED": "1"}
-        # What PostgreSQL calls its connections.
+        # The name of its connections in PostgreSQL.
         values["PGAPPNAME"] = f"program {len(self.started)} of {os.getpid()}"
         values |= {name: str(value) for name, value in environment.items()}
         program = Program(arguments, values, self._directory / f"{len(self.started)}.log")
@@ -191,7 +191,7 @@ class Programs:
         return program
 
     def main(self, module, *arguments, **environment):
-        """The `main` of a module, with Django set up before."""
+        """Start the `main` function of a module, after setting up Django."""
         return self.start("-c", CALL_MAIN, module, *arguments, **environment)
 
     def worker(self, name="w1", slots="errand=2", **environment):

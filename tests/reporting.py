@@ -1,5 +1,5 @@
-"""What the report of a failed test says beside its traceback: how busy the machine was, what the processes of the test
-logged, and the last events in its database.
+"""Extra sections in the report of a failed test: the load of the machine, the logs of the test's processes, and the
+last events in its database.
 """
 
 import os
@@ -19,7 +19,7 @@ def sections(item, when):
     if programs := arguments.get("programs"):
         for number, program in enumerate(programs.started):
             yield f"Log of process {number}, {program}", program.logged()[-LAST_CHARACTERS:]
-    # Afterwards it is empty, and closed to tests.
+    # After the test the database is empty and blocked.
     if when == "call" and {"db", "transactional_db"} & set(item.fixturenames):
         yield "Last events", last_events()
 

@@ -1,8 +1,9 @@
-"""Threads on connections of their own, one step at a time: who is first is said and not hoped for.
+"""Threads with their own connections, controlled step by step, so that the winner of a race is chosen and not left to
+chance.
 
-`hold(act)` does something in a transaction and keeps it open, with its locks, until `commit()`. `start(act)` begins
-something; `waits()` tells whether it has come to wait for somebody else's lock. On SQLite a held transaction is the
-write lock of the whole database. `together(acts)` lets go of all at once.
+`hold(act)` runs something in a transaction and keeps it open, with its locks, until `commit()`. `start(act)` starts
+something; `waits()` returns whether it is waiting for a lock. On SQLite a held transaction is the write lock of the
+whole database. `together(acts)` starts all at once.
 """
 
 import time
@@ -12,12 +13,12 @@ from threading import Event as Flag
 
 from django.db import connection, transaction
 
-# Nothing here takes a second on a machine that has nothing else to do.
+# Nothing here takes a second on an idle machine.
 DEADLINE_SECONDS = 300
 
 
 def until(condition, seconds=DEADLINE_SECONDS, every=0.01):
-    """The first true answer of `condition`."""
+    """Return the first true value of `condition`."""
     give_up_at = time.monotonic() + seconds
     while not (answer := condition()):
         assert time.monotonic() < give_up_at, f"waited for {seconds} s"
@@ -26,7 +27,7 @@ def until(condition, seconds=DEADLINE_SECONDS, every=0.01):
 
 
 class Started:
-    """Something under way in a thread and on a connection of its own."""
+    """A function that runs in a thread with its own connection."""
 
     def __init__(self, act):
         self._act, self._future, self._connected = act, Future(), Flag()
@@ -52,7 +53,7 @@ class Started:
         return self._act()
 
     def answer(self):
-        """What it answered, or the error that it raised."""
+        """Return the result, or raise the error."""
         answer = self._future.result(DEADLINE_SECONDS)
         self._thread.join(DEADLINE_SECONDS)
         return answer
@@ -66,7 +67,9 @@ class Started:
         return not self._future.done()
 
     def waits(self):
-        """Until it waits for a lock, or has ended. SQLite cannot be asked who waits, but there all writers do."""
+        """Wait until it waits for a lock or has ended; return False if it has ended. SQLite cannot report lock waits,
+        but all writers wait there.
+        """
         if connection.vendor == "postgresql":
             until(lambda: waits_for_a_lock(self.backend) or not self.is_under_way())
         return self.is_under_way()
@@ -77,7 +80,7 @@ class Started:
 
 
 class Held(Started):
-    """Done, but not committed. One that is not told to commit rolls back."""
+    """Has run but is not committed. It rolls back unless `commit` is called."""
 
     def __init__(self, act):
         self.done, self._told, self._commits = Flag(), Flag(), False
@@ -107,7 +110,7 @@ class Held(Started):
 
 
 class Threads:
-    """All that a test has started, so that nothing of it outlives the test."""
+    """The threads that a test has started; none of them outlives the test."""
 
     def __init__(self):
         self._started = []
@@ -119,7 +122,7 @@ class Threads:
         return self._keep(Held(act))
 
     def together(self, acts):
-        """The answers of all, in order; an error is an answer too."""
+        """Return all results in order; an error is returned like a result."""
         acts = list(acts)
         barrier = Barrier(len(acts), timeout=DEADLINE_SECONDS)
         started = [self.start(lambda act=act: barrier.wait() is not None and act()) for act in acts]
@@ -135,7 +138,7 @@ class Threads:
 
 
 class Step:
-    """In the place of a failpoint: the first thread to come there stands still until it is told to go on."""
+    """Replaces a failpoint: the first thread that reaches it waits until `go_on`."""
 
     def __init__(self, times=1):
         self.left = times
@@ -166,7 +169,7 @@ def waits_for_a_lock(backend):
 
 
 def terminate(backend):
-    """The server ends this connection, as an administrator or a restart would."""
+    """End this connection on the server, as an administrator or a restart would."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s)", [backend])
     until(lambda: not _is_connected(backend))

@@ -13,7 +13,7 @@ def sign_in(client):
 
 @pytest.fixture
 def said():
-    """What a page that was answered with tells the person."""
+    """Return the messages of a page."""
 
     def said(page):
         return [str(message) for message in page.context["messages"]]
@@ -23,7 +23,7 @@ def said():
 
 @pytest.fixture
 def rehearse(client):
-    """Choose rows in the list and an action for them; answers the page that says what would become of them."""
+    """Select rows and an action in the list; return the preview page of the action."""
 
     def rehearse(user, verb, *rows, query="", **more):
         client.force_login(user)
@@ -36,7 +36,7 @@ def rehearse(client):
 
 @pytest.fixture
 def confirm(client):
-    """Send the form of a page that rehearses, or that offers to go on."""
+    """Submit the form of a preview page, or of a page that offers to continue."""
 
     def confirm(page, **more):
         hidden = {
@@ -53,7 +53,7 @@ def confirm(client):
 
 @pytest.fixture
 def act(rehearse, confirm, said):
-    """Choose rows in the list and an action for them, and confirm it; answers what the page then says."""
+    """Select rows and an action in the list and confirm it; return the messages of the resulting page."""
 
     def act(user, verb, *rows):
         page = rehearse(user, verb, *rows)

@@ -40,7 +40,7 @@ def test_members_see_the_fields_of_their_documents_and_no_others(field, who, sig
     assert [each.pk for each in site.get(LIST).context["cl"].result_list] == [field.pk]
     assert [each.pk for each in site.get(CORRECTIONS).context["cl"].result_list] == [correction.pk]
     assert site.get(page_of(field)).status_code == site.get(page_of(correction)).status_code == 200
-    # As for a row that does not exist.
+    # The same answer as for a row that does not exist.
     assert {site.get(page_of(row)).url for row in (other, others_correction)} == {"/admin/"}
 
 

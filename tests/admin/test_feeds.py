@@ -28,7 +28,7 @@ HOSTILE = "<script>alert(1)</script>\x1b\u202e"
 
 @pytest.fixture
 def editor(db):
-    """Whom a superuser has given what Django calls permissions."""
+    """A staff user with the Django permissions to add and change feeds."""
     user = UserFactory(username="edda", is_staff=True)
     names = ["add_feedsource", "change_feedsource"]
     user.user_permissions.set(Permission.objects.filter(codename__in=names, content_type__app_label="feeds"))
@@ -107,7 +107,7 @@ def test_a_title_that_is_too_long_is_told_at_its_field(sign_in, editor):
     assert list(page.context["form"].errors) == ["title"]
 
 
-# Who may
+# Permissions
 
 
 def test_whoever_may_enter_may_look(sign_in, zed, feed):
@@ -170,7 +170,7 @@ def test_one_permission_is_not_the_other(sign_in, press, editor, feed):
     assert press(editor, "resume", feed).status_code == 403
 
 
-# Acting
+# Actions
 
 
 def test_pausing_tells_what_became_of_each(act, editor, feed):
@@ -213,7 +213,7 @@ def press_missing(site):
     return site.post("/admin/feeds/feedsource/999999/pause/").status_code
 
 
-# Looking
+# Lists and pages
 
 
 def test_the_list_says_how_each_stands(sign_in, root, feed):

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 @pytest.fixture
 def editor(db):
-    """Whom a superuser has given what Django calls permissions."""
+    """A staff user with the Django permissions to change jobs and view slots."""
     user = UserFactory(username="edda", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=["change_scheduledjob", "view_dueslot"]))
     return user

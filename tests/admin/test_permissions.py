@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 @pytest.fixture
 def rows(workspace, configuration, document):
-    """One of each kind in Aster."""
+    """One row of each kind in Aster."""
     run = RunFactory(configuration=configuration, input_document=document)
     job = JobFactory(document=document, status="PROCESSING")
     return {
@@ -76,7 +76,7 @@ def test_members_do_not_see_the_rows_of_others(rows, olga, sign_in):
 
     for row in theirs:
         page = site.get(urls_of(row)[1])
-        # As for a row that does not exist.
+        # The same answer as for a row that does not exist.
         assert (page.status_code, page.url) == (302, "/admin/")
 
 
@@ -99,7 +99,7 @@ def test_a_stranger_sees_nothing(rows, zed, sign_in):
         assert site.get(rows_url).status_code == 403
         assert site.get(row_url).status_code in (302, 403)
     apps = site.get("/admin/").context["app_list"]
-    # Nobody's in particular.
+    # Only the rows that belong to no workspace.
     assert [app["app_label"] for app in apps] == ["feeds"]
     assert not any(model["add_url"] for app in apps for model in app["models"])
 
@@ -132,7 +132,7 @@ def test_work_is_not_added_changed_or_deleted_by_hand(rows, who, name, sign_in, 
     ]
     site.post(rows_url, {"action": "delete_selected", "_selected_action": row.pk, "post": "yes"})
 
-    # Documents come in by a form; see `tests/documents/test_upload_form.py`.
+    # Documents are added with a form; see `tests/documents/test_upload_form.py`.
     add = [200, 200] if name == "document" and who != "ravi" else [403, 403]
     assert [answer.status_code for answer in answers] == [*add, 403, 403, 403]
     assert type(row).objects.count() == 1

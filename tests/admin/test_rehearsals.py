@@ -54,7 +54,7 @@ def table_of(client, page):
     return list(csv.reader(io.StringIO(client.get(f"{outcome_of(page)}csv/").content.decode())))
 
 
-# The rehearsal
+# The preview
 
 
 def test_a_rehearsal_tells_what_would_become_of_each_and_does_nothing(rehearse, olga, run_of, elsewhere):
@@ -144,7 +144,7 @@ def test_a_rehearsal_asks_little_of_few_and_of_many(rehearse, olga, run_of):
             rehearse(olga, "cancel", *rows)
         return len(queries)
 
-    # With the ten of signing in.
+    # Ten of these are for signing in.
     assert asked(*rows) == asked(rows[0]) <= 35
 
 
@@ -190,7 +190,7 @@ def test_nobody_is_asked_for_a_reason_that_is_kept_nowhere(rehearse, olga, run_o
     assert 'name="reason"' not in shown(rehearse(olga, "again", run_of(status="failed")))
 
 
-# All that match the filter
+# All rows that match the filter
 
 
 def test_all_that_match_the_filter_are_done_not_only_those_of_the_page(rehearse, confirm, said, olga, run_of):
@@ -241,7 +241,7 @@ def test_rows_of_others_are_passed_over_by_all_that_match(rehearse, confirm, sai
     assert {Run.objects.get(pk=run.pk).status for run in (elsewhere, strange)} == {"queued"}
 
 
-# Doing it
+# Confirmation
 
 
 def test_a_form_that_is_sent_twice_does_it_once(rehearse, confirm, said, olga, run_of):
@@ -309,7 +309,7 @@ def test_the_outcome_tells_of_each_row(rehearse, confirm, client, olga, run_of):
 
     new = Run.objects.latest("pk")
     assert f'<td><a href="/admin/runs/run/{new.pk}/change/">run {new.pk}</a></td>' in shown(page)
-    # Looked at again, it says the same.
+    # The page stays the same when it is loaded again.
     assert client.get(outcome_of(page)).context["rows"] == page.context["rows"]
 
 
@@ -424,7 +424,7 @@ def test_all_rows_are_named_in_the_table(rehearse, confirm, client, olga, run_of
     assert "no-store" in answer["Cache-Control"]
 
 
-# The audit
+# The audit log
 
 
 def test_the_audit_names_the_row_and_its_workspace(rehearse, confirm, olga, workspace, run_of):

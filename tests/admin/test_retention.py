@@ -134,7 +134,7 @@ def test_the_button_is_there_when_there_is_something_to_process(sign_in, olga, o
     assert buttons(site, purged) == []
 
 
-# What was purged
+# Purged documents
 
 
 def test_the_page_of_a_purged_document_says_so(sign_in, ravi, purged):

@@ -26,7 +26,7 @@ def test_members_see_what_their_runs_found_and_no_others(field, who, sign_in, re
 
     assert [each.pk for each in site.get(LIST).context["cl"].result_list] == [field.pk]
     assert site.get(page_of(field)).status_code == 200
-    # As for a row that does not exist.
+    # The same answer as for a row that does not exist.
     assert (site.get(page_of(other)).status_code, site.get(page_of(other)).url) == (302, "/admin/")
 
 

@@ -23,7 +23,7 @@ def change_of(workspace):
 
 
 def form(members, name="Aster", initial=0):
-    """A form with these members: dictionaries of the fields of a row."""
+    """Return the form data for these members: one dictionary of fields per row."""
     values = {"name": name, "memberships-TOTAL_FORMS": len(members), "memberships-INITIAL_FORMS": initial}
     for n, member in enumerate(members):
         values |= {f"memberships-{n}-{field}": value for field, value in member.items()}

@@ -5,7 +5,7 @@ from api import tokens
 
 
 class Program:
-    """What calls the API with a token."""
+    """A client of the API that sends a token."""
 
     def __init__(self, shown):
         self.shown = shown
@@ -22,13 +22,13 @@ class Program:
 
 @pytest.fixture
 def program(workspace, olga):
-    """Of Olga, with all that she may."""
+    """A client with a token of Olga that has all her scopes."""
     return Program(tokens.issue(workspace, olga, "program", ["read", "operate"], actor="olga")[1])
 
 
 @pytest.fixture
 def told():
-    """The status and the code of an answer, which has the shape that all have."""
+    """Return the status and the error code of an answer, and check that an error has the common shape."""
 
     def told(answer):
         if answer.status_code < 400:

@@ -13,7 +13,7 @@ from tests.factories import MembershipFactory, UserFactory
 
 
 def client_with(workspace, user, *scopes):
-    """A program with a token of this person."""
+    """Return a client with a token of this user."""
     _, shown = tokens.issue(workspace, user, f"of {user}", list(scopes), actor="test")
     return Client(headers={"Authorization": f"Bearer {shown}"})
 
@@ -47,7 +47,7 @@ def ada(workspace):
 
 @pytest.fixture
 def issue(workspace):
-    """The secret of a new token of somebody, in Aster."""
+    """Return a function that issues a token for a user, in Aster by default, and returns its secret."""
 
     def issue(user, *scopes, name="nightly", **options):
         return tokens.issue(options.pop("workspace", workspace), user, name, scopes, actor=user.username, **options)[1]
@@ -57,7 +57,7 @@ def issue(workspace):
 
 @pytest.fixture
 def ask(client):
-    """With a token, as programs do."""
+    """Return a function that sends a request with a token."""
 
     def ask(shown, path, body=None, method=None, **headers):
         given = {"content_type": "application/json", "data": json.dumps(body)} if body is not None else {}
@@ -69,5 +69,5 @@ def ask(client):
 
 @pytest.fixture
 def still(monkeypatch):
-    """No time passes for those who ask too often."""
+    """Stop the clock of the rate limits."""
     monkeypatch.setattr(limits, "BUCKETS", Buckets(lambda: 1000.0))

@@ -1,4 +1,4 @@
-"""The description of the API, for tests that go over all of it."""
+"""The OpenAPI description, for tests that iterate over all of it."""
 
 import jsonschema_rs
 

@@ -1,4 +1,4 @@
-"""Those who ask what belongs to the installation: people with a session, and programs with their tokens."""
+"""Callers of the routes for the whole installation: people with a session, and programs with a token."""
 
 import json
 
@@ -13,7 +13,7 @@ JSON = "application/json"
 
 
 class Program:
-    """With a token of one person for one workspace."""
+    """A client with a token of one user for one workspace."""
 
     def __init__(self, user, workspace, *scopes, name="program"):
         self.token, shown = tokens.issue(workspace, user, name, scopes, actor="root")
@@ -31,7 +31,7 @@ class Program:
 
 
 class Person(Program):
-    """Signed in."""
+    """A client with a signed-in session."""
 
     def __init__(self, user):
         self.client = Client()
@@ -39,7 +39,7 @@ class Person(Program):
 
 
 def editor_of(workspace):
-    """Whom a superuser has given what Django calls permissions."""
+    """Return a user with the Django permissions to change jobs and to add, change and delete feeds."""
     user = UserFactory(username="edda")
     MembershipFactory(workspace=workspace, user=user, role="viewer")
     names = ["change_scheduledjob", "add_feedsource", "change_feedsource", "delete_feedsource"]

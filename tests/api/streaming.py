@@ -1,4 +1,4 @@
-"""Clients of streams: one that calls the application itself, on an event loop of the test, and one over the network."""
+"""Clients of streams: one calls the application directly on an event loop of the test, and one uses the network."""
 
 import asyncio
 import http.client
@@ -25,7 +25,7 @@ class Message:
 
 @dataclass
 class Read:
-    """What an EventSource makes of the lines that come."""
+    """Parses lines as an EventSource does."""
 
     messages: list[Message] = field(default_factory=list)
     comments: int = 0
@@ -63,12 +63,12 @@ class Read:
 
     @property
     def said(self):
-        """What the stream has said of itself."""
+        """Return the events that the stream has sent about itself."""
         return [(message.event, message.data["reason"]) for message in self.messages if message.event != "message"]
 
 
 async def in_thread(act):
-    """As another process would, on a connection of its own."""
+    """Run `act` in a thread with its own connection, as another process would."""
 
     def do():
         try:
@@ -84,7 +84,7 @@ class Called(Read):
         super().__init__()
         self.status, self.headers, self.body, self.is_over = None, {}, b"", False
         self.gone = asyncio.Event()
-        # Cleared, it takes nothing more of what is sent.
+        # While this is clear, the client reads nothing more.
         self.takes = asyncio.Event()
         self.takes.set()
         self._asked, self._rest, self._news = False, "", asyncio.Event()
@@ -122,7 +122,7 @@ class Called(Read):
 
 @asynccontextmanager
 async def opened(path, token="", last_event_id=None, query="", **headers):
-    """A stream, through all that a request goes through behind the server."""
+    """Open a stream through the whole ASGI application."""
     headers = {"Host": "localhost", **headers}
     if token:
         headers["Authorization"] = f"Bearer {token}"
@@ -188,7 +188,7 @@ class Served:
 
 
 class Followed(Read):
-    """Read in a thread of its own."""
+    """A stream that is read in its own thread."""
 
     def __init__(self, port, path, headers):
         super().__init__()

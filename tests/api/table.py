@@ -1,16 +1,16 @@
-"""How each route of the API is called. A route that is not here fails tests/api/test_every_route.py.
+"""How each route of the API is called. tests/api/test_every_route.py fails for a route that is missing here.
 
-A row says what a valid call looks like. Whatever is a function in it is called with a workspace and makes a row of that
-workspace: the tests call the route with those of another workspace too. `Row(...)`:
+A row describes a valid call. A function in it is called with a workspace and creates a row of that workspace: the tests
+also call the route with rows of another workspace. The fields of `Row(...)`:
 
 * `answers`: the status of the valid call;
-* `ids`: of the path, by name; `Shared(make)` for what all workspaces share;
-* `body`, `query`: what else it takes; functions may stand anywhere in them;
-* `files`: of a form, each with its name and what makes its bytes; `body` is the rest of the form;
-* `raw`: what makes the bytes of the body, and their type, where it is no JSON;
-* `may`: permissions that it takes beside the scope, for what the installation shares;
-* `hidden`: who may not do it does not see what it is about either;
-* `anybody`: it asks nobody who they are.
+* `ids`: the parameters of the path by name; `Shared(make)` for rows that all workspaces share;
+* `body`, `query`: the other parameters; functions may appear anywhere in them;
+* `files`: the files of a form by name, each with a function that makes its bytes; `body` is the rest of the form;
+* `raw`: a function that makes the bytes of a body that is not JSON, and their type;
+* `may`: permissions required in addition to the scope, for rows that the installation shares;
+* `hidden`: a caller without permission does not see the row either;
+* `anybody`: no authentication required.
 """
 
 import io
@@ -47,7 +47,7 @@ from work.models import Worker
 
 @dataclass(frozen=True)
 class Shared:
-    """Makes a row that belongs to all workspaces."""
+    """Creates a row that belongs to all workspaces."""
 
     make: Any
 
@@ -64,9 +64,9 @@ class Row:
     files: dict[str, Any] | None = None
     raw: tuple[Any, str] | None = None
     may: tuple[str, ...] = ()
-    # The role that it takes; by default, what its scope stands for.
+    # The required role; by default the role that matches the scope.
     role: str | None = None
-    # Scopes that it takes beside the one that is declared.
+    # Scopes required in addition to the declared one.
     scopes: tuple[str, ...] = ()
     hidden: bool = False
     anybody: bool = False
@@ -99,7 +99,7 @@ def workspace_itself(workspace):
 
 
 def stored(workspace):
-    """With its file, which no other has."""
+    """Return a document with a file that no other document has."""
     return intake.receive(workspace, io.BytesIO(PDF + b"\n%% %d" % workspace.pk), "invoice.pdf", "", "olga")
 
 
@@ -283,7 +283,7 @@ ROWS = {
     "POST /api/v1/deliveries/{id}/resend": Row(201, ids={"id": in_status(delivery, "failed")}),
 }
 
-# Pages for people, and what becomes of somebody who is not signed in; the admin has tests of its own.
+# Pages for people, and their status for a visitor who is not signed in; the admin has its own tests.
 PAGES = {
     "documents/search/": 302,
     "documents/<int:id>/download/": 404,

@@ -25,7 +25,7 @@ def test_without_proxies_it_is_the_other_end(asked, forwarded):
     [
         ((), "10.1.0.1"),
         (("198.51.100.7",), "198.51.100.7"),
-        # Whoever asks writes what they like; the proxy adds what it sees.
+        # Clients can write anything into the header; the proxy appends what it sees.
         (("127.0.0.1", "198.51.100.7"), "198.51.100.7"),
         (("10.1.0.9", "198.51.100.7"), "198.51.100.7"),
         (("198.51.100.7", "10.1.0.2"), "198.51.100.7"),

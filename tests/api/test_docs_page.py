@@ -1,4 +1,4 @@
-"""The page about the API says what its description says."""
+"""The API documentation page shows everything in the OpenAPI description."""
 
 import pytest
 

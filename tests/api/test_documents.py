@@ -215,7 +215,7 @@ def test_why_tells_of_stages_and_of_those_ahead(viewer, workspace):
     stages = viewer.get(f"{DOCUMENTS}/{stage.job.document_id}/why").json()["gates"][-1]
 
     assert (turn["name"], turn["holds"], turn["data"]) == ("turn", True, {"ahead": 1, "ready": 1, "most_ready": 4})
-    # Not for others: nobody is there at all, which another gate says.
+    # Others do not block it: no worker is running at all, which another gate reports.
     assert (stages["name"], stages["holds"]) == ("stages", False)
     assert stages["data"] == {"running": 0, "ready": 1, "all": 1, "slots": 0, "free": 0, "ahead": 0}
 

@@ -1,4 +1,4 @@
-"""Who may call what, over all routes that there are: they are taken from the URL resolver, and none can be left out."""
+"""Permissions of every route. The routes come from the URL resolver, so that none can be left out."""
 
 import re
 from datetime import timedelta
@@ -54,7 +54,7 @@ def scope_of(operation):
 def test_every_route_is_in_the_table():
     paths = {plain(path).removeprefix("/") for path, _ in api.operations()}
     others = [path for path, each in routes(get_resolver()) if path.startswith("admin/") or each.name == "api-root"]
-    # The pages of the console have a table of their own: tests/console/table.py.
+    # The console pages have their own table: tests/console/table.py.
     others += [path for path, each in routes(get_resolver()) if each in urlpatterns]
     found = [path for path, _ in routes(get_resolver()) if path not in others]
     unknown = [
@@ -78,7 +78,7 @@ def test_every_filter_by_an_id_is_in_the_table():
 
 
 def made(value, workspace):
-    """With a row of this workspace in place of each function."""
+    """Return the value with each function replaced by the ID of a row of this workspace."""
     if callable(value):
         row = value(workspace)
         return getattr(row, "pk", row)
@@ -88,7 +88,7 @@ def made(value, workspace):
 
 
 def places(value, path=()):
-    """Where in it functions stand."""
+    """Yield the paths at which the value has functions."""
     if callable(value):
         yield path
     for name, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
@@ -110,7 +110,7 @@ def put(value, path, new):
 
 
 def call(name, row, parts, shown=None, client=None, **headers):
-    """`parts` are what the row says, with rows in the places of functions."""
+    """Call a route; `parts` are the fields of its table row, with IDs in place of functions."""
     method, path = name.split()
     headers |= {"Authorization": f"Bearer {shown}"} if shown else {}
     sent = {"headers": headers, "query_params": parts["query"]}
@@ -123,7 +123,7 @@ def call(name, row, parts, shown=None, client=None, **headers):
         sent |= {"data": b"" if row.body is None else parts["body"], "content_type": "application/json"}
     answer = getattr(client or Client(), method.lower())(path.format(**parts["ids"]), **sent)
     if answer.streaming:
-        # Nobody reads them to their end here. With them, Django would close the connection of the test.
+        # Streams are not read to their end here, and Django would close the connection of the test.
         request_finished.disconnect(close_old_connections)
         answer.close()
         request_finished.connect(close_old_connections)
@@ -131,7 +131,7 @@ def call(name, row, parts, shown=None, client=None, **headers):
 
 
 def anonymous(answer, id):
-    """What it says, but for the id that was asked for."""
+    """Return the status and the body, without the requested ID."""
     return answer.status_code, answer.getvalue().decode().replace(str(id), "ID") if not answer.streaming else ""
 
 
@@ -193,7 +193,7 @@ def test_it_answers_whoever_may(name, row, mine, person, workspace, scope):
     answer = call(name, row, mine, token(person, workspace, scope or "read", *row.scopes))
 
     assert answer.status_code == row.answers, getattr(answer, "content", b"")
-    # No cache in between keeps what one person may see.
+    # No cache may store a response that depends on the user.
     assert answer["Cache-Control"] == "private, no-store"
 
 
@@ -205,7 +205,7 @@ def test_what_is_asked_for_twice_with_one_key_is_done_once(name, row, mine, pers
 
     assert (first.status_code, again.status_code) == (row.answers, row.answers)
     assert (first.headers.get("Idempotency-Replayed"), again.headers.get("Idempotency-Replayed")) == (None, "true")
-    # What is shown once is not shown again.
+    # A secret that is shown once is not shown again.
     once = dict.fromkeys({"token", "secret"} & first.json().keys())
     assert again.json() == first.json() | once
     assert KeptAnswer.objects.count() == 1
@@ -249,7 +249,7 @@ def test_it_answers_nobody_else(name, row, mine, person, workspace, scope, role)
 
 @pytest.mark.django_db
 def test_rows_of_other_workspaces_are_not_there(name, row, mine, person, workspace, scope, role):
-    """Also when whose token it is may see them: it is for one workspace."""
+    """Even if the owner of the token may see them: a token is for one workspace."""
     shown = token(person, workspace, scope or "read", *row.scopes)
     other = WorkspaceFactory(name="Birch")
     MembershipFactory(workspace=other, user=person, role=role)

@@ -1,4 +1,4 @@
-"""Downloads of documents by programs: whole, in part, or not at all when nothing has changed."""
+"""Downloads of documents over the API: whole, in ranges, or 304 if nothing has changed."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Headers, cookies and hosts (S24), and answers that nobody in between may keep (S28)."""
+"""Headers, cookies and hosts (S24), and responses that no cache may store (S28)."""
 
 import io
 import os
@@ -37,7 +37,7 @@ def test_pages_of_whoever_is_signed_in_are_kept_by_nobody(client, olga, path):
     answer = client.get(path)
 
     assert answer.status_code == 200
-    # A brief is asked for again with its ETag, by the one who has it.
+    # A brief may be stored privately and revalidated with its ETag.
     assert {"private", "no-cache" if path == "/briefs/" else "no-store"} <= words(answer, "Cache-Control")
     assert "cookie" in words(answer, "Vary")
 

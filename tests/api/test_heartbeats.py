@@ -1,4 +1,4 @@
-"""By the id of a heartbeat a client may come again: it names nothing that was not told."""
+"""A client may reconnect with the ID of a heartbeat: it must never cover events that were not sent."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ def items(count):
 
 
 class Opened:
-    """A stream of a workspace whose heartbeat is due."""
+    """A workspace stream whose heartbeat is due."""
 
     def __init__(self):
         source = OfWorkspace(1, "", with_log=True)
@@ -35,9 +35,9 @@ class Opened:
         self.following._silent_since = time.monotonic() - HEARTBEAT_SECONDS
 
     async def told_when_it_is_over(self, come):
-        """What it tells where these come after its time is over, and before it has noticed."""
+        """Return what the stream sends if these events arrive after its timeout, but before it notices the timeout."""
         telling = asyncio.create_task(self.following._next(self.subscriber))
-        # Now it waits, and its end is the next thing that the loop does.
+        # Now it waits, and its timeout is the next thing that the loop handles.
         await asyncio.sleep(0)
         for some in come:
             self.hub._hand_out({self.subscriber: some}, some[-1].position if some else "9")

@@ -1,4 +1,4 @@
-"""Bytes that would do harm to whoever made objects of them (S27): they are data, or refused."""
+"""Bytes that would cause harm if they were deserialised (S27) are treated as data or refused."""
 
 import pickle
 
@@ -29,7 +29,7 @@ class Opens:
 
 @pytest.fixture
 def path(tmp_path):
-    """Is there when somebody has made an object of it."""
+    """Return a path that exists only if a payload was deserialised."""
     yield tmp_path / "opened"
     assert not (tmp_path / "opened").exists()
 

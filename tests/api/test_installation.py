@@ -1,4 +1,4 @@
-"""Who may see and do what with the rows that all workspaces share."""
+"""Permissions for the rows that all workspaces share."""
 
 import pytest
 from django.db import connection

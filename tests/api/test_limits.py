@@ -1,4 +1,4 @@
-"""How often somebody may ask (S18)."""
+"""Rate limits (S18)."""
 
 import pytest
 from django.test import Client
@@ -59,7 +59,7 @@ def test_who_asks_too_often_is_told_when_to_come_again(issue, ask, olga, ravi, s
     assert codes == [200, 200, 200, 429, 429]
     assert (refused.json()["code"], refused.json()["details"]["kind"]) == ("rate_limited", "reads")
     assert 1 <= int(refused["Retry-After"]) <= 20
-    # Of others, and of other kinds, there are as many as before.
+    # Other tokens and other kinds of requests still have their full limit.
     assert ask(issue(ravi), READS).status_code == 200
     assert ask(issue(olga, name="other"), READS).status_code == 200
     assert ask(shown, "/configurations/7/runs", {"document_id": 1}).status_code == 404

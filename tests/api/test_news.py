@@ -1,4 +1,4 @@
-"""Clusters and briefs."""
+"""Clusters and briefs over the API."""
 
 from datetime import timedelta
 

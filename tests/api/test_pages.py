@@ -74,7 +74,7 @@ def test_a_cursor_is_for_its_list_and_its_filters(runs, program, told, configura
 
     for query in ("order=id", "status=queued", f"configuration_id={configuration.pk}"):
         assert told(program.get(f"/api/v1/runs?limit=1&cursor={cursor}&{query}")) == (400, "invalid_cursor")
-    # How long pages are is nothing that would pass rows over.
+    # A different page size cannot skip rows, so the cursor stays valid.
     assert told(program.get(f"/api/v1/runs?limit=2&cursor={cursor}")) == (200, None)
 
 
@@ -97,7 +97,7 @@ def with_two(factory, name, make):
     return made
 
 
-# What makes a row with so many below it that the first page of one has a next.
+# Functions that create a row with enough children for a second page.
 BELOW = {
     "runs/{id}/events": with_events(table.run),
     "runs/{id}/artifacts": with_two(ArtifactFactory, "run", table.in_status(table.run, "running")),

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 @pytest.fixture
 def in_charge(workspace, olga):
-    """Olga with the permission for the queue that all share, and a token that may use it."""
+    """Return a client of Olga with the permission for the shared queue."""
     olga.user_permissions.add(Permission.objects.get(codename="change_queue"))
     return client_with(workspace, olga, "installation")
 

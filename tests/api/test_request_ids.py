@@ -1,4 +1,4 @@
-"""By its id, whoever was refused finds what the log has of it."""
+"""The request ID in an error response leads to its log line."""
 
 import io
 import logging
@@ -17,7 +17,7 @@ ID = "request-17"
 
 @pytest.fixture
 def logged():
-    """The lines that were logged meanwhile."""
+    """Collect the log lines of the test."""
     root, stream = logging.getLogger(), io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    """Places are free again, and the hub has let its connection go, whatever has happened."""
+    """Check after each test that all stream places are free and that the hub has closed its connection."""
     yield
     gc.collect()
     until(lambda: len(PLACES) == 0)

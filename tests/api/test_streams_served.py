@@ -1,4 +1,4 @@
-"""Streams of a real gunicorn with two web processes, over the network."""
+"""Streams from a real gunicorn with two web processes, over the network."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from work.kinds import kind_named
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
-# On a machine that others use too. What is wanted is measured by `python -m benchmarks.streams`.
+# Generous, because the machine is shared; `python -m benchmarks.streams` measures against the real goals.
 PATIENCE = 10
 
 
@@ -86,13 +86,13 @@ def test_clients_that_go_away_leave_nothing_behind(serve, run, path, token):
     threads, files = web.num_threads(), web.num_fds()
     streams = [served.follow(path, token) for _ in range(30)]
     until(lambda: all(stream.last_id for stream in streams))
-    # The hub, those who ask the database, and not one for each stream.
+    # The hub and the threads that query the database, instead of one thread per stream.
     assert web.num_threads() < threads + 12
 
     for stream in streams:
         stream.close()
 
-    # The threads that ask the database stay, with nothing open.
+    # The threads that query the database remain, without open connections.
     assert until(lambda: web.num_fds() <= files + 6)
     again = [served.follow(path, token) for _ in range(100)]
     assert all(stream.status == 200 for stream in again)
@@ -109,7 +109,7 @@ def test_open_streams_have_a_connection_together(serve, run, path, token):
     until(lambda: all(stream.last_id for stream in streams))
     name = f"program 0 of {os.getpid()}"
 
-    # The pool keeps for minutes what it has once opened.
+    # The pool keeps its connections open for minutes.
     assert connections_of(name) <= settings.POOL["max_size"] < len(streams)
     for stream in streams:
         stream.close()
@@ -151,7 +151,7 @@ def test_told_to_end_gunicorn_does_not_wait_for_streams(serve, run, path, token)
 
 
 def test_streams_are_told_soon_and_others_do_not_wait(serve, run, path, token):
-    """As `python -m benchmarks.streams`, smaller and with patience."""
+    """A smaller and more tolerant version of `python -m benchmarks.streams`."""
     served = serve()
     streams = [served.follow(path, token) for _ in range(60)]
     until(lambda: all(stream.last_id for stream in streams))

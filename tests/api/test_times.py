@@ -1,4 +1,4 @@
-"""A moment is told in the same words wherever it is told: programs compare them."""
+"""A timestamp has the same text in every response: programs compare them."""
 
 import json
 

@@ -21,7 +21,7 @@ def made(ask, shown, workspace, **wish):
     return ask(shown, PATH, {"workspace_id": workspace.pk, "name": "made", **wish})
 
 
-# What is asked of each request
+# Checks of each request
 
 
 def test_only_its_hash_is_kept(issue, olga):
@@ -133,7 +133,7 @@ def test_guessing_is_slowed_down_and_who_has_a_token_comes_through(issue, ask, o
     assert ask(issue(olga), "/api/v1/runs").status_code == 200
 
 
-# The paths
+# The routes
 
 
 def test_people_see_their_own_and_admins_all_of_the_workspace(issue, ask, olga, ravi, ada):
@@ -143,7 +143,7 @@ def test_people_see_their_own_and_admins_all_of_the_workspace(issue, ask, olga, 
 
     assert [row["user"] for row in ask(of_ravi, PATH).json()["items"]] == ["ravi"]
     assert [row["user"] for row in ask(of_ada, PATH).json()["items"]] == ["olga", "ada", "ravi"]
-    # Without the scope, an admin is as everybody else.
+    # Without the scope, an admin sees only their own tokens.
     assert [row["user"] for row in ask(issue(ada, name="small"), PATH).json()["items"]] == ["ada", "ada"]
     other = ApiToken.objects.get(user=olga, name="nightly")
     assert ask(of_ravi, f"{PATH}/{other.pk}").status_code == 404
@@ -245,7 +245,7 @@ def test_with_a_token_those_go_that_were_made_with_it(ask, issue, olga, ravi, wo
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "once"}], ids=["once", "with a key"])
 def test_a_token_that_is_revoked_while_it_asks_makes_none(ask, issue, olga, workspace, monkeypatch, headers):
     shown = issue(olga, "operate")
-    # The last thing before what it asks for.
+    # The last step before the view runs.
     monkeypatch.setattr(tokens, "was_used", lambda token, address: tokens.revoke(token, actor="ada"))
 
     answer = ask(shown, PATH, {"workspace_id": workspace.pk, "name": "made"}, **headers)

@@ -63,7 +63,7 @@ def test_a_token_names_no_rows_of_other_workspaces_of_its_person(olga, workspace
 
 @pytest.fixture
 def in_charge(olga, workspace):
-    """Olga with the permission for what all share, and a program that may use it."""
+    """Return a client of Olga with the permission for the shared installation."""
     olga.user_permissions.add(Permission.objects.get(codename="change_queue"))
     return Program(olga, workspace, "installation")
 

@@ -10,7 +10,7 @@ from benchmarks.goals import reading_goals_of
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parents[2]
-# What others do on the machine takes time of the worker's, and hardly of the bare loop's.
+# Other load on the machine slows down the worker, and the bare loop hardly.
 BUSY = 6
 
 

@@ -10,7 +10,7 @@ from benchmarks.goals import search_goals_of
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parents[2]
-# A machine that others use too is slower than the goals expect, and finds exactly as much.
+# A machine with other load is slower than the goals, but finds exactly as much.
 BUSY = 4
 
 
@@ -29,7 +29,7 @@ def test_twenty_thousand_chunks_are_searched_in_time(tmp_path, database, most_ms
     told = {line["text"]: line["measured"] for line in found["goals"]}
     assert {goal.text for goal in search_goals_of(database, most_ms)} <= told.keys()
     assert told[f"{database}: p95 ms of a search"] < BUSY * most_ms
-    # What others do on the machine hardly changes it.
+    # Other load hardly affects processor time.
     assert told[f"{database}: ms of the processor for a search"] < most_ms
     if database == "postgres":
         assert told["postgres: share of the nearest ten found"] >= 0.95

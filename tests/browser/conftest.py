@@ -25,7 +25,7 @@ def chromium(django_db_setup):
     if path is None:
         pytest.skip("chromium is not installed")
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        # Playwright keeps an event loop in this thread, and Django takes all that it does there for asynchronous.
+        # Playwright keeps an event loop running in this thread, so Django takes all database calls for asynchronous.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
@@ -47,7 +47,7 @@ def sign_in(chromium, live_server):
 
 @pytest.fixture
 def look(chromium, programs):
-    """Somebody comes; all of a test come to one server."""
+    """Return a function that opens a browser session for a user; all sessions of a test use one server."""
     address, people = served(programs), []
 
     def look(user, *, as_a=Operator, **options):

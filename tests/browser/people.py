@@ -1,11 +1,11 @@
-"""Who stands in front of the pages."""
+"""The person who uses the pages in a browser test."""
 
-# Of a machine that others use too.
+# Generous, because the machine is shared.
 TIMEOUT_MS = 300_000
 
 
 class Person:
-    """Somebody in front of a browser of their own; `complaints` is what it has to say of the pages."""
+    """A user with a browser context of their own; `complaints` collects console errors and server errors."""
 
     def __init__(self, browser, address, *, width=1400, scheme="light", scripts=True):
         self.address = address
@@ -15,7 +15,7 @@ class Person:
         self.context.set_default_timeout(TIMEOUT_MS)
         self.page = self.context.new_page()
         self.complaints = []
-        # Violations of the content security policy come as console errors too.
+        # Violations of the content security policy appear as console errors too.
         self.page.on("console", lambda said: said.type in ("error", "warning") and self.complaints.append(said.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("response", lambda answer: answer.status >= 500 and self.complaints.append(answer.url))

@@ -1,6 +1,4 @@
-"""Every page of the admin, and all that is neither of it nor of the console, in a real browser: nothing that keeps
-somebody out, nothing wider than the screen.
-"""
+"""Every page outside the console, the admin included, in a real browser: accessible, and no wider than the screen."""
 
 import pytest
 from django.contrib import admin
@@ -18,11 +16,11 @@ from tests.factories import (
     UserFactory,
 )
 
-# How pages look has nothing to do with the database.
+# The look of pages does not depend on the database.
 pytestmark = [pytest.mark.long(seconds=40), pytest.mark.django_db(transaction=True), pytest.mark.once]
 
 LOOKS = [(375, "light"), (1440, "dark")]
-# So that no process has all pages to look at.
+# Split, so that no test process has to visit all pages.
 PARTS = 3
 LONG = "<img src=x onerror=alert(1)>" + "W" * 120
 

@@ -15,7 +15,7 @@ PAGES = ("/briefs/", "/briefs/2026-05-04/", "/briefs/2026-05-05/", "/briefs/2026
 
 @pytest.fixture
 def briefs(transactional_db):
-    """One of every kind: with much to tell, with nothing, and with what nobody should have let in."""
+    """A brief of every kind: with much content, with none, and with hostile content."""
     much_has_happened()
     published()
     BriefFactory(

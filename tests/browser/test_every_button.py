@@ -1,4 +1,4 @@
-"""Every button of the console is pressed in a real browser, and does what it says; with scripts and without."""
+"""Press every button of the console in a real browser and check its effect, with and without JavaScript."""
 
 from urllib.parse import urlsplit
 
@@ -30,13 +30,13 @@ from work.models import Worker
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 JOB = "/jobs/rss_ingestion/"
-# Those of families of failures, which the table of pages leaves to others.
+# Buttons on the pages of failure families, which the table of pages does not cover.
 OF_FAMILIES = {"note_failure", "failure_again", "add_feed"}
 OPML = b'<opml version="2.0"><body><outline type="rss" xmlUrl="https://b.example/rss" text="B"/></body></opml>'
 
 
 class Presser(Operator):
-    """Remembers which routes it has sent something to."""
+    """Records the routes to which it has sent a POST."""
 
     def __init__(self, *given, **options):
         super().__init__(*given, **options)
@@ -47,7 +47,7 @@ class Presser(Operator):
         return resolve(urlsplit(url).path).url_name
 
     def act(self, path, label, confirm="", reason=None):
-        """Open what asks once more, and confirm it: what the page says then."""
+        """Open the confirmation of an action and confirm it; return the messages then."""
         self.go(path)
         self.page.locator("details.act > summary", has_text=label).click()
         if reason is not None:

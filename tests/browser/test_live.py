@@ -1,4 +1,4 @@
-"""Pages that change while somebody looks at them. On both databases: each announces changes in its own way."""
+"""Pages that change while they are open. Tested on both databases, because each announces changes in its own way."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 
 def test_a_button_never_becomes_another_one(look, olga, run_of):
-    """Whoever is about to press Cancel when the run ends presses nothing, and not Run again."""
+    """A user who is about to press Cancel when the run ends must not press Run again."""
     run = run_of(status="running")
     person = look(olga)
     page = person.page
@@ -28,7 +28,7 @@ def test_a_button_never_becomes_another_one(look, olga, run_of):
 
 
 def test_a_page_is_live_whenever_its_scripts_come(look, olga):
-    """They come from the cache from the second time on, and then not always in one go."""
+    """From the second load on, the scripts come from the cache, and not always all at once."""
     person = look(olga)
 
     for n in range(20):

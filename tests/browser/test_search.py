@@ -51,5 +51,5 @@ def test_filters_stay_and_mistakes_are_told(sign_in, olga, letters):
     assert "Nothing was found." in page.locator(".nothing").inner_text()
     assert page.get_by_label("By:").locator("option:checked").inner_text() == "words"
     assert page.get_by_label("Workspace:").locator("option:checked").inner_text() == "Birch"
-    # The browser says what a wrong address leads to.
+    # The browser logs the 400 of the wrong address.
     assert [said for said in person.complaints if "400" not in said] == []

@@ -10,7 +10,7 @@ def host(settings, tmp_path):
     settings.VAR_DIR = tmp_path / "var"
     settings.ADE_CACHE_DIR = settings.VAR_DIR / "environments" / ".cache"
     settings.ADE_WARM_ENGINES = False
-    # Of other tests, whose rows had the same ids.
+    # Forget the environments of other tests, whose rows had the same IDs.
     lane._environments.clear()
     yield settings.VAR_DIR
     engines.POOL.close()
@@ -18,12 +18,12 @@ def host(settings, tmp_path):
 
 @pytest.fixture
 def index(host, tmp_path, monkeypatch):
-    """A folder in the place of a package index, for such a machine."""
+    """A folder that replaces the package index for this machine."""
     folder, empty = tmp_path / "index", tmp_path / "empty"
     folder.mkdir()
     empty.mkdir()
     monkeypatch.setenv("UV_FIND_LINKS", str(folder))
-    # Beside the folder nobody is asked.
+    # Without another index, only the folder is searched.
     monkeypatch.setenv("UV_DEFAULT_INDEX", empty.as_uri())
     put_wheel(folder, "apple", "1.0")
     return folder

@@ -1,4 +1,4 @@
-"""One hostile zip file for each trick, made of raw bytes, so that no library mends it on the way."""
+"""One hostile zip file for each trick, built from raw bytes, because libraries would repair it."""
 
 import io
 import stat
@@ -32,7 +32,8 @@ class Entry:
     packed_size: int | None = None
     crc: int | None = None
     raw: bytes | None = None
-    # Where the list says that it lies, and what its own header says otherwise.
+    # Contradictions between the central directory and the entries: another offset, a missing entry, other values in the
+    # local header.
     offset: int | None = None
     is_there: bool = True
     local: dict[str, object] = field(default_factory=dict)
@@ -83,14 +84,14 @@ def problems_of(data):
 
 
 def bomb(size):
-    """Deflated zeros: a thousandth of their size."""
+    """Return deflated zeros: a thousandth of their size."""
     deflating = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     chunk = bytes(MEBIBYTE)
     return b"".join(deflating.compress(chunk) for _ in range(size // MEBIBYTE)) + deflating.flush()
 
 
 def overlapping():
-    """Two entries, each with a header of its own, and the second of them within the bytes of the first."""
+    """Return two entries, each with its own header; the second lies within the bytes of the first."""
     manifest, inner = Entry(b"ade.toml", MANIFEST), Entry(b"b.py", b"#" * 500, method=0, is_there=False)
     outer = Entry(b"a.py", inner.header() + inner.bytes, method=0)
     inner.offset = len(manifest.header() + manifest.bytes + outer.header())
@@ -281,7 +282,7 @@ def test_no_damage_is_more_than_a_refusal(cut):
             packages.read_zip(io.BytesIO(damaged))
 
 
-# What other programs make
+# Archives of other programs
 
 
 def made(**options):

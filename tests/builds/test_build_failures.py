@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
 IN_THE_WAY = "a package has files in the place of the engine's or of the configuration's: "
 IMPORTED = "the entry point cannot be imported: "
-# What is wrong, and what is said of it.
+# Code with a mistake, and the error message for it.
 ENTRY_POINTS = {
     "a syntax error": ("import (\n", "SyntaxError: invalid syntax (main.py, line 1)"),
     "a missing module": ("\nimport nowhere\n", "ModuleNotFoundError: No module named 'nowhere' (main.py, line 2)"),

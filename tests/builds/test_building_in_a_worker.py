@@ -1,4 +1,4 @@
-"""With workers that are killed, stopped and told to cancel while they build."""
+"""Workers that are killed, stopped or asked to cancel while they build."""
 
 import socket
 import time
@@ -15,13 +15,13 @@ from tests.stepping import until
 
 EAT = step("import apple", "context.field('apple', apple.VERSION)")
 SLEEPS = "import time\n\ntime.sleep(600)\n"
-# A cancel is obeyed within a second; the rest is for a machine that others use too.
+# A cancel takes effect within a second; the rest is for a machine with other load.
 CANCEL_SECONDS = 60
 
 
 @pytest.fixture
 def start(programs, host, index):
-    """A worker on this host."""
+    """Return a function that starts a worker with this machine's var directory."""
 
     def start(name="w1", **environment):
         return programs.worker(name, "build=1", ADE_VAR_DIR=host, **environment)
@@ -41,7 +41,7 @@ def ran_there(build):
 
 
 def until_all_are_gone(processes):
-    """Of those that a worker has started, with whatever they have started."""
+    """Wait until these processes, which a worker and its children have started, have ended."""
     until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes))
 
 
@@ -155,6 +155,6 @@ def test_a_worker_that_is_told_to_stop_gives_the_build_back(start):
 
 @contextmanager
 def silent_index():
-    """Takes every connection and answers nothing."""
+    """An index that accepts every connection and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=16) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/simple"

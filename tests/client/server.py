@@ -1,4 +1,4 @@
-"""A server that answers what a test has written down, on a real socket."""
+"""A server on a real socket that answers what a test specifies."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,12 +45,12 @@ def says(status, body=b"{}", **headers):
 
 
 def hangs_up(handler):
-    """The request has arrived, and may have been done; nobody gets to know."""
+    """Close the connection without an answer: the client cannot know whether the request was executed."""
     handler.close_connection = True
 
 
 def streams(text):
-    """And breaks off behind it."""
+    """Send a stream that breaks off after this text."""
 
     def stream(handler):
         handler.send_response(200)

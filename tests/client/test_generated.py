@@ -14,7 +14,7 @@ def test_the_client_is_as_the_api_is():
 def test_the_client_needs_nothing_but_python():
     script = "import sys, ade_client; print(sorted(m for m in sys.modules if m.split('.')[0] in ('django', 'config')))"
 
-    # -S: without what is installed.
+    # -S disables site-packages, so that only the standard library can be imported.
     said = subprocess.run([sys.executable, "-S", "-c", script], cwd=settings.BASE_DIR, capture_output=True, text=True)
 
     assert (said.stdout, said.stderr) == ("[]\n", "")

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import load_command_class
 
 from tests.factories import ConfigurationFactory
-from tests.feeds.servers import server  # noqa: F401  # fixtures are found by their names here
+from tests.feeds.servers import server  # noqa: F401  # pytest finds fixtures by their names here
 
 
 @dataclass
@@ -26,8 +26,8 @@ class Ended:
 
 @pytest.fixture
 def manage(monkeypatch):
-    """Run a command as the command line does, in this process; answers how it ended."""
-    # The connection is the test's.
+    """Return a function that runs a command in this process as the command line does, and returns how it ended."""
+    # The command must not close the connection of the test.
     monkeypatch.setattr("work.commands.connections.close_all", lambda: None)
 
     def run(noun, *arguments):

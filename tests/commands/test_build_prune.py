@@ -21,7 +21,9 @@ def host(settings, tmp_path):
 
 
 def stored(configuration, days, size=1000):
-    """An environment as a list shows it, of a build of this configuration, unused for so many days."""
+    """Create an environment of a build of this configuration that has been unused for this many days; return it as
+    listed.
+    """
     build = BuildFactory(configuration=configuration, status="ready")
     path = path_of(build)
     path.mkdir(parents=True)

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 @pytest.fixture
 def told():
-    """Two articles of one event, and one of another."""
+    """Two articles about one event, and one about another."""
     articles = [article(9, 1, 0), article(8, 1, 0.1), article(7, 0, 1)]
     cluster()
     return articles

@@ -105,7 +105,7 @@ def test_its_steps_over_a_file(check, package, letter):
     assert all(step["seconds"] >= 0 for step in run["steps"])
     found = [(field["name"], field["value"], field["confidence"], field["page"]) for field in run["fields"]]
     assert found == [("size", 9, 0.5, 2), ("type", "text/plain", None, None), ("name", "letter.txt", None, None)]
-    # They come through two pipes, in whatever order.
+    # The lines come through two pipes, so their order varies.
     assert sorted((line["stream"], line["step"], line["message"]) for line in run["log"]) == [
         ("log", "read", "a word"),
         ("stdout", None, "hello"),

@@ -16,7 +16,7 @@ DOCS = settings.BASE_DIR / "docs"
 
 
 def ours():
-    """Noun -> app."""
+    """Return the app of each command."""
     paths = settings.BASE_DIR.glob("*/management/commands/*.py")
     return {path.stem: path.parts[-4] for path in paths if path.stem != "__init__"}
 
@@ -65,7 +65,7 @@ def test_every_exit_code_is_documented():
 def test_every_result_is_documented():
     page = (DOCS / "commands.md").read_text()
 
-    # What only pages say: no command sends a ping, or runs all failures of one cause again.
+    # Outcomes of pages only: no command sends a ping, or repeats all failures of one cause.
     for outcome in set(Outcome) - {Outcome.NOT_YOURS, Outcome.PINGED, Outcome.HAS_NEWER}:
         assert f"| `{outcome}` |" in page
 

@@ -88,7 +88,7 @@ def test_all_are_those_that_are_not_paused(manage, server, feed, broken):
     ended = manage("feed", "check", "--all", "--json")
 
     assert {row["id"] for row in ended.json["feeds"]} == {feed.pk, broken.pk}
-    # Whoever names one means it.
+    # A feed that is named explicitly is checked although it is paused.
     server.on("/still", serving(rss("Slack")))
     assert manage("feed", "check", still.pk, "--json").json["feeds"][0]["result"] == "answered"
     still.refresh_from_db()
@@ -151,7 +151,7 @@ def test_add_takes_what_answers_as_a_feed_and_what_it_brings(manage, server):
     assert (ended.json["check"]["new"], ended.json["check"]["refused"]) == (2, 1)
     assert RawArticle.objects.filter(feed=feed).count() == 2
     assert events_of(feed).first().actor == "olga (command)"
-    # Once is enough.
+    # One request is enough.
     assert len(server.asked) == 1
 
 

@@ -28,7 +28,7 @@ def two_jobs(settings, db):
 
 @pytest.fixture
 def noon(monkeypatch):
-    """Noon is when the jobs were declared; answers what moves the clock on."""
+    """Declare the jobs at noon; return a function that sets the clock."""
 
     def at(moment):
         monkeypatch.setattr(clock, "now", lambda: moment)

@@ -99,7 +99,9 @@ def test_a_long_log_is_read_in_parts(manage, row, noun, monkeypatch):
 
 @pytest.fixture
 def meanwhile(monkeypatch):
-    """What happens in the pauses between two looks, one after the other; after the last of them somebody is bored."""
+    """Return a function that queues what happens in the pauses between two polls, one per pause; after the last one
+    Ctrl-C is pressed.
+    """
 
     def meanwhile(*happenings):
         left = list(happenings)

@@ -82,7 +82,7 @@ def test_one_workspace_alone(manage, old):
     assert manage("retention", "--workspace", "nowhere").code == 6
 
 
-# What belongs to no workspace
+# Rows outside workspaces
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_the_first_policy_has_to_be_confirmed_too_and_a_longer_one_need_not(mana
     assert days_of(workspace) == 30
 
 
-# What was purged, in other commands
+# Purged documents in other commands
 
 
 def test_what_was_purged_is_shown_as_such_and_takes_no_run(manage, old, configuration):

@@ -19,12 +19,12 @@ pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 @pytest.fixture
 def noon(settings, monkeypatch):
-    """Noon is when two jobs were declared; answers what moves the clock on."""
+    """Declare two jobs at noon; return a function that sets the clock."""
     settings.JOBS, settings.ADE_SCHEDULES = [FREQUENT, EACH], True
 
     def at(moment):
         monkeypatch.setattr(clock, "now", lambda: moment)
-        # That of this host, by which django-q2 goes.
+        # The clock of this host, which django-q2 uses.
         monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
 
     at(NOON)

@@ -1,4 +1,4 @@
-"""A service that is chosen without what it needs is refused at the start, and not at the first document (fault F20)."""
+"""A service without its required settings is refused at the start, and not at the first document (fault F20)."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What is shown of a file that a run has made, whatever it is and whoever wrote it."""
+"""Previews of the files of a run, whatever their content."""
 
 import hashlib
 import re
@@ -41,7 +41,7 @@ def run(configuration, build, workspace):
 
 @pytest.fixture
 def made(run):
-    """A file that the run has made."""
+    """Return a function that stores an artifact of the run."""
 
     def made(name, content, **columns):
         data = content.encode() if isinstance(content, str) else content
@@ -57,7 +57,7 @@ def made(run):
 
 @pytest.fixture
 def look(seen_by, ravi):
-    """What somebody sees who only looks."""
+    """Return a function that requests the preview as a viewer."""
 
     def look(artifact, query=""):
         page = seen_by(ravi, f"/artifacts/{artifact.pk}/{query}")
@@ -69,12 +69,12 @@ def look(seen_by, ravi):
 
 @pytest.fixture
 def no_child(monkeypatch):
-    """What is shown as text starts nothing."""
+    """Fail if a child process is needed: text is shown without one."""
     monkeypatch.setattr(previews, "place_for", None)
 
 
 def card(page):
-    """What stands in the place of the preview, as people read it."""
+    """Return the text of the preview section as people read it."""
     inside = re.search(r'aria-labelledby="preview">(.+?)</section>', page.content.decode(), re.DOTALL)[1]
     return " ".join(unescape(re.sub("<[^>]+>", " ", inside)).split())
 
@@ -238,7 +238,7 @@ def test_of_a_child_that_was_taken_over_nothing_is_believed(look, made, monkeypa
     assert "Cannot be previewed: expected the extractor to tell how the page begins" in card(page)
 
 
-# Pictures
+# Images
 
 
 def test_a_pdf_is_shown_page_by_page(look, seen_by, ravi, made, tmp_path):
@@ -278,7 +278,7 @@ def test_an_image_is_never_sent_as_it_is(look, seen_by, ravi, made, name, conten
         ("program.pdf", b"MZ\x90\0" + b"\0" * 200),
         ("archive.zip", zipped({"a": "b"})),
         ("program.txt", b"\x7fELF\0\0\0" + bytes(range(256))),
-        # Two things at once.
+        # Files that are valid as two types at once.
         ("both.png", PNG + b"<html><script>alert(1)</script></html>"),
         ("both.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR<html><body onload=alert(1)>"),
         ("both.pdf", b"<html><script>alert(1)</script>%PDF-1.7\nstartxref\n9\n%%EOF"),
@@ -332,7 +332,7 @@ def test_whoever_comes_while_others_are_looked_at_is_told_to_come_again(look, ma
         assert "other files are being looked at: reload. You can download it." in card(look(artifact))
 
 
-# Whatever it is
+# Any type
 
 
 def test_what_is_too_large_is_not_opened(look, made, no_child):

@@ -30,7 +30,7 @@ def at(build):
 
 @pytest.fixture
 def build_of(configuration):
-    """A build of another fingerprint than those before it."""
+    """Return a function that creates a build with a new fingerprint."""
 
     def build_of(**values):
         number = Build.objects.count()

@@ -82,7 +82,7 @@ def test_what_they_found_is_compared_field_by_field(seen_by, ravi, run_of):
     text = page.content.decode()
     assert "4 differ, 2 are the same." in text
     assert "{&quot;a&quot;: [2], &quot;b&quot;: 1}" in text
-    # The one that came first is on the left, whichever is asked for.
+    # The older run is on the left, whatever the order in the URL.
     assert page.context["sides"] == (left, right)
 
 

@@ -1,4 +1,4 @@
-"""Who gets which page and who may press which button: of all routes that there are, so that none is left out."""
+"""Permissions of every page and every button. The routes come from the URL resolver, so that none is left out."""
 
 import pytest
 from django.test import Client as CsrfClient

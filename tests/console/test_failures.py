@@ -34,7 +34,7 @@ PAGE = f"/failures/{KEY}/"
 
 @pytest.fixture
 def failed(configuration, build, workspace):
-    """A run that failed so many minutes ago."""
+    """Return a function that creates a run that failed this many minutes ago."""
 
     def failed(message="expected 12 columns, found 9", minutes=0, failure_type="STEP_FAILED", **values):
         document = values.pop("input_document", None) or DocumentFactory(workspace=workspace)
@@ -47,7 +47,7 @@ def failed(configuration, build, workspace):
 
 @pytest.fixture
 def elsewhere(olga, failed):
-    """Failed in a workspace where Olga only reads."""
+    """A failed run in a workspace where Olga is only a viewer."""
     run = RunFactory(status="failed")
     MembershipFactory(workspace=run.workspace, user=olga, role="viewer")
     return write(run, failure_type="STEP_FAILED", error_message=MESSAGE.format(5))
@@ -166,7 +166,7 @@ def test_whoever_is_not_signed_in_is_asked_to(client):
         assert client.post(f"{PAGE}{path}/").url.startswith("/sign-in/")
 
 
-# Rising
+# Rising families
 
 
 def rising(olga):
@@ -218,7 +218,7 @@ def test_a_family_that_rises_comes_first(seen_by, olga, failed):
     assert text_of(page).count("rising") == 1
 
 
-# One family
+# The page of a family
 
 
 def test_the_page_of_a_family_shows_its_runs_and_what_they_say(seen_by, olga, failed):
@@ -306,7 +306,7 @@ def test_a_note_is_for_its_workspace(seen_by, pressed_by, olga, failed, elsewher
 
     assert "a secret" not in text_of(page)
     assert "as read there" in text_of(page)
-    # She operates in one of the two.
+    # Olga is an operator in only one of the two workspaces.
     assert text_of(page).count("<textarea") == 1
     assert pressed_by(olga, f"{PAGE}note/", workspace=elsewhere.workspace_id, text="x").status_code == 403
 

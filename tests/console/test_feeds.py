@@ -33,7 +33,7 @@ OPML = b"""<opml version="2.0"><body>
 
 @pytest.fixture
 def editor(olga):
-    """An operator whom a superuser has given what Django calls permissions."""
+    """An operator with the Django permissions to add and change feeds."""
     names = ["add_feedsource", "change_feedsource"]
     olga.user_permissions.set(Permission.objects.filter(codename__in=names))
     return olga
@@ -86,7 +86,7 @@ def test_an_empty_list_says_what_to_do(seen_by, ravi, editor):
     assert 'href="/feeds/add/"' in text_of(seen_by(editor, "/feeds/"))
 
 
-# A feed
+# The page of a feed
 
 
 def test_a_feed_tells_what_it_brings_and_how_it_fails(seen_by, ravi):
@@ -145,7 +145,7 @@ def test_what_strangers_wrote_is_text_and_followed_only_if_it_is_of_the_web(seen
         assert "&lt;script&gt;" in said, path
 
 
-# What is asked of a feed
+# Actions on a feed
 
 
 def test_a_feed_is_checked_now_paused_and_resumed(pressed_by, editor):
@@ -230,7 +230,7 @@ def test_feeds_are_added_by_whom_it_is_permitted_to(pressed_by, client, ravi, ze
     assert not FeedSource.objects.exists()
 
 
-# Events
+# Clusters
 
 
 def test_events_are_listed_with_the_briefs_that_told_of_them(seen_by, ravi):
@@ -267,7 +267,7 @@ def test_without_events_their_list_says_what_makes_them(seen_by, ravi):
     assert "There is no event yet." in text_of(seen_by(ravi, "/clusters/"))
 
 
-# Who may look, and what it costs
+# Permissions and queries
 
 
 @pytest.mark.parametrize("path", ["/feeds/", "/feeds/1/", "/feeds/export/", "/clusters/", "/clusters/1/"])

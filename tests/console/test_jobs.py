@@ -27,7 +27,7 @@ def at(monkeypatch):
 
 @pytest.fixture
 def noon(settings, at):
-    """Noon, and three jobs that a worker has just seen for the first time."""
+    """Set the clock to noon and declare three jobs, as a worker does when it sees them for the first time."""
     settings.JOBS = [FREQUENT, EACH, MORNING]
     at(NOON)
     schedules.sync(actor=W1)
@@ -36,7 +36,7 @@ def noon(settings, at):
 
 @pytest.fixture
 def editor(olga):
-    """An operator whom a superuser has given what Django calls a permission."""
+    """An operator with the Django permission to change jobs."""
     olga.user_permissions.set(Permission.objects.filter(codename="change_scheduledjob"))
     return olga
 
@@ -237,7 +237,7 @@ def test_what_went_well_is_one_line_unless_each_is_asked_for(seen_by, ravi, noon
     assert len([line for line in each if line.newest.entry.job_run]) == 5
 
 
-# What is asked of a job
+# Actions on a job
 
 
 def test_a_job_is_run_now(pressed_by, editor, noon):
@@ -349,7 +349,7 @@ def test_of_a_job_that_is_not_declared_nothing_can_be_asked(pressed_by, editor, 
     assert pressed_by(editor, f"{PAGE}{action}/").status_code == 404
 
 
-# Why it waits
+# Why a slot waits
 
 
 def test_why_a_slot_has_not_begun_is_told_gate_by_gate(seen_by, ravi, noon):
@@ -362,7 +362,7 @@ def test_why_a_slot_has_not_begun_is_told_gate_by_gate(seen_by, ravi, noon):
     assert 'href="/jobs/frequent/why/"' in text_of(seen_by(ravi, PAGE))
 
 
-# A job run
+# The page of a job run
 
 
 def test_the_page_of_a_job_run_tells_its_history(seen_by, ravi, noon):
@@ -411,7 +411,7 @@ def test_the_run_of_another_job_is_not_found(seen_by, ravi, noon):
         assert seen_by(ravi, path).status_code == 404, path
 
 
-# Who may look, and what it costs
+# Permissions and queries
 
 
 @pytest.mark.parametrize("path", ["/jobs/", PAGE, f"{PAGE}why/", f"{PAGE}runs/1/", f"{PAGE}backfill/rehearse/"])

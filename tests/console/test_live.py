@@ -1,4 +1,4 @@
-"""Streams that tell a page that it has changed, and nothing of what."""
+"""Streams that notify a page that it has changed, without saying what has changed."""
 
 import asyncio
 import gc
@@ -53,7 +53,7 @@ def ticks(stream):
 
 
 def told(user, path, *acts, count=1):
-    """How many ticks came of these acts, after that of the beginning."""
+    """Follow a page during these acts, wait for `count` ticks after each, and return the stream."""
 
     async def follow(headers):
         async with opened(path, **headers) as stream:
@@ -70,7 +70,7 @@ def told(user, path, *acts, count=1):
 
 
 def nothing_told(user, path, act):
-    """Of this act nothing is told, though something that comes after it is."""
+    """Check that this act sends nothing, although a later act does."""
     return told(user, path, lambda: (act(), queue.pause(actor="olga")))
 
 

@@ -12,7 +12,7 @@ from work import clock
 from work.invariants import Invariant, all_invariants
 
 HOSTILE = "<script>alert(1)</script>"
-# So long that no test waits for its end, on each of the databases.
+# Runs longer than any test waits, on each of the databases.
 ENDLESS = """
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000)
     SELECT 'run', MAX(i) FROM n HAVING MAX(i) < 0"""
@@ -28,7 +28,7 @@ def warden(olga):
 
 @pytest.fixture
 def promised(monkeypatch):
-    """Only these hold, or do not: a name, and the SQL that finds who breaks it."""
+    """Return a function that replaces all invariants: name=SQL that finds the breaches."""
 
     def promised(**sql):
         of = [Invariant(name, f"{name} holds.", lambda dialect, text=text: text, HOSTILE) for name, text in sql.items()]

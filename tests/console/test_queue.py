@@ -13,7 +13,7 @@ HOSTILE = "<script>alert(1)</script>{{7*7}}$(id)%s"
 
 @pytest.fixture
 def in_charge(olga):
-    """Olga, who may also hold the queue that all share."""
+    """Olga with the permission for the shared queue."""
     olga.user_permissions.add(Permission.objects.get(codename="change_queue"))
     return olga
 

@@ -32,7 +32,7 @@ def worker(db):
 
 @pytest.fixture
 def in_charge(olga):
-    """Olga, who may also hold what all share."""
+    """Olga with the permission for the shared installation."""
     olga.user_permissions.add(Permission.objects.get(codename="change_queue"))
     return olga
 
@@ -129,7 +129,7 @@ def test_the_page_of_a_worker_tells_of_it_and_its_history(seen_by, ravi, worker,
     assert "WORKER_STARTED" in alive
     assert f"kill {worker.pid}" in alive
     assert "Nothing was heard of it since" in silent
-    # Whose process that is by now, nobody knows.
+    # The PID may belong to another process by now.
     assert "kill " not in silent
     assert "WORKER_STOPPED" in stopped
 
@@ -225,7 +225,7 @@ def test_only_who_may_is_offered_it_and_only_while_it_is_alive(seen_by, in_charg
 
     assert f'action="{action}"' in mine
     assert 'name="reason"' in mine
-    # What restarts it starts another: that is told to everybody.
+    # The note that a drain does not outlast a restart is shown to every user.
     assert "a drain is for this one only" in mine
     assert "a drain is for this one only" in others
     for page in (others, again, gone):

@@ -12,7 +12,7 @@ from work.slots import Bell, Slot
 
 @pytest.fixture(autouse=True, scope="module")
 def children_end():
-    """Others count the processes that this one has."""
+    """End the children: other tests count the processes of this one."""
     yield
     SESSIONS.close()
     children.POOL.close()
@@ -20,11 +20,11 @@ def children_end():
 
 @pytest.fixture
 def places(settings, tmp_path):
-    """Where this installation keeps its files."""
+    """Put the files of the installation into the directory of the test."""
     settings.VAR_DIR = tmp_path / "var"
     settings.MEDIA_ROOT = settings.VAR_DIR / "media"
     settings.VAR_DIR.mkdir()
-    # Ids come again in tests.
+    # IDs repeat across tests.
     SESSIONS.close()
     COPIES.retire(everything=True)
     return settings.VAR_DIR
@@ -32,7 +32,7 @@ def places(settings, tmp_path):
 
 @pytest.fixture
 def slot(places, transactional_db):
-    """As a worker has it for stages."""
+    """A slot for stages, as a worker has it."""
     return Slot(
         kinds.STAGE,
         0,

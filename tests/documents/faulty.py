@@ -1,4 +1,4 @@
-"""Blob services that fail: real servers on this machine, each with its own way of letting a client down."""
+"""Blob services that fail: real servers on this machine, each with its own kind of failure."""
 
 import socket
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tests.azurite import ACCOUNT
 
 @contextmanager
 def refusing():
-    """Nobody listens there."""
+    """Yield an address at which no server listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     yield f"http://127.0.0.1:{port}/{ACCOUNT}"
@@ -20,13 +20,13 @@ def refusing():
 
 @contextmanager
 def hanging():
-    """Takes calls and never says a word."""
+    """A server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/{ACCOUNT}"
 
 
 class Gate:
-    """Before a real one, to which it passes on what `fault` has nothing against. A fault is a status, or "break"."""
+    """A proxy for a real service that forwards requests unless `fault` returns a status or "break"."""
 
     def __init__(self, endpoint=None):
         self.endpoint = endpoint

@@ -1,4 +1,4 @@
-"""What files may be called by whoever means harm."""
+"""File names that an attacker could choose."""
 
 TRAVERSAL = [
     *(

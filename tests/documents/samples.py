@@ -1,4 +1,4 @@
-"""Small files of each kind that is taken, and of some that are not."""
+"""Small files of each accepted type, and of some that are refused."""
 
 import io
 import struct
@@ -47,7 +47,7 @@ PNG = png()
 
 
 def ole(*names, nested=()):
-    """An OLE file whose directory has these streams at its top, and some more inside one of them."""
+    """Return an OLE file whose directory has these streams at the top, and `nested` ones inside the first of them."""
     last = 0xFFFFFFFF
 
     def entry(name, kind, left=last, right=last, child=last):

@@ -1,4 +1,4 @@
-"""Documents to search in, with the vectors that the product would give them."""
+"""Documents to search in, with vectors from the product's model."""
 
 from ade_embedder.query import vectors_of
 from documents import embedding
@@ -8,8 +8,8 @@ from tests.factories import DocumentFactory, write
 
 
 def published(workspace, *texts, model=None, **columns):
-    """A document with a chunk for each text, as a publish leaves it."""
-    # Ids are given again when a test is rolled back, and nowhere else.
+    """Create a document with a chunk for each text, as publishing leaves it."""
+    # IDs repeat after the rollback of a test, which never happens in production.
     matrix.cache.clear()
     vectors = vectors_of(list(texts))
     model = embedding.model() if model is None else model

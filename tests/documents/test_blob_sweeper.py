@@ -62,7 +62,7 @@ def test_what_a_process_left_that_died_is_removed(workspace, storage, monkeypatc
         if name == "upload.blob_written":
             raise Died
 
-    # As after a SIGKILL: nothing is tidied up.
+    # As after a SIGKILL: no clean-up runs.
     monkeypatch.setattr(intake.failpoints, "hit", die)
     monkeypatch.setattr(default_storage, "delete", lambda name: None)
     with pytest.raises(Died):
@@ -105,7 +105,7 @@ def test_each_call_looks_at_so_many_and_the_next_goes_on(monkeypatch):
         chores.sweep_blobs()
         left.append(sum(default_storage.exists(key) for key in keys))
 
-    # Each folder counts too: years and months.
+    # The folders of years and months count towards the limit too.
     assert left == [16, 8, 0, 0]
 
 

@@ -1,4 +1,4 @@
-"""What is of a container alone: how it fails, what it costs, and that it keeps its keys to itself."""
+"""Behaviour specific to containers: how they fail, what they cost, and that keys are never revealed."""
 
 import io
 import json
@@ -47,7 +47,7 @@ def impatient(monkeypatch):
 
 @pytest.fixture
 def gate(blobs, azurite, settings):
-    """Before the container of the test, and open."""
+    """A proxy for the container of the test that forwards everything at first."""
     with Gate(azurite.endpoint) as gate:
         gate.fault = lambda method, path: None
         settings.STORAGES = storages(connection_string(gate.address), settings.ADE_AZURE_CONTAINER)
@@ -67,7 +67,7 @@ def test_a_service_that_does_not_work_is_an_os_error_at_once(ask, way, settings,
             ask()
         default_storage.service_client.close()
 
-    # The first pause of the client, if it tried again, would be of 15 seconds.
+    # If the client retried, its first pause would take 15 seconds.
     assert time.monotonic() - started < 14
     assert not isinstance(failed.value, FileNotFoundError)
     words = {"refuses": "cannot be reached", "hangs": "has not answered in time", "fails": "has answered 500"}
@@ -195,7 +195,7 @@ def test_an_answer_that_breaks_off_is_told(gate):
     with pytest.raises(OSError, match="the blob service has broken off its answer"):
         default_storage.open(BLOB)
 
-    # What the client does by itself when a connection breaks in the middle of a block.
+    # The client itself retries when a connection breaks in the middle of a block.
     assert len(gate.seen) <= 3
 
 

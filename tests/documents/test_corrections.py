@@ -138,7 +138,7 @@ def test_of_two_people_at_once_the_last_wins_and_both_are_in_the_history(threads
     assert second.waits()
     first.commit()
 
-    # It has seen what the first one said.
+    # The second correction has seen the first one.
     assert second.answer().before == "13"
     assert (FieldCorrection.objects.get().value, FieldCorrection.objects.get().corrected_by) == ("14", "ravi")
     assert [(event.actor, event.data["before"]) for event in events_of(document)[1:]] == [

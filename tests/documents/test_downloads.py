@@ -29,7 +29,7 @@ def path_of(document):
 
 
 def name_in(answer):
-    """As a browser reads it."""
+    """Return the file name as a browser parses it."""
     header = Message()
     header["Content-Disposition"] = answer["Content-Disposition"]
     return header.get_filename()
@@ -41,7 +41,7 @@ def body_of(answer):
 
 @pytest.fixture
 def get(client):
-    """As a browser gets it."""
+    """Return a function that requests a path and follows redirects, as a browser does."""
     return lambda path: followed(client.get(path))
 
 
@@ -182,7 +182,7 @@ def test_what_a_row_says_is_not_believed(client, get, stored, olga, content_type
 
 @pytest.mark.parametrize("name", [name for name in NAMES if len(name) < 255], ids=lambda name: ascii(name[:40]))
 def test_no_name_leaves_its_header(client, get, stored, olga, name):
-    # Past the intake, as a row of earlier days.
+    # Write the name past the intake, like a row from an earlier version.
     stored.name = name.replace("\0", "").encode(errors="replace").decode()
     if name:
         write(stored, name=stored.name)

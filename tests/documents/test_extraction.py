@@ -27,7 +27,7 @@ def directory(tmp_path):
 
 @pytest.fixture
 def pretend(monkeypatch):
-    """Has another program run in the place of the extractor."""
+    """Return a function that replaces the program of the extractor."""
 
     def put(program):
         monkeypatch.setattr(ade_extractor, "PROGRAM", f"import os, sys, signal, time, json\n{program}")
@@ -121,7 +121,7 @@ def test_the_death_of_the_child_is_judged(tmp_path, directory, pretend, name):
     ids=["asleep", "busy", "silent", "exits", "told, and exits", "says nothing", "link", "pipe", "no output"],
 )
 def test_an_end_without_a_result_is_judged(tmp_path, directory, pretend, monkeypatch, program, wall_seconds, verdict):
-    # Where others keep the processors busy, this one may get little of them.
+    # With other load on the machine, this process may get little processor time.
     monkeypatch.setattr(local, "BUSY_SHARE", 0.1)
     pretend(program)
 

@@ -49,7 +49,7 @@ def test_reading_again_replaces_what_was_read_and_leaves_what_people_said(docume
     assert list(rows) == ["total", "number", "date"]
     assert (rows["total"].machine_value, rows["total"].value, rows["total"].agrees) == ("12.5", "13", False)
     assert (rows["total"].correction.by, rows["number"].is_corrected) == ("olga", False)
-    # Nobody but a person has found it now.
+    # Only the correction has a value for this field now.
     assert (rows["date"].id, rows["date"].value, rows["date"].agrees) == (None, "today", None)
 
 
@@ -116,7 +116,7 @@ def test_to_look_at_is_what_is_unsure_and_uncorrected(document):
     for name, confidence in {"sure": 0.8, "unsure": 0.79, "unsaid": None, "seen": 0.5}.items():
         DocumentFieldFactory(document=document, name=name, confidence=confidence)
     FieldCorrectionFactory(document=document, name="seen")
-    # Of another document, and of another field.
+    # Corrections of another document and of another field do not count.
     FieldCorrectionFactory(name="unsure")
     FieldCorrectionFactory(document=document, name="other")
 

@@ -63,7 +63,7 @@ def test_places_are_those_of_the_same_words_in_any_text():
 
         assert [word.word for word in found] == words(text)
         assert all(0 <= word.start < word.end <= len(text) for word in found)
-        # What is read in a place is the word that stands there, or is part of it.
+        # A word that was found in a place is that word of the text, or a part of it.
         assert all(word.word in "".join(words(text[word.start : word.end])) for word in found)
 
 

@@ -1,4 +1,4 @@
-"""What words are looked up in stays in step with the chunks, whatever happens to them."""
+"""The full-text index stays in step with the chunks, whatever happens to them."""
 
 import pytest
 from django.core.management import call_command
@@ -105,7 +105,7 @@ def test_a_changed_word_behind_its_back_is_noticed(workspace):
 
 @pytest.mark.only_on("sqlite")
 def test_triggers_that_a_migration_has_lost_are_made_again(transactional_db):
-    """SQLite changes a table by making another one."""
+    """SQLite alters a table by creating a new one, which loses the triggers."""
     field = DocumentChunk._meta.get_field("page")
     with connection.constraint_checks_disabled(), connection.schema_editor() as editor:
         editor._remake_table(DocumentChunk, alter_fields=[(field, field)])

@@ -112,5 +112,5 @@ def test_a_chunk_whose_words_cannot_be_looked_up():
     DocumentChunk.objects.filter(pk=gone_id).delete()
 
     found = [("document", late.document_id), ("chunk", gone_id)]
-    # Where texts are compared there is nothing to be out of step.
+    # Without a full-text index nothing can be out of step.
     assert breaches("words_of_every_chunk_can_be_looked_up") == (found if fulltext.is_there() else [])

@@ -28,7 +28,7 @@ def nearest(document, vector=EAST):
 
 
 def test_what_is_committed_later_with_an_earlier_id_is_found(document):
-    """Two publish at the same time: who was given its ids first may commit last."""
+    """When two processes publish at the same time, the one that received its IDs first may commit last."""
     add(document, 1020, EAST)
     assert nearest(document) == [1020]
 

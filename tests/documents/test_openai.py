@@ -1,4 +1,4 @@
-"""Texts turned into vectors by OpenAI: what is asked, and what becomes of the answer."""
+"""Texts turned into vectors by OpenAI: the requests, and the use of the answers."""
 
 import json
 import math

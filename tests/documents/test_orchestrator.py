@@ -12,7 +12,7 @@ def stages_of(job):
 
 
 def done(job, name, segment=0):
-    """As if a worker had done it."""
+    """Finish the stage as a worker would."""
     stage = job.stages.get(name=name, segment=segment)
     return bring_to(stage, "DONE")
 
@@ -59,7 +59,7 @@ def test_stages_are_brought_on_one_after_the_other_and_the_job_completed(job, w1
         seen.append([status for _, _, status in stages_of(job)])
 
     job.refresh_from_db()
-    # embed, extract, publish
+    # In the order embed, extract, publish.
     assert seen == [["READY", "DONE", "NEW"], ["DONE", "DONE", "READY"], ["DONE", "DONE", "DONE"]]
     assert (job.status, job.document.status) == ("COMPLETED", "processed")
     assert not orchestrator.orchestrate(w1)

@@ -1,4 +1,4 @@
-"""Documents through their stages, as a worker does them: real files, real readers and a real model."""
+"""Documents pass through their stages as with a worker: real files, real readers and a real model."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ LETTER = "Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind re
 @pytest.fixture(autouse=True)
 def storage(settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
-    # Ids come again in tests.
+    # IDs repeat across tests.
     SESSIONS.close()
     COPIES.retire(everything=True)
 
@@ -71,7 +71,7 @@ def pdf(pages):
 
 
 def process(slot, most=200):
-    """Until nobody has anything to do; answers how many stages were done."""
+    """Process until no work is left; return the number of stages done."""
     done = 0
     for _ in range(most):
         brought_on = orchestrator.orchestrate(W1)
@@ -174,7 +174,7 @@ def likeness(one, other):
 
 def test_scans_that_nobody_has_read_are_told_of(slot, monkeypatch, request, tmp_path):
     monkeypatch.setattr(ade_extractor, "PROGRAM", program(without=NOBODY))
-    # Those that are warm are of the other program, and this one is not for other tests.
+    # Warm children still run the original program, and children of this program must not serve other tests.
     children.POOL.close()
     request.addfinalizer(children.POOL.close)
     image = image_of(tmp_path / "letter.pdf", LETTER)
@@ -349,7 +349,7 @@ def test_nothing_is_left_in_the_working_directory(slot, settings, is_warm):
 
 @pytest.fixture
 def forks(monkeypatch):
-    """The children that were forked, in order."""
+    """Return the children that were forked, in order."""
     forked = []
     spawn = Zygote.spawn
     monkeypatch.setattr(Zygote, "spawn", lambda *args, **options: forked.append(spawn(*args, **options)) or forked[-1])
@@ -357,7 +357,7 @@ def forks(monkeypatch):
 
 
 def processed_after(slot, meddle):
-    """A document of three segments, with something happening to whoever has read the first."""
+    """Process a document of three segments; call `meddle` after the first segment has been read."""
     document = add(pdf(60), "application/pdf", "long.pdf")
     orchestrator.orchestrate(W1)
     assert slot.run_once()

@@ -1,4 +1,4 @@
-"""Processing again: a new job beside the old ones, and what was published stays until there is something new."""
+"""Processing again creates a new job next to the old ones; published content stays until there is new content."""
 
 from datetime import timedelta
 
@@ -111,7 +111,7 @@ def test_what_was_purged_is_not_processed_again():
     assert not document.jobs.exists()
 
 
-# Of a workspace
+# A whole workspace
 
 
 def test_the_documents_of_a_workspace_are_chosen_by_what_became_of_them(workspace):
@@ -151,7 +151,7 @@ def test_what_comes_in_is_not_held_up_by_what_is_processed_again_in_bulk(setting
         orchestrator.orchestrate(W1)
         done += 1
 
-    # Behind what was begun already, and its own three stages between those.
+    # At most the stages of the jobs that had begun, and the new document's own three.
     assert done <= 3 * (len(under_way) + 1)
     assert DocumentProcessingJob.objects.filter(document__in=many, status="PENDING").count() >= 20 - 2 * len(under_way)
 

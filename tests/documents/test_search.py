@@ -198,7 +198,7 @@ def test_chunks_without_vectors_are_found_by_their_words(workspace):
     assert [(hit.name, hit.why, hit.nearness) for hit in found.hits] == [("plain", "words", None)]
 
 
-# Who may see what
+# Permissions
 
 
 def test_nothing_of_another_workspace_appears_nor_changes_the_order(workspace, olga):
@@ -263,7 +263,7 @@ def test_only_what_is_asked_for(workspace, by):
     assert found(since=now - timedelta(days=5), until=now - timedelta(days=5)) == set()
 
 
-# How much of it
+# Limits
 
 
 def test_a_small_workspace_among_a_large_one_still_gets_all_that_it_has(workspace, olga):
@@ -323,7 +323,7 @@ def test_it_asks_as_often_for_many_hits_as_for_one(workspace):
     assert len(many) <= len(few)
 
 
-# What is shown
+# Results
 
 
 def test_a_hit_says_where_it_is_and_marks_the_words(workspace):

@@ -1,4 +1,4 @@
-"""Services that are slow, away, busy, or answer nonsense (faults F4 to F9): what is told of it, and how it is taken."""
+"""Services that are slow, away, busy, or answer nonsense (faults F4 to F9): the error and its consequences."""
 
 import json
 import math
@@ -27,7 +27,7 @@ QUOTA = {"error": {"message": "You have no credit left.", "type": "insufficient_
 
 @pytest.fixture
 def failing(tmp_path):
-    """How it fails; of both services the same is told."""
+    """Return a function that returns the error of a service; both services report the same errors."""
 
     def failing(service, *, wall_seconds=30.0):
         ask = read if isinstance(service, di.DocumentIntelligence) else embed
@@ -52,7 +52,7 @@ def embed(directory, wall_seconds):
     openai.embed(["apples", "pears"], directory, wall_seconds=wall_seconds)
 
 
-# F4: asked too often
+# F4: rate limits
 
 
 def test_f4_seconds_of_a_pause_are_handed_on(azure, open_ai, failing):
@@ -98,7 +98,7 @@ def test_f4_a_pause_is_understood_in_all_its_ways(headers, seconds):
     assert pause(headers) == seconds
 
 
-# F5: it cannot now
+# F5: unavailable
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
@@ -135,7 +135,7 @@ def test_f5_an_analysis_that_fails_by_no_fault_of_the_document_is_begun_again(az
     assert (error.code, error.permanent) == ("unavailable", False)
 
 
-# F6: it refuses
+# F6: refused
 
 
 def test_f6_a_key_that_is_not_taken_ends_it_and_says_which_setting(azure, open_ai, failing, settings):
@@ -188,7 +188,7 @@ def test_f6_a_quota_that_is_exhausted_ends_it_though_it_is_told_as_too_often(ope
     assert "billing" in str(error)
 
 
-# F7: it is slow
+# F7: slow
 
 
 def test_f7_an_answer_that_does_not_come_is_not_waited_for(azure, open_ai, failing, monkeypatch):
@@ -222,7 +222,7 @@ def test_f7_vectors_that_come_byte_by_byte_have_an_end(open_ai, failing):
     assert "timed out" in str(error)
 
 
-# F8: it never comes to an end
+# F8: never finished
 
 
 def test_f8_an_analysis_that_never_ends_is_given_up(azure, failing):
@@ -234,7 +234,7 @@ def test_f8_an_analysis_that_never_ends_is_given_up(azure, failing):
     assert azure.count("analyze") == 1
 
 
-# F9: it answers nonsense
+# F9: nonsense
 
 NONSENSE = {
     "truncated": changed(lambda body: body[: len(body) // 2]),

@@ -1,4 +1,4 @@
-"""What ADE relies on, of a directory and of a container alike."""
+"""The contract of the storage, for a directory and for a container."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -82,7 +82,7 @@ def test_what_is_not_there_can_be_deleted():
 def test_times_are_of_now_and_aware():
     save()
 
-    # A container tells whole seconds.
+    # A container rounds to whole seconds.
     age = datetime.now(UTC) - default_storage.get_modified_time(KEY)
     assert timedelta(seconds=-1) < age < timedelta(seconds=300)
 

@@ -34,7 +34,7 @@ def site(olga, client):
 def send(site, workspace):
     def send(data=PDF, name="invoice.pdf", content_type="application/pdf", **values):
         sent = SimpleUploadedFile("x", data, content_type)
-        # As a browser may say it, whatever Django's own class would make of it.
+        # Set directly: Django's own class would sanitise the name, and a browser can send any.
         sent._name = name
         return site.post(ADD, {"workspace": workspace.pk, "file": sent} | values)
 
@@ -219,7 +219,7 @@ def test_a_storage_that_is_down_is_no_fault_of_the_file(send, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if len(name) < 300], ids=lambda name: ascii(name[:40]))
 def test_no_name_does_harm(site, workspace, name):
-    # As a browser writes it, and as one that is no browser does.
+    # Encoded as browsers do, and as a hostile client would.
     shown = name.encode(errors="surrogatepass").replace(b"\\", b"\\\\").replace(b'"', b'\\"')
     body = b'--B\r\nContent-Disposition: form-data; name="workspace"\r\n\r\n%d\r\n' % workspace.pk
     body += b'--B\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n' % shown

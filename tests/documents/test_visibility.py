@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.parametrize("model", MODELS, id
 
 @pytest.fixture(autouse=True)
 def theirs(workspace):
-    """One of everything in the workspace of the cast, one of everything elsewhere."""
+    """One row of each kind in the workspace of the cast, and one elsewhere."""
     StageFactory(job__document__workspace=workspace)
     ArtifactFactory(run__configuration__workspace=workspace)
     DocumentChunkFactory(document__workspace=workspace)

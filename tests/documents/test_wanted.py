@@ -65,5 +65,5 @@ def test_whatever_is_typed_words_have_letters_and_digits_only():
         for each in (*wanted.terms, *wanted.excluded):
             assert each.words
             assert all(word.isalnum() for word in each.words)
-        # Surrogates would not be taken.
+        # Lone surrogates would fail here.
         wanted.text.encode()

@@ -1,4 +1,4 @@
-"""Why is this document not processed yet?"""
+"""The answer to why a document is not processed yet."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Invoices as different people lay them out. Places are millimetres from the top left corner."""
+"""Invoices in different layouts. Positions are in millimetres from the top left corner."""
 
 import io
 
@@ -40,7 +40,7 @@ class Sheet:
             self.right(across, y + place * step, value)
 
     def table(self, y, columns, rows, step=7.0):
-        """Columns are head, place and whether they are set right."""
+        """Draw a table; each column has a heading, a position and whether it is right-aligned."""
         for place, row in enumerate([[head for head, _, _ in columns], *rows]):
             for (_, x, is_right), text in zip(columns, row, strict=True):
                 (self.right if is_right else self.text)(x, y + place * step, text)
@@ -112,7 +112,7 @@ def german_letter():
 
 
 def american_columns():
-    """The labels in a row, their values below."""
+    """The labels are in a row, with their values below."""
     sheet = Sheet("Times")
     sheet.text(20, 25, "Bluestone Print Inc.", 18, "B")
     sheet.lines(20, 32, "500 Harbor Street", "Portland, OR 97201", "(503) 555-0142")
@@ -131,7 +131,9 @@ def american_columns():
 
 
 def german_two_rates():
-    """Number in the title, date after the town, two rates of tax, small print full of numbers."""
+    """The number is in the title, the date follows the town, there are two tax rates, and the small print is full of
+    numbers.
+    """
     sheet = Sheet("Times")
     sheet.right(190, 20, "Naturkost Weidner e.K.", 14, "B")
     sheet.right(190, 26, "Marktplatz 3, 99423 Weimar", 9)
@@ -180,7 +182,7 @@ def french():
 
 
 def dutch_without_head():
-    """No head above the table; the number far below."""
+    """The table has no heading; the number is far below."""
     sheet = Sheet("Courier")
     sheet.text(20, 20, "Fietsenmaker Van Dael B.V.", 13, "B")
     sheet.lines(20, 27, "Kerkstraat 9", "3511 LX Utrecht", "KvK-nummer: 30112233")
@@ -203,7 +205,7 @@ def dutch_without_head():
 
 
 def two_pages():
-    """Items on both pages, totals on the second."""
+    """There are items on both pages, and totals on the second."""
     sheet = Sheet()
     sheet.text(20, 20, "Northwind Cables Limited", 14, "B")
     sheet.lines(20, 27, "Unit 4, Dock Road", "Hull HU1 3DZ")
@@ -231,7 +233,7 @@ def two_pages():
 
 
 def modern_cards():
-    """Small labels above large values, the total first of all, and a day that another date explains."""
+    """Small labels are above large values, the total comes first, and another date disambiguates the day."""
     sheet = Sheet()
     sheet.text(20, 20, "AMOUNT DUE", 7)
     sheet.text(20, 28, "EUR 1,428.00", 20, "B")
@@ -250,7 +252,7 @@ def modern_cards():
 
 
 def swiss_row_of_totals():
-    """Net, tax and gross side by side with their amounts below; drawn from the end to the beginning."""
+    """Net, tax and gross are side by side with their amounts below; the file draws them in reverse order."""
     sheet = Sheet(order=-1)
     sheet.text(20, 20, "Alpenblick Sanitär AG", 14, "B")
     sheet.lines(20, 26, "Seestrasse 40", "8002 Zürich", "CHE-107.787.577 MWST")
@@ -272,7 +274,7 @@ def swiss_row_of_totals():
 
 
 def reverse_charge():
-    """No tax at all, an hourly rate, and other numbers right beside the invoice's."""
+    """There is no tax, an hourly rate, and other numbers next to the invoice number."""
     sheet = Sheet("Times")
     sheet.text(120, 25, "Ines Falkner Consulting", 13, "B")
     sheet.lines(120, 31, "Lindenweg 5", "1010 Wien", "UID: ATU13585627")
@@ -289,7 +291,7 @@ def reverse_charge():
 
 
 def turned(content):
-    """The same pages as they come from a scanner that was fed sideways: looks the same, but the file is turned."""
+    """Rotate the pages like a scanner that was fed sideways: they look the same, but the content is turned."""
     document = pypdfium2.PdfDocument(content)
     for page in document:
         width, height = page.get_size()
@@ -304,14 +306,14 @@ def turned(content):
 
 
 def scanned():
-    """A page with a picture and no text."""
+    """A page with an image and no text."""
     pdf = FPDF()
     pdf.add_page()
     pdf.rect(20, 20, 100, 100, style="F")
     return bytes(pdf.output())
 
 
-# What each must give: number, date, total, currency, and what else is worth a look.
+# The expected number, date, total and currency of each, and other fields worth checking.
 EXPECTED = {
     english_classic: {
         "invoice_number": "AO-2026-0117", "invoice_date": "2026-11-18", "gross_total": "95.40", "currency": "GBP",

@@ -1,4 +1,4 @@
-"""Runs an example as a worker does, but with the Python of the tests instead of an environment of its own."""
+"""Run an example as a worker does, but with the Python of the tests instead of a separate environment."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ class Outcome:
 
     @property
     def fields(self):
-        """By name; of several of one name, the first."""
+        """Return the fields by name; the first if a name occurs several times."""
         return {field["name"]: field for field in reversed(self.all_fields)}
 
     @property
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def run_example(example, directory, name, content, *, text=None, content_type=None):
-    """Runs every step over a document of this name and content, in `directory`."""
+    """Run every step over a document with this name and content, in `directory`."""
     environment, work = directory / "environment", directory / "work"
     prepare_environment(environment, EXAMPLES / example)
     prepare_input(work, name, content, text, content_type)

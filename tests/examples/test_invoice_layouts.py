@@ -10,7 +10,7 @@ from tests.examples.running import run_example
 pytestmark = [pytest.mark.once, pytest.mark.long]
 
 WITH_PLACES = ("invoice_number", "invoice_date", "gross_total", "currency")
-# What the word under the box must say, where that is not the value itself.
+# The word inside the box, if it differs from the value.
 WRITTEN = {"EUR": r"€|EUR|Euro", "GBP": r"£|GBP", "USD": r"\$|USD", "CHF": "CHF"}
 
 

@@ -1,4 +1,4 @@
-"""The invoice's modules that know nothing of documents: checksums, dates, amounts."""
+"""The modules of the invoice example that do not depend on documents: checksums, dates, amounts."""
 
 import importlib
 import sys
@@ -22,7 +22,7 @@ def module(name):
 
 amounts, checksums, dates = module("amounts"), module("checksums"), module("dates")
 
-# From the registry of IBANs, which gives one for each country.
+# The examples of the IBAN registry, one for each country.
 IBANS = [
     "DE89370400440532013000", "AT611904300234573201", "CH9300762011623852957", "FR1420041010050500013M02606",
     "GB82 WEST 1234 5698 7654 32", "NL91ABNA0417164300", "BE68539007547034", "ES9121000418450200051332",

@@ -198,7 +198,7 @@ def test_what_a_spreadsheet_would_run_stays_text(run, hostile):
 def test_of_a_formula_in_a_workbook_only_its_last_value_is_read(run):
     outcome = run(workbook(S=[["name", "sum"], ["a", 1], ["b", 2], ["c", "=1+2"]]), "x.xlsx")
 
-    # openpyxl computes nothing, so there is none.
+    # openpyxl does not calculate, so the cell has no value.
     assert rows_of(outcome, "S.csv")[3] == ["c", ""]
 
 

@@ -14,7 +14,7 @@ QUOTES = [(path, text) for path, text in BLOCKS if path.startswith("examples/")]
 
 @pytest.fixture
 def counter(tmp_path):
-    """The first ten lines of the tutorial, as they stand there."""
+    """Write the first example of the tutorial to files, exactly as printed there."""
     package = tmp_path / "counter"
     package.mkdir()
     for name, text in BLOCKS:

@@ -1,4 +1,4 @@
-"""Office files by hand: archives with whatever parts, and a workbook of the older format."""
+"""Hand-made office files: archives with any parts, and a workbook in the older format."""
 
 import io
 import struct
@@ -56,7 +56,7 @@ def ods_of(rows, *, head="", **more):
 
 
 def xls_of(sheets, *, more_globals=b""):
-    """Sheets are dictionaries of places and values."""
+    """Return a workbook; each sheet is a dictionary from cell position to value."""
     bodies = []
     for cells in sheets.values():
         records = [_record(0x809, struct.pack("<HHHHII", 0x600, 0x10, 0, 0, 0, 0))]
@@ -88,10 +88,10 @@ END, FREE, TABLE = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD
 
 
 def compound(streams):
-    """The format of Office before 2007: a file system with sectors of 512 bytes."""
+    """Return a compound file, the format of Office before 2007: a file system with sectors of 512 bytes."""
     sectors, table, entries = [b"", b""], [TABLE, END], [_entry("Root Entry", 5, END, 0, child=1)]
     for number, (name, data) in enumerate(streams.items(), 1):
-        # Shorter streams would lie elsewhere.
+        # Streams below 4096 bytes would be stored in another place.
         data = data.ljust(4096, b"\0")
         pieces = [data[at : at + 512].ljust(512, b"\0") for at in range(0, len(data), 512)]
         following = number + 1 if number < len(streams) else FREE

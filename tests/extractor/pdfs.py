@@ -1,4 +1,4 @@
-"""PDFs: well made ones with fpdf2, and others by hand."""
+"""PDFs: valid ones made with fpdf2, and hand-made ones."""
 
 import zlib
 
@@ -8,7 +8,7 @@ WORDS = ["invoice", "amount", "the", "of", "and", "customer", "number", "total",
 
 
 def pdf_of(path, *texts, **page):
-    """A page for each text."""
+    """Write a PDF with a page for each text."""
     pdf = FPDF()
     pdf.set_font("Helvetica", size=12)
     for text in texts:
@@ -24,7 +24,7 @@ def long_pdf(path, pages, words=450):
 
 
 def by_hand(objects, trailer="", *, root=1):
-    """A file with these objects, numbered from 1, and a table that says where they are."""
+    """Write a file with these objects, numbered from 1, and a cross-reference table."""
     parts, places = [b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"], []
     for number, each in enumerate(objects, 1):
         places.append(sum(map(len, parts)) if len(objects) < 1000 else 0)
@@ -57,11 +57,11 @@ def stream(data, extra="", *, length=None):
 
 
 def bomb(content, size, times=1):
-    """A stream that unpacks to this size, and is itself packed some times more."""
+    """Return a stream that unpacks to this size and is compressed `times` times."""
     block = content * ((4 << 20) // len(content))
     pack = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = pack.compress(block) + pack.flush(zlib.Z_FULL_FLUSH)
-    # Blocks of deflate stand alone after a full flush; nobody gets as far as the checksum.
+    # Deflate blocks are independent after a full flush; no reader gets as far as the checksum.
     data = b"\x78\xda" + packed * (size // len(block)) + b"\x03\0" + bytes(4)
     for _ in range(times - 1):
         data = zlib.compress(data, 9)
@@ -69,7 +69,7 @@ def bomb(content, size, times=1):
 
 
 def with_content(content, *, page="/MediaBox[0 0 595 842]", catalog="", more=(), trailer=""):
-    """One page with this content stream, and Helvetica as F1. Whatever is more has numbers from 6."""
+    """Write one page with this content stream, and Helvetica as F1. The objects in `more` have numbers from 6."""
     return by_hand(
         [
             f"<</Type/Catalog/Pages 2 0 R{catalog}>>",

@@ -1,4 +1,4 @@
-"""Pages as a scanner leaves them: drawn with fpdf2, turned into images, and these into files."""
+"""Pages as a scanner leaves them: drawn with fpdf2, rendered to images, and saved as files."""
 
 import io
 from difflib import SequenceMatcher
@@ -21,13 +21,13 @@ needs_tesseract = pytest.mark.skipif(not which("tesseract"), reason="needs tesse
 
 
 def letter(words=60):
-    """With lines that are told from each other."""
+    """Return a letter in which every line is different."""
     body = " ".join(f"{word} {100 + n}," for n, word in enumerate(islice(cycle(WORDS), words // 2)))
     return f"Invoice No. 2026-0417\n\nTo the customer\n\n{body}\n\nTotal: 1,234.56 EUR"
 
 
 def images_of(file, dots=DOTS):
-    """Grey, each page."""
+    """Render each page in greyscale."""
     document = pypdfium2.PdfDocument(file)
     found = [page.render(scale=dots, grayscale=True).to_pil() for page in document]
     document.close()
@@ -40,7 +40,7 @@ def image_of(path, text):
 
 
 def pdf_with(path, images, *, rotate=0, text=""):
-    """A page for each image; then one with this text."""
+    """Write a PDF with a page for each image, and a last page with the text if there is one."""
     pdf = FPDF(unit="pt")
     for each in images:
         width, height = each.width / DOTS, each.height / DOTS
@@ -55,7 +55,7 @@ def pdf_with(path, images, *, rotate=0, text=""):
 
 
 def turned(path, degrees):
-    """What a viewer is told about how to show the pages."""
+    """Set the rotation that viewers apply to the pages."""
     document = pypdfium2.PdfDocument(path)
     for page in document:
         page.set_rotation(degrees)
@@ -67,13 +67,13 @@ def turned(path, degrees):
 
 
 def words_drawn(path, text):
-    """With their boxes, as the reader of PDFs tells them."""
+    """Return words with their boxes, as the PDF reader returns them."""
     (page,) = extract(pdf_of(path, text), PDF, without=NOBODY).pages
     return page["words"]
 
 
 def right(found, wanted):
-    """Pairs of the words that are the same, in the same order."""
+    """Return pairs of equal words, in the same order in both lists."""
     matcher = SequenceMatcher(None, [word[0] for word in found], [word[0] for word in wanted], autojunk=False)
     return [(found[a + n], wanted[b + n]) for a, b, number in matcher.get_matching_blocks() for n in range(number)]
 
@@ -84,5 +84,5 @@ def share_right(text, wanted):
 
 
 def lies_within(found, wanted, most=0.012):
-    """All four sides, in shares of the page."""
+    """Return whether all four sides agree within `most`, as shares of the page."""
     return all(abs(a - b) <= most for a, b in zip(found[1:], wanted[1:], strict=True))

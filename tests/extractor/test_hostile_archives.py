@@ -1,4 +1,4 @@
-"""Archives and XML that are made to hurt, as documents and as sheets."""
+"""Hostile archives and XML, in documents and in sheets."""
 
 import io
 import struct
@@ -16,7 +16,7 @@ TYPES = {"docx": DOCX, "xlsx": XLSX, "ods": ODS}
 
 
 def office(kind, *, head="", **more):
-    """A harmless file of this kind, but for what is added to it."""
+    """Return a harmless file of this kind with these additions."""
     if kind == "docx":
         return docx_of(paragraph("text"), head=head, **more)
     if kind == "ods":
@@ -61,7 +61,7 @@ def test_a_part_packed_a_thousand_times(tmp_path, kind):
 
 @each_kind
 def test_parts_of_gigabytes_in_all(tmp_path, kind):
-    # Each packed less than is refused by itself.
+    # No single part exceeds the compression limit.
     more = {f"{n}.bin": bytes(4 << 20) for n in range(200)}
 
     content = archive(more | {"[Content_Types].xml": "<a/>", "content.xml": "<a/>"})
@@ -85,7 +85,7 @@ def test_a_part_that_is_larger_than_it_says(tmp_path, kind):
 
 @each_kind
 def test_parts_that_share_their_bytes(tmp_path, kind):
-    """One is whole and lies within another: so do, in a bomb, thousands."""
+    """One entry lies within another; a bomb would have thousands of them."""
     inner = archive({"inner.xml": "<a/>" * 99}, zipfile.ZIP_STORED)
     file = io.BytesIO(office(kind))
     with zipfile.ZipFile(io.BytesIO(inner)) as made:
@@ -139,7 +139,7 @@ LAUGHS = (
     + "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True))
     + "]>"
 )
-# As much as is unpacked at a time.
+# The amount that is unpacked at a time.
 EDGE = 1 << 18
 DECLARATIONS = {
     "a billion laughs": LAUGHS,
@@ -186,7 +186,7 @@ def test_broken_xml(tmp_path):
     assert refused(tmp_path, "ods", ods_of([], **{"content.xml": "<a><b></a>"})) in ("malformed", "too_large")
 
 
-# Not what they say they are
+# Content that contradicts its type
 
 
 @each_kind

@@ -1,4 +1,4 @@
-"""Text that is only an image: by rapidocr, by tesseract, and by nobody."""
+"""Text in images: with rapidocr, with tesseract, and without an engine."""
 
 import pytest
 from fpdf import FPDF
@@ -98,7 +98,7 @@ def test_lines_are_read_from_the_top_and_each_from_the_left(tmp_path, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_a_page_that_is_shown_turned(tmp_path, image, engine, degrees):
-    """Put into the scanner on its side, and put right by what made the PDF of it."""
+    """Scanned sideways, and rotated upright by the program that made the PDF."""
     drawn = words_drawn(tmp_path / "drawn.pdf", LETTER)
     lying = image.rotate(degrees, expand=True)
 
@@ -151,7 +151,7 @@ def lines_of(tmp_path):
 @needs_rapidocr
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_a_photograph_is_read_as_people_see_it(tmp_path, image, orientation):
-    """Cameras store what they see, and beside it how they were held."""
+    """Cameras store the raw image and its orientation separately."""
     held = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}
     stored = image.transpose(Image.Transpose(held[orientation])) if orientation > 1 else image
     exif = Image.Exif()
@@ -198,7 +198,7 @@ def test_images_of_all_kinds(tmp_path, image, kind):
 @needs_rapidocr
 @pytest.mark.parametrize("mode", ["LA", "RGBA", "P"])
 def test_what_shines_through_is_white(tmp_path, image, mode):
-    """Black letters on nothing, which is black too where nobody looks."""
+    """Black letters on a transparent background whose hidden colour is black too."""
     ink = Image.new("RGBA", image.size, (0, 0, 0, 0))
     ink.putalpha(image.point(lambda grey: 255 - grey))
     made = ink.quantize(method=Image.Quantize.FASTOCTREE) if mode == "P" else ink.convert(mode)

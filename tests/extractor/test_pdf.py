@@ -16,7 +16,7 @@ def words_of(page):
 
 
 def boxes_of(page):
-    """In points from the top left corner, of each word by its text."""
+    """Return the box of each word by its text, in points from the top left corner."""
     width, height = page["width"], page["height"]
     return {word: (x0 * width, y0 * height, x1 * width, y1 * height) for word, x0, y0, x1, y1 in page["words"]}
 
@@ -63,7 +63,7 @@ def test_boxes_cover_the_ink_of_their_words_however_the_page_is_turned(tmp_path,
 
 
 def ink_within(file, box):
-    """How many dark points a renderer, which knows nothing of words, has put there."""
+    """Return how many dark points a renderer has drawn inside the box, independent of word detection."""
     with pypdfium2.PdfDocument(file) as document:
         page = document[0]
         bitmap = page.render(scale=1, grayscale=True)
@@ -84,7 +84,7 @@ def test_a_word_stands_where_it_was_put(tmp_path):
 
     boxes = boxes_of(extract(file, PDF).pages[0])
 
-    # Helvetica of 12 points: H is 8.67 wide, and all of it lies between 9 above and 3 below the line.
+    # In 12 point Helvetica, H is 8.67 wide, and all glyphs lie between 9 points above and 3 below the baseline.
     left, top, right, bottom = boxes["Here"]
     assert left == pytest.approx(72, abs=0.5)
     assert right == pytest.approx(72 + 12 * (0.722 + 0.556 + 0.333 + 0.556), abs=0.5)
@@ -214,7 +214,7 @@ PAGES = 300
 
 
 def test_hundreds_of_pages_take_little_longer_than_the_library_does(tmp_path):
-    """By two measures, both of pypdfium2 alone: for what we tell, and for text without any places."""
+    """Compare with pypdfium2 alone: for text with positions, and for text without."""
     file = long_pdf(tmp_path / "long.pdf", PAGES)
 
     ours = min(extract(file, PDF).ended.cpu_seconds for _ in range(3))
@@ -223,7 +223,7 @@ def test_hundreds_of_pages_take_little_longer_than_the_library_does(tmp_path):
 
     told = f"ours {ours:.2f} s, with places {with_places:.2f} s, text alone {without:.2f} s"
     assert ours < 1.5 * with_places, told
-    # Places and their four numbers are most of the work: this is to see when they become more.
+    # Positions are most of the work; this limit shows when they become more.
     assert ours < 4.5 * without, told
 
 

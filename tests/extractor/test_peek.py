@@ -1,4 +1,4 @@
-"""As much of a page as a screen shows, read by the child itself."""
+"""A preview of tables and text that fills one screen, read by the child itself."""
 
 import json
 

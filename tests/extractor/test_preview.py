@@ -1,5 +1,5 @@
-"""What draws images, without the child around it. PDFs are drawn in tests/documents/test_previews.py: pdfium has limits
-set for its process, which is not to be this one.
+"""The image renderer without its child process. tests/documents/test_previews.py covers PDFs, because pdfium sets
+limits for its whole process, which must not be the one of the tests.
 """
 
 import io

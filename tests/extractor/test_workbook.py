@@ -40,7 +40,7 @@ def test_each_sheet_is_a_page_as_table_and_as_text(tmp_path):
         (True, "TRUE"),
         ("a\r\nb", "a\nb"),
         (datetime.date(2026, 2, 3), "2026-02-03"),
-        (datetime.datetime(2026, 2, 3, 4, 5), "2026-02-03 04:05:00"),  # noqa: DTZ001  # workbooks know no zones
+        (datetime.datetime(2026, 2, 3, 4, 5), "2026-02-03 04:05:00"),  # noqa: DTZ001  # workbooks have no time zones
         (datetime.time(4, 5), "04:05:00"),
         ("=HYPERLINK(1)", ""),
     ],

@@ -1,4 +1,4 @@
-"""What the tests of the reader share: the real child, as feeds have it run."""
+"""Helpers of the feed reader tests: the real child process, as feeds start it."""
 
 from datetime import UTC, datetime
 

@@ -100,7 +100,7 @@ def test_a_feed_without_items_is_one(body):
 def test_the_link_of_an_item(inner, url):
     one = item_of(rss(f"<item><title>x</title>{inner}</item>"))
 
-    # What is no link to an article is judged by who stores it, and said so.
+    # The code that stores articles judges unusable links and reports them.
     assert one.url == url or one.url.lower() == url.lower()
 
 
@@ -151,7 +151,7 @@ def test_how_long_a_feed_wants_to_be_left_alone():
     ],
 )
 def test_one_broken_item_does_not_lose_the_others(broken):
-    """F15, where the items are read."""
+    """F15: the items are still read."""
     found = read(rss(item("one", "https://a.example/1"), f"<item>{broken}", item("three", "https://a.example/3")))
 
     assert sorted(each.url for each in found.items()) == [f"https://a.example/{number}" for number in (1, 2, 3)]
@@ -225,7 +225,7 @@ def test_a_web_page_says_which_feeds_it_has():
 
 
 def test_of_a_feed_with_very_many_items_the_first_are_taken():
-    """F13."""
+    """F13: the number of items is limited."""
     found = read(rss(*(item(f"Story {number}", f"https://a.example/{number}") for number in range(20_000))))
 
     assert (found.found, found.count, found.broken) == (20_000, 5000, "")

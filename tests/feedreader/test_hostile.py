@@ -1,4 +1,4 @@
-"""S8, S11, S21, F13: documents that are made to cost their reader something."""
+"""Feeds that try to cost their reader much, or to break out of it (S8, S11, S21, F13)."""
 
 import time
 from dataclasses import replace
@@ -55,7 +55,7 @@ HIDING = {
 
 @pytest.mark.parametrize("hiding", HIDING.values(), ids=HIDING)
 def test_a_declaration_that_is_hidden_is_refused_too(hiding):
-    """expat and feedparser disagree on where a document with broken syntax begins. No entity of its own is expanded."""
+    """expat and feedparser disagree on where a malformed document begins. Custom entities are never expanded."""
     failure = failure_of(rss(item(about="<author>&a;</author>"), head=f'<?xml version="1.0"?>{hiding}'))
 
     assert failure.code == "forbidden"
@@ -78,7 +78,7 @@ def test_nothing_is_included_or_opened():
 
 
 def test_the_name_of_a_file_is_not_opened(tmp_path, monkeypatch):
-    """feedparser takes bytes that are the name of a file for that file."""
+    """feedparser opens a file if the bytes are a file name."""
     feed = tmp_path / "secret.xml"
     feed.write_bytes(rss(item("A secret")))
 
@@ -118,13 +118,13 @@ SMOKE = ("half a comment", "a long name", "escaped comments")
     "name", [name if name in SMOKE else pytest.param(name, marks=pytest.mark.long) for name in BODIES]
 )
 def test_whatever_it_is_reading_has_an_end(name, monkeypatch):
-    """It is read or refused, and keeps a processor busy for no longer than it may, which is shorter here."""
+    """The feed is read or refused within the CPU time limit, which is lower here."""
     monkeypatch.setattr(reading, "LIMITS", replace(reading.LIMITS, wall_seconds=600, cpu_seconds=3))
 
     code = code_of(rss(BODIES[name]))
 
     assert code in ("read", "malformed", "not_a_feed", "too_slow", "too_large")
-    # The next one is not harmed.
+    # The next feed is not affected.
     assert read(rss(item())).count == 1
 
 
@@ -146,7 +146,7 @@ def test_what_is_no_text_is_no_feed(body):
 
 
 def test_who_keeps_its_reader_busy_is_ended(monkeypatch):
-    """By its CPU time: a second here, so that the test takes no longer."""
+    """The CPU time limit ends it: one second here, to save time."""
     monkeypatch.setattr(reading, "LIMITS", replace(reading.LIMITS, cpu_seconds=1))
 
     failure = failure_of(rss(BODIES["elements in elements"]))
@@ -201,7 +201,7 @@ def test_and_what_it_says_is_cut_to_size(monkeypatch, settings):
 
 
 def taken_over(monkeypatch, settings, program):
-    """Another program in the place of the reader, which says that it has read something."""
+    """Replace the reader with another program, which claims to have read something."""
     settings.ADE_WARM_ENGINES = False
     tell = "os.write(int(os.environ['ADE_EVENTS_FD']), b'{\"kind\": \"read\"}\\n')"
     monkeypatch.setattr("ade_feedreader.PROGRAM", f"import os, sys\n{program}\n{tell}")

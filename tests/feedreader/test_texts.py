@@ -71,7 +71,7 @@ def test_xhtml_of_atom_is_text():
     ],
 )
 def test_what_no_database_and_no_reader_wants_is_removed(text, clean):
-    """S3, S20; JSON can say all of it."""
+    """S3, S20; JSON can contain all of these characters."""
     feed = {
         "version": "https://jsonfeed.org/version/1",
         "items": [{"title": text, "summary": "x", "url": "https://a.example/"}],
@@ -151,7 +151,7 @@ def test_a_damaged_byte_costs_one_character():
 
 
 def title_in(text, content_type, encoding="utf-8"):
-    """Of a feed with this in the place of its title, and before it what stands before that."""
+    """Return the title of a feed with this text; a part before `?>` becomes the XML declaration."""
     if isinstance(text, str):
         text = text.encode()
     wide = text.startswith((b"\xff\xfe", b"\xfe\xff"))

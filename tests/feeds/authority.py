@@ -1,4 +1,4 @@
-"""An authority of the tests' own, which vouches for names on this machine."""
+"""A certificate authority for the tests, which signs certificates for hosts on this machine."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -24,13 +24,13 @@ class Authority:
         self._certificate = builder.sign(self._key, hashes.SHA256())
 
     def trust(self):
-        """What a client has that believes this authority alone."""
+        """Return the TLS context of a client that trusts only this authority."""
         trust = new_trust()
         trust.load_verify_locations(cadata=self._certificate.public_bytes(serialization.Encoding.PEM).decode())
         return trust
 
     def context(self, *hosts, until=None):
-        """What a server has that is one of these hosts."""
+        """Return the TLS context of a server with a certificate for these hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = self._builder(named(hosts[0]), key, until or datetime.now(UTC) + DAY)
         builder = builder.add_extension(x509.SubjectAlternativeName([known_as(host) for host in hosts]), critical=False)

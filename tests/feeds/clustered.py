@@ -1,4 +1,4 @@
-"""Articles to cluster: headlines with the events that they tell of, and vectors that say how alike they are."""
+"""Articles to cluster: headlines labelled with their events, and vectors with a chosen similarity."""
 
 from collections import Counter, defaultdict
 from datetime import timedelta
@@ -19,7 +19,7 @@ from tests.feeds.turns import turn_of
 from work import clock
 
 HERE = Path(__file__).parent
-# Of the first article; so that the last one of the file has happened too.
+# The age of the first article; enough for the last one of the file to be in the past.
 FIRST = timedelta(hours=71)
 
 
@@ -44,7 +44,7 @@ def headlines(name="headlines"):
 
 
 def articles_of(some):
-    """As ingestion would store them, from three feeds; not in the database yet."""
+    """Return articles as ingestion would store them, from three feeds; not saved."""
     feeds = [*FeedSource.objects.order_by("pk")[:3]] or FeedFactory.create_batch(3)
     first, now = clock.now() - FIRST, clock.now()
     return [
@@ -62,7 +62,7 @@ def articles_of(some):
 
 
 def embedded(articles):
-    """By the real model, in this process: what a child makes of them is the same."""
+    """Embed with the real model in this process; a child gives the same result."""
     for article, vector in zip(articles, vectors_of([text_of(each) for each in articles]), strict=True):
         article.embedding, article.embedding_model = vector, embedding.model()
     return articles
@@ -73,7 +73,7 @@ def event_of(article):
 
 
 def vector(*numbers):
-    """Of the length of today's, and with nothing behind these."""
+    """Return a normalised vector that begins with these numbers and continues with zeros, in the configured length."""
     made = numpy.zeros(embedding.dimensions(), "<f4")
     made[: len(numbers)] = numbers
     return (made / numpy.linalg.norm(made)).astype("<f4").tobytes()
@@ -86,7 +86,7 @@ def article(hours_ago, *numbers, **values):
 
 
 def get_older(hours):
-    """All that has happened so far did so earlier."""
+    """Move everything that has happened back in time."""
     by = timedelta(hours=hours)
     for each in RawArticle.objects.all():
         write(each, happened_at=each.happened_at - by, seen_at=each.seen_at - by)
@@ -95,7 +95,7 @@ def get_older(hours):
 
 
 def cluster():
-    """A slot of the job, from its beginning to its end: how many rows it says."""
+    """Run a whole slot of the job; return the number of rows that it reports."""
     turn = turn_of(EVENT_CLUSTERING, scheduled_for=clock.now())
     try:
         rows = EVENT_CLUSTERING.function(turn)
@@ -107,7 +107,7 @@ def cluster():
 
 
 def clusters():
-    """The titles of the articles of each, by its id."""
+    """Return the titles of the articles of each cluster, by its ID."""
     found = defaultdict(set)
     for cluster_id, title in ClusterArticle.objects.values_list("cluster", "raw_article__title"):
         found[cluster_id].add(title)
@@ -115,7 +115,7 @@ def clusters():
 
 
 def partition():
-    """Which articles are together, whatever their clusters are called."""
+    """Return which articles are together, without the IDs of their clusters."""
     found = defaultdict(set)
     for cluster_id, url in ClusterArticle.objects.values_list("cluster", "raw_article__url"):
         found[cluster_id].add(url)
@@ -123,7 +123,7 @@ def partition():
 
 
 def adjusted_rand_index(labels, others):
-    """1 for the same partition, about 0 for chance."""
+    """Return 1 for the same partition, about 0 for chance."""
     pairs = sum(comb(number, 2) for number in Counter(zip(labels, others, strict=True)).values())
     of_labels = sum(comb(number, 2) for number in Counter(labels).values())
     of_others = sum(comb(number, 2) for number in Counter(others).values())

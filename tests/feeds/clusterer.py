@@ -1,4 +1,4 @@
-"""A program that clusters in a slot that is there already, as a worker that has it, or that has lost it meanwhile."""
+"""A process that clusters in an existing slot, as a worker that holds it, or that has lost it meanwhile."""
 
 import json
 import os
@@ -20,7 +20,7 @@ HOUR = 3600
 
 
 class DiesOf:
-    """In the place of a failpoint: the process is killed when it comes there for the so manieth time."""
+    """Replaces a failpoint: kills the process when it is reached for the nth time."""
 
     def __init__(self, times):
         self.left = times
@@ -44,6 +44,6 @@ def main(job_run_id, at_once="", times="0"):
 
 
 def _peak():
-    """Of this program alone: what getrusage tells is also of the process that it was forked from."""
+    """Return the peak memory of this program alone: getrusage includes the process that it was forked from."""
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024

@@ -1,1 +1,1 @@
-from tests.feeds.servers import server  # noqa: F401  # fixtures are found by their names here
+from tests.feeds.servers import server  # noqa: F401  # pytest finds fixtures by their names here

@@ -1,4 +1,4 @@
-"""What strangers may have written where a title or an address is expected."""
+"""Hostile strings that strangers may write into a title or an address."""
 
 LONG_URL = "https://news.example.com/" + "a" * 100_000
 URLS = [

@@ -1,5 +1,5 @@
-"""A process that runs slots of the job, each time with all feeds due. It says how many articles were new, how long it
-took, how long until the last feed had answered, and the most memory that it has had.
+"""A process that runs slots of the job, each time with all feeds due. It prints how many articles were new, the total
+seconds, the seconds until the last feed had answered, and the peak memory.
 """
 
 import json
@@ -18,7 +18,7 @@ from work import clock
 
 
 def main(slots):
-    # What starts the reader is there, as in a worker that has been at work for a while.
+    # Start the reader's zygote first, as in a worker that has been running for a while.
     reading.read(rss(), "https://aster.example/", "")
     for _ in range(int(slots)):
         say(**ask())
@@ -28,7 +28,7 @@ def ask():
     slot = clock.now()
     FeedSource.objects.update(next_check_at=slot)
     claim = job_runs.claim_slot(INGESTION.name, slot, "w1@here:1:boot")
-    # Nobody renews it here.
+    # No thread renews this claim.
     claim.trust(time.monotonic() + 3600)
     began = time.monotonic()
     rows = ingest(Turn(INGESTION, slot, claim))

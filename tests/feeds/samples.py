@@ -1,4 +1,4 @@
-"""Feeds as they are found."""
+"""Feeds as found in the wild."""
 
 from xml.sax.saxutils import escape
 
@@ -15,5 +15,5 @@ def item(title="Story", link="https://aster.example/story", *, about="", descrip
 
 
 def stories(first, last, site="https://aster.example"):
-    """So many good items."""
+    """Return valid items with these numbers."""
     return [item(f"Story {number}", f"{site}/{number}") for number in range(first, last + 1)]

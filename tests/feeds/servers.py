@@ -1,11 +1,11 @@
-"""Servers that feeds lie on, good ones and hostile ones: real sockets on 127.0.0.1, a thread for each connection.
+"""Feed servers, valid and hostile: real sockets on 127.0.0.1, with a thread for each connection.
 
     @pytest.fixture(autouse=True)
     def reachable(settings):
         settings.ADE_FEED_NETWORKS = ["127.0.0.0/8"]
 
     def test_something(server):                                 # the fixture; or: with Server() as server
-        server.on("/good.xml", serving(body, etag='"1"'))       # 304 to whoever says its ETag or date again
+        server.on("/good.xml", serving(body, etag='"1"'))       # 304 if the client sends its ETag or date
         server.on("/bomb.xml", bomb(100))                       # also nested_bomb, endless, slow_headers, trickling, …
 
         fetch(server.url("/good.xml"))                          # http://127.0.0.1:PORT/good.xml
@@ -13,8 +13,8 @@
         assert server.asked[0].headers["accept-encoding"]       # each request, in the order of arrival
         assert server.seconds_of("/bomb.xml")
 
-A behaviour is a function of a Call, so a test may have one of its own: `server.on("/x", lambda call: call.send(b"…"))`.
-A path without one is answered with 404. All of them end with the server, and none of them minds when a client hangs up.
+A behaviour is a function of a Call, so a test may define its own: `server.on("/x", lambda call: call.send(b"…"))`. A
+path without a behaviour is answered with 404. All of them end with the server, and tolerate clients that hang up.
 """
 
 import gzip
@@ -44,7 +44,7 @@ class Asked:
 
 
 class Call:
-    """One connection: what was asked, and the way back."""
+    """One connection: the request, and functions to answer it."""
 
     def __init__(self, connection: socket.socket, ending: Event) -> None:
         self.connection, self.ending = connection, ending
@@ -89,7 +89,7 @@ Behaviour = Callable[[Call], None]
 
 
 class Server:
-    """`instead` is done with each connection before anything is read from it, and nothing after it."""
+    """Runs `instead` on each connection, if given, before anything is read, and nothing after it."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Server:
 
     def __exit__(self, *error) -> None:
         self._ending.set()
-        # Closing it alone wakes nobody who waits in accept.
+        # Closing the socket alone does not wake up a thread that waits in accept.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._acceptor.join()
         self._listener.close()
@@ -146,7 +146,7 @@ class Server:
             return bool(self._open)
 
     def seconds_of(self, path: str) -> float:
-        """For how long the last call of it was kept."""
+        """Return how long the last connection to this path was open."""
         return self._seconds[path]
 
     def _accept(self) -> None:
@@ -166,7 +166,7 @@ class Server:
         began = time.monotonic()
         call = Call(plain, self._ending)
         try:
-            # Whoever hangs up, or does not believe our certificate, is what these tests are about.
+            # Tests cover clients that hang up or reject our certificate.
             with suppress(OSError):
                 self._talk(call)
         finally:
@@ -195,7 +195,7 @@ def server():
 
 
 def head(status: int = 200, **headers: Any) -> bytes:
-    """Without the empty line. Names are written with underscores."""
+    """Return the head without the empty line. Header names are written with underscores."""
     lines = [f"HTTP/1.1 {status} Word", "Connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n"
@@ -209,7 +209,7 @@ def answering(body: bytes = b"", status: int = 200, **headers: Any) -> Behaviour
 
 
 def serving(body: bytes, *, etag: str = "", last_modified: str = "", coding: str = "", **headers: Any) -> Behaviour:
-    """A good feed. What is given for `coding` is gzip or deflate."""
+    """Serve a valid feed; `coding` is gzip or deflate."""
     if coding:
         body = gzip.compress(body) if coding == "gzip" else zlib.compress(body)
         headers["Content_Encoding"] = coding
@@ -233,7 +233,7 @@ def redirecting(to: str, status: int = 302) -> Behaviour:
 
 
 def saying(data: bytes) -> Behaviour:
-    """These bytes and no others, and then nothing."""
+    """Send exactly these bytes, and then nothing more."""
     return lambda call: call.send(data)
 
 
@@ -242,7 +242,7 @@ def silent(call: Call) -> None:
 
 
 def slow_headers(every: float = 0.05) -> Behaviour:
-    """Always another byte before the patience of whoever waits for one is over."""
+    """Send one byte at a time, so that no single read times out."""
     return lambda call: call.send_slowly(head(X_Slow="a" * 100_000), every)
 
 
@@ -255,7 +255,7 @@ def trickling(body: bytes, every: float = 0.05) -> Behaviour:
 
 
 def endless(call: Call) -> None:
-    """As fast as it is taken."""
+    """Send chunks as fast as the client reads them."""
     call.send(head(Transfer_Encoding="chunked") + b"\r\n")
     while True:
         call.wait(0)
@@ -284,7 +284,7 @@ def nested_bomb(megabytes: int) -> Behaviour:
 
 
 def endless_bomb(call: Call) -> None:
-    """Unpacked, a thousand times what is sent."""
+    """Send data that unpacks to a thousand times its size."""
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     call.send(head(Content_Encoding="gzip") + b"\r\n")
     while True:
@@ -293,12 +293,12 @@ def endless_bomb(call: Call) -> None:
 
 
 def cut_off(body: bytes, missing: int = 100) -> Behaviour:
-    """Says that there is more than it sends."""
+    """Announce more bytes than are sent."""
     return answering(body, Content_Length=len(body) + missing)
 
 
 def resetting(body: bytes = b"") -> Behaviour:
-    """In the middle of it, and not as one hangs up."""
+    """Reset the connection in the middle of the body, instead of closing it."""
 
     def behaviour(call: Call) -> None:
         call.send(head(Content_Length=len(body) + 100) + b"\r\n" + body)
@@ -308,7 +308,7 @@ def resetting(body: bytes = b"") -> Behaviour:
 
 
 def half_closed(body: bytes) -> Behaviour:
-    """Says by its silence that it was all, and goes on listening."""
+    """Send the body without a length and shut down the sending side, but keep reading."""
 
     def behaviour(call: Call) -> None:
         call.send(head() + b"\r\n" + body)
@@ -319,7 +319,7 @@ def half_closed(body: bytes) -> Behaviour:
 
 
 def _knows(headers: dict[str, str], etag: str, last_modified: str) -> bool:
-    """Who says an ETag is not asked for a date."""
+    """Return whether the client has the current version; an ETag takes precedence over a date."""
     if "if-none-match" in headers:
         return headers["if-none-match"] == etag
     return bool(last_modified) and headers.get("if-modified-since") == last_modified

@@ -1,4 +1,4 @@
-"""What really leaves this process: the interpreter says it of each socket, whoever opens it."""
+"""Record every connection attempt of this process with an audit hook, whichever library opens the socket."""
 
 import sys
 from contextlib import contextmanager
@@ -6,13 +6,13 @@ from threading import Lock
 
 _lock = Lock()
 _tried: list[tuple[str, int]] | None = None
-# Until there is a first who wants to know, nothing listens; and no hook can be taken away.
+# The hook is installed at the first use only, because an audit hook cannot be removed.
 _hooked = False
 
 
 @contextmanager
 def watched():
-    """The addresses that connections are tried to. None of them goes to another machine."""
+    """Yield the list of addresses that connections are attempted to; refuse those to other machines."""
     global _tried, _hooked
     with _lock:
         if not _hooked:

@@ -1,4 +1,4 @@
-"""Events as feeds tell of them, as they are when a brief is made."""
+"""Events and their articles as they exist when a brief is made."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ from runs import job_runs
 from tests.factories import ArticleFactory, ClusterArticleFactory, ClusterFactory, FeedFactory, JobRunFactory, write
 from tests.feeds.turns import turn_of
 
-# Long ago: briefs are of the time before their slot, whenever they are made.
+# Long ago: a brief covers the time before its slot, whenever it is made.
 SLOT = datetime(2026, 5, 4, 6, tzinfo=UTC)
 
 
@@ -18,7 +18,9 @@ def event(title="Bridge closed", **columns):
 
 
 def tell(cluster, feed=None, *, hours=5.0, similarity=0.9, linked=None, slot=SLOT, **article):
-    """An article of this event, so many hours before the slot; linked at once, or so many hours before it."""
+    """Add an article to this event, this many hours before the slot; linked at the same time, or `linked` hours before
+    it.
+    """
     at = slot - timedelta(hours=hours)
     times = {"seen_at": article.pop("seen_at", at), "happened_at": article.pop("happened_at", at)}
     made = ArticleFactory(feed=feed or FeedFactory(), **(times | article))
@@ -29,14 +31,14 @@ def tell(cluster, feed=None, *, hours=5.0, similarity=0.9, linked=None, slot=SLO
 
 
 def ran(job, at, *, status="success", minutes=1):
-    """A slot of this job that has ended so many minutes after it began."""
+    """Create a slot of this job that ended this many minutes after it began."""
     ended = {"status": status, "finished_at": at + timedelta(minutes=minutes), "lease_expires_at": None}
     row = JobRunFactory(job_name=job.name, scheduled_for=at, created_at=at)
     return write(row, **ended, lease_owner=None)
 
 
 def run(slot=SLOT):
-    """The job in a slot of its own; answers how many rows it has processed."""
+    """Run the job in a slot of its own; return the number of rows that it has processed."""
     turn = turn_of(DAILY_BRIEF, slot)
     rows = publish(turn)
     assert job_runs.succeed(turn.claim, rows)

@@ -1,4 +1,4 @@
-"""S10: which addresses are on the internet, whatever they are dressed up as."""
+"""S10: which addresses are public, however they are written or embedded."""
 
 from ipaddress import ip_address
 
@@ -25,7 +25,7 @@ PUBLIC = [
     "2a00:1450:4001::200e",
     "2001:200::1",
     "2620:4f:8000::1",
-    # What they stand for is public too.
+    # The embedded IPv4 address is public too.
     "::ffff:8.8.8.8",
     "64:ff9b::808:808",
     "2002:808:808::1",
@@ -33,8 +33,8 @@ PUBLIC = [
     "2a00:1450::200:5efe:808:808",
 ]
 NOT_PUBLIC = [
-    # This host, and networks of one's own.
-    "0.0.0.0",  # noqa: S104  # nobody binds it
+    # This host, and private networks.
+    "0.0.0.0",  # noqa: S104  # no socket is bound to it
     "0.1.2.3",
     "10.0.0.1",
     "10.255.255.255",
@@ -51,11 +51,11 @@ NOT_PUBLIC = [
     "fe80::1",
     "fe80::1%eth0",
     "febf::1",
-    # Of providers, and neither private nor global for Python.
+    # Shared address space of providers, which Python regards as neither private nor global.
     "100.64.0.0",
     "100.64.0.1",
     "100.127.255.255",
-    # What clouds tell their machines, keys among it.
+    # Metadata services of clouds, which return keys.
     "169.254.169.254",
     "169.254.170.2",
     "100.100.100.200",
@@ -63,7 +63,7 @@ NOT_PUBLIC = [
     "168.63.129.16",
     "fd00:ec2::254",
     "fd20:ce::254",
-    # Documentation, measurements, protocols.
+    # Documentation, benchmarks, protocol assignments.
     "192.0.0.1",
     "192.0.0.8",
     "192.0.0.255",
@@ -80,7 +80,7 @@ NOT_PUBLIC = [
     "3fff::1",
     "5f00::1",
     "100::1",
-    # Many at once, and those that nobody has.
+    # Multicast and reserved addresses.
     "224.0.0.1",
     "239.255.255.255",
     "240.0.0.1",
@@ -91,7 +91,7 @@ NOT_PUBLIC = [
     "fec0::1",
     "4000::1",
     "8::1",
-    # IPv4 inside of IPv6: mapped, compatible, translated,
+    # IPv4 embedded in IPv6: mapped, compatible, translated,
     "::ffff:127.0.0.1",
     "::ffff:10.0.0.1",
     "::ffff:169.254.169.254",
@@ -103,7 +103,7 @@ NOT_PUBLIC = [
     "::8.8.8.8",
     "::ffff:0:127.0.0.1",
     "::ffff:0:8.8.8.8",
-    # NAT64, the one for everybody and the one for networks of one's own,
+    # NAT64 with the well-known prefix and with the local prefix,
     "64:ff9b::7f00:1",
     "64:ff9b::10.0.0.1",
     "64:ff9b::169.254.169.254",
@@ -113,7 +113,7 @@ NOT_PUBLIC = [
     "64:ff9b:1::7f00:1",
     "64:ff9b:1::808:808",
     "64:ff9b:1:fffe::1",
-    # 6to4, Teredo with this or that end inside,
+    # 6to4, Teredo with the server or the client embedded,
     "2002:7f00:1::",
     "2002:a00:1::1",
     "2002:a9fe:a9fe::",
@@ -130,7 +130,7 @@ NOT_PUBLIC = [
     "2002:808:808::5efe:10.0.0.1",
     "fe80::5efe:8.8.8.8",
 ]
-# Python takes them for public, old and new; 3.11 some more.
+# Python regards these as global; Python 3.11 more of them than later versions.
 LIES = "224.0.0.1 ff0e::1 64:ff9b::7f00:1 192.88.99.1 fec0::1 ::7f00:1 168.63.129.16 2a00:1450::5efe:7f00:1"
 
 
@@ -165,7 +165,7 @@ def test_s10_the_table_has_what_is_global_alone_would_let_pass(text):
         ("::ffff:10.1.2.3", 8080, ["10.1.0.0/16"], True),
         ("fd00::1", 8080, ["fd00::/8"], True),
         ("fd00::1", 8080, ["10.1.0.0/16"], False),
-        # What is translated goes to who knows which of them.
+        # A translator may map this address to any network.
         ("64:ff9b::10.1.2.3", 80, ["10.1.0.0/16"], False),
         ("8.8.8.8", 8080, ["10.1.0.0/16"], False),
     ],

@@ -177,7 +177,7 @@ def test_an_event_says_so_too_when_what_was_told_has_become_a_part_of_it():
 
 
 def move(links, cluster):
-    """As clustering does: what is moved is linked anew."""
+    """Move the links to this cluster as clustering does: by new links."""
     for link in list(links):
         link.delete()
         ClusterArticleFactory(cluster=cluster, raw_article=link.raw_article, linked_at=SLOT - timedelta(hours=1))
@@ -297,7 +297,7 @@ def test_a_source_without_a_name_is_its_host():
     assert [each.source for each in articles_of(published())] == ["example.com"]
 
 
-# Nothing to tell
+# No news
 
 
 def answered(*, hours=2.0, **columns):
@@ -402,7 +402,7 @@ def test_a_brief_that_was_made_by_hand_is_not_that_of_the_morning():
     assert published().name == "2026-05-04-2"
 
 
-# After a night without a worker
+# After a night without workers
 
 
 QUARTER = timedelta(minutes=15)
@@ -411,7 +411,7 @@ BOOT = SLOT + timedelta(minutes=35)
 
 @pytest.fixture
 def publishes(monkeypatch):
-    """Whether this slot does, some minutes after its time or at this moment."""
+    """Return a function that returns whether this slot publishes, five minutes after its time or at `at`."""
 
     def publishes(slot, *, at=None):
         moment = at or slot + timedelta(minutes=5)
@@ -514,7 +514,7 @@ def test_jobs_that_are_not_run_here_are_not_waited_for(publishes, settings):
     assert publishes(SLOT)
 
 
-# What goes wrong
+# Failures
 
 
 def test_nothing_is_written_when_the_claim_is_gone():
@@ -590,15 +590,15 @@ def test_what_was_published_is_not_changed_by_its_models(article):
 )
 def test_the_database_refuses_to_change_it(article, table, column):
     with pytest.raises(IntegrityError, match=guards.REFUSAL), transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {table} SET {column} = 7")  # noqa: S608  # our own names
+        cursor.execute(f"UPDATE {table} SET {column} = 7")  # noqa: S608  # no user input
 
 
 @pytest.mark.only_on("sqlite", "postgresql")
 @pytest.mark.parametrize("table", ["briefs", "brief_items", "brief_articles"])
 def test_the_database_refuses_to_delete_it(article, table):
-    """One article less would go unnoticed, and retention might let go of it then."""
+    """A missing article would go unnoticed, and retention might then delete the original."""
     with pytest.raises(IntegrityError, match=guards.REFUSAL), transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # our own names
+        cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # no user input
 
 
 @pytest.mark.only_on("sqlite", "postgresql")
@@ -629,7 +629,7 @@ def test_the_database_does_not_delete_what_a_brief_names(article):
 
 def delete(table, id):
     with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {table} WHERE id = %s", [id])  # noqa: S608  # our own names
+        cursor.execute(f"DELETE FROM {table} WHERE id = %s", [id])  # noqa: S608  # no user input
     connection.check_constraints()
 
 

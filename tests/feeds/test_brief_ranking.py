@@ -13,7 +13,7 @@ UNTIL = datetime(2026, 5, 4, 6, tzinfo=UTC)
 
 
 def event(id=1, *, news=None, earlier=None, began=5.0, first_news=None, nearness=0.8):
-    """`news` and `earlier`: of each source, how many articles."""
+    """Return an event; `news` and `earlier` map each source to its number of articles."""
     news, earlier = news or {"a": 1}, earlier or {}
     return Event(
         id,

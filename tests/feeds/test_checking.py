@@ -1,4 +1,4 @@
-"""One feed is asked, read and kept: seed 001 §8.1, and what follows from what it answers."""
+"""Checking one feed: fetching, reading and storing (seed 001 §8.1), and the consequences of each answer."""
 
 from datetime import timedelta
 
@@ -177,14 +177,14 @@ def test_a_feed_that_answers_again_has_recovered(feed, server):
     ],
 )
 def test_what_is_no_feed_is_a_failure(feed, server, body, code):
-    """F13."""
+    """F13: not a feed."""
     checked = answer_with(server, feed, servers.serving(body))
 
     assert (checked.code, fresh(feed).failures) == (code, 1)
 
 
 def test_what_could_not_be_taken_is_told_once(feed, server):
-    """F15: the others are stored."""
+    """F15: the other items are stored."""
     flawed = rss(*stories(1, 2), item("Bad", "javascript:alert(1)"))
     for _ in range(3):
         checked = answer_with(server, feed, servers.serving(flawed))
@@ -221,7 +221,7 @@ def test_a_flaw_stays_while_nothing_is_new(feed, server):
 
 
 def test_a_feed_that_was_cut_off_is_read_again(feed, server):
-    """By a server that died and had not said how long it would be: its ETag is that of the whole."""
+    """The server died without announcing a length, so the ETag belongs to the whole feed."""
     body, dated = rss(*stories(1, 10)), "Sun, 01 Mar 2026 12:00:00 GMT"
     begins = servers.head(ETag='"x"', Last_Modified=dated, Content_Type="application/rss+xml") + b"\r\n"
     cut = answer_with(server, feed, servers.saying(begins + body[: len(body) // 2]))
@@ -303,7 +303,7 @@ def test_what_ade_fails_at_is_a_failure_of_that_feed(feed, monkeypatch):
 
 
 def test_nothing_of_an_answer_is_kept_when_its_articles_are_not(feed, monkeypatch):
-    """The ETag least of all: with it, the articles would never come again."""
+    """Keeping the ETag would be worst: the feed would never send the articles again."""
 
     def broken(*arguments, **values):
         raise ZeroDivisionError
@@ -316,7 +316,7 @@ def test_nothing_of_an_answer_is_kept_when_its_articles_are_not(feed, monkeypatc
 
 @pytest.mark.django_db(transaction=True)
 def test_what_a_feed_makes_slow_keeps_no_lock(feed, monkeypatch):
-    """On SQLite a transaction that writes keeps all others waiting: URLs are looked at before it."""
+    """On SQLite a writing transaction blocks all other writers, so URLs are normalised before it."""
     spell, within = storing.canonical, []
 
     def looked(url):
@@ -354,7 +354,7 @@ def test_a_feed_that_there_is_not_yet_can_be_rehearsed(server):
         rehearse(FeedSource(url=server.url("/page")))
 
 
-# When it is asked again
+# The next check
 
 
 def test_an_answer_is_good_for_an_interval(feed, settings):
@@ -399,7 +399,7 @@ def test_a_feed_that_is_gone_for_good_is_asked_once_a_day(feed, server):
 
 
 def test_an_interval_is_counted_from_the_slot(settings):
-    """Counted from the check, a feed would be due some seconds after the next slot, and wait for the one after it."""
+    """Counted from the check, a feed would be due a few seconds after the next slot, and wait for the one after it."""
     now = clock.now()
 
     assert rhythm.since(now - timedelta(minutes=10)) == now - timedelta(minutes=10)

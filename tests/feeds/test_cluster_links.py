@@ -1,4 +1,4 @@
-"""`unlink`, with which retention takes articles out of their clusters, and `refresh`, with which clustering goes on."""
+"""`unlink`, with which retention takes articles out of clusters, and `refresh`, which clustering uses."""
 
 from datetime import timedelta
 
@@ -181,7 +181,7 @@ def test_two_at_once_unlink_each_article_once(threads):
     articles = [article(n) for n in range(12)]
     clusters = [cluster_of(*articles[start : start + 4]) for start in (0, 4, 8)]
 
-    # In the opposite order, half of them the same.
+    # In opposite orders, with four articles in common.
     answers = threads.together([lambda: unlink(*articles[:8]), lambda: unlink(*articles[:3:-1])])
 
     assert sum(answers) == 12

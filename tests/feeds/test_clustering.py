@@ -1,4 +1,4 @@
-"""The job `event_clustering`: articles that tell of one event come into one cluster, which keeps its id."""
+"""The job `event_clustering`: articles about one event form one cluster, which keeps its ID."""
 
 import json
 import random
@@ -52,7 +52,7 @@ def index():
 
 
 def everything():
-    """All that clustering writes."""
+    """Return all rows that clustering writes."""
     return [columns_of(row) for model in (EventCluster, ClusterArticle) for row in model.objects.order_by("pk")]
 
 
@@ -64,7 +64,7 @@ def cluster_of(article):
     return article.links.get().cluster
 
 
-# How well, with the real model
+# Quality, with the real model
 
 
 def test_the_headlines_are_as_many_as_promised_and_their_events_too():
@@ -78,7 +78,7 @@ def test_the_headlines_are_as_many_as_promised_and_their_events_too():
     assert not {each.event for each in found} & {each.event for each in held_out}
 
 
-# The second was not looked at before the method and its threshold were settled: see docs/clustering.md.
+# The held-out file was not used before the method and its threshold were fixed: see docs/clustering.md.
 @pytest.mark.parametrize(("name", "least"), [("headlines", 0.91), ("headlines_held_out", 0.91)])
 def test_headlines_of_one_event_come_together_and_near_misses_do_not(name, least):
     store(articles_of(headlines(name)))
@@ -89,7 +89,7 @@ def test_headlines_of_one_event_come_together_and_near_misses_do_not(name, least
     assert_all_hold()
 
 
-# The same, whichever way
+# The result does not depend on the way
 
 
 def test_again_is_nothing():
@@ -98,7 +98,7 @@ def test_again_is_nothing():
     before = everything()
 
     assert cluster() == 0
-    # Also when it looks at everything.
+    # The same when it has to read the whole window.
     write(JobRun.objects.order_by("pk").last(), status="failed", error_message="the worker was lost")
     assert cluster() == 0
 
@@ -160,7 +160,7 @@ def test_a_slot_that_was_interrupted_is_gone_on_with(monkeypatch):
     assert_all_hold()
 
 
-# What a cluster says
+# The columns of a cluster
 
 
 def test_a_cluster_says_what_it_is_about():
@@ -184,7 +184,7 @@ def test_an_article_like_no_other_has_a_cluster_of_its_own():
     assert sorted(EventCluster.objects.values_list("article_count", flat=True)) == [1, 1]
 
 
-# Identities
+# Cluster IDs
 
 
 def test_a_cluster_keeps_its_id_when_articles_come_to_it():
@@ -192,7 +192,7 @@ def test_a_cluster_keeps_its_id_when_articles_come_to_it():
     cluster()
     before = cluster_of(first)
 
-    # Also one that had happened before.
+    # One of them happened earlier than the first.
     older, younger = article(6, 1, 0.1), article(4, 1, 0.2)
     assert cluster() == 2
 
@@ -205,7 +205,7 @@ def test_of_two_that_become_one_that_with_more_articles_stays():
     gone, kept = cluster_of(few), cluster_of(many[0])
     assert gone.pk < kept.pk
 
-    # It is near to both, and draws them together.
+    # They are similar to both clusters and connect them.
     bridges = [article(4, 1, 1.1), article(3, 1, 1.1), article(2, 1, 1.1)]
     assert cluster() == 4
 
@@ -252,7 +252,7 @@ def test_of_a_cluster_that_falls_apart_the_larger_part_keeps_the_id(monkeypatch)
     before = cluster_of(articles[0])
     assert together(*articles)
 
-    # As if it were known better by now.
+    # A higher threshold splits the cluster.
     monkeypatch.setattr(partition.merged, "__kwdefaults__", partition.merged.__kwdefaults__ | {"threshold": 0.9})
     article(6, 1, 0.9)
     assert cluster() == 2
@@ -261,7 +261,7 @@ def test_of_a_cluster_that_falls_apart_the_larger_part_keeps_the_id(monkeypatch)
     assert cluster_of(articles[0]) != before
 
 
-# The borders of the window
+# The limits of the window
 
 
 def test_what_is_older_than_the_window_is_left_alone():
@@ -284,7 +284,7 @@ def test_what_has_left_the_window_stays_where_it_is_and_its_story_goes_on():
     cluster()
     get_older(40)
 
-    # The first has left; the second is in its cluster still.
+    # The first article has left the window; the second is still in its cluster.
     third = article(2, 1, 0.3)
     cluster()
 
@@ -317,7 +317,7 @@ def test_what_belonged_together_does_so_when_what_has_joined_it_leaves_the_windo
 
     assert cluster_of(left) == cluster_of(middle) == cluster_of(right) == before
     assert cluster_of(new) != before
-    # Alone they would not.
+    # Without the past cluster they would be separate.
     assert partition_without_past(left, right) == 2
 
 
@@ -361,7 +361,7 @@ def test_links_from_before_the_window_are_never_written_to():
 
 @pytest.mark.only_on("postgresql")
 def test_it_does_not_depend_on_what_the_database_guesses_about_its_tables():
-    """Those that were empty when PostgreSQL last looked are taken for empty, however much has come in since."""
+    """PostgreSQL plans with outdated statistics: tables that were empty at the last ANALYZE count as empty."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = 'public'::regnamespace")
         cursor.execute("SET LOCAL statement_timeout = '10s'")
@@ -427,7 +427,7 @@ def test_a_cluster_keeps_its_id_when_the_model_changes(monkeypatch):
     cluster()
 
     assert [cluster_of(each).pk for each in (first, second, other)] == before
-    # The first has left the window, and its vector is not asked any more.
+    # The first article has left the window, so it gets no new vector.
     assert set(EventCluster.objects.values_list("embedding_model", flat=True)) == {embedding.model()}
     assert cluster() == 0
 
@@ -438,7 +438,7 @@ def places(settings, tmp_path):
 
 
 def refuses(*bad):
-    """A request with one of these words, as a service does that finds fault with a text."""
+    """Refuse a request with one of these words, as a service does that rejects a text."""
 
     def fault(handler, answer):
         texts = json.loads(handler.service.asked[-1].body)["input"]
@@ -463,7 +463,7 @@ def test_of_many_texts_those_that_are_refused_are_found_by_halves(monkeypatch):
     assert cluster() == 16
 
     assert sorted(map(len, partition_of())) == [1, 1, 14]
-    # The second of these is something harmless, once.
+    # The second request tests a single harmless text, once only.
     assert asked == [16, 1, 8, 4, 2, 2, 1, 1, 4, 8, 4, 4, 2, 1, 1, 2]
     assert_all_hold()
 
@@ -480,7 +480,7 @@ def test_a_text_that_a_service_refuses_keeps_no_other_from_its_vector(open_ai, p
     assert (cursed.embedding, cursed.embedding_model) == (None, embedding.model())
     assert RawArticle.objects.filter(embedding=None).count() == 1
     asked = len(open_ai.asked)
-    # Nobody asks for it again.
+    # The text is not sent again.
     assert (cluster(), len(open_ai.asked)) == (0, asked)
     assert_all_hold()
 
@@ -501,7 +501,7 @@ def test_a_service_that_refuses_everything_is_asked_for_something_harmless_and_n
 
 @pytest.mark.long
 def test_with_a_service_texts_in_any_script_come_together(open_ai, places):
-    # By the server of the tests a meaning is a set of words.
+    # The test server represents a meaning by the set of words.
     first, second, third = tell(["землетрясение в чили", "в чили землетрясение", "панды родились"])
 
     cluster()
@@ -539,7 +539,7 @@ def test_an_article_with_a_vector_of_another_length_is_alone():
     assert not together(second, third)
 
 
-# Scripts of which the local model knows little
+# Scripts that the local model hardly knows
 
 UNRELATED = {
     "Greek": [
@@ -567,7 +567,7 @@ def test_with_the_local_model_articles_in_another_script_are_each_alone(script):
     assert sorted(EventCluster.objects.values_list("article_count", "embedding_model")) == [(1, "")] * 5
     assert set(RawArticle.objects.values_list("embedding", "embedding_model")) == {(None, embedding.model())}
     assert_all_hold()
-    # Nobody asks for them again.
+    # They are not embedded again.
     assert vectors.without(embedding.model(), clock.now() - window.WINDOW).count() == 0
     assert (cluster(), job._stale(embedding.model(), clock.now() - window.WINDOW)) == (0, set())
 
@@ -597,7 +597,7 @@ def test_most_letters_decide_and_with_another_model_none_do(settings, text, has_
     assert vectors.has_meaning(text)
 
 
-# Only when there is something to do
+# Work only when something is new
 
 
 def test_with_nothing_new_it_looks_and_reads_no_vector(monkeypatch):
@@ -625,11 +625,11 @@ def test_it_ends_when_its_time_is_over():
     assert not EventCluster.objects.exists()
 
 
-# Too much of it
+# Too many articles
 
 
 def flood(number, hours_ago=1.0, **about):
-    """Of one feed, that many articles like no other, each some seconds after the one before."""
+    """Create this many articles of one feed, each unlike all others and a few seconds after the previous one."""
     feed = FeedFactory()
     return [article(hours_ago - n / 1000, *(0,) * (n + 3), 1, feed=feed, **about) for n in range(number)]
 

@@ -1,4 +1,4 @@
-"""Clustering that is killed, and clustering that two do at once: counts are right, and the clusters the same."""
+"""Clustering that is killed, and clustering in two processes at once: counts stay right, and clusters the same."""
 
 import random
 import signal
@@ -29,7 +29,7 @@ def stored(transactional_db):
 
 @pytest.fixture
 def expected(stored):
-    """The clusters as they are when nothing comes between; not there any more."""
+    """Return the clusters of an undisturbed run, and delete them again."""
     cluster()
     found = partition()
     ClusterArticle.objects.all().delete()
@@ -69,7 +69,7 @@ def test_one_that_is_killed_while_articles_move_is_gone_on_with(programs, stored
     process = programs.main("tests.feeds.clusterer", row.pk, 5, times)
     assert process.code() == -signal.SIGKILL, process.logged()
     assert partition() != expected
-    # No link is new, and yet there is something to do.
+    # No article lacks a link, yet there is work left.
     assert ClusterArticle.objects.count() == ALL
     assert_all_is_counted()
     job_runs.fail(claim_of(row), "the worker was lost")
@@ -80,7 +80,7 @@ def test_one_that_is_killed_while_articles_move_is_gone_on_with(programs, stored
 
 
 def _put_into_wrong_clusters(stored):
-    """By chance; answers how it was. Nobody knows of a slot that has ended well."""
+    """Move articles to random clusters and forget all earlier slots; return the partition before."""
     cluster()
     before = partition()
     JobRun.objects.all().delete()
@@ -101,7 +101,7 @@ def test_several_processes_at_once_put_each_article_into_one_cluster(programs, e
     processes = [programs.main("tests.feeds.clusterer", row.pk, 3) for _ in range(3)]
 
     for process in processes:
-        # Who is overtaken again and again says so, and leaves the rest to the others.
+        # A process that is overtaken repeatedly fails and leaves the rest to the others.
         assert process.code() == 0 or "JobFailed" in process.logged(), process.logged()
     assert_all_is_counted()
     job_runs.fail(claim_of(row), "two others had its slot")
@@ -126,7 +126,7 @@ def test_threads_at_once_count_what_is_linked(threads, expected, monkeypatch):
 
 
 def test_threads_that_move_articles_in_opposite_directions_do_not_wait_in_a_circle(threads, transactional_db):
-    # The first of each stays.
+    # The first article of each cluster stays there.
     lefts, rights = ([article(9, *about) for _ in range(21)] for about in ((1, 0), (0, 1)))
     cluster()
     left, right = lefts[0].links.get().cluster_id, rights[0].links.get().cluster_id
@@ -160,7 +160,7 @@ def test_who_comes_second_finds_the_articles_in_a_cluster_and_counts_none_of_the
 
 
 def transactions_of(changes, monkeypatch):
-    """How many articles came in each."""
+    """Write the changes; return how many articles came in each transaction."""
     came, real = [], links.insert
     monkeypatch.setattr(links, "insert", lambda wanted: came.append(len(wanted)) or real(wanted))
     writing.write(changes, assert_all_is_counted)
@@ -239,7 +239,7 @@ def test_a_cluster_that_has_been_merged_away_meanwhile_is_noticed_and_nothing_co
     away, kept = few.links.get().cluster_id, many[0].links.get().cluster_id
     BriefArticleFactory(item__cluster_id=away)
     late = article(7, 1, 0)
-    # Of somebody who has read before the two become one.
+    # From a process that read the clusters before they were merged.
     stale = Change((_as_read(late, None),), away)
     writing.write([Change((_as_read(few, away), *(_as_read(each, kept) for each in many)), kept)], lambda: None)
     assert EventCluster.objects.get(pk=away).merged_into_id == kept
@@ -267,7 +267,7 @@ def test_who_is_overtaken_looks_again(transactional_db, monkeypatch):
     monkeypatch.setattr(writing, "write", write)
     monkeypatch.setattr(writing, "AT_ONCE", 1)
 
-    # Of the three, one was put there by the other.
+    # The interfering write has stored one of the three.
     assert cluster() == 2
 
     assert came_between == [1]

@@ -1,4 +1,4 @@
-"""Up to 20,000 articles in the window: what a slot takes that writes them all, and one for which a hundred are new."""
+"""Up to 20,000 articles in the window: the cost of a slot that links them all, and of one with a hundred new ones."""
 
 import numpy
 import pytest
@@ -15,7 +15,7 @@ from work import clock
 
 NEW = 100
 MB = 1 << 20
-# It takes a tenth of this on a machine that has nothing else to do.
+# Ten times as long as on an idle machine.
 MOST_SECONDS = 90
 MOST_MEMORY = 150 * MB
 
@@ -78,5 +78,5 @@ def test_thousands_of_articles_in_the_window(programs, articles):
     found = partition()
     assert sum(map(len, found)) == articles
     assert len(found) == EventCluster.objects.count()
-    # Each is of one event: these are far apart.
+    # The events are far apart, so no cluster mixes them.
     assert all(len({url.split("/")[3] for url in urls}) == 1 for urls in found)

@@ -1,5 +1,5 @@
-"""Feeds, clusters and retention, and slots that several want: rows B10, B11 and F12 to F19 of the study of faults, each
-with the tests that prove it. Time has a table of its own, in `tests/runs/jobs/test_time.py`.
+"""Rows B10, B11 and F12 to F19 of the fault study (feeds, clusters, retention, contended slots), each with the tests
+that prove it. `tests/runs/jobs/test_time.py` has the table for time.
 """
 
 from tests.covered import not_there

@@ -1,4 +1,4 @@
-"""S9 and F14: whatever an address looks like, no connection goes to a place inside."""
+"""S9 and F14: no spelling of an address leads to a connection to an internal host."""
 
 import re
 from contextlib import suppress
@@ -14,7 +14,7 @@ from tests.feeds.sockets import watched
 
 pytestmark = pytest.mark.once
 
-# Names that lead inside, as their owners may set them up.
+# Names that resolve to internal addresses, as their owners may configure them.
 NAMES = {
     "localhost": ["127.0.0.1"],
     "localhost.localdomain": ["::1"],
@@ -35,7 +35,7 @@ NAMES = {
     "1.1.1.1.example": ["192.168.1.1"],
 }
 REFUSED = [
-    # Places inside, as they are.
+    # Internal addresses, written plainly.
     "http://127.0.0.1/",
     "http://127.0.0.1:80/",
     "https://127.0.0.1/",
@@ -68,12 +68,12 @@ REFUSED = [
     "http://[fc00::1]/",
     "http://[fd00:ec2::254]/latest/meta-data/",
     "http://[ff02::1]/",
-    # Behind names.
+    # Internal addresses with names.
     *(f"http://{name}/feed.xml" for name in NAMES),
     "http://LOCALHOST/",
     "http://LocalHost:80/",
     "http://ⓛocalhost.example.org/",
-    # Dots that are none in ASCII, and digits that are none.
+    # Dots and digits outside ASCII.
     "http://127。0。0。1/",
     "http://127．0．0．1/",
     "http://１２７.0.0.1/",
@@ -112,7 +112,7 @@ REFUSED = [
     "http://example.org[::1]/",
     "http://[]/",
     "http://[v1.fe80]/",
-    # Users, and what different parsers take for the host.
+    # User names, and URLs in which parsers find different hosts.
     "http://user:secret@127.0.0.1/",
     "http://user@example.org/",
     "http://:secret@example.org/",
@@ -174,7 +174,7 @@ REFUSED = [
     "http://-example.org/",
     "http://a..example.org/",
 ]
-# Others are paths on the server that redirects, or no line of HTTP.
+# The others would be paths on the redirecting server, or invalid in a header.
 LEADS_AWAY = re.compile(r"//[^/?]|https?:(//[^/?]|\\)|(?!https?:)[a-z+]+:", re.IGNORECASE)
 REDIRECTS = [url for url in REFUSED if LEADS_AWAY.match(url) and not re.search(r"[\r\n\0]", url)]
 REFUSALS = {"bad_url", "refused_address"}
@@ -229,7 +229,7 @@ def test_s9_f14_so_it_is_behind_several_redirects_of_any_kind(status, server, se
 
 
 def test_s9_no_address_is_read_in_two_ways():
-    """What has been looked at is what is connected to, and what is kept is looked at in the same way."""
+    """The host that was checked is the host of the connection, and a stored URL is checked in the same way."""
     chance = Random(5)
     parts = [
         *"htps:/@.[]%#?&=0127axLé。．①-_\\ \t\r\nß\u200d\u202e\ud800\x00~!|",

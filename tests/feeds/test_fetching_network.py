@@ -1,4 +1,6 @@
-"""How names are resolved, whom a connection goes to, who proves to be whom, and when all of it has an end."""
+"""How names are resolved, which address a connection goes to, how hosts are authenticated, and the time limit of each
+step.
+"""
 
 import socket
 import time
@@ -19,7 +21,7 @@ from tests.feeds.sockets import watched
 pytestmark = pytest.mark.once
 
 FEED = b"<rss version='2.0'><channel><title>News</title></channel></rss>"
-# For threads to have their turn on a busy machine.
+# Allows for threads that wait for a processor on a busy machine.
 GRACE_SECONDS = 30.0
 
 
@@ -34,7 +36,7 @@ def authority(tmp_path):
 
 
 class Rebinding:
-    """A server of names that has changed its mind when it is asked again."""
+    """A resolver that gives another answer at each request."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -55,7 +57,7 @@ def resolving(*addresses):
     return Outside(resolve=lambda host: list(addresses))
 
 
-# Names that change
+# DNS rebinding
 
 
 def test_s9_a_name_that_leads_inside_when_asked_again_is_asked_once(settings):
@@ -65,7 +67,7 @@ def test_s9_a_name_that_leads_inside_when_asked_again_is_asked_once(settings):
     with watched() as tried:
         failure = failure_of("http://feeds.example.org/", outside=Outside(resolve=names))
 
-    # No connection leaves the tests, and this was the one.
+    # The tests refuse connections to other machines, and this was the only attempt.
     assert failure.code == "unreachable"
     assert tried == [("93.184.215.14", 80)]
     assert names.asked == ["feeds.example.org"]
@@ -187,7 +189,7 @@ def test_the_system_is_asked_for_what_can_be_connected_to():
     assert by_the_system("127.0.0.1") == ["127.0.0.1"]
 
 
-# Their end
+# Time limits
 
 
 def test_f12_a_resolver_that_hangs_has_no_more_than_the_time_of_a_fetch():
@@ -219,7 +221,7 @@ def test_f12_threads_of_resolvers_that_hang_have_an_end():
     released.set()
 
     assert hanging == 32
-    # And when they have answered, others may ask.
+    # After they have returned, other names can be resolved.
     assert failure_of("http://feeds.example.org/", outside=Outside(resolve=resolve)).code == "refused_address"
 
 
@@ -246,7 +248,7 @@ def test_f12_certificates_come_in_time_or_not_at_all(greeting):
     assert 0.3 <= time.monotonic() - began < 0.3 + GRACE_SECONDS
 
 
-# Who is who
+# Certificates
 
 
 def test_a_server_proves_its_name(authority):
@@ -256,7 +258,7 @@ def test_a_server_proves_its_name(authority):
 
         assert fetch(server.url("/feed.xml", host="feeds.example.org"), outside=outside).body == FEED
 
-        # The name counts, not the address that it was found at.
+        # The certificate must match the name, not the address.
         failure = failure_of(server.url("/feed.xml", host="other.example.org"), outside=outside)
     assert failure.code == "tls"
     assert "Hostname mismatch, certificate is not valid for 'other.example.org'" in str(failure)
@@ -343,7 +345,7 @@ def test_many_threads_fetch_at_once(server, authority):
 
 
 class Full:
-    """Somebody listens there, and takes no more calls."""
+    """A listening socket with a full backlog."""
 
     def __init__(self, host, port=0):
         self._listener = socket.socket()

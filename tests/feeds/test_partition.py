@@ -1,4 +1,4 @@
-"""Which vectors belong together, beside the plainest way to find that out."""
+"""Partitioning vectors, compared with the simplest implementation."""
 
 from collections import defaultdict
 
@@ -17,7 +17,7 @@ def of_length_1(rows):
 
 
 def about_events(number, events, seed, *, dimensions=32, apart=0.25):
-    """Vectors in so many heaps, which touch each other unless they are narrow."""
+    """Return vectors around this many centres; a large `apart` makes the groups overlap."""
     chance = numpy.random.default_rng(seed)
     centres = of_length_1(chance.normal(size=(events, dimensions)))
     return of_length_1(centres[chance.integers(0, events, number)] + apart * chance.normal(size=(number, dimensions)))
@@ -35,7 +35,7 @@ def groups_of(vectors, *, sizes=None, fixed=(), **options):
 
 
 def plainly(vectors, threshold):
-    """The two of all that are most similar on average are merged, again and again."""
+    """Merge the two most similar groups, by average similarity, until none are similar enough."""
     similar = (vectors @ vectors.T).astype(float)
     groups = [{place} for place in range(len(vectors))]
     while len(groups) > 1:
@@ -83,7 +83,8 @@ def test_a_group_counts_as_many_as_it_stands_for():
     left, middle, right = [1.0, 0.0], [0.8, 0.6], [0.0, 1.0]
     vectors = of_length_1(numpy.array([left, middle, right]))
 
-    # With the weight of nine, the middle is what the mean is like; the right one is not like the left one.
+    # With a weight of nine, the middle vector dominates the mean, so the right one joins; it is not similar to the left
+    # one.
     assert groups_of(vectors, threshold=0.5, sizes=[1, 9, 1]) == {frozenset({0, 1, 2})}
     assert groups_of(vectors, threshold=0.5, sizes=[9, 1, 1]) == {frozenset({0, 1}), frozenset({2})}
 

@@ -104,7 +104,7 @@ def test_what_is_no_address_of_the_web_is_refused(url):
     ],
 )
 def test_what_fetching_would_refuse_by_its_form_is_refused_at_once(url):
-    """S9, S10, F14: where a name leads to is looked at when it is fetched."""
+    """S9, S10, F14: the address of a name is only checked when the feed is fetched."""
     assert refused(url).code == "refused_address"
     assert not FeedSource.objects.exists()
 
@@ -113,7 +113,7 @@ def test_the_networks_of_the_operator_are_allowed(settings):
     settings.ADE_FEED_NETWORKS = ["127.0.0.0/8"]
 
     assert sources.add("http://127.0.0.1:8080/feed", actor="olga")
-    # Its address may lie there.
+    # Its name may resolve to an address there.
     assert sources.add("http://intranet.example.org:8080/feed", actor="olga")
     assert refused("http://10.0.0.1/").code == "refused_address"
 
@@ -166,7 +166,7 @@ def test_a_title_in_one_line_stays_as_it_is(title):
     assert not set(once) & set("\n\r\t\0\u202e\u2028")
 
 
-# The other verbs: from where they work, what they change, their event; and from where they do not.
+# The other verbs: the states they work from, the changes, the event, and the states they refuse.
 
 VERBS = {
     "pause": lambda feed: sources.pause(feed, actor="olga", reason="too loud"),
@@ -270,7 +270,7 @@ def test_an_article_that_is_just_coming_has_a_feed_or_is_not_there(threads):
     feed = FeedFactory()
     article = threads.hold(lambda: ArticleFactory(feed=feed))
     removing = threads.start(lambda: sources.remove(feed, actor="olga"))
-    # SQLite lets it wait; PostgreSQL looks for the feed of an article when that is committed.
+    # On SQLite the removal waits; on PostgreSQL the foreign key of the article is checked at its commit.
     is_kept = removing.waits()
 
     with nullcontext() if is_kept else pytest.raises(IntegrityError):
@@ -298,7 +298,7 @@ def test_an_article_does_not_come_to_a_feed_that_has_just_gone(threads):
 
 
 def test_a_damaged_list_gives_all_that_is_good_in_it():
-    """F15: none that is refused is in the way of another."""
+    """F15: a refused entry does not affect the others."""
     entries = opml.read((LISTS / "damaged.opml").read_bytes())
 
     taken = list(sources.take_in(entries, actor="olga"))
@@ -362,7 +362,7 @@ def test_what_is_exported_is_imported_as_the_same_feeds(rows):
 
     list(sources.take_in(opml.read(written), actor="ravi"))
 
-    # U+FFFE and its like are characters, and XML has no way to say them.
+    # XML cannot express some characters, such as U+FFFE.
     assert feeds() == [(url, opml._UNSPEAKABLE.sub("\ufffd", title), page) for url, title, page in before]
     assert opml.write(sources.entries()) == written
     FeedSource.objects.all().delete()

@@ -1,4 +1,4 @@
-"""F15, F16, X41, X44, seed 001 §8.1: each URL is stored once, and one bad item never loses the others."""
+"""F15, F16, X41, X44, seed 001 §8.1: each URL is stored once, and a bad item never loses the others."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -83,7 +83,7 @@ def test_an_article_of_another_feed_is_there_already(feed):
 
 
 def test_what_was_purged_does_not_come_back(feed):
-    """X41."""
+    """X41: a tombstone blocks the URL."""
     PurgedUrlFactory(digest=digest("https://aster.example/1"))
 
     assert kept(feed, [told(1), told(2)]) == (1, 1, 0)
@@ -143,7 +143,7 @@ def test_what_is_dated_in_the_future_has_happened_when_it_was_seen(feed):
 
 @pytest.fixture
 def picky(feed):
-    """A database that refuses one article in the middle of the others."""
+    """A database that refuses one article among others."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(
@@ -160,7 +160,7 @@ def picky(feed):
 
 
 def test_what_the_database_refuses_does_not_lose_the_others(feed, picky):
-    """F15: on PostgreSQL the transaction around it lives on."""
+    """F15: on PostgreSQL the surrounding transaction survives."""
     with transaction.atomic():
         found = sort(feed, spell([told(1), told(2, title="Bad"), told(3)]))
 
@@ -173,7 +173,7 @@ def test_what_the_database_refuses_does_not_lose_the_others(feed, picky):
 
 
 def test_what_somebody_else_stores_meanwhile_is_a_duplicate(feed):
-    """F16, on one connection: between the look and the insert."""
+    """F16, on one connection: another article appears between the lookup and the insert."""
     found = sort(feed, spell([told(1), told(2), told(3)]))
     other = ArticleFactory(url="https://aster.example/2")
 
@@ -186,7 +186,7 @@ def test_what_somebody_else_stores_meanwhile_is_a_duplicate(feed):
 
 @pytest.mark.django_db(transaction=True)
 def test_two_feeds_bring_the_same_at_once(threads):
-    """F16: whoever comes second waits for the first, and takes what it finds for known; nobody waits for ever."""
+    """F16: the second transaction waits for the first and treats its articles as known; there is no deadlock."""
     first, second = FeedFactory(), FeedFactory()
     numbers = range(1, 31)
     held = threads.hold(lambda: kept(first, [told(number) for number in numbers]))

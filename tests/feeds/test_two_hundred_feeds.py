@@ -1,4 +1,4 @@
-"""Goal 4: 200 feeds with 20,000 items, a tenth of them hostile, in a real process that a worker could be."""
+"""Goal 4: 200 feeds with 20,000 items, a tenth of the feeds hostile, in a separate process like a worker."""
 
 from statistics import median
 
@@ -13,11 +13,11 @@ from tests.feeds.samples import HEAD, item, rss, stories
 pytestmark = pytest.mark.django_db(transaction=True)
 
 GOOD, HOSTILE = 180, 20
-# Items of each good feed: 3,600, or 20,000.
+# The number of items of each good feed: 3,600 or 20,000 in total.
 SOME, MANY = 20, 112
-# Of the broken ones, which have good items too.
+# The number of good items in each broken feed.
 FEW = 5
-# Of the process that asks. What reads a feed is another one, with a limit of its own: docs/feeds.md.
+# The memory of the fetching process. Another process reads the feeds, with its own limit: docs/feeds.md.
 MOST_MEGABYTES = 300
 LAUGHS = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(9))
 SECONDS = 1000
@@ -35,7 +35,7 @@ def broken_items():
 
 
 def bodies(server):
-    """The hostile ones, and how many good items they have."""
+    """Return the hostile feeds, each with its number of good items."""
     slow = few("slow") * 100
     return {
         "silent": (servers.silent, 0),
@@ -65,7 +65,7 @@ def bodies(server):
 def good(server, each):
     for number in range(GOOD):
         body = rss(*stories(1, each, f"https://news{number}.example"))
-        # Half of them know ETags, the others dates.
+        # Half of the feeds send ETags, the others dates.
         at = f"Sun, 01 Mar 2026 12:{number % 60:02}:00 GMT"
         known = {"etag": f'"{number}"'} if number % 2 else {"last_modified": at}
         FeedFactory(url=server.on(f"/good/{number}.xml", servers.serving(body, **known)))
@@ -117,12 +117,12 @@ def test_asked_again_those_that_have_nothing_new_take_a_tenth_of_the_time(progra
     assert [[run["rows"] for run in each] for each in rounds] == [[GOOD * each, 0]] * ROUNDS
     conditions = {"if-none-match", "if-modified-since"}
     assert sum(bool(conditions & asked.headers.keys()) for asked in server.asked) == ROUNDS * GOOD
-    # The middle one of each: others may be at work on this machine.
+    # The medians, because other programs may use this machine.
     first, again = (median(run["seconds"] for run in runs) for runs in zip(*rounds, strict=True))
     assert again * 10 <= first, rounds
 
 
 def forget():
-    """As if no feed had ever been asked."""
+    """Reset all feeds as if they had never been fetched."""
     RawArticle.objects.all().delete()
     FeedSource.objects.update(etag="", last_modified="")

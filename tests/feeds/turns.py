@@ -6,7 +6,7 @@ from work import clock
 
 
 def turn_of(job, scheduled_for=None):
-    """A slot of this job in which it can be run, as a worker would."""
+    """Create a slot of this job and return a turn in it, as a worker has it."""
     slot = scheduled_for or clock.now().replace(microsecond=0)
     row = JobRunFactory(job_name=job.name, scheduled_for=slot)
     claim = claim_of(row)

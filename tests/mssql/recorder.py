@@ -1,7 +1,7 @@
-"""A pytest plugin: the product takes its way for SQL Server, on the database of the test, and what the ORM asks that
-database is also compiled for SQL Server. All of it goes into the file that ADE_MSSQL_RECORD names, as JSON.
+"""A pytest plugin that makes the product behave as on SQL Server while tests use their own database, and compiles every
+ORM query for SQL Server too. The file named in ADE_MSSQL_RECORD receives the results as JSON.
 
-Whatever a test of the product reaches is so compiled, by today's tests and by tomorrow's.
+This way, every query that any test reaches is covered, also in future tests.
 """
 
 import json
@@ -17,7 +17,7 @@ from django.db.models.sql.compiler import SQLCompiler, SQLInsertCompiler
 
 from tests.mssql import server
 
-# They ask the database by themselves and not through the ORM: for its own time, and what was compiled before.
+# These modules query the database without the ORM: for its clock, and with statements compiled in advance.
 AS_THEY_ARE = {"work.clock", "work.compiled", "work.invariants", "work.statements"}
 
 compiled: dict[str, object] = {}
@@ -26,7 +26,7 @@ raw: dict[str, object] = {}
 
 
 class Thread(threading.local):
-    """Others go on with the database of the test meanwhile."""
+    """Tracks per thread whether it is compiling: the other threads keep using the database of the test."""
 
     compiles = False
 
@@ -35,7 +35,7 @@ THREAD = Thread()
 
 
 class OfThread:
-    """What compiles for SQL Server, to the thread that does just that."""
+    """Passes the SQL Server connection to a thread that is compiling, and the real connection to the others."""
 
     def __init__(self, shim):
         self._shim = shim
@@ -45,7 +45,7 @@ class OfThread:
 
 
 class Believed:
-    """The database of the test, in the clothes of SQL Server."""
+    """The database of the test with the vendor and the features of SQL Server."""
 
     def __init__(self, shim):
         self.vendor, self.features = shim.vendor, shim.features
@@ -88,7 +88,7 @@ def _compiler_of(shim):
     get_compiler = Query.get_compiler
 
     def compiler(query, using=None, connection=None, elide_empty=True):
-        # An aggregate asks for the compiler of the query within it by the name of a database.
+        # For the inner query of an aggregate, Django passes the alias of a database instead of a connection.
         using, connection = (None, shim) if THREAD.compiles else (using, connection)
         return get_compiler(query, using, connection, elide_empty)
 
@@ -107,8 +107,8 @@ def _returns_many(shim):
 
 
 def _record_kept_queries(patch, shim):
-    """Those that the product compiles once and keeps."""
-    from work import compiled as keeper  # noqa: PLC0415  # not before Django is set up
+    """Record the queries that the product compiles once and keeps."""
+    from work import compiled as keeper  # noqa: PLC0415  # Django must be set up first
     from work import statements  # noqa: PLC0415
 
     for module in (keeper, statements):
@@ -128,7 +128,7 @@ def _compile(make):
     try:
         made = make()
     except EmptyResultSet:
-        return  # nobody is asked
+        return  # no database is queried
     except Exception as error:
         refused.setdefault(f"{type(error).__name__}: {error}", where)
         return

@@ -1,4 +1,4 @@
-"""Prints, as JSON, the SQL with which our migrations make their tables on SQL Server."""
+"""Print, as JSON, the SQL with which our migrations create their tables on SQL Server."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
-"""A SQL Server that is not there: whatever is compiled for it is real, nothing is executed.
+"""A fake SQL Server connection: it compiles real SQL and executes nothing.
 
-Only for processes of their own: mssql-django changes classes of Django for the whole process that imports it.
+Use it only in a separate process: mssql-django patches classes of Django in the process that imports it.
 """
 
 import sys
@@ -15,7 +15,7 @@ def connection():
 
 
 class _Driver(types.ModuleType):
-    """The driver needs a library of the system, and mssql-django wants to see it even when nobody connects."""
+    """Replaces the driver, which needs a system library and which mssql-django imports even without a connection."""
 
     version = "5.2.0"
 

@@ -1,5 +1,5 @@
-"""A bare worker in a process of its own: claims runs and ends them until there are none, and looks after what others
-have lost. Some claims it abandons, as if it had died with them.
+"""A minimal worker process: it claims and ends runs until none are left, and recovers lost ones. It abandons some
+claims as if it had died.
 """
 
 import json

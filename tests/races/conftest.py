@@ -16,12 +16,12 @@ def step_at(threads, monkeypatch):
         return steps[-1]
 
     yield put
-    # Before the threads are waited for.
+    # Release the steps before the fixture of the threads waits for them.
     for step in steps:
         step.go_on()
 
 
 @pytest.fixture(params=["fast", pytest.param("portable", marks=pytest.mark.long)])
 def writer(request, monkeypatch):
-    """Both ways in which the lifecycle writes; databases that we have no server of know the second only."""
+    """Run the test with both writers of the lifecycle; "portable" is for databases that we have no server of."""
     monkeypatch.setattr(lifecycle, "_writer", lambda: {"fast": sql, "portable": portable}[request.param])

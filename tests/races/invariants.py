@@ -1,4 +1,4 @@
-"""What must hold in the database whatever has happened: what `manage.py doctor` asks, and what only tests can ask."""
+"""Invariants of the database that hold at all times: the checks of `manage.py doctor`, and stricter ones for tests."""
 
 from django.db import connection
 
@@ -7,9 +7,9 @@ from builds.models import Build
 from work.invariants import all_invariants
 from work.models import Event
 
-# The documents of most tests have no job, which the product takes for one that waits for ever.
+# The documents of most tests have no job, which the product would report as waiting for ever.
 NOT_FOR_TESTS = {"a_document_stands_where_its_last_job_stands"}
-# Stricter than the product, which has to allow for what is under way, and does not know of its own actors.
+# Stricter than in the product, which has to allow for work in progress and for unknown actors.
 FOR_TESTS = {
     "a document that has a job stands where its last one stands": """
         SELECT 'document', d.id FROM documents d JOIN document_processing_jobs j ON j.document_id = d.id

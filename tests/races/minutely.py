@@ -1,4 +1,4 @@
-"""Jobs of which each slot is wanted, however late."""
+"""Jobs that run every slot, however late."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ def _job(name):
         cron="* * * * *",
         time_zone="UTC",
         function=lambda turn: 1,
-        # In a time that runs fast: nobody is to be given up.
+        # Time runs fast in these tests: no slot may be given up as stale.
         max_runtime=timedelta(days=30),
         coalesce=False,
         misfire_grace=timedelta(days=30),

@@ -1,9 +1,8 @@
-"""A bare worker for jobs beside others, in a process or a thread of its own. It lives in the time of its test, which
-runs fast and is the same for all: `claims` goes by a list of slots, `ticks` does what a worker does, from the schedules
-on.
+"""A minimal worker for scheduled jobs, in its own process or thread. All workers of a test share a clock that runs
+fast: `claims` works through a list of slots, `ticks` does what a worker does, starting from the schedules.
 
-Some claims it abandons, as if it had died with them, and comes back to them when they are not its own any more. What it
-was at and when is told in the end, by a clock that all processes share.
+It abandons some claims as if it had died, and uses them again after it has lost them. At the end it reports when it
+worked on which slot, by the monotonic clock that all processes share.
 """
 
 import json
@@ -32,7 +31,7 @@ def main(how, owner, plan):
 
 
 def fast(told):
-    """A clock for all who are told the same, in whatever process: the monotonic clock is that of the machine."""
+    """Return a clock shared by all processes with the same plan: the monotonic clock belongs to the machine."""
     start = datetime.fromisoformat(told["start"])
     return lambda: start + told["speed"] * timedelta(seconds=time.monotonic() - told["began"])
 
@@ -55,13 +54,13 @@ class Worker:
         while any(left.values()):
             self.looks_after_others()
             name = self.chance.choice([name for name in left if left[name]])
-            # Those of all processes begin at the same ends, so that they meet.
+            # All processes start at the same end of the list, so that they compete.
             n = left[name][0]
             if self.tries(name, first - n * step):
                 left[name].pop(0)
 
     def tries(self, name, slot):
-        """True when there is no more to be done for this slot."""
+        """Return True if the slot needs no more work from this worker."""
         try:
             claim = job_runs.claim_slot(name, slot, self.owner)
         except Contended:
@@ -97,7 +96,7 @@ class Worker:
                 self.runs(claim)
 
     def steals(self):
-        """What a broken clock or a person could do: the lease is another's while its holder looks at the schedules."""
+        """Take the lease while its holder reads the schedules, as a broken clock or a person could cause it."""
         if self.chance.random() < 0.05:
             SchedulerLease.objects.update(expires_at=clock.now() - timedelta(seconds=1))
             self.did["stolen"] += lease.take(self.owner)

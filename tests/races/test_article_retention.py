@@ -1,4 +1,4 @@
-"""Articles that go, and who refers to them meanwhile: in both orders, on real connections (F18)."""
+"""Article retention and concurrent references to the articles, in both orders, on real connections (F18)."""
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -29,7 +29,7 @@ def article():
 
 @pytest.fixture
 def item():
-    """Of a brief that tells something already."""
+    """An item of a brief that already has content."""
     return BriefArticleFactory(raw_article=ArticleFactory(title=YOUNG), item__article_count=1000).item
 
 
@@ -38,7 +38,7 @@ def purge():
 
 
 def name(article, item):
-    """As a brief is published: it holds what it is going to name."""
+    """Refer to the article as publishing a brief does, with the row locked."""
     if publishing._held(RawArticle, [article.pk]):
         BriefArticleFactory(raw_article=article, item=item)
         return True
@@ -50,7 +50,7 @@ def name_without_holding(article, item):
 
 
 def everything_fits():
-    """Nothing is named that is not there, and what is not there any more has its tombstone."""
+    """Check that every reference has its article, and every deleted article its tombstone."""
     named = set(BriefArticle.objects.values_list("raw_article_id", flat=True))
     assert named <= set(RawArticle.objects.values_list("pk", flat=True))
     connection.check_constraints()
@@ -107,7 +107,7 @@ def test_who_does_not_hold_it_is_refused_by_the_database_or_was_first(threads, s
 
 
 def test_a_reference_that_was_committed_after_the_page_was_read_survives(threads, monkeypatch, article, item):
-    """The recheck is what decides: the page was read when nothing named the article yet."""
+    """Only the recheck can find it: the page was read before the brief referred to the article."""
     purge_these = articles._purge_these
 
     def name_first(ids):

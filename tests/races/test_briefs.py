@@ -1,4 +1,4 @@
-"""Briefs that are made at the same time, and events that go away meanwhile."""
+"""Briefs that are published concurrently, and clusters that are deleted meanwhile."""
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -63,7 +63,7 @@ def test_the_second_publishes_when_the_first_takes_it_back(threads, bridge):
 
 
 def purge(cluster):
-    """As retention does: first the links, then what they linked; nothing that a brief names."""
+    """Purge as retention does: first the links, then the articles, except articles that a brief refers to."""
     with transaction.atomic():
         ids = list(ClusterArticle.objects.filter(cluster=cluster).values_list("raw_article", flat=True))
         list(RawArticle.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
@@ -128,7 +128,7 @@ def test_briefs_and_purges_that_meet_again_and_again_break_nothing(threads, brid
             try:
                 purge(cluster)
             except IntegrityError:
-                # On PostgreSQL a cluster that was named meanwhile; its transaction is taken back.
+                # On PostgreSQL, a brief has referred to the cluster meanwhile; the transaction is rolled back.
                 continue
 
     answers = threads.together([*(lambda turn=turn: publish(turn) for turn in turns), purge_all, purge_all])

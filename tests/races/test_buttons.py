@@ -1,4 +1,4 @@
-"""Buttons that are pressed at the moment at which a worker claims or finishes: the page tells what really happened."""
+"""Buttons pressed at the moment when a worker claims or finishes a run: the page must report the real outcome."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.factories import W1, DocumentFactory, RunFactory, claim_of, told
 from tests.races.invariants import assert_all_hold
 from work.models import Event
 
-# How often each is pressed at that moment.
+# The number of repetitions of each race.
 ROUNDS = [pytest.param(10, marks=pytest.mark.long), pytest.param(100, marks=pytest.mark.soak)]
 
 CANCELLED, ASKED = "Cancelled 1 run.", "Asked 1 that is running to stop."
@@ -19,7 +19,7 @@ WAYS = ["action of the admin", "button of the admin", "page of the run"]
 
 @pytest.fixture
 def pressing(client, olga, rehearse, confirm, press):  # noqa: F811 - fixtures
-    """Everything up to the button is done; answers what presses it, which answers what the page then says."""
+    """Return a function that prepares a button press; the prepared function presses it and returns the messages."""
 
     def pressing(way, verb, run):
         client.force_login(olga)
@@ -67,13 +67,13 @@ def claim_and_succeed(run):
 
 
 def assert_cancel_was_told_as_it_is(said, run):
-    """Of a run that a worker has then brought to its end."""
+    """Check the messages of a cancel against the final status and the events of the run."""
     status, events = Run.objects.get(pk=run.pk).status, told(run)
     by_olga = set(
         Event.objects.filter(subject_kind="run", subject_id=run.pk, actor="olga").values_list("kind", flat=True)
     )
     if said == [CANCELLED]:
-        # By her, or by a worker that has obeyed her before the page was there.
+        # The events are by Olga, or by a worker that obeyed before the page was rendered.
         assert (status, events[-1]) == ("cancelled", "RUN_CANCELLED")
         assert by_olga in ({"RUN_CANCELLED"}, {"RUN_CANCEL_REQUESTED"})
     elif said == [ASKED]:
@@ -86,12 +86,12 @@ def assert_cancel_was_told_as_it_is(said, run):
 
 
 def see_through(run):
-    """What its worker does next, if there is one."""
+    """Finish the run as its worker would, if it is running."""
     if Run.objects.get(pk=run.pk).status == "running":
         lifecycle.succeed(claim_of(Run.objects.get(pk=run.pk)))
 
 
-# Before the press, what the worker does, what is said then if the press is first and if the worker is.
+# The status before, the action of the worker, and the message if the button is first and if the worker is first.
 CASES = [
     ("queued", claim, CANCELLED, ASKED),
     ("queued", claim_and_succeed, CANCELLED, TOO_LATE),
@@ -111,7 +111,7 @@ def test_a_cancel_that_is_first_binds_the_worker(threads, pressing, run_of, way,
     two.waits()
 
     assert one.commit() == [said]
-    # Of what is cancelled already there is nothing to claim; whoever is asked to stop has not finished.
+    # A cancelled run cannot be claimed, and one that was asked to stop cannot succeed.
     assert not two.answer()
     see_through(run)
     assert_cancel_was_told_as_it_is([said], run)
@@ -138,7 +138,7 @@ def test_a_worker_that_is_first_is_told_of(threads, pressing, run_of, way, statu
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("status", "work", "_", "said"), CASES)
 def test_what_happens_after_a_row_was_read_is_told(threads, step_at, pressing, run_of, way, status, work, _, said):
-    """A page that went by what it had read would say something else."""
+    """A page that trusted its earlier read would report something else."""
     run = run_of(status)
     read = step_at("cancel.read")
 
@@ -155,7 +155,7 @@ def test_what_happens_after_a_row_was_read_is_told(threads, step_at, pressing, r
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_was_claimed_between_two_updates_is_asked_to_stop(threads, step_at, pressing, run_of, way):
-    """The worker has the row, and nobody can see it yet; then it finishes what it was asked to stop."""
+    """The worker has claimed the row but not committed; afterwards it finishes what it was asked to stop."""
     run = run_of("queued")
     cancel, held = pressing(way, "cancel", run), step_at("run.claim.selected")
 
@@ -166,7 +166,7 @@ def test_what_was_claimed_between_two_updates_is_asked_to_stop(threads, step_at,
     held.go_on()
 
     said, _ = two.answer(), one.answer()
-    # Cancelled, if the worker has obeyed before the page was there.
+    # Cancelled if the worker obeyed before the page was rendered.
     assert said in ([CANCELLED], [ASKED], [TOO_LATE])
     assert "RUN_STARTED" in told(run)
     see_through(run)
@@ -184,7 +184,7 @@ def said_of_again(way, run, new):
 
 
 def assert_again_was_told_as_it_is(said, way, run):
-    """One new run, which has its turn when the old one has ended."""
+    """Check that there is one new run, and that it can be claimed after the old one has ended."""
     new = Run.objects.exclude(pk=run.pk).get(input_document=run.input_document_id)
     assert said == said_of_again(way, run, new)
     assert told(new)[0] == "RUN_QUEUED"

@@ -151,7 +151,7 @@ def test_a_younger_run_does_not_overtake_an_older_one_that_somebody_has_locked(t
         assert attempt.answer() is None
     locked.commit()
 
-    # SQLite has no lock on a row: there the claim has waited and found the older one.
+    # SQLite has no row locks: there the claim has waited and found the older run.
     assert (attempt.answer() or runs.claim_next_run(W1)).id == older.pk
     assert_all_hold()
 
@@ -302,7 +302,7 @@ def test_the_failure_of_an_attempt_is_not_counted_against_the_next_one(threads, 
         threads.start(another_attempt_begins).answer()
         return clock.now()
 
-    # The first thing that it asks for, once it has seen the failed stage.
+    # The first call after it has read the failed stage.
     monkeypatch.setattr(documents, "clock", SimpleNamespace(now=now_at_last))
 
     assert not documents.settle(seen, actor=W1)
@@ -347,7 +347,7 @@ def test_a_claim_changes_one_row(factory, status, claim):
 
 
 def work_off(owner):
-    """Claim and finish runs until there are none; answers those that have succeeded."""
+    """Claim and finish runs until none are left; return the succeeded ones."""
     done = []
     while Run.objects.live().exists():
         try:

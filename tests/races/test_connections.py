@@ -1,4 +1,4 @@
-"""The database, or the way to it, fails between two statements: nothing is done twice and nothing is half done."""
+"""The connection to the database fails between two statements: nothing is done twice, and nothing is left half done."""
 
 from collections import Counter
 from dataclasses import replace
@@ -58,7 +58,7 @@ def slot():
 
 
 def told(row):
-    """How often each kind of event was written."""
+    """Return how often each kind of event was written."""
     events = Event.objects.filter(subject_kind=MOVES[type(row)].kind, subject_id=row.pk)
     return Counter(events.values_list("kind", flat=True))
 
@@ -127,7 +127,7 @@ def test_a_run_whose_connection_is_ended_around_its_last_commit_lets_the_next_on
 
 @pytest.fixture
 def answers_get_lost(monkeypatch):
-    """The next so many changes are committed, and nobody is told."""
+    """Return a function that makes the next changes commit and then lose their answer."""
 
     def lose(number=1):
         written, left = sql.change_one, [number]
@@ -145,7 +145,7 @@ def answers_get_lost(monkeypatch):
 
 
 def persistently(act):
-    """As a slot does: again, when the database did not answer."""
+    """Retry as a slot does while the database does not answer."""
     while True:
         try:
             return act()
@@ -262,12 +262,12 @@ def test_whoever_loses_a_deadlock_is_served_after_the_winner(threads, settings):
 
     with transaction.atomic():
         with connection.cursor() as cursor:
-            # The other one finds out first.
+            # The other transaction detects the deadlock first.
             cursor.execute("SET LOCAL deadlock_timeout = '20s'")
         builds.get_or_create_build(configuration, actor="ravi")
         submission = threads.start(lambda: runs.submit(configuration, document, actor="olga"))
         assert submission.waits()
-        # What the submission holds, while it waits for what we hold.
+        # The submission holds this row while it waits for ours.
         Admission.objects.select_for_update().get(pk=1)
 
     assert submission.answer().status == "queued"
@@ -298,7 +298,7 @@ def test_a_renewal_that_loses_a_deadlock_is_made_at_the_next_look(threads):
 
 @pytest.fixture(params=["repeatable read", "serializable"])
 def isolation(request, transactional_db):
-    """What an administrator may have set for the whole database."""
+    """Set another default isolation level, as an administrator may have done."""
     name = connection.settings_dict["NAME"]
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = '{request.param}'")

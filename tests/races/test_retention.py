@@ -1,4 +1,4 @@
-"""A purge that meets somebody who wants something of the document, in both orders: the second sees who was first."""
+"""A purge that competes with other uses of the document, in both orders: the second sees what the first did."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def purge(document):
     return lifecycle.purge(document.pk, days=DAYS, actor=W1)
 
 
-# What somebody wants, and whether they have got it.
+# Uses of the document that compete with the purge.
 WISHES = {
     "a run": lambda configuration, document: runs.submit(configuration, document, actor="olga"),
     "runs": lambda configuration, document: runs.submit_many(configuration, [document, document], actor="olga"),
@@ -79,7 +79,7 @@ def test_a_purge_passes_over_what_somebody_has_come_to_need(threads, settings, c
     wished = threads.hold(lambda: WISHES[wish](configuration, document))
 
     purging = threads.start(lambda: purge(document))
-    # On PostgreSQL it does not wait for anybody.
+    # On PostgreSQL the purge skips the locked row and does not wait.
     purging.waits()
     assert wished.commit()
 
@@ -127,7 +127,7 @@ def test_each_document_of_many_is_either_purged_or_has_its_run(threads, configur
     def purge_all():
         return sum(there is not None for there in retention.purge(workspace, actor=W1))
 
-    # From both ends.
+    # From both ends of the list.
     purged_1, purged_2, refused_1, refused_2 = threads.together(
         [purge_all, purge_all, lambda: submit(documents[20:][::-1]), lambda: submit(documents[:20])]
     )

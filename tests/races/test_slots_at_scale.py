@@ -1,5 +1,5 @@
-"""Four schedulers race over ten thousand slots (goal 2 of the issue, B10), in two layers: with bare claims, and with
-all that a worker does, in a time that runs fast. Leases are lost and stolen in between.
+"""Four schedulers compete for ten thousand slots (goal 2 of the issue, B10), in two layers: with bare claims, and with
+everything that a worker does, on a clock that runs fast. Leases are lost and stolen in between.
 """
 
 import json
@@ -33,7 +33,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
     ]
 )
 def race(request, settings, monkeypatch):
-    """All of them at the same: how many slots of each job, and what answers what each did, and who was at what when."""
+    """Return the number of slots of each job, and a function that runs all workers; it returns the sum of their
+    counters, and when each worked on which slot.
+    """
     scales = {"threads": (40, in_threads), "processes": (400, in_processes), "many": (2000, in_processes)}
     slots, run = scales[request.param]
 
@@ -72,7 +74,7 @@ def each_was_claimed_once(did, at):
 
 
 def none_overlap(at):
-    """By the witness: by its own account nobody was at a slot of a job while another one was."""
+    """Check by the workers' own records that no two slots of a job ran at the same time."""
     for name in NAMES:
         spans = sorted((began, ended) for job, began, ended, _ in at if job == name)
         assert all(before[1] <= after[0] for before, after in pairwise(spans))
@@ -87,7 +89,7 @@ def test_schedulers_that_claim_the_same_slots_claim_each_once(race):
     each_was_claimed_once(did, at)
     none_overlap(at)
     assert did["taken"] == slots * len(NAMES) * (len(OWNERS) - 1)
-    # Among few, all may have been lucky.
+    # With few slots there may be no conflict at all.
     assert did["running"] > 0 or slots < 100
     assert_all_hold(quiet=True)
 
@@ -97,10 +99,10 @@ def test_schedulers_that_look_at_the_same_schedules_run_each_slot_once(race, set
     settings.JOBS, settings.ADE_SCHEDULES = JOBS, True
     monkeypatch.setattr(clock, "now", lambda: START)
     schedules.sync(actor=W1)
-    # The last looks may come a little before the end.
+    # The last ticks may come a little before the end.
     end = START + timedelta(minutes=slots + slots // 10 + 10)
-    # A minute in a fraction of a second: what is due piles up. A look that takes seconds takes hours: with few slots,
-    # they would be most of what there is to do.
+    # A minute passes in a fraction of a second, so that due slots pile up. A tick that takes seconds then takes hours
+    # of that time, which would dominate a test with few slots.
     speed = 2400 if slots > 100 else 600
 
     did, at = race("ticks", end=end.isoformat(), speed=speed, lease=speed)

@@ -27,7 +27,7 @@ for seconds in sys.argv[2:]:
 
 
 def main(errand, times):
-    """Of another process: reads and then writes what it has read, plus one."""
+    """Run in another process: read a value and write it back plus one, each time in one transaction."""
     for _ in range(int(times)):
         with transaction.atomic():
             row = Errand.objects.get(pk=errand)

@@ -1,4 +1,4 @@
-"""A slot that has run for too long and ends just then: given up or succeeded, never both (B11)."""
+"""A slot over its maximum runtime that ends just then is given up or succeeds, never both (B11)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture
 def stale():
-    """A slot that has been running for three hours, by a worker that is alive."""
+    """A slot that has been running for three hours, with a worker that is alive."""
     return age(JobRunFactory(job_name="ingest", scheduled_for=NOON), 3 * 3600)
 
 

@@ -238,7 +238,7 @@ def test_a_run_of_a_build_that_is_queued_again_is_not_refused_for_its_earlier_en
 
 
 def between_look_and_insert(monkeypatch, act):
-    """Of a submission: what happens when its gate has been chosen and its row is not there yet."""
+    """Call `act` in a submission after its gate was chosen and before its row is inserted."""
     look = gates.behind_document
 
     def looked(document_ids):
@@ -281,7 +281,7 @@ def test_a_run_behind_a_forgotten_gate_is_not_overtaken(threads, monkeypatch, co
 
 @pytest.mark.only_on("postgresql")
 def test_an_older_run_that_comes_late_goes_first(threads, monkeypatch, configuration, document):
-    # Its row is committed after that of a younger one, with an open gate: nobody was there when it looked.
+    # Its row is committed after a younger run's row, but with an open gate: it had seen no other run.
     BuildFactory(configuration=configuration, status="ready")
     younger = []
 
@@ -361,7 +361,7 @@ def test_a_job_that_ends_between_the_insert_and_the_look_leaves_its_next_slot_to
         finally:
             assert threads.start(lambda: job_runs.succeed(first)).answer()
 
-    # The insert must not be in the way of the end, which would wait for it on SQLite.
+    # Without a transaction, so that on SQLite the end need not wait for the insert.
     monkeypatch.setattr(job_runs, "transaction", SimpleNamespace(atomic=nullcontext))
     monkeypatch.setattr(lifecycle, "create", too_early)
 
@@ -387,7 +387,7 @@ def test_a_stale_slot_ends_once(threads, first, second):
     answers = one.commit(), two.answer()
 
     row.refresh_from_db()
-    # The holder may ask twice, should it not have got its answer.
+    # A repeated `finish` by the holder succeeds, because its first answer may have been lost.
     assert answers == (1, first == second == "finish")
     assert row.status == {"finish": "success", "skip": "skipped_timeout", "recover": "failed"}[first]
     late = second == "finish" != first

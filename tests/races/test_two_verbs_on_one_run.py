@@ -1,6 +1,6 @@
-"""Every two verbs that can meet on a running run, in both orders.
+"""Every pair of verbs that can meet on a running run, in both orders.
 
-The first has written and not yet committed, the second comes and waits, the first commits.
+The first has written and not yet committed, the second starts and waits, then the first commits.
 """
 
 from datetime import timedelta
@@ -17,7 +17,7 @@ from work.models import Event
 
 ARTIFACT = {"name": "result.json", "file": "a", "size_bytes": 2, "sha256": "0" * 64, "content_type": "application/json"}
 
-# Each answers what a caller would see.
+# Each returns the answer that a caller sees.
 VERBS = {
     "succeed": lambda run, claim: runs.succeed(claim),
     "fail": lambda run, claim: runs.fail(claim, "ENGINE_FAILED", "exit code 1"),
@@ -44,9 +44,9 @@ def asked_to_stop(run):
     assert runs.cancel(run, actor="olga") == "running"
 
 
-# PostgreSQL shows the second what was there before, SQLite lets it look only after the first: both are right.
+# PostgreSQL shows the second verb the state before, SQLite the state after the first: both are correct.
 ANY = None
-# arranged, first, second: status in the end, answer of the first, answer of the second, refused late writes, receipts
+# arranged, first, second: final status, answer of the first, answer of the second, refused late writes, receipts
 CASES = [
     (expired, "succeed", "recover", "succeeded", True, 0, 0, 0),
     (expired, "recover", "succeed", "failed", 1, False, 1, 1),
@@ -101,7 +101,7 @@ def test_the_first_to_write_decides(
     waited = two.waits()
     answers = one.commit(), two.answer()
     if Run.objects.filter(pk=run.pk, status="running", cancel_requested_at__isnull=False).exists():
-        # An accepted cancel that nobody could obey yet binds whoever comes next.
+        # An accepted cancel that no worker could obey yet binds recovery too.
         recovery.rescue_expired([kind_named("run")], W2)
 
     assert answers[0] == first_answers

@@ -1,4 +1,4 @@
-"""Whatever is asked for, and on whatever page: the same as by looking at all rows."""
+"""Lists of runs, with any filter and on any page, contain the same rows as a full scan."""
 
 import itertools
 import random
@@ -29,7 +29,7 @@ PAGE = 3
 
 
 def found(user, wanted, *, is_newest_first):
-    """All of it, page by page."""
+    """Return all matching IDs, read page by page."""
     ids, after = [], None
     while True:
         piece = Piece(PAGE, after, is_newest_first)
@@ -71,7 +71,7 @@ def runs(workspace):
         run = RunFactory(configuration=configuration, input_document=chance.choice(documents[configuration]))
         status = chance.choice(["queued", "succeeded", "failed", "failed", "cancelled"])
         failure = {"failure_type": chance.choice(["TIMED_OUT", "ENGINE_FAILED"])} if status == "failed" else {}
-        # Not quite in the order of ids.
+        # The order by time differs a little from the order by ID.
         moment = now - timedelta(hours=24 - n, minutes=chance.randint(0, 4) if n % 3 == 0 else 0)
         force_status(run, status, created_at=moment, **failure)
     return list(Run.objects.order_by("-pk"))
@@ -149,7 +149,7 @@ def test_what_has_ended_is_found_by_the_index_of_ends(runs, olga, monkeypatch):
     list(listing.ended(olga, clock.now() - timedelta(hours=5), 3))
     ((sql, params),) = asked
     with connection.cursor() as cursor:
-        # So few rows are read whole otherwise.
+        # Otherwise the planner scans a table with so few rows.
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(f"EXPLAIN {sql}", params)
         plan = "\n".join(line for (line,) in cursor.fetchall())

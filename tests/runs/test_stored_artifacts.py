@@ -1,4 +1,4 @@
-"""What runs have made and what they are about, in a directory and in a container alike."""
+"""Artifacts of runs and their input documents, in a directory and in a container."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A server that speaks the protocol of Azure Document Intelligence, and reads the PDFs that it is given."""
+"""A server that implements the protocol of Azure Document Intelligence and reads the PDFs that it receives."""
 
 import base64
 import json
@@ -18,13 +18,13 @@ PAIR = re.compile(r"([A-Z][\w ]{1,30}):\s+(.+)")
 MODELS = ("prebuilt-layout", "prebuilt-read", "prebuilt-invoice")
 POINTS = 72
 CONFIDENCE = 0.93
-# pdfium is for one thread at a time.
+# pdfium is not thread-safe.
 _reading = threading.Lock()
 
 
 class DocumentIntelligence(Service):
     def __init__(self):
-        # So often it says of an analysis that it is running; what it reads in an image; how soon it is to be looked at.
+        # How often an analysis is reported as running, the text of images, and the polling interval that it requests.
         self.running, self.written, self.look_after_ms = 2, "Scanned words", 10
         self.analyses, self._looks = {}, {}
         super().__init__()
@@ -74,7 +74,7 @@ class DocumentIntelligence(Service):
 
 
 def failed(code="InternalServerError", message="An unexpected error occurred.", inner=None):
-    """What an analysis ends with that did not succeed."""
+    """Return the result of a failed analysis."""
     said = {"code": code, "message": message}
     if inner:
         said["innererror"] = {"code": inner, "message": "The file is corrupted or of a format that is not supported."}
@@ -107,7 +107,7 @@ def size_of(page):
 
 
 def lines_of(page):
-    """Words with the boxes around them, in inches from the top."""
+    """Return words with their boxes, in inches from the top."""
     text_page, height = page.get_textpage(), page.get_height()
     text, lines = text_page.get_text_range(), []
     for line in re.finditer(r"[^\r\n]+", text):

@@ -1,5 +1,5 @@
-"""A server that speaks the protocol of OpenAI's embeddings. The same text has the same vector, near one that shares
-its words.
+"""A server that implements the protocol of OpenAI's embeddings. The same text always has the same vector, and texts
+with common words have similar ones.
 """
 
 import array
@@ -21,7 +21,7 @@ class OpenAI(Service):
         return "embed", lambda: self._embed(json.loads(asked.body))
 
     def texts(self):
-        """Of each request."""
+        """Return the texts of each request."""
         return [json.loads(asked.body)["input"] for asked in self.asked if asked.what == "embed"]
 
     def _embed(self, wanted):
@@ -40,7 +40,7 @@ def answer(data, model="text-embedding-3-small"):
 
 
 def vector_of(text, number):
-    """Not of length 1: whoever needs that sees to it."""
+    """Return a vector that is not normalised: ADE has to do that."""
     vector = [0.01] * number
     for word in text.lower().split():
         vector[int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big") % number] += 3.0
@@ -59,7 +59,7 @@ def error(status, message, code, **headers):
 
 
 def vectors(*each):
-    """An answer with these vectors instead of the right ones."""
+    """Answer with these vectors instead of the right ones."""
 
     def fault(handler, _answer):
         data = [

@@ -1,4 +1,4 @@
-"""Servers of a test on ports of their own, which behave, or misbehave as they are told for their next requests."""
+"""Fake services on their own ports, which answer correctly unless a test sets faults for their next requests."""
 
 import json
 import socket
@@ -24,7 +24,7 @@ class Asked:
 
 
 class Service:
-    """What was asked stands in `asked`; `then` says how the next requests of a kind are answered instead."""
+    """Records requests in `asked`; `then` sets the faults of the next requests of a kind."""
 
     def __init__(self):
         self.asked, self._faults, self._always = [], defaultdict(deque), {}
@@ -58,7 +58,7 @@ class Service:
         self._thread.join()
 
     def handle(self, asked):
-        """What was asked for, and a function that answers it: status, headers, body."""
+        """Return the kind of the request, and a function that returns its answer: status, headers, body."""
         raise NotImplementedError
 
 
@@ -66,7 +66,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        """Whoever asks may go away; that is what the tests are about."""
+        """Ignore clients that hang up: the tests provoke that."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -111,18 +111,18 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-# Faults: what is done instead of an answer, with the answer that it would have been.
+# Faults: functions that replace an answer; they receive a function that returns the right one.
 
 
 def says(status, body=b"", **headers):
-    """With this status; the names of headers as keywords."""
+    """Answer with this status; header names are keywords."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda handler, answer: handler.answer(status, named, data)
 
 
 def changed(change):
-    """The answer, as `change` makes it from the bytes of the right one."""
+    """Answer with the right body as modified by `change`."""
 
     def fault(handler, answer):
         status, headers, body = answer()
@@ -136,14 +136,14 @@ def hangs(handler, answer):
 
 
 def drips(handler, answer):
-    """A byte now and then, and never the last one: no pause is long enough to be called silence."""
+    """Send single bytes without end, often enough that no read timeout applies."""
     handler.begin(200, 1 << 20, {})
     while not handler.service.ending.wait(0.1):
         handler.wfile.write(b" ")
 
 
 def hangs_up(handler, answer):
-    """With a reset, and not with an end."""
+    """Reset the connection instead of closing it."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.connection.close()
     handler.close_connection = True
@@ -166,14 +166,14 @@ def goes_on(megabytes=200):
 
 
 def unpacks_to(megabytes=4000):
-    """A few MB that become some GB: the same piece again and again."""
+    """Send a few MB that unpack to some GB: the same piece many times."""
     packer = zlib.compressobj(9, wbits=31)
     first, next = (packer.compress(PIECE) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     return lambda handler, answer: handler.answer(200, {"Content-Encoding": "gzip"}, first + next * megabytes)
 
 
 def waits_for(event):
-    """The right answer, but not before."""
+    """Send the right answer after the event."""
 
     def fault(handler, answer):
         event.wait(60)

@@ -1,6 +1,6 @@
-"""What a process does in which a failpoint is armed: each life takes work from its beginning to its end.
+"""The lives of a process with an armed failpoint: each takes some work from beginning to end.
 
-It says every answer that it gets, so that the test knows what was promised before it died.
+It prints every answer that it gets, so that the test knows what was promised before the process died.
 """
 
 import io
@@ -95,7 +95,7 @@ def live_a_document():
 
 
 def live_a_processing():
-    """A document that has come in, through its stages in a slot as a worker has it."""
+    """Take an uploaded document through its stages, in a slot as a worker has it."""
     live_an_upload()
     while orchestrator.orchestrate(OWNER):
         work_off(document_kinds.STAGE)
@@ -114,7 +114,7 @@ def live_a_slot():
 
 
 def live_a_brief():
-    # Never one of its schedule, which might wait for feeds.
+    # Outside the schedule: a scheduled slot might wait for feeds.
     slot = clock.now().replace(microsecond=1)
     claim = job_runs.claim_slot(DAILY_BRIEF.name, slot, OWNER)
     say("renewed", not lifecycle.renew(OWNER, [claim]))
@@ -124,18 +124,18 @@ def live_a_brief():
 
 
 def live_a_clustering():
-    """A slot of its job, in the lane as a worker has it."""
+    """Run a slot of the job through the lane, as a worker does."""
     asking.run_now(EVENT_CLUSTERING, actor=OWNER)
     work_off(run_kinds.JOB_RUN)
 
 
 def live_an_engine():
-    """One run in a slot as a worker has it, with an engine, and all that waits behind it."""
+    """Execute a run with an engine, in a slot as a worker has it, and all runs that wait for it."""
     work_off(run_kinds.RUN)
 
 
 def live_an_environment():
-    """The same for a build, with the programs that make it, and then for the runs that have waited for it."""
+    """Do a build with its real programs, and then the runs that wait for it."""
     work_off(build_kinds.BUILD)
     say("heeded", runs.heed_builds(OWNER))
     work_off(run_kinds.RUN)
@@ -155,7 +155,7 @@ def live_a_retention():
 
 
 def live_an_ingestion():
-    """One slot of the job, as the lane of a worker has it."""
+    """Run one slot of the job as a worker's lane does."""
     claim = job_runs.claim_slot(INGESTION.name, clock.now().replace(microsecond=0), OWNER)
     try:
         rows = ingest(Turn(INGESTION, clock.now(), claim))

@@ -1,5 +1,5 @@
-"""The failpoints between a claim and its end, with a real environment and real engines: whoever dies, fails or stands
-still there, no engine of that life is left, none overlaps another of its document, and everything ends.
+"""The failpoints between a claim and its end, with a real environment and real engines: after a crash, an error or a
+stop, no engine of that life remains, none overlaps another of its document, and all work ends.
 """
 
 import signal
@@ -19,7 +19,7 @@ from work import recovery
 from work.kinds import all_kinds, kind_named
 from work.workplaces import sweep
 
-# Of the other points, those before and after an engine is at work.
+# The general failpoints before and after the work of an engine.
 AROUND = ("run.claimed", "artifact.written", "run.finish.before_commit", "run.finish.after_commit")
 AROUND_BUILDS = ("build.claimed", "build.finish.before_commit", "build.finish.after_commit")
 POINTS = {
@@ -28,7 +28,7 @@ POINTS = {
     **dict.fromkeys(AROUND_BUILDS, "environment"),
 }
 INSIDE_A_TRANSACTION = "before_commit"
-# Longer than a run takes on a machine that others use too: these lives do not renew.
+# Longer than a run takes on a busy machine: these lives do not renew their leases.
 LEASE = 4
 SMOKE = {
     ("engine.spawned", "raise", "cold"),
@@ -38,7 +38,7 @@ SMOKE = {
 
 
 def marks(point, way, kind):
-    """All of them on SQLite. On PostgreSQL those that die: the statements are those of `test_crash_points.py`."""
+    """All cases run on SQLite. On PostgreSQL only the crashes do: `test_crash_points.py` covers the statements."""
     tier = [] if (point, way, kind) in SMOKE else [pytest.mark.long]
     return tier if (way, kind) == ("kill9", "warm") else [*tier, pytest.mark.once]
 
@@ -58,7 +58,7 @@ def test_no_engine_is_left_and_none_overlaps_another(site, point, way, engines):
     life = POINTS[point]
     if life == "engine":
         site.build()
-    # At the second look the first has just begun.
+    # Each run works for 0.2 s, long enough for an overlap to be seen.
     document = site.document(seconds=0.2, keeps="result.txt")
     run, following = site.submit(document), site.submit(document)
 
@@ -98,7 +98,7 @@ def it_is_killed(site, process, point, engines):
 
 
 def it_meets_an_error(site, process, point, engines):
-    """The slot takes it for the end of this work and goes on with the next; nothing is held between two of them."""
+    """A slot takes an error for a failure of its work and goes on with the next; between two rows it holds nothing."""
     is_held = not point.endswith(".claimed")
     assert process.code() == (0 if is_held else 1), process.logged()
     assert f"failpoint {point}" in process.logged()
@@ -112,7 +112,7 @@ def it_stands_still(site, process, point, engines):
     kinds = [kind for kind in all_kinds() if kind.rescue]
     held = [(kind.moves, id) for kind in kinds for id in held_by_the_process(kind.moves)]
     until(lambda: not any(still_leased(kind) for kind in kinds))
-    # Its engine has ended with the lease, though nobody could tell it to; then others go on with the document.
+    # The keeper has ended the engine with the lease; then others continue with the document.
     until(lambda: not site.witness.at_work())
     recovery.rescue_expired(all_kinds(), W2)
     others = live(site, "environment", engines)

@@ -1,4 +1,4 @@
-"""Some of everything for a process to die in, and a worker that brings all of it to an end afterwards."""
+"""Rows of every kind for a process to die in, and a worker that finishes all of them afterwards."""
 
 from collections import defaultdict
 from datetime import timedelta
@@ -60,16 +60,16 @@ RETENTION_DAYS = 30
 DUE = ("first", "second")
 SLOTS_OF = timedelta(minutes=40)
 FEED_NETWORK = "127.0.0.0/8"
-# What feeds tell of, by their paths.
+# The numbers of the articles in each feed, by its path.
 URLS = {"/first.xml": range(1, 6), "/second.xml": range(4, 9)}
 LONG_AGO = 100 * 24 * 3600
-# As `ADE_KEEP_RUNS` says it.
+# The value of `ADE_KEEP_RUNS`.
 KEEP_RUNS = "succeeded=30"
 OLD_NEWS = "Bridge opened"
 
 
 def create():
-    """Runs wait for documents and for a build, one has lost its worker, and a document is new."""
+    """Create runs that wait for documents and for a build, one that has lost its worker, and a new document."""
     workspace = WorkspaceFactory()
     ready, unready = (ConfigurationFactory(workspace=workspace, name=name) for name in ("ready", "unready"))
     BuildFactory(configuration=ready, status="ready")
@@ -86,7 +86,7 @@ def create():
 
 
 def create_articles():
-    """Of two events, one of which is known already, with an article that is in its cluster by mistake."""
+    """Create articles about two events: one has a cluster already, with an article that does not belong there."""
     quake = [
         ArticleFactory(title=title)
         for title in ("Strong earthquake shakes northern Chile", "Earthquake in Chile: power cut in the north")
@@ -99,7 +99,7 @@ def create_articles():
 
 
 def events_told():
-    """The URLs of the articles of each."""
+    """Return the URLs of the articles of each event."""
     told = defaultdict(set)
     for url, title in RawArticle.objects.values_list("url", "title"):
         told[next((word for word in ("Panda", "Chile") if word in title), "")].add(url)
@@ -107,7 +107,7 @@ def events_told():
 
 
 def create_feeds(server):
-    """Two that tell of some of the same. The others are not asked."""
+    """Create two feeds with some common articles, and make all other feeds not due."""
     FeedSource.objects.update(next_check_at=clock.now() + timedelta(days=1))
     for path, numbers in URLS.items():
         stories = [item(f"Story {number}", f"https://aster.example/{number}") for number in numbers]
@@ -115,7 +115,7 @@ def create_feeds(server):
 
 
 def create_webhook(server, settings):
-    """That wants to be told of documents, and one that has been processed since."""
+    """Create a webhook for documents, and process a document afterwards."""
     settings.ADE_WEBHOOK_NETWORKS = [FEED_NETWORK]
     server.on("/hook", servers.answering())
     workspace = WorkspaceFactory()
@@ -161,7 +161,7 @@ def _create_what_a_brief_tells():
 
 
 def create_what_is_kept_no_longer():
-    """Articles, of which a brief names one, in a cluster, a cluster that is empty, and a run with an artifact."""
+    """Create expired rows: articles in a cluster (one in a brief), an empty cluster, and a run with an artifact."""
     cluster = ClusterFactory(title="three", article_count=3)
     for name in ("first", "second", "named"):
         article = age(ArticleFactory(url=f"https://news.example.com/{name}"), LONG_AGO)
@@ -176,7 +176,7 @@ def create_what_is_kept_no_longer():
 
 
 def let_time_pass():
-    """All leases run out, and what waits to be tried again is due."""
+    """Expire all leases, and make all postponed work due."""
     past = clock.now() - timedelta(seconds=1)
     for model in MOVES:
         if issubclass(model, Work) and model.CLAIMED:
@@ -209,14 +209,14 @@ def finish_everything():
 
 
 def publish_the_next_brief():
-    """In a slot that no life has claimed."""
+    """Publish in a slot that no life has claimed."""
     slot = clock.now().replace(microsecond=1) + timedelta(minutes=1)
     claim = job_runs.claim_slot(DAILY_BRIEF.name, slot, W2)
     assert job_runs.succeed(claim, publish(Turn(DAILY_BRIEF, slot, claim)))
 
 
 def purge_what_is_due():
-    """A call has so much time, and on a busy machine that is one document."""
+    """Each call has a time limit, which on a busy machine allows one document."""
     for _ in DUE:
         retention.purge_due(W2)
 
@@ -229,7 +229,7 @@ def finish_documents():
 
 
 def finish_clusters():
-    """If there is something to do that only clustering does: it takes a while."""
+    """Skip this slow step unless only clustering is left to do."""
     if len(events_told()) == 1:
         return
     asking.run_now(EVENT_CLUSTERING, actor=W2)

@@ -35,7 +35,9 @@ def claim_next(owner):
 
 
 def do(claim):
-    """`noop`, `sleep:N` in this process, `deaf:N` without looking up, `child:N` in one of its own, `raise`."""
+    """Run a script: `noop`, `sleep:N` in this process, `deaf:N` without checking the claim, `child:N` in a child
+    process, `raise`.
+    """
     action, _, argument = claim.values["script"].partition(":")
     if action == "raise":
         raise ValueError("as the script says")

@@ -9,7 +9,7 @@ class ErrandQuerySet(SubjectQuerySet["Errand"]):
 
 
 class Errand(Work):
-    """Work without meaning, for tests of the kernel: unlike a run, it may be claimed again."""
+    """A kind of work for tests of the kernel: unlike a run, it may be claimed again."""
 
     ACTIVE = CLAIMED = "doing"
     TERMINAL = frozenset({"done", "failed", "cancelled"})

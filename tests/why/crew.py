@@ -1,4 +1,4 @@
-"""Workers that are rows only: who is alive, with how many slots, and what each of these slots claims."""
+"""Workers that exist only as rows: which are alive, how many slots they have, and the claims of these slots."""
 
 from collections import Counter
 from datetime import timedelta
@@ -25,7 +25,7 @@ def sign_off(worker):
 
 
 def free_slots(kind):
-    """The owner of each."""
+    """Return the owner of each free slot."""
     model = kind_named(kind).moves.model
     held = Counter(model._base_manager.filter(status=model.CLAIMED).values_list("lease_owner", flat=True))
     slots = Counter({worker.owner: worker.lanes.get(kind, 0) for worker in Worker.objects.alive()})
@@ -33,7 +33,7 @@ def free_slots(kind):
 
 
 def claims(kind, chance):
-    """What all free slots claim, whoever of them is first, each by the claim of its lane."""
+    """Claim with all free slots in random order, each through its lane; return the claims."""
     owners = free_slots(kind)
     chance.shuffle(owners)
     return [claim for owner in owners if (claim := kind_named(kind).lane.claim(owner))]

@@ -1,4 +1,4 @@
-"""Runs and builds that live on in any way that the verbs allow, and in some that only an accident brings about."""
+"""Random histories of runs and builds, through the verbs and through some accidents."""
 
 from builds import lifecycle as builds
 from builds.models import Build
@@ -61,7 +61,7 @@ class Lives:
             builds.cancel(build, actor="olga")
 
     def lose(self):
-        """A worker is gone, with all that it holds."""
+        """Lose a worker with everything that it holds."""
         if worker := self._one(Worker.objects.alive()):
             crew.fall_silent(worker)
             for model in (Run, Build):
@@ -85,17 +85,17 @@ class Lives:
         gates.open_forgotten()
 
     def forget(self):
-        """A gate is left as it was by somebody who was ended in between."""
+        """Leave a gate wrong, as a process that was killed between two steps would."""
         if run := self._one(Run.objects.queued().exclude(gate="build")):
             write(run, gate="" if run.gate else "document")
 
     def build_again(self):
-        """A new submission does so, when the failure is not of just now."""
+        """Make the failure old enough for a new submission to build again."""
         if build := self._one(Build.objects.filter(status__in=["failed", "cancelled"])):
             age(build, 120)
 
     def see_through(self):
-        """Whatever waits is let go on, until nothing does; answers whether that came to pass."""
+        """Finish everything that waits; return whether the queue became empty."""
         queue.resume(actor="olga")
         crew.sign_on(run=2, build=1)
         for _ in range(200):
@@ -122,7 +122,7 @@ ENDS = (
 
 
 def lift(gate, run):
-    """Do away with what this gate of a run says that holds it."""
+    """Remove the reason that this gate of a run gives."""
     if gate.name == "paused":
         queue.resume(actor="olga")
     elif gate.name in ("worker", "capacity"):
@@ -141,13 +141,13 @@ def _make(build):
         crew.sign_on(build=1)
         assert kind_named("build").lane.claim(W9)
     if build.status == "building":
-        # Whatever was asked of it meanwhile.
+        # Withdraw any cancel request first.
         write(build, cancel_requested_at=None, cancel_requested_by="")
         assert builds.succeed(claim_of(build))
 
 
 def _out_of_the_way(run):
-    """Whom it names, one after the other; where it names nobody, it says that workers will open it."""
+    """End the runs that the gate names, one after the other; if it names none, workers will open it."""
     for _ in range(100):
         (gate,) = (gate for gate in explain(run).gates if gate.name == "document")
         if not gate.holds:

@@ -1,4 +1,4 @@
-"""What is told of why a document is not read yet is what the orchestrator begins and what slots claim."""
+"""Explanations of waiting documents agree with what the orchestrator begins and what slots claim."""
 
 import random
 from datetime import timedelta
@@ -22,7 +22,7 @@ STEPS = 12
 
 
 def explained():
-    """Of each document that is being processed: its job as it is, and what is told of it."""
+    """Return, for each document in processing, its job and its explanation."""
     jobs = DocumentProcessingJob.objects.live().select_related("document").order_by("pk")
     return {job.document_id: (job, explain(job.document)) for job in jobs}
 
@@ -75,7 +75,7 @@ def begin_and_compare():
         if id not in begun:
             assert held, told.message
         elif held:
-            # All that was ahead of it was begun before it, in the same tick.
+            # All jobs ahead of it were begun first, in the same tick.
             assert (held, turn.data["ahead"] > 0, turn.data["ready"] < turn.data["most_ready"]) == (
                 {"turn"},
                 True,
@@ -97,7 +97,7 @@ def claim_and_compare(chance):
 
 
 def live(seed, workspace):
-    """Answers what held something."""
+    """Return which gates blocked something."""
     chance, seen = random.Random(seed), set()
     for _ in range(STEPS):
         go_on(chance, workspace)

@@ -1,4 +1,4 @@
-"""One answer, wherever it is asked for: on the page, in the API and by the command."""
+"""The page, the API and the command give the same explanation."""
 
 import random
 import re
@@ -29,7 +29,7 @@ SHOWN = re.compile(r'<li class="(holds|lets)">\s*<span[^>]*>(.*?)</span>\s*<stro
 
 
 def as_told(value):
-    """Of JSON; commands tell times to the millisecond."""
+    """Normalise JSON: commands print timestamps with milliseconds."""
     if isinstance(value, dict):
         return {name: as_told(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -40,7 +40,7 @@ def as_told(value):
 
 
 def gates_shown(page):
-    """What can be read there."""
+    """Return the gates that the page shows."""
     html = page.content.decode()
     start = html.find('<ol class="gates">')
     shown = SHOWN.findall(html[start : html.find("</ol>", start)]) if start >= 0 else []
@@ -48,13 +48,13 @@ def gates_shown(page):
 
 
 def are_left_out(gates):
-    """Rows of other workspaces, of which people are told only how many there are."""
+    """Return whether rows of other workspaces are left out, of which users only see the number."""
     return any(gate["data"].get("at_work_of_others") or "of other workspaces" in gate["message"] for gate in gates)
 
 
 @pytest.fixture
 def said(client, olga, operator, manage):  # noqa: F811 - fixtures
-    """What is said of a row is the same thrice; answers which gates hold it."""
+    """Return a function that checks that all three explanations of a row agree, and returns the blocking gates."""
 
     def said(noun, name, page_path):
         client.force_login(olga)
@@ -68,7 +68,7 @@ def said(client, olga, operator, manage):  # noqa: F811 - fixtures
             assert escape(in_api["message"]) in page.content.decode()
         if not are_left_out(in_api["gates"]):
             assert by_command == in_api
-        # Whoever has a shell may know of all.
+        # A command may show all rows, because its user has shell access.
         assert (by_command["message"], by_command["held_by"]) == (in_api["message"], in_api["held_by"])
         return in_api["held_by"]
 
@@ -94,7 +94,7 @@ def tell_of_runs_and_builds(seed, steps, workspace, said):
 
 
 def some_of(rows, chance):
-    """Most of them of those that wait."""
+    """Return a sample, mostly of waiting rows."""
     waiting = list(rows.filter(status="queued").order_by("pk").values_list("pk", flat=True))
     others = list(rows.exclude(status="queued").order_by("pk").values_list("pk", flat=True))
     return [*chance.sample(waiting, min(len(waiting), 2)), *chance.sample(others, min(len(others), 1))]
@@ -116,7 +116,7 @@ def test_of_documents(workspace, said):
 
 
 def test_of_jobs(jobs, settings, at, workspace, said):  # noqa: F811 - fixtures
-    # The next slot of a schedule is another one from one moment to the next.
+    # Fix the clock, because the next slot of a schedule depends on it.
     at(clock.now())
     jobs(FREQUENT, EACH, PATIENT)
     chance, seen = random.Random(3), set()

@@ -6,7 +6,7 @@ from work import boots, clock, recovery
 from work.kinds import kind_named
 from work.models import Event, Worker
 
-# Larger than any pid that Linux gives.
+# Larger than any PID on Linux.
 NO_PID = 2**22 + 1
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ def kinds():
 
 
 def booted(name, boot_id, *, alive=False, **columns):
-    """An earlier boot on this host; its process is this one, or none."""
+    """Register an earlier boot on this host; its process is this one if `alive`, otherwise missing."""
     row = boots.register(name, boot_id, {"errand": 2})
     return write(row, **{"pid": row.pid if alive else NO_PID, **columns})
 

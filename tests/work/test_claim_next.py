@@ -76,7 +76,7 @@ class Meeting:
 
 
 def test_what_was_chosen_and_then_taken_by_another_is_not_claimed(writer, w1, w2):
-    """The conditional update is the authority: the queryset may say what it likes."""
+    """The conditional update decides, even if the queryset returns a row that is taken."""
     errand = ErrandFactory(status="doing", owner=w2)
     before = columns_of(errand)
 

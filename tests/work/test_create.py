@@ -7,7 +7,7 @@ from tests.testwork.models import Errand
 from work import clock, lifecycle, portable, sql
 from work.models import Event
 
-# What a careless writer of SQL or JSON would take for something else.
+# Strings that careless SQL or JSON code would misinterpret.
 TRICKY = [
     "1",
     "null",

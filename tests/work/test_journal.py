@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class ChildOf:
-    """As far as a journal knows a child."""
+    """A fake child with the interface that a journal uses."""
 
     class process_id:  # stands for an attribute
         @staticmethod
@@ -34,7 +34,7 @@ def claim(errand):
 
 @pytest.fixture
 def away(monkeypatch):
-    """Calling it takes the database away for so many writes of this kind."""
+    """Return a function that makes the next writes of this kind fail as without a database."""
 
     def take(name, times):
         write, left = getattr(lifecycle, name), [times]

@@ -1,4 +1,6 @@
-"""Who dies with whom: the child with its worker, its launcher and its keeper, but not with the thread that asked."""
+"""Which processes die together: the child with its worker, its launcher and its keeper, but not with the thread that
+started it.
+"""
 
 import os
 import select
@@ -60,7 +62,7 @@ def test_a_killed_worker_takes_all_with_it(tmp_path, sandbox, mode, lines):
 
 
 def test_a_killed_worker_takes_all_with_it_though_a_fork_of_it_lives(tmp_path):
-    """The fork holds copies of all the sockets, so that their end is not seen."""
+    """The fork holds copies of all sockets, so their end does not show that the worker has died."""
     word = token()
     program = supervisor(witness("stubborn", word), tmp_path, "limits", 1).replace(
         "child.wait()",
@@ -122,7 +124,7 @@ def test_a_killed_keeper_takes_all_with_it_and_no_other(tmp_path, sandbox, mode,
 @each_level
 @pytest.mark.parametrize("mode", ["stubborn", "double"])
 def test_when_all_in_between_are_killed_the_kernel_ends_the_child(tmp_path, sandbox, mode):
-    """Of its family only in the sandbox: this is the one way out that `limits` leave open."""
+    """Without the sandbox, only the child itself ends: this is the one gap that `limits` leaves."""
     launcher.close()
     word, said = token(), Said()
     with supervise.spawn(witness(mode, "sleep", word), cwd=tmp_path, sandbox=sandbox, on_output=said) as child:
@@ -169,7 +171,7 @@ def test_an_idle_keeper_that_was_killed_is_not_noticed(tmp_path):
 
 @each_level
 def test_a_child_outlives_the_thread_that_started_it(tmp_path, sandbox):
-    """PR_SET_PDEATHSIG alone would end it: that is tied to the thread. The launcher looks at the process."""
+    """PR_SET_PDEATHSIG alone would end it, because it applies to the thread. The launcher watches the process."""
     launcher.close()
     word, said, started = token(), Said(), []
     options = {"cwd": tmp_path, "sandbox": sandbox, "on_output": said, "limits": SHORT}
@@ -180,7 +182,7 @@ def test_a_child_outlives_the_thread_that_started_it(tmp_path, sandbox):
     [child] = started
     with child:
         wait_for("ready", child, said)
-        # Would have come by now: it is sent before join returns.
+        # A death signal would have arrived by now: it is sent before join returns.
         assert child.poll(0.3) is None
         child.stop("enough")
         assert child.wait().returncode == 7
@@ -219,5 +221,5 @@ except SystemExit as error: print(error)
 
 
 def test_the_times_of_the_keeper_fit_the_promise():
-    """Killing is looked at more often than the second that a stop may take beyond its grace."""
+    """The keeper checks more often than the second that a stop may exceed its grace period."""
     assert keeper.SWEEP_SECONDS < 0.1

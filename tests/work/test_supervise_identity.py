@@ -40,7 +40,7 @@ def stranger():
 
 
 def start(mode, word):
-    """A leader of a session whose starter does not look after it any more, as a killed keeper leaves it."""
+    """Start a session leader that its parent does not watch, as a killed keeper leaves it."""
     process = subprocess.Popen(witness(mode, "sleep", word), stdout=subprocess.PIPE, start_new_session=True)
     lines = 1 if mode in ("sleep", "stubborn", "polite", "heir") else 2
     for _ in range(lines):
@@ -177,7 +177,7 @@ def test_who_is_born_while_the_others_end_is_ended_too():
 
 @each_level
 def test_a_running_child_can_be_ended_by_its_record_alone(tmp_path, sandbox):
-    """By another worker, whom the first one's keeper does not obey."""
+    """Another worker ends it, whose messages the keeper does not obey."""
     word, said = token(), Said()
     with supervise.spawn(witness("double", "sleep", word), cwd=tmp_path, sandbox=sandbox, on_output=said) as child:
         wait_for("ready", child, said)
@@ -215,7 +215,7 @@ def test_who_got_the_number_later_is_not_touched(stranger):
 
 
 def test_who_gets_the_number_in_between_is_not_touched(stranger, monkeypatch):
-    """The victims were found; before the signal is sent, one ends and its number goes to a stranger."""
+    """One of the processes that were found ends before the signal is sent, and another process gets its PID."""
     found = processes.proc.process(stranger.pid)
     earlier = found._replace(start_ticks=found.start_ticks - 1)
     monkeypatch.setattr(processes, "_belonging_to", lambda process_id: {earlier})

@@ -225,7 +225,7 @@ def test_what_is_in_the_pipes_when_the_child_has_ended_arrives(tmp_path):
 @pytest.mark.long
 @each_level
 def test_a_gigabyte_without_line_end_neither_fills_the_memory_nor_stops_the_child(tmp_path, sandbox):
-    # In a process of its own, whose largest size is what we ask.
+    # In a separate process, whose peak memory is measured.
     program = f"""
 import resource
 from work import supervise
@@ -259,7 +259,7 @@ def test_a_flood_of_output_does_not_delay_a_stop(tmp_path):
     ended, _ = run(["chatter"], tmp_path, sandbox="limits", stop=stop)
 
     assert ended.reason == "stopped"
-    # Not every gap, because the machine may be busy.
+    # Not every interval, because the machine may be busy.
     assert sorted(later - earlier for earlier, later in pairwise(looks))[1] < 0.1
 
 

@@ -163,7 +163,7 @@ def test_what_cannot_start_runs_nothing_and_keeps_the_keeper(tmp_path):
 
 @pytest.mark.parametrize("room", range(9))
 def test_too_many_open_files(tmp_path, room):
-    """Wherever the descriptors run out: nothing is left open or running, and the next child starts."""
+    """Wherever the descriptors run out, nothing stays open or running, and the next child starts."""
     program = f"""
 import os, resource
 from work import supervise
@@ -189,7 +189,7 @@ print(before == len(os.listdir("/proc/self/fd")), again, answer)
         closed, again, answer = helper.line().split(" ", 2)
 
     assert (closed, again) == ("True", "0")
-    # Enough for two pipes, the null device and the child's pidfd; a keeper is there already.
+    # Six are enough for two pipes, the null device and the child's pidfd; a keeper already exists.
     assert answer == "started" if room >= 6 else "too many open files" in answer.lower()
 
 
@@ -225,7 +225,7 @@ hold[0].close()
 @needs_nobody
 @pytest.mark.parametrize("who", ["launcher", "keeper"])
 def test_too_many_processes(who):
-    """The limit counts for users other than root only, so another user tries."""
+    """The limit does not apply to root, so another user tries."""
     program = f"""
 import os, resource, tempfile
 from work import supervise

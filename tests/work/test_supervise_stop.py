@@ -30,7 +30,7 @@ from work.supervise import Limits, ProcessId
 pytestmark = [pytest.mark.once, pytest.mark.long]
 
 FAMILIES = ["fork", "setsid", "double", "orphan", "heir"]
-# Where the kernel still has the first kind of control groups: a process frozen there cannot be killed.
+# The freezer of control groups version 1, in which a frozen process cannot be killed.
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
 
@@ -182,7 +182,7 @@ def test_stop_is_asked_often_while_nothing_happens(tmp_path):
 
     run(["sleep"], tmp_path, sandbox="limits", stop=stop)
 
-    # Not every gap, because the machine may be busy.
+    # Not every interval, because the machine may be busy.
     assert sorted(later - earlier for earlier, later in pairwise(looks))[3] < 0.1
 
 
@@ -216,7 +216,7 @@ def test_trust_that_is_not_renewed_ends_the_child(tmp_path, sandbox):
         ["polite"], tmp_path, sandbox=sandbox, on_start=lambda child: child.trust_until(time.monotonic() + 0.5)
     )
 
-    # No grace: what held the claim may not any longer.
+    # There is no grace period after the claim is no longer trusted.
     assert (ended.reason, ended.stop_reason, ended.signal) == ("stopped", "not trusted any longer", "SIGKILL")
     assert 0.4 < ended.seconds < 0.5 + BUSY_SECONDS
 
@@ -295,7 +295,7 @@ def test_a_keeper_that_is_stuck_is_killed_with_its_child(tmp_path, monkeypatch):
 
 
 def test_the_dead_are_not_signalled(tmp_path):
-    """A child that has ended is not there for a stop, and nor is who got its number."""
+    """A stop reaches neither a child that has ended nor a process that got its PID."""
     stranger = subprocess.Popen(witness("sleep"), stdout=subprocess.DEVNULL)
     try:
         found = ProcessId.of(stranger.pid)

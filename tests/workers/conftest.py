@@ -20,13 +20,13 @@ def unbuilt(programs, witness, settings, tmp_path):
 
 @pytest.fixture
 def site(unbuilt):
-    """An installation with an environment that is ready."""
+    """An installation with a ready environment."""
     unbuilt.build()
     return unbuilt
 
 
-# How an engine is started has nothing to do with the database.
+# The way engines start does not depend on the database.
 @pytest.fixture(params=["warm", pytest.param("cold", marks=pytest.mark.once)])
 def engines(request):
-    """What a worker is told of how to start engines."""
+    """The environment variables of a worker for this way to start engines."""
     return {"ADE_WARM_ENGINES": str(request.param == "warm").lower()}

@@ -1,4 +1,4 @@
-"""What was asked for, literally: the acceptance list of the run queue, and the numbers that are normative.
+"""The acceptance list of the run queue, literally, and the required numbers.
 
 Engines are counted by the witness, never by rows. `PROCESS_TERMINATED` is in `test_killed_worker.py`.
 """
@@ -21,7 +21,7 @@ from tests.stepping import until
 from work.models import Event
 
 THREADS, SUBMISSIONS_OF_EACH = 20, 50
-# From a process that is asked to end to one that is killed.
+# The time between asking a process to end and killing it.
 GRACE_SECONDS = 50
 
 pytestmark = pytest.mark.long
@@ -177,7 +177,7 @@ def test_a_worker_with_nothing_to_do_uses_hardly_any_of_a_core_its_warm_engines_
     time.sleep(10)
 
     used = cpu_seconds(family) - before
-    # Usually two hundredths. What others do on the machine makes each second worth less.
+    # Usually it is two hundredths. Other load on the machine makes each second less productive.
     assert used / (time.monotonic() - began) < 0.1
 
 

@@ -1,4 +1,4 @@
-"""Workers that are killed, stopped and told to end at random while runs come in and are cancelled."""
+"""Workers that are killed, stopped and asked to end at random while runs are submitted and cancelled."""
 
 import random
 import signal
@@ -21,13 +21,13 @@ from work.workplaces import sweep
 
 WORKERS, DOCUMENTS = 3, 20
 LEASE = 3
-# What the clocks of the database and of this process may be apart.
+# How far the clocks of the database and of this process may differ.
 APART_SECONDS = 0.05
 
 SHORT = pytest.mark.long(seconds=25)
 LIVES = [
     pytest.param("warm", 1, 20, marks=SHORT),
-    # How an engine is started has nothing to do with the database.
+    # The way engines start does not depend on the database.
     pytest.param("cold", 3, 20, marks=[SHORT, pytest.mark.once]),
     # Thousands of runs.
     pytest.param("warm", 2, 1800, marks=[pytest.mark.soak, pytest.mark.timeout(7200)]),
@@ -47,7 +47,7 @@ class Chaos:
         return self.site.worker(f"w{number}", "run=2", **values)
 
     def act(self):
-        """One thing, of which some happen more often."""
+        """Do one random thing; some are more frequent than others."""
         often = {self.submit: 12, self.cancel: 3, self.kill: 1, self.freeze: 1, self.thaw: 1, self.tell_to_end: 1}
         (act,) = self.chance.choices(list(often), often.values())
         self.did[act.__name__] += bool(act())
@@ -82,7 +82,7 @@ class Chaos:
         return True
 
     def thaw(self):
-        """Some earlier than their lease ends, and some later."""
+        """Continue a frozen worker, sometimes before its lease expires and sometimes after."""
         for number in list(self.frozen):
             self.workers[number].send(signal.SIGCONT)
             del self.frozen[number]
@@ -114,7 +114,7 @@ def test_whatever_happens_to_workers_no_engines_overlap_and_everything_ends(site
     off = time.time() - time.monotonic()
     until_calm = time.monotonic() + seconds
 
-    # On a machine with much else to do, less happens in that time, and all of it has to.
+    # On a busy machine less happens in that time, but every kind of event must happen.
     while time.monotonic() < until_calm or not chaos.has_done_all:
         chaos.act()
         time.sleep(chaos.chance.random() / 8)
@@ -147,7 +147,7 @@ def stamp(moment: datetime) -> float:
 
 
 def outlived(seen, started, killed_at):
-    """For how long this engine was still at work after its worker had been killed."""
+    """Return how long this engine worked after its worker had been killed."""
     pid = int(started[seen.run].split(":")[1])
     return seen.last - killed_at[pid] if pid in killed_at else 0.0
 

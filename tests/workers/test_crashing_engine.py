@@ -1,4 +1,4 @@
-"""Engines that are killed while their worker lives: by the kernel when memory runs out, or by somebody (fault A15)."""
+"""Engines that are killed while their worker lives: by the kernel when memory runs out, or by a person (fault A15)."""
 
 import signal
 
@@ -27,7 +27,7 @@ def test_a_run_whose_engine_is_killed_fails_with_the_name_of_the_signal_and_is_n
     assert kinds_of(run) == ["RUN_QUEUED", "RUN_STARTED", "RUN_FAILED"]
     assert told(run).count("STEP_STARTED") == 1
     assert [each.attempt for each in site.witness.of(run)] == [1]
-    # The worker has taken no harm, nor have the engines that it keeps warm.
+    # Neither the worker nor its warm engines are affected.
     assert until_ended(site.submit()) == ("succeeded", "")
     assert worker.is_alive()
     assert_all_hold(quiet=True)

@@ -1,4 +1,4 @@
-"""Workers that are told to end while engines are at work (faults A10 to A12)."""
+"""Workers that are asked to end while engines work (faults A10 to A12)."""
 
 import signal
 
@@ -11,7 +11,7 @@ from tests.stepping import until
 from work.models import Worker
 
 GIVEN_BACK = ("failed", "PROCESS_TERMINATED")
-# A worker in a terminal of its own, which closes when it gets SIGUSR1; says how the worker has ended.
+# Runs a worker in its own terminal, closes the terminal on SIGUSR1, and prints how the worker has ended.
 IN_A_TERMINAL = """
 import json, os, pty, signal, sys
 

@@ -1,4 +1,4 @@
-"""Workers that start while others are at work, or under an identity that another one has or had (faults A13, A16)."""
+"""Workers that start while others work, or under an identity that another worker has or had (faults A13, A16)."""
 
 import os
 
@@ -14,7 +14,7 @@ from work.kinds import all_kinds
 from work.models import Worker
 
 ORPHANED = ("failed", "PROCESS_TERMINATED")
-# As it is for the first process of two containers of one host name.
+# The first processes of two containers with the same host name have the same identity.
 ALWAYS_THE_SAME = "w1@container:1:boot"
 
 pytestmark = pytest.mark.long
@@ -82,7 +82,7 @@ def test_a_dead_worker_whose_pid_another_process_has_by_now_is_known_to_be_dead(
 
 def test_a_worker_of_another_container_is_not_taken_for_dead_because_its_pid_is_not_here(site):
     theirs = killed_at_work(site)
-    # What its row would say if pid 1 of another container of this host name had written it, and lived.
+    # Make the row look as if PID 1 of another container with this host name had written it and were alive.
     Worker.objects.update(machine="another/1", pid=1)
     write(theirs, lease_owner=Worker.objects.get().owner)
 

@@ -2,7 +2,7 @@ import pytest
 
 from tests.api.webhooks.told import NETWORK
 from tests.factories import WebhookFactory
-from tests.feeds.servers import server  # noqa: F401  # fixtures are found by their names here
+from tests.feeds.servers import server  # noqa: F401  # pytest finds fixtures by their names here
 
 
 @pytest.fixture(autouse=True)
@@ -12,5 +12,5 @@ def reachable(settings):
 
 @pytest.fixture
 def webhook(server, workspace):  # noqa: F811  # the fixture above
-    """Of Aster, to a receiver on this machine; what that answers, a test says."""
+    """A webhook of Aster to a receiver on this machine; each test sets its answer."""
     return WebhookFactory(workspace=workspace, url=server.url("/hook"))

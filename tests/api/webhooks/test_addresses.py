@@ -15,7 +15,7 @@ pytestmark = pytest.mark.edge
 
 @pytest.fixture
 def closed(settings):
-    """No networks of one's own."""
+    """Allow no private networks."""
     settings.ADE_WEBHOOK_NETWORKS = []
 
 

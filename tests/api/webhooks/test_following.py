@@ -112,7 +112,7 @@ def test_what_happened_before_a_webhook_was_made_is_not_delivered(workspace, eve
 def test_the_first_webhook_begins_where_the_events_are_by_then(workspace, django_assert_num_queries):
     document = DocumentFactory(workspace=workspace, status="processed")
     with django_assert_num_queries(1):
-        # Nobody follows for nobody.
+        # Without any webhook, a follower only checks that there is none.
         Follower().follow(W1)
 
     hooks.add(workspace, "first", URL, ALL, actor="olga")
@@ -147,7 +147,7 @@ def test_who_was_replaced_writes_nothing(workspace, everything):
     DocumentFactory(workspace=workspace, status="processed")
     write(WebhookTail.objects.get(), expires_at=WebhookTail.objects.get().expires_at.replace(year=2020))
     assert follow(W2) == 1
-    # It has read that the lease is its own, and stood still.
+    # It had read that it holds the lease, and was then paused.
     write(WebhookTail.objects.get(), owner=W1)
 
     assert stale.follow(W1) == 0
@@ -185,7 +185,7 @@ def test_what_was_delivered_before_is_looked_up_in_an_index(workspace, everythin
         plan = str(cursor.fetchall())
 
     assert "delivery_one_per_webhook_and_event" in plan
-    # Its first column; by the second alone all of the index is read.
+    # Without the first column of the index, the whole index would be scanned.
     assert "webhook_id=" in plan.replace(" ", "")
 
 

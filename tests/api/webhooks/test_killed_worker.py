@@ -67,6 +67,6 @@ def test_a_slow_receiver_holds_up_nobody_else(programs, workspace, server, recei
     programs.worker("w1", **ONE_LANE)
     until(lambda: "/slow" in server.paths())
 
-    # While the other one waits for its ten seconds.
+    # The slow delivery is still waiting for its timeout of ten seconds.
     until(lambda: Delivery.objects.filter(status="delivered").count() == 5, seconds=9)
     assert server.paths().count("/slow") == 1

@@ -22,7 +22,7 @@ def ada(workspace):
 
 @pytest.fixture
 def ask(client, workspace):
-    """Ask as somebody who has a token of Aster with all scopes."""
+    """Send a request with a token of this user for Aster that has all scopes."""
 
     def as_user(user, scopes=("operate", "admin")):
         _, shown = tokens.issue(workspace, user, f"test {user.api_tokens.count()}", scopes, actor="olga")

@@ -21,7 +21,7 @@ def delivery(webhook):
 
 @pytest.fixture
 def answered(server):
-    """Says what the receiver answers."""
+    """Return a function that sets the answer of the receiver."""
     return lambda status=200, body=b"thanks", **headers: server.on("/hook", servers.answering(body, status, **headers))
 
 
@@ -89,7 +89,7 @@ def test_the_pauses_grow_and_the_last_attempt_ends_it(delivery, answered):
     assert (delivery.status, delivery.failure_type) == ("failed", "ATTEMPTS_EXHAUSTED")
     assert delivery.attempts == lifecycle.ATTEMPTS
     assert pauses[4] > pauses[0] * 4
-    # About a day.
+    # All pauses together are about a day.
     assert 12 * 3600 < sum(pauses[:-1]) < 36 * 3600
     assert not send_next()
 

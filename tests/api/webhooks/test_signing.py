@@ -18,7 +18,7 @@ PAGE = project.BASE_DIR / "docs" / "webhooks.md"
 
 @pytest.fixture
 def is_from_ade():
-    """What the page gives receivers to copy."""
+    """Return the verification function that the documentation offers to receivers."""
     (code,) = re.findall(r"```python\n(.+?)```", PAGE.read_text(), re.DOTALL)
     names = {}
     exec(code, names)  # noqa: S102  # our own page
@@ -27,7 +27,7 @@ def is_from_ade():
 
 @pytest.fixture
 def told(server, webhook):
-    """The header and the body that a receiver gets."""
+    """Return a function that delivers once and returns the signature header and the body."""
     server.on("/hook", servers.answering())
 
     def tell():

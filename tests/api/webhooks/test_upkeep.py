@@ -32,7 +32,7 @@ def test_what_ended_long_ago_goes_with_its_history(turn, webhook, settings):
     old = [age(DeliveryFactory(webhook=webhook, status=status), 31 * DAYS) for status in ("delivered", "failed")]
     young = age(DeliveryFactory(webhook=webhook, status="delivered"), 29 * DAYS)
 
-    # With three events, and with two.
+    # The two deliveries, and their three and two events.
     assert upkeep.keep_up(turn) == 2 + 5
 
     assert list(Delivery.objects.all()) == [young]

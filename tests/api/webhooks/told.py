@@ -1,4 +1,4 @@
-"""Deliveries as a worker makes and sends them, without one."""
+"""Create and send deliveries as a worker does, without a worker process."""
 
 from threading import Event as Flag
 
@@ -14,13 +14,13 @@ NETWORK = "127.0.0.0/8"
 
 
 def follow(owner=W1):
-    """What a worker reads that has just begun to follow: twice, as gaps are judged at the second look."""
+    """Follow as a worker does that has just started: twice, because gaps are judged at the second look."""
     follower = Follower()
     return follower.follow(owner) + follower.follow(owner)
 
 
 def send_next(owner=W1):
-    """False when there was nothing to send."""
+    """Send one delivery; return False if none is due."""
     about = {"owner": owner, "bell": Bell(), "holdings": Holdings(), "stopping": Flag(), "after": lambda kind: None}
     return Slot(DELIVERY, 0, **about, contended=lambda kind, met: None).run_once()
 

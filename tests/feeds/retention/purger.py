@@ -1,4 +1,4 @@
-"""Purges articles and clusters in a process of its own, and says of each transaction how long it took and what went."""
+"""A process that purges articles and clusters, and prints the duration and the deleted rows of each transaction."""
 
 import json
 import sys
@@ -10,6 +10,6 @@ from feeds.retention.leftovers import CLUSTERS
 def main():
     for policy in (ARTICLES, CLUSTERS):
         for batch in policy.purge("olga"):
-            # At once: it may be killed in the next one.
+            # Print at once: the process may be killed in the next transaction.
             sys.stdout.write(json.dumps({"seconds": batch.seconds, **batch.gone}) + "\n")
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""A million articles go (F19): no lock is held for long, who is killed has lost nothing, what a brief names stays."""
+"""Purging a million articles (F19): locks are short, a killed process loses nothing, and articles in briefs stay."""
 
 import hashlib
 import random
@@ -18,25 +18,25 @@ from work import clock, pruning
 
 DAYS = 90
 IN_A_CLUSTER = 5
-# The first articles are in so many clusters with so many each, in turns: every page touches all of them.
+# The first articles alternate between this many clusters, so that every page touches all of them.
 STORIES, IN_A_STORY = 15, 1000
 IN_STORIES = STORIES * IN_A_STORY
-# As long as those of the local model; what the first half of a story is about has nothing to do with the second.
+# As long as the vectors of the local model; the first half of a story is unrelated to the second.
 VECTORS = [("0000803f" + "00000000" * 255), ("00000000" * 255 + "0000803f")]
-# Of the clusters, so that they have other ids than the articles, and than the one of the brief.
+# Cluster IDs start here, so that they differ from article IDs and from the brief's cluster.
 BASE = 10_000_000
-# One article in so many is in a brief.
+# One article in this many is in a brief.
 NAMED = 1000
-# Hundreds of pages. On SQLite a page is smaller, and rests as long as it took.
+# Hundreds of pages. On SQLite a page is smaller, and the pause is as long as the page took.
 FEW = 20_000
 MILLION = 1_000_000
 SECONDS = 3 * 3600
 EVERY_SECONDS = 0.05
-# What is seen of a transaction from outside is waiting too, for a processor that other tests keep busy.
+# Times seen from outside include waiting for a processor that other tests use.
 BUSY = 3
 DEATHS = 4
 
-# Of each a row for each number n; seen an hour apart from 200 to 100 days ago, so that all are due.
+# Insert one row per number n, seen at regular intervals from 200 to 100 days ago, so that all of them are due.
 NUMBERS = {
     "postgresql": "generate_series(1, {number}) n",
     "sqlite": "(WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {number}) SELECT n FROM s)",
@@ -82,20 +82,20 @@ def fill(feed, number, named=NAMED):
     said |= {"numbers": NUMBERS[connection.vendor].format(**said), "seen": SEEN[connection.vendor].format(**said)}
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            # For speed: what is inserted here fits.
+            # Skip the foreign key checks for speed; the inserted rows are consistent.
             cursor.execute("SET LOCAL session_replication_role = replica")
         for insert in INSERTS:
             cursor.execute(insert.format(**said))
         if connection.vendor == "postgresql":
             for table in ("raw_articles", "event_clusters", "cluster_articles", "brief_articles"):
                 sequence = f"pg_get_serial_sequence('{table}', 'id')"
-                cursor.execute(f"SELECT setval({sequence}, (SELECT max(id) FROM {table}))")  # noqa: S608 - said above
+                cursor.execute(f"SELECT setval({sequence}, (SELECT max(id) FROM {table}))")  # noqa: S608  # no user input
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
 
 
 class Writer:
-    """A feed that goes on: an article and its link, every so often, each in one transaction as ingestion has them."""
+    """Writes articles and links during the purge, each pair in one transaction, as ingestion does."""
 
     def __init__(self, feed, cluster, stopping):
         self.feed, self.cluster, self.stopping = feed, cluster, stopping
@@ -113,8 +113,8 @@ class Writer:
 
 
 class Watch:
-    """How long any other program has had a transaction open in which it had written. Those of one that was killed go on
-    until the server notices: from the kill on they do not count.
+    """Measures how long other programs keep a writing transaction open. Transactions of a killed program do not count,
+    because they stay open until the server notices.
     """
 
     OPEN = """SELECT COALESCE(EXTRACT(EPOCH FROM MAX(clock_timestamp() - xact_start)), 0) FROM pg_stat_activity
@@ -134,7 +134,7 @@ class Watch:
 @pytest.mark.parametrize(
     ("number", "longest_seconds"),
     [
-        # Ten times as long as it takes on a machine that does nothing else.
+        # Ten times as long as on an idle machine.
         pytest.param(FEW, 10, marks=pytest.mark.long(seconds=25)),
         pytest.param(MILLION, 1, marks=[pytest.mark.soak, pytest.mark.timeout(SECONDS + 600)]),
     ],
@@ -143,7 +143,7 @@ def test_a_million_articles_go(feed, programs, threads, number, longest_seconds)
     assert number > IN_STORIES
     fill(feed, number)
     stopping, chance = Flag(), random.Random(5)
-    # One cluster in which some of what goes is too.
+    # A cluster that also has articles that are purged.
     writer, watch = Writer(feed, EventCluster.objects.get(pk=BASE + number // 2), stopping), Watch(stopping)
     writing, watching = threads.start(writer.run), threads.start(watch.run)
 
@@ -183,13 +183,13 @@ def start_purging(programs):
 
 
 def went_on(before):
-    """How many are left, when they have become fewer."""
+    """Return how many articles are left if their number has decreased, or None."""
     left = RawArticle.objects.count()
     return left if left < before else None
 
 
 def what_is_gone_has_a_tombstone(number):
-    """All or nothing of each: exactly those that are not there any more."""
+    """Check that exactly the deleted articles have a tombstone, at any moment."""
     with transaction.atomic():
         there = set(RawArticle.objects.filter(pk__lte=number).values_list("pk", flat=True).iterator())
         buried = set(PurgedUrl.objects.values_list("digest", flat=True).iterator())
@@ -224,7 +224,7 @@ PLANS = {
 INDEXES = {
     "a page": "articles_by_arrival",
     "who names them": "brief_articles_raw_article_id",
-    # A constraint, whose index SQLite numbers.
+    # The index belongs to a constraint; SQLite numbers it.
     "their links": {"postgresql": "cluster_article_has_one_cluster", "sqlite": "autoindex_cluster_articles"},
     "empty clusters": "clusters_by_time",
 }
@@ -241,11 +241,11 @@ def test_what_is_asked_of_many_rows_has_an_index(feed, asked):
 @pytest.mark.only_on("postgresql")
 @pytest.mark.parametrize("table", ["cluster_articles", "brief_articles"])
 def test_the_database_looks_up_who_refers_to_a_row_by_an_index(feed, table):
-    """What a foreign key asks at the commit, once for each row that went."""
+    """This is the query of a foreign key check, once for each deleted row."""
     fill(feed, 5_000, named=2)
 
     with connection.cursor() as cursor:
-        asked = f"SELECT 1 FROM ONLY {table} x WHERE 77 OPERATOR(pg_catalog.=) raw_article_id"  # noqa: S608 - ditto
+        asked = f"SELECT 1 FROM ONLY {table} x WHERE 77 OPERATOR(pg_catalog.=) raw_article_id"  # noqa: S608  # no user input
         cursor.execute(f"EXPLAIN {asked}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
 

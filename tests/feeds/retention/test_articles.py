@@ -1,4 +1,4 @@
-"""What goes of the articles, what stays, and what takes its place (seed 001, 8.3)."""
+"""Which articles are deleted, which stay, and what replaces them (seed 001, 8.3)."""
 
 import hashlib
 
@@ -135,7 +135,7 @@ def test_an_empty_cluster_goes_when_it_is_old_and_nothing_refers_to_it():
 
     assert purge(CLUSTERS) == {"event_clusters": 2}
 
-    # That something was merged into it was so until just now.
+    # The cluster that referred to the merge target was deleted just now.
     assert left(EventCluster) == {young.pk, linked.pk, named.pk, target.pk}
     assert purge(CLUSTERS) == {"event_clusters": 1}
 
@@ -163,7 +163,7 @@ def test_many_go_page_by_page_and_those_that_stay_are_passed_over(monkeypatch):
     monkeypatch.setattr(pruning, "FIRST", 3)
     monkeypatch.setattr(pruning, "MOST", 3)
     article = old()
-    # All of one moment, so that pages go by the id.
+    # All have the same timestamp, so that pages continue by ID.
     same = [ArticleFactory(feed=article.feed, seen_at=article.seen_at) for _ in range(9)]
     for named in same[1:6]:
         BriefArticleFactory(raw_article=named)

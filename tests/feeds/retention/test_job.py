@@ -51,7 +51,7 @@ def world(settings, tmp_path):
 
 
 def clean_up():
-    """In a slot of its own, to its end."""
+    """Run the job in a slot of its own to its end; return the number of rows."""
     turn = turn_of(RETENTION, clock.now())
     rows = RETENTION.function(turn)
     assert job_runs.succeed(turn.claim, rows)
@@ -137,9 +137,9 @@ def test_only_rows_of_tables_that_are_allowed_are_deleted(settings):
 
     deleted = {found[1] for query in queries if (found := re.match(r'DELETE FROM "(\w+)"', query["sql"]))}
     allowed = {apps.get_model(label)._meta.db_table for label in settings.PURGE_ALLOWED}
-    # What runs, slots and workers have told and made, and what a document held.
+    # The children of rows that stay: events and artifacts of runs, slots and workers, and the contents of documents.
     of_rows_that_stay = {"events", "artifacts", "document_chunks", "document_fields", "field_corrections"}
-    # Deliveries of webhooks go by a job of their own.
+    # Another job deletes the deliveries of webhooks.
     assert deleted - of_rows_that_stay == allowed - {"webhook_deliveries"}
     immutable = {apps.get_model(label)._meta.db_table for label in settings.IMMUTABLE}
     assert not deleted & immutable

@@ -1,4 +1,4 @@
-"""Which tables may lose rows is said twice, and a check of Django's looks whether it fits (X43)."""
+"""The tables that may lose rows are declared twice, and a system check compares both lists (X43)."""
 
 import pytest
 from django.core import checks

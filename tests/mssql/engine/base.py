@@ -8,5 +8,5 @@ class DatabaseWrapper(base.DatabaseWrapper):
     to_azure_sql_db = False
 
     def get_autocommit(self):
-        # Asked of whoever locks rows: in a transaction, as far as anybody can tell here.
+        # Queries that lock rows check this. Pretend that a transaction is open.
         return False

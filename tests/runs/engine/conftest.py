@@ -12,33 +12,33 @@ from work.children import child
 
 @pytest.fixture(params=running.WAYS)
 def way(request, settings):
-    """A run forks from a warm engine, or starts cold."""
+    """Run the test with warm engines and with cold ones."""
     settings.ADE_WARM_ENGINES = request.param == "warm"
     return request.param
 
 
 @pytest.fixture
 def level(request, monkeypatch):
-    """What stands around engines; without this, the most that the machine has."""
+    """The sandbox level of engines; without this fixture, the strictest that the machine offers."""
     monkeypatch.setattr(supervise, "sandbox_level", lambda: request.param)
     return request.param
 
 
 @pytest.fixture(scope="session")
 def witness_environment():
-    """Made once, and shared by all processes of the tests."""
+    """Built once, and shared by all test processes."""
     return running.make_environment({"main.py": running.WITNESS})
 
 
 @pytest.fixture
 def storage(settings, tmp_path):
-    """Of its own for each test: ids of runs come again."""
+    """A storage for each test: run IDs repeat across tests."""
     settings.MEDIA_ROOT = tmp_path / "media"
 
 
 @pytest.fixture
 def lane(workspace, storage, witness_environment, monkeypatch):
-    # What is learnt of the builds of one test is not for the next, whose builds may have the same ids.
+    # Forget the builds of other tests, which may have the same IDs.
     monkeypatch.setattr(engines.POOL, "_hopeless", {})
     monkeypatch.setattr(runs_lane, "_environments", {})
     yield Lane(workspace)
@@ -53,25 +53,25 @@ def lane(workspace, storage, witness_environment, monkeypatch):
 
 @pytest.fixture
 def witnesses(transactional_db, workspace, witness_environment):
-    """Submits runs for workers in processes of their own."""
+    """Submits runs for workers in other processes."""
     return Lane(workspace)
 
 
 @pytest.fixture
 def short(monkeypatch):
-    """Who does not end when asked is killed soon."""
+    """Kill processes soon if they do not end on request."""
     monkeypatch.setitem(supervise.spawn.__kwdefaults__, "grace_seconds", 0.3)
     monkeypatch.setitem(engines.Zygote.spawn.__kwdefaults__, "grace_seconds", 0.3)
 
 
 @pytest.fixture
 def stuck_soon(short, monkeypatch):
-    """And a keeper that does not answer is held for stuck soon."""
+    """Regard a keeper that does not answer as stuck soon."""
     for name in ("KILL_SECONDS", "KEEPER_SECONDS"):
         monkeypatch.setattr(child, name, 0.5)
 
 
 @pytest.fixture
 def token():
-    """A name for the processes of one run; no longer than the kernel keeps of one."""
+    """A name for the processes of one run, within the kernel's limit of 15 bytes."""
     return f"w{uuid.uuid4().hex[:14]}"

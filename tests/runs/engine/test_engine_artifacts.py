@@ -1,4 +1,4 @@
-"""What a run has made is kept only if it is what it seems, whole or not at all, and by nobody who came too late."""
+"""Artifacts are kept only if they are regular, complete files: all or none, and never from a run that was too late."""
 
 import errno
 import os
@@ -85,7 +85,7 @@ def test_no_link_in_the_place_of_the_directory_is_followed(lane, level, tmp_path
 
     run = lane.execute(f"{deed}:{tmp_path}")
 
-    # What starts cold in bubblewrap cannot even move it.
+    # In bubblewrap, a cold start cannot even move the directory.
     bound = (way, level) == ("cold", "bubblewrap")
     assert error_of(run)[:2] == ("failed", "STEP_FAILED" if bound else "ENGINE_FAILED")
     assert bound or "expected" in run.error_message
@@ -105,7 +105,7 @@ def test_no_link_in_the_place_of_the_directory_is_followed(lane, level, tmp_path
     ],
 )
 def test_what_may_not_be_read_is_named(locked, mode, words):
-    """Root may read everything; most workers are not root."""
+    """Root may read everything; most workers do not run as root."""
     directory = Path(tempfile.mkdtemp())
     try:
         os.chown(directory, NOBODY, NOBODY)

@@ -1,4 +1,4 @@
-"""What the engine of a run sees of its worker, of its machine and of other runs."""
+"""What the engine of a run sees of its worker, its machine and other runs."""
 
 import os
 import random
@@ -92,7 +92,7 @@ def test_a_walled_off_run_sees_nothing_of_ours_and_of_other_runs(lane):
     run = lane.execute(f"look:{','.join(hidden)}")
 
     looked = field(run, "looked")
-    # Its own environment and directory are shown there, and nothing else.
+    # Only its own environment and directory are visible there.
     assert set(looked[hidden[0]]) <= {"environments", "engines"}
     assert looked[hidden[1]] == looked[hidden[2]] == "No such file or directory"
 
@@ -139,7 +139,7 @@ def test_the_name_of_a_document_is_data_and_nothing_else(lane, name):
 
 @each_level
 def test_the_code_of_a_configuration_runs_only_in_its_environment(lane, level, tmp_path):
-    """It says where it is imported, and whoever imports it elsewhere is ended."""
+    """The code reports where it is imported, and kills any other process that imports it."""
     code = "import os, sys\nif not os.path.exists(os.path.join(sys.prefix, 'ade.json')): os.kill(os.getpid(), 9)\n"
     code += "print('imported by', os.getpid(), sys.prefix)\n"
     configuration, _ = lane.configure({"marked.py": code + STEP}, entry_point="marked")
@@ -154,7 +154,7 @@ def test_the_code_of_a_configuration_runs_only_in_its_environment(lane, level, t
 
 @each_level
 def test_signals_are_as_in_any_python(lane, level):
-    """A pipe that nobody reads and a file that is too large are exceptions, warm as cold."""
+    """A broken pipe and a file that is too large raise exceptions, warm and cold."""
     handlers = facts_of(lane)["signals"]
 
     assert handlers == [str(each) for each in (signal.SIG_DFL, signal.SIG_IGN, signal.SIG_IGN)]

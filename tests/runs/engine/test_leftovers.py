@@ -1,4 +1,4 @@
-"""What is left of a run: nothing, whichever way it went."""
+"""A run leaves no files and no processes, however it ends."""
 
 import os
 import shutil
@@ -70,7 +70,7 @@ def test_whatever_an_engine_leaves_in_its_directory_is_removed(lane, level, deed
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody who is not")
 def test_a_folder_that_its_owner_may_not_look_into_is_removed_by_him():
-    """Root may look into any; most workers are not root."""
+    """Root may read any folder; most workers do not run as root."""
     folder = Path(tempfile.mkdtemp())
     try:
         os.chown(folder, NOBODY, NOBODY)

@@ -1,6 +1,6 @@
-"""What an engine may take of the machine: its run fails in words that name the limit, and its worker notices nothing.
+"""The limits of an engine: its run fails with a message that names the limit, and its worker is not affected.
 
-The limit of processes does not count for root: see tests/work/test_supervise_environment.py.
+The limit of processes does not apply to root: see tests/work/test_supervise_environment.py.
 """
 
 import pytest
@@ -16,7 +16,7 @@ MB = 1 << 20
 
 @pytest.fixture
 def tight(monkeypatch):
-    """Less of one thing than an engine usually has."""
+    """Return a function that lowers single limits."""
 
     def tighten(**values):
         limits = engines.limits
@@ -67,7 +67,7 @@ def test_the_size_of_a_file_has_a_limit(lane, level, tight):
 
 
 def test_what_a_fork_uses_is_counted_from_its_own_beginning(lane, tight):
-    """A warm engine may have used more for its import, and for earlier runs."""
+    """A warm engine may have used more for its import and for earlier runs."""
     tight(cpu_seconds=1)
     for _ in range(3):
         assert error_of(lane.execute("cpu:0.5")) == ("succeeded", "", "")

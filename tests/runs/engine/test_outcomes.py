@@ -1,4 +1,4 @@
-"""How a run ends, whatever its engine does: always one clear outcome, and the next run goes on as if nothing was."""
+"""Each run has exactly one clear outcome, whatever its engine does, and the next run is not affected."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an engine writes and tells: made storable, within limits, and never a reason to fail a run that has worked."""
+"""The output and events of an engine: made storable, within limits, and never a reason to fail a run that worked."""
 
 import re
 
@@ -94,7 +94,7 @@ def test_a_log_without_end_is_cut_and_the_run_is_as_good(lane):
     assert kept[0].startswith("0 .")
     assert kept[-1] == "[more than 1,048,576 characters of log: leaving out the rest]"
     assert "database was away" not in str(kept)
-    # Nothing before that is lost, and the steps are told.
+    # No earlier line is lost, and the step events are stored.
     assert [int(line.split()[0]) for line in kept[:-1]] == list(range(len(kept) - 1))
     assert sum(map(len, kept)) < 1.1 * MB
     assert events_of(run).filter(kind="STEP_SUCCEEDED").count() == 3

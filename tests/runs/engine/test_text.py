@@ -1,4 +1,4 @@
-"""What a step sees of the text of its document, which may not have been read yet."""
+"""The document text that a step sees, which may not have been extracted yet."""
 
 import pytest
 

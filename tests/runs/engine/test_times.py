@@ -1,4 +1,4 @@
-"""The time of a run, and its end: by the clock that nobody sets, and whatever its engine does."""
+"""The time limit of a run, and its end: measured by the monotonic clock, whatever its engine does."""
 
 import time
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.once, pytest.mark.usefixtures("way"), pytest.mark.long
 
 @pytest.fixture
 def one_second(lane, settings, short):
-    """For a run that forks from an engine that is there already."""
+    """Set a timeout of one second for runs that fork from an existing warm engine."""
     lane.assert_well()
     settings.ADE_RUN_TIMEOUT_SECONDS = 1
     yield
@@ -44,7 +44,7 @@ def test_a_run_is_ended_with_all_that_it_forked_when_its_time_is_over(level, lan
     run = lane.execute(f"name:{token}", "field:a=1", "artifact:a.txt=x", *deeds)
 
     assert error_of(run) == ("failed", "TIMED_OUT", "timed out after 1 s in step act")
-    # Time, grace, and what a busy machine takes.
+    # The timeout, the grace period, and an allowance for a busy machine.
     assert 0.9 < took(run) < 1 + 0.3 + 15
     assert not named(token)
 
@@ -83,7 +83,7 @@ def test_a_clock_that_is_set_ends_no_run(lane, one_second, settings, monkeypatch
 
 
 def test_an_engine_ends_with_the_lease_of_its_run(lane, short, settings):
-    """Also if nobody comes to look after it: the engine's own keeper counts."""
+    """It ends even without its worker: the engine's keeper measures the time."""
     lane.assert_well()
     run = lane.submit("stubborn", "hang")
     settings.ADE_LEASE_SECONDS = 1
@@ -91,7 +91,7 @@ def test_an_engine_ends_with_the_lease_of_its_run(lane, short, settings):
     lane.run_once()
 
     assert time.monotonic() - began < 1 + 15
-    # Whoever finds it expired ends it; its holder has no say any more.
+    # Recovery ends the run after its lease has expired; its former holder cannot.
     assert Run.objects.get(pk=run.pk).status == "running"
 
 

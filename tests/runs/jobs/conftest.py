@@ -14,7 +14,7 @@ def schedules_are_on(settings):
 
 @pytest.fixture
 def at(monkeypatch):
-    """Sets the clock of ADE, and that of this host with it."""
+    """Return a function that sets the clock of ADE and the clock of this host."""
 
     def at(moment):
         monkeypatch.setattr(clock, "now", lambda: moment)
@@ -25,7 +25,7 @@ def at(monkeypatch):
 
 @pytest.fixture
 def jobs(settings, db):
-    """Declares these jobs, and no others."""
+    """Return a function that declares exactly these jobs."""
 
     def jobs(*paths):
         settings.JOBS = list(paths)

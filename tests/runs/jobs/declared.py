@@ -14,7 +14,7 @@ def note(turn):
 
 
 def mark(*args):
-    """Not of a job: what a schedule of somebody else names."""
+    """The target of a foreign schedule, not of a job."""
     DONE.append(args)
 
 

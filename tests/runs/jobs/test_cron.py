@@ -72,7 +72,7 @@ def test_what_lies_in_the_hour_that_comes_twice_comes_the_first_time_only(line, 
 
 
 def test_a_day_that_was_left_out_has_its_slot_at_the_beginning_of_the_next():
-    """Samoa went over the date line at the end of 2011."""
+    """Samoa crossed the date line at the end of 2011."""
     found = slots("0 12 * * *", "Pacific/Apia", datetime(2011, 12, 29, 0, 0, tzinfo=UTC), 3)
 
     assert [clock(slot, "Pacific/Apia") for slot in found] == ["29 12:00", "31 00:00", "31 12:00", "01 12:00"]

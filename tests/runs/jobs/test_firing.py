@@ -70,7 +70,7 @@ def test_a_job_that_is_new_has_no_slots_before_it(jobs, at):
 
 
 def test_of_slots_that_were_missed_the_latest_is_kept_and_tells_of_the_others(jobs, at):
-    """Asleep across five slots: where the library would keep the oldest."""
+    """Five slots were missed while asleep; the library would keep the oldest."""
     at(NOON)
     jobs(PATIENT)
     at(NOON + 5 * QUARTER + MINUTE)
@@ -255,7 +255,7 @@ def test_a_slot_that_runs_for_too_long_is_given_up_before_the_next_one(jobs, at)
     ids=["the hour that is not there", "the hour that comes twice"],
 )
 def test_a_slot_by_local_time_runs_once_when_the_clocks_change(jobs, at, day, slot):
-    """E5, by the worker's own ticks: one a minute through the night."""
+    """E5, through the worker's own ticks during the night."""
     at(day)
     jobs(MORNING)
 

@@ -58,7 +58,7 @@ def test_the_longest_due_is_the_first():
 
 
 def test_of_equal_moments_the_first_that_came_is_the_first():
-    """E10."""
+    """E10: the order is stable."""
     now = clock.now()
     for name in ("patient", "each", "frequent"):
         due(name, due_at=now)
@@ -171,7 +171,7 @@ def test_a_job_that_fails_says_why(name, message):
 
 
 def test_start_end_duration_rows_and_errors_are_logged():
-    """Seed 001, 11."""
+    """Seed 001, 11: the log contains all of them."""
     due()
     due("failing", NOON + QUARTER)
     with structlog.testing.capture_logs() as lines:
@@ -211,7 +211,7 @@ def test_a_job_whose_claim_is_lost_is_told_so():
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_workers_one_gets_the_slot(threads):
-    """B10."""
+    """B10: only one worker claims the slot."""
     due()
 
     first = threads.hold(lambda: lane.claim(W1))

@@ -19,7 +19,7 @@ from work.kinds import kind_named
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 QUARTER = 15 * MINUTE
-# What may become of a slot of which this is known; what has a row that has ended stays as it is.
+# The possible later states of a slot in each state; a slot with an ended row stays as it is.
 ENDED = {State.SUCCEEDED, State.FAILED, State.ABANDONED}
 WITHOUT_A_ROW = {State.COALESCED, State.MISFIRED, State.PASSED_OVER}
 RUN = {State.WAITING, State.RUNNING, *ENDED}
@@ -27,7 +27,7 @@ THEN = {
     State.EXPECTED: {*State},
     State.WAITING: RUN | WITHOUT_A_ROW,
     State.RUNNING: {State.RUNNING, *ENDED},
-    # Until somebody looks, or asks for it.
+    # Until a scheduler decides about it, or a person asks for it.
     State.MISSED: {State.MISSED, State.MISFIRED, State.PASSED_OVER, *RUN},
     **{state: {state, *RUN} for state in WITHOUT_A_ROW},
     **{state: {state} for state in ENDED},
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def noon(jobs, at):
-    """Noon; the jobs that are named are declared, and the first of them is answered."""
+    """Return a function that declares these jobs at noon and returns the first of them."""
 
     def noon(*paths):
         at(NOON)
@@ -174,7 +174,7 @@ def test_slots_of_a_pause_say_by_whom(noon, at):
 
 
 def test_what_was_decided_first_of_a_slot_has_held(noon, at):
-    """A range may be told over some of which something else had been decided."""
+    """The event for a range may include slots that were decided earlier."""
     row = noon(FREQUENT)
     at(NOON + 4 * QUARTER)
     slots = [NOON + n * QUARTER for n in (1, 2, 3)]
@@ -277,7 +277,7 @@ def test_a_range_has_its_ends(noon):
 
 
 def test_the_rows_of_a_range_that_is_cut_are_those_of_its_slots(noon, at):
-    """A row may stand for a slot that is further back than the last one that is shown, and is not by hand then."""
+    """A row may belong to a slot before the range; it must not appear as started by hand."""
     row = noon(EACH)
     at(NOON + 20 * QUARTER)
     for n in range(1, 6):
@@ -325,7 +325,7 @@ def test_thousands_of_slots_take_as_many_questions_as_one(noon, at, django_asser
 
 
 def test_a_slot_that_is_handed_over_while_somebody_looks_is_not_missed(noon, at, monkeypatch):
-    """It moves on from one table to the next, and is looked for in this order."""
+    """The slot moves from one table to the next; the ledger must read them in the same order."""
     row = noon(PATIENT)
     at(NOON + QUARTER)
     firing.fire(patient, actor=W1)
@@ -352,7 +352,7 @@ def test_in_any_history_each_slot_is_there_once_and_moves_on_as_slots_do(jobs, a
 
 
 class History:
-    """A job to which things happen at random; keeps of its own what its slots are."""
+    """Random events of one job, with an independent record of the states of its slots."""
 
     def __init__(self, seed, jobs, at, monkeypatch):
         self.chance, self.at, self.monkeypatch = random.Random(seed), at, monkeypatch

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def paused(jobs, at):
-    """A job that was paused while a slot of it was waiting."""
+    """A job that was paused while one of its slots was waiting."""
     at(NOON)
     jobs(FREQUENT)
     at(NOON + QUARTER)

@@ -1,4 +1,4 @@
-"""django-q2 in the role that it has, and each of its habits that could reach us: dependencies.md, section 4."""
+"""django-q2 in its role here, and each of its habits that could affect ADE: dependencies.md, section 4."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 QUARTER = 15 * MINUTE
 
-# It closes connections, and what a test had not committed with them.
+# django-q2 closes connections, which would discard the open transaction of a test.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -169,17 +169,17 @@ def test_the_trouble_of_one_job_does_not_cost_the_others(jobs, at, monkeypatch):
     assert due() == [("frequent", NOON + QUARTER)]
 
 
-# Its habits
+# Habits of django-q2
 
 
 def test_it_is_switched_off_in_every_process():
-    """Web processes and clusters schedule nothing by themselves."""
+    """Web processes and clusters never run its scheduler."""
     assert Conf.SCHEDULER is False
     assert configured.Q_CLUSTER["scheduler"] is False
 
 
 def test_nothing_is_put_into_a_queue(jobs, at):
-    """What it stores could be any function, signed: there is nothing for a cluster to find."""
+    """A stored task could call any function, so a cluster must find none."""
     at(NOON)
     jobs(FREQUENT)
     at(NOON + QUARTER)
@@ -211,7 +211,7 @@ def test_it_merges_missed_slots_of_a_job_that_does_not(jobs, at):
 
 
 def test_an_overrunning_job_is_not_started_again(jobs, at):
-    """It has no bound on how many run at once."""
+    """django-q2 does not limit how many runs of a schedule overlap."""
     at(NOON)
     jobs(PATIENT)
     at(NOON + QUARTER - MINUTE)
@@ -226,7 +226,7 @@ def test_an_overrunning_job_is_not_started_again(jobs, at):
 
 @pytest.mark.parametrize("args", ["(", "__import__('os')", "('frequent', 'twice')", "('nobody',)", ""])
 def test_a_schedule_that_it_cannot_read_holds_up_nobody(jobs, at, args):
-    """One such row takes all others of the same look with it."""
+    """django-q2 fails for all schedules of the same form after one such row."""
     at(NOON)
     jobs(FREQUENT)
     Schedule.objects.create(name="a", func="os.abort", args=args, schedule_type="O", next_run=NOON - MINUTE)
@@ -250,12 +250,12 @@ STRANGE = {
 
 @pytest.mark.parametrize("strange", STRANGE.values(), ids=STRANGE)
 def test_a_schedule_of_somebody_else_is_never_run_and_holds_up_nobody(jobs, at, strange):
-    """It would call what stands there in the process of the worker, or go through all the minutes since then."""
+    """django-q2 would call the named function in the worker's process, or iterate over all missed minutes."""
     at(NOON)
     jobs(FREQUENT)
     usual = {"name": "strange", "func": "tests.runs.jobs.declared.mark", "next_run": NOON}
     row = Schedule.objects.create(**usual | strange)
-    # One with times of cron reckons by itself when it is new.
+    # A new schedule with a cron expression computes its next run itself.
     Schedule.objects.filter(pk=row.pk).update(next_run=usual["next_run"] if row.cron else row.next_run)
     at(NOON + QUARTER)
 
@@ -294,7 +294,7 @@ def test_our_own_schedule_is_mended_when_somebody_has_written_to_it(jobs, at):
 
 
 def test_a_schedule_that_is_deleted_paused_or_late_costs_no_slot(jobs, at):
-    """What is due by our clock is decided also when nothing has rung."""
+    """Due slots are decided by our clock even if django-q2 triggers nothing."""
     at(NOON)
     jobs(EACH, FREQUENT, PATIENT)
     Schedule.objects.filter(name="each").delete()
@@ -308,7 +308,7 @@ def test_a_schedule_that_is_deleted_paused_or_late_costs_no_slot(jobs, at):
 
 
 def test_two_schedules_of_one_name_become_one(jobs, at):
-    """Its names are not unique."""
+    """django-q2 allows several schedules with the same name."""
     at(NOON)
     jobs(FREQUENT)
     first = Schedule.objects.get()
@@ -321,7 +321,7 @@ def test_two_schedules_of_one_name_become_one(jobs, at):
 
 @pytest.mark.parametrize("minutes", [-10, 10])
 def test_the_clock_of_this_host_does_not_count(jobs, at, monkeypatch, minutes):
-    """E1: it reads the host's; due is what the database's clock says."""
+    """E1: django-q2 reads the clock of the host, but slots are due by the clock of the database."""
     at(NOON)
     jobs(FREQUENT)
 
@@ -334,7 +334,7 @@ def test_the_clock_of_this_host_does_not_count(jobs, at, monkeypatch, minutes):
 
 
 def test_it_reckons_in_utc_and_our_zones_are_our_own(jobs, at):
-    """A slot at 02:30 in Berlin is one at 01:30, and is not moved by its next look."""
+    """A slot at 02:30 in Berlin is at 01:30 UTC, and the next calculation of django-q2 does not move it."""
     at(NOON)
     jobs(MORNING)
     at(NOON + timedelta(hours=13, minutes=30))
@@ -379,7 +379,7 @@ def test_many_who_sync_at_once_leave_one_schedule_each(threads, settings):
 
 
 def test_its_name_in_the_environment_stops_no_command():
-    """Without a cluster of that name in the settings it would be a KeyError in each."""
+    """Without a cluster of that name in the settings, every command would raise a KeyError."""
     done = run("from django_q.conf import Conf; print(Conf.CLUSTER_NAME)", Q_CLUSTER_NAME="elsewhere")
 
     assert (done.returncode, done.stdout) == (0, "ade\n")
@@ -390,7 +390,7 @@ def test_its_admin_pages_are_hidden():
 
 
 def test_its_log_goes_where_ours_goes():
-    """It would make a handler of its own, and its lines would come past ours."""
+    """django-q2 would install its own handler, and its lines would bypass our log format."""
     done = run("import logging; log = logging.getLogger('django-q'); print(log.handlers, log.propagate)")
 
     assert done.stdout == "[] True\n"
@@ -420,7 +420,7 @@ def run(code, **environment):
 
 
 def test_a_decision_stays_when_the_process_dies_before_it_rings_for_workers(jobs, at):
-    """The slot is a row by then: whoever looks next finds it waiting."""
+    """The slot is a row by then, so the next worker finds it waiting."""
     at(NOON)
     jobs(FREQUENT)
     at(NOON + QUARTER)
@@ -431,7 +431,7 @@ def test_a_decision_stays_when_the_process_dies_before_it_rings_for_workers(jobs
     assert due() == [("frequent", NOON + QUARTER)]
 
 
-# What a review has found
+# Findings of a review
 
 
 def test_a_clock_that_was_set_ahead_for_a_while_stops_no_job(jobs, at):

@@ -1,7 +1,7 @@
-"""What the first seed says of how jobs are executed, rule by rule, in the order of its sections, and its proof.
+"""The rules of the first seed about the execution of jobs, in the order of its sections, each with its proof.
 
-What it calls APScheduler is django-q2 here, in the role that the design gives it; what it wants of one worker holds
-here for any number of them. The rules are in the words of this project.
+Its APScheduler is django-q2 here, in the role that the design gives it; its rules for one worker hold here for any
+number of workers. The rules are in the words of this project.
 """
 
 from dataclasses import MISSING, fields
@@ -267,14 +267,14 @@ def test_every_rule_is_proved():
 
 
 def test_every_job_says_everything():
-    """9: nothing of a job has a default."""
+    """Section 9: no field of a job has a default."""
     assert [field.name for field in fields(Job) if field.default is not MISSING] == []
     assert all(isinstance(job, Job) for job in all_jobs())
 
 
 @pytest.mark.django_db
 def test_the_table_is_that_of_the_contract():
-    """5: and of what else it has, nothing is another word for one of these."""
+    """Section 5: the columns exist, and no other column duplicates one of them."""
     with connection.cursor() as cursor:
         found = {each.name: each for each in connection.introspection.get_table_description(cursor, "job_runs")}
 
@@ -296,7 +296,7 @@ def test_the_table_is_that_of_the_contract():
 
 @pytest.mark.django_db
 def test_the_table_has_the_constraint_and_the_indexes_of_the_contract():
-    """5"""
+    """Section 5: the constraints and indexes exist."""
     with connection.cursor() as cursor:
         found = connection.introspection.get_constraints(cursor, "job_runs").values()
 

@@ -1,6 +1,6 @@
-"""Time, as far as jobs and their leases go by it: rows E1 to E10 of the study of faults.
+"""Time in jobs and their leases: rows E1 to E10 of the fault study.
 
-What is proved elsewhere is named in PROVED_BY, row by row; here are the tests that were still wanting.
+PROVED_BY names the tests of other files, row by row; this file has the remaining ones.
 """
 
 import ast
@@ -100,7 +100,7 @@ def due():
 
 @pytest.fixture
 def database_says(monkeypatch):
-    """What the database answers when it is asked for the time; each process asks once in a while."""
+    """Return a function that sets the clock of the database, which each process reads once in a while."""
     for name in ("_anchor", "_measured", "_jumped_at"):
         monkeypatch.setattr(clock, name, getattr(clock, name))
 
@@ -113,7 +113,7 @@ def database_says(monkeypatch):
 
 @pytest.fixture
 def fresh_clock(database_says, monkeypatch):
-    """It is noon; what this process has known of the time before is forgotten."""
+    """Set the database clock to noon and forget earlier measurements of this process."""
     monkeypatch.setattr(clock, "_measured", False)
     monkeypatch.setattr(clock, "_jumped_at", None)
     database_says(NOON)
@@ -126,7 +126,7 @@ def test_every_row_is_proved():
 
 
 def test_hosts_whose_clocks_differ_agree_on_slots_and_leases(jobs, fresh_clock, monkeypatch):
-    """E1: each asks the database, and goes on from there."""
+    """E1: each host reads the clock of the database and continues from there."""
     jobs(FREQUENT)
     fresh_clock(NOON + QUARTER)
     handed, took = [], []
@@ -142,7 +142,7 @@ def test_hosts_whose_clocks_differ_agree_on_slots_and_leases(jobs, fresh_clock, 
 
 
 def test_a_clock_that_is_set_forward_ends_no_slot_that_has_just_begun(jobs, fresh_clock, monkeypatch):
-    """E2: neither as stale nor as lost."""
+    """E2: the slot counts neither as stale nor as lost."""
     jobs(FREQUENT)
     run = JobRunFactory(job_name="frequent", scheduled_for=NOON)
     claim = claim_of(run)
@@ -153,7 +153,7 @@ def test_a_clock_that_is_set_forward_ends_no_slot_that_has_just_begun(jobs, fres
     assert recovery.rescue_expired([kind_named("job_run")], W2) == 0
     assert firing.fire(frequent, actor=W2) == 1
     assert job_runs.succeed(claim)
-    # By then, whoever is alive has had the time for it.
+    # By then, every living worker has had time to renew its leases.
     other = JobRunFactory(job_name="frequent", scheduled_for=NOON + QUARTER, created_at=NOON)
     monkeypatch.setattr(clock, "_jumped_at", time.monotonic() - settings.ADE_LEASE_SECONDS - 1)
     assert schedules.skip_stale(W2) == 1
@@ -161,7 +161,7 @@ def test_a_clock_that_is_set_forward_ends_no_slot_that_has_just_begun(jobs, fres
 
 
 def test_a_clock_that_is_set_back_runs_no_slot_again(jobs, fresh_clock):
-    """E2: what was decided stays decided, and goes on when its time comes again."""
+    """E2: decisions stay, and the schedule continues when their time is reached again."""
     jobs(FREQUENT)
     fresh_clock(NOON + HOUR)
     firing.fire(frequent, actor=W1)
@@ -179,7 +179,7 @@ def test_a_clock_that_is_set_back_runs_no_slot_again(jobs, fresh_clock):
 
 
 def test_a_clock_that_is_set_back_leaves_no_lease_for_ever(fresh_clock):
-    """E2: the holder may have died with it; it is not waited for until the hour is over."""
+    """E2: the holder may have died, so its lease is not honoured until the old time is reached again."""
     assert lease.take(W1)
 
     fresh_clock(NOON - HOUR)
@@ -190,7 +190,7 @@ def test_a_clock_that_is_set_back_leaves_no_lease_for_ever(fresh_clock):
 
 
 def test_the_time_of_a_job_is_measured_by_the_monotonic_clock(jobs, fresh_clock):
-    """E2: a job is not told that its time is over because a clock was set."""
+    """E2: setting a clock does not make a job time out."""
     jobs(FREQUENT)
     fresh_clock(NOON + QUARTER)
     firing.fire(frequent, actor=W1)
@@ -202,7 +202,7 @@ def test_the_time_of_a_job_is_measured_by_the_monotonic_clock(jobs, fresh_clock)
 
 @pytest.mark.django_db(transaction=True)
 def test_a_claim_that_has_waited_for_a_lock_is_trusted_for_no_longer(threads, settings):
-    """E3: its lease counts from before it asked."""
+    """E3: the lease counts from before the request."""
     settings.ADE_LEASE_SECONDS = 10
     first = threads.hold(lambda: job_runs.claim_slot("frequent", NOON, W1))
     asked_at = time.monotonic()
@@ -222,7 +222,7 @@ def test_a_claim_that_has_waited_for_a_lock_is_trusted_for_no_longer(threads, se
 
 
 def test_no_code_asks_a_database_for_its_current_timestamp():
-    """E4: moments come from `work.clock`, which has microseconds everywhere."""
+    """E4: times come from `work.clock`, which has microseconds on every database."""
     apps = ("work", "documents", "builds", "runs", "feeds", "api", "config")
     found = []
     for path in (path for app in apps for path in Path(settings.BASE_DIR, app).rglob("*.py")):
@@ -239,7 +239,7 @@ def test_no_code_asks_a_database_for_its_current_timestamp():
 )
 @pytest.mark.parametrize("line", ["30 2 * * *", "15 2 * * *", "45 1 * * *", "0 0 * * *"])
 def test_a_year_of_days_has_a_slot_for_each_day(zone, line):
-    """E5: none is left out and none comes twice, wherever clocks are put forward and back."""
+    """E5: no day is missing and none has two slots, wherever clocks change."""
     begin = datetime(2025, 1, 1, 12, tzinfo=UTC)
 
     slots = list(cron.slots_between(line, zone, begin, begin + timedelta(days=365)))
@@ -253,7 +253,7 @@ def test_a_year_of_days_has_a_slot_for_each_day(zone, line):
     ("zone", "minute"), [("Asia/Kathmandu", 15), ("Asia/Kolkata", 30), ("Pacific/Chatham", 15), ("UTC", 0)]
 )
 def test_zones_that_are_off_by_half_an_hour_and_less_have_their_slots_there(zone, minute):
-    """E5: six in the morning there is no whole hour here."""
+    """E5: six in the morning is not on the full hour in UTC there."""
     slot = cron.next_slot("0 6 * * *", zone, NOON)
 
     assert (slot.tzinfo, slot.minute) == (UTC, minute)
@@ -262,7 +262,7 @@ def test_zones_that_are_off_by_half_an_hour_and_less_have_their_slots_there(zone
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_was_asleep_across_five_slots_does_what_each_job_declares(jobs, at):
-    """E6: merged into the latest, run one by one, or dropped after five minutes; the one of the night still runs."""
+    """E6: merged into the latest, run one by one, or dropped after five minutes; the nightly slot still runs."""
     at(NOON)
     jobs(FREQUENT, PATIENT, EACH, MORNING)
     at(NOON + 5 * QUARTER + 6 * MINUTE)
@@ -281,7 +281,7 @@ def test_a_worker_that_was_asleep_across_five_slots_does_what_each_job_declares(
 
 
 def test_warnings_are_errors_and_times_have_zones():
-    """E7: Django only warns of times that have none."""
+    """E7: Django only warns about naive datetimes."""
     options = tomllib.loads(Path(settings.BASE_DIR, "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
 
     assert settings.USE_TZ is True
@@ -289,7 +289,7 @@ def test_warnings_are_errors_and_times_have_zones():
 
 
 def test_a_slot_without_a_zone_is_not_taken(jobs):
-    """E7"""
+    """E7: naive datetimes are refused."""
     naive = NOON.replace(tzinfo=None)
     jobs(FREQUENT)
 
@@ -301,14 +301,14 @@ def test_a_slot_without_a_zone_is_not_taken(jobs):
 
 
 def test_the_clock_that_leases_are_trusted_by_stands_still_in_a_suspended_machine():
-    """E8: it is no protection there. The fence is, and says so where leases are explained."""
+    """E8: the monotonic clock gives no protection there; the fence does, and docs/lifecycle.md says so."""
     assert time.get_clock_info("monotonic").implementation == "clock_gettime(CLOCK_MONOTONIC)"
     page = Path(settings.BASE_DIR, "docs", "lifecycle.md").read_text()
     assert "CLOCK_MONOTONIC" in page
 
 
 def test_a_worker_that_wakes_up_is_refused_and_makes_up_for_what_it_has_slept_through(jobs, fresh_clock):
-    """E8: it still trusts its claim, for its own clock has stood still; others have taken it for gone."""
+    """E8: its clock stood still, so it still trusts its claim, but others have recovered the slot."""
     jobs(PATIENT)
     run = JobRunFactory(job_name="patient", scheduled_for=NOON, owner=W1)
     claim = claim_of(run)
@@ -327,7 +327,7 @@ def test_a_worker_that_wakes_up_is_refused_and_makes_up_for_what_it_has_slept_th
 
 
 def test_a_slot_is_stale_by_when_it_was_claimed_and_not_by_how_long_it_has_waited(jobs, at):
-    """E9: it had been due for hours before it was its turn."""
+    """E9: it had been due for hours before it could start."""
     at(NOON)
     jobs(FREQUENT)
     asking.run_slot(frequent, NOON - 5 * HOUR, actor="olga")
@@ -341,7 +341,7 @@ def test_a_slot_is_stale_by_when_it_was_claimed_and_not_by_how_long_it_has_waite
 
 
 def test_a_slot_that_takes_longer_than_it_may_is_given_up_at_twice_that(jobs, at):
-    """E9"""
+    """E9: the maximum runtime is doubled before a slot is given up."""
     at(NOON)
     jobs(FREQUENT)
     run = JobRunFactory(job_name="frequent", scheduled_for=NOON)
@@ -353,7 +353,7 @@ def test_a_slot_that_takes_longer_than_it_may_is_given_up_at_twice_that(jobs, at
 
 
 def test_slots_that_are_due_at_the_same_moment_run_in_their_order(jobs, at):
-    """E10: a range is written down in one statement, with one moment for all."""
+    """E10: a backfill inserts its range in one statement, with the same timestamp for all."""
     at(NOON)
     jobs(EACH)
     asking.backfill(each, NOON - 5 * HOUR, NOON, actor="olga")

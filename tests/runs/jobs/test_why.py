@@ -74,7 +74,7 @@ def test_other_jobs_come_first(row, worker):
     explanation = explain_due(slot)
 
     assert held_by(explanation) == ["capacity"]
-    # Of one job, only one.
+    # Only one slot of each job counts as ahead.
     assert gate(explanation, "capacity").data["ahead"] == 1
 
 
@@ -184,7 +184,7 @@ def test_a_slot_that_is_running_does_not_hold_what_is_not_due_yet(row, worker):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_gate_holds_exactly_what_a_claim_takes(jobs, settings, seed):
-    """An explanation cannot lie, because it asks what a claim asks."""
+    """The explanation and the claim use the same conditions, so they agree."""
     jobs(FREQUENT, EACH, PATIENT)
     chance, seen = random.Random(seed), set()
     for _ in range(40):
