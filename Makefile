@@ -1,11 +1,19 @@
 PY ?= python3
 BIN := .venv/bin
 COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
-# Half of a test's time is waiting for processes: three at a time keep two cores busy.
+# Tests spend half of their time waiting for processes, so three workers keep two cores busy.
 PYTEST = $(BIN)/python -m pytest -n 3
-# The long ones wait more. They are handed out one by one: nobody is left with several of them at the end.
-PYTEST_LONG = $(BIN)/python -m pytest -n 4 --maxschedchunk 1
+# Long tests wait even more. They are handed out one by one, so that no worker is left with several of them at the end.
+PYTEST_LONG = $(BIN)/python -m pytest -n 4 --maxschedchunk 1 --durations=40 --durations-min=5
 ON_POSTGRES = $(BIN)/python tools/with_postgres.py
+
+# Trust the certificates of the system, which may include a company's own authority; 0 means uv's own certificates.
+export UV_SYSTEM_CERTS ?= 1
+NOT_INSTALLED = \
+  "The packages of requirements/dev.txt could not be installed; the lines above say why." \
+  "No network: connect, or name a proxy in HTTPS_PROXY or a package index in UV_DEFAULT_INDEX." \
+  "UnknownIssuer: add the certificate of your company's authority to those of the system, or name its file in SSL_CERT_FILE." \
+  "No space left: make room. Then run make again; what is there already is kept."
 
 .DEFAULT_GOAL := help
 .PHONY: help setup up test test-sqlite test-postgres long soak check format lint types size requirements client fuzz screenshots bench
@@ -18,12 +26,12 @@ setup: .venv/.synced ## install everything into .venv; starts nothing
 up: setup ## start ADE on this machine and print address, user and password (ARGS="--pg" for PostgreSQL)
 	@$(BIN)/python manage.py up $(ARGS)
 
-# Tests and programs start often; what Python compiles is kept, whatever the shell around us says.
+# Tests and programs start often, so keep compiled Python files even if the calling shell disables them.
 unexport PYTHONDONTWRITEBYTECODE
 
 test: test-sqlite test-postgres ## run the quick tests on SQLite, then on PostgreSQL
 
-# An empty DATABASE_URL means SQLite, whatever the shell around us says.
+# An empty DATABASE_URL means SQLite, even if the calling shell sets another one.
 test-sqlite: setup ## run the quick tests on SQLite (ARGS="tests/runs -k cancel" runs some of them)
 	DATABASE_URL= $(PYTEST) $(ARGS)
 
@@ -77,11 +85,11 @@ screenshots: setup ## take the pictures of the docs, of a demo that runs (ARGS="
 bench: setup ## measure; prints a table
 	$(BIN)/python -m benchmarks $(ARGS)
 
-# Only when missing: a newer pin of uv arrives with the sync below.
+# Only if it is missing: `uv pip sync` below installs a newer pin of uv.
 $(BIN)/uv:
 	$(PY) tools/bootstrap.py .venv
 
-# One set (dev) for every target: `uv pip sync` removes what its file does not list.
+# One set of packages (dev) for all targets, because `uv pip sync` removes packages that its file does not list.
 .venv/.synced: requirements/dev.txt | $(BIN)/uv
-	$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes requirements/dev.txt
+	@$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes requirements/dev.txt || { printf '%s\n' $(NOT_INSTALLED) >&2; exit 1; }
 	@touch $@

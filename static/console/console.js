@@ -1,8 +1,8 @@
-// What makes pages livelier, and what they do without if need be.
+// Enhancements of pages, which also work without this script.
 (() => {
     const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
-    // As console/words.py says it.
+    // The same wording as in console/words.py.
     function ago(moment) {
         const seconds = (Date.now() - moment) / 1000;
         if (Math.abs(seconds) < 5) return seconds >= 0 ? "just now" : "in a moment";
@@ -19,7 +19,7 @@
     }
     setInterval(tellTimes, 5000);
 
-    // A log that is followed stays at its end, unless somebody has scrolled up to read.
+    // Keep a live log scrolled to its end, unless the user has scrolled up to read.
     function follow() {
         for (const log of document.querySelectorAll("[data-follow]")) {
             if (log.dataset.paused === undefined) log.scrollTop = log.scrollHeight;
@@ -34,13 +34,13 @@
     follow();
     document.addEventListener("htmx:after:swap", follow);
 
-    // Whether what is seen is followed, or may be old by now.
+    // Show whether the page is updated live, or may be out of date.
     document.addEventListener("htmx:sse:after:connection", () => { document.body.dataset.live = "yes"; });
     for (const name of ["htmx:sse:error", "htmx:sse:close"]) {
         document.addEventListener(name, () => { document.body.dataset.live = "no"; });
     }
 
-    // One that is open is enough: of buttons that ask once more, and of menus.
+    // Only one confirmation is open at a time; Escape closes an open confirmation or menu.
     document.addEventListener("toggle", (event) => {
         if (!event.target.open || !event.target.matches("details.act")) return;
         for (const other of document.querySelectorAll("details.act[open]")) if (other !== event.target) other.open = false;
