@@ -166,13 +166,13 @@ class Bench:
                 ways.append("bare")
                 world.first.call("rows.fill_raw", number=0)
                 world.first.call("loops.expect_listener")
-                world.actors[1].begin("loops.listen_bare", number=self.sizes.pickups)
+                world.second.begin("loops.listen_bare", number=self.sizes.pickups)
                 world.first.call("loops.await_listener")
             # On SQLite a worker polls every 50 ms; a gap of that length would always hit the same phase of the poll.
             gap = 0.02 if world.server.name == "postgres" else 0.09
             taken = world.first.call("loops.pick_up", ways=ways, number=self.sizes.pickups, gap=gap)
             if "bare" in ways:
-                world.actors[1].answer()
+                world.second.answer()
         finally:
             self._stop(world, workers)
         for what, moments in taken.items():

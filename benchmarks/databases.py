@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -84,7 +85,7 @@ class Sqlite:
 
 
 class World:
-    """One database in one state, with two actors that are connected to it."""
+    """One database in one state, with two actors that connect to it when they are first used."""
 
     def __init__(self, server: "Postgres | Sqlite", name: str, directory: Path) -> None:
         self.server, self.name, self.directory = server, name, directory
@@ -94,9 +95,20 @@ class World:
             os.mkfifo(self.pipe)
         # Keep the pipe open for longer than both sides live.
         self._held = os.open(self.pipe, os.O_RDWR)
-        self.actors = [Actor(self.environment(), self.log) for _ in range(2)]
-        self.first = self.actors[0]
+        self._started: list[Actor] = []
         self.behind = 0
+
+    @cached_property
+    def first(self) -> Actor:
+        return self._start()
+
+    @cached_property
+    def second(self) -> Actor:
+        return self._start()
+
+    @property
+    def actors(self) -> list[Actor]:
+        return [self.first, self.second]
 
     def environment(self, **more: str) -> dict[str, str]:
         return environment(
@@ -112,9 +124,16 @@ class World:
         self.first.call("rows.clear", behind=self.behind)
 
     def stop(self) -> None:
-        for actor in self.actors:
+        for actor in self._started:
             actor.stop()
         os.close(self._held)
+
+    def _start(self) -> Actor:
+        actor = Actor(self.environment(), self.log)
+        self._started.append(actor)
+        # Wait until it is ready, so that its start is not measured with the loop that needs it.
+        actor.call("rows.last_run")
+        return actor
 
 
 def _migrate(url: str, directory: Path) -> None:
@@ -141,8 +160,7 @@ def worlds(
     server.create("plain")
     plain = World(server, "plain", directory)
     plain.first.call("rows.seed", documents=documents)
-    for actor in plain.actors:
-        actor.call("rows.close")
+    plain.first.call("rows.close")
     for name in states:
         server.copy("plain", name)
     made = {"plain": plain}

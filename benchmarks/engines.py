@@ -245,7 +245,7 @@ class OnServer:
 
     def _statements(self, worker: Worker) -> None:
         worker.drain("statement", 2 * SLOTS)
-        ways, listener = ["ade"], worker.world.actors[1]
+        ways, listener = ["ade"], worker.world.second
         # On SQLite a worker polls every 50 ms; a gap of that length would always hit the same phase of the poll.
         gap, number = 0.09, min(self.sizes.statements, 30)
         if self.server.name == "postgres":
