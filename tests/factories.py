@@ -5,6 +5,7 @@
 the claim of a worker on a claimed row.
 """
 
+import secrets
 import time
 from datetime import timedelta
 from typing import Any
@@ -238,7 +239,8 @@ class DocumentFactory(SubjectFactory):
     file = Sequence(lambda n: f"documents/{n}")
     content_type = "application/pdf"
     size_bytes = 1000
-    sha256 = Sequence(lambda n: f"{n:064x}")
+    # Random: previews are kept under it, in a directory that all processes of pytest share.
+    sha256 = LazyFunction(lambda: secrets.token_hex(32))
 
     class Meta:
         model = Document
@@ -319,7 +321,8 @@ class ArtifactFactory(DjangoModelFactory[Artifact]):
     name = Sequence(lambda n: f"result {n}.json")
     file = Sequence(lambda n: f"artifacts/{n}")
     size_bytes = 2
-    sha256 = Sequence(lambda n: f"{n:064x}")
+    # Random: previews are kept under it, in a directory that all processes of pytest share.
+    sha256 = LazyFunction(lambda: secrets.token_hex(32))
     content_type = "application/json"
 
     class Meta:

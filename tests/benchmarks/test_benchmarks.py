@@ -13,6 +13,8 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 
+# Three minutes on an idle machine.
+@pytest.mark.timeout(3600)
 @pytest.mark.long(seconds=200)
 def test_it_measures_every_goal_on_both_databases(tmp_path):
     found = measured(tmp_path)
@@ -47,6 +49,6 @@ def test_a_goal_is_met_or_says_by_how_much_it_is_missed():
 def measured(directory):
     file = directory / "found.json"
     command = [sys.executable, "-m", "benchmarks", "--tiny", "--json", str(file)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1100, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3500, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(file.read_text())

@@ -22,6 +22,7 @@ from tests.stepping import DEADLINE_SECONDS, until
 pytestmark = pytest.mark.once
 
 PAGE = "/api/v1/openapi.json"
+CHUNK = b"x" * 32_768
 
 
 @pytest.fixture
@@ -176,12 +177,13 @@ def test_bodies_that_come_just_fast_enough_give_way_to_a_request(site):
     with contextlib.ExitStack() as open_until_the_end:
         slow = [open_until_the_end.enter_context(site.connect()) for _ in range(3)]
         for each in slow:
-            each.sendall(b"POST /documents HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n")
+            head = b"POST /documents HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n"
+            # Each chunk extends the time limit by half a minute.
+            each.sendall(head + CHUNK)
 
-        # Until their headers have been read: before that they would give way as those do that are silent.
+        # Wait until their headers have been read: before that they give way like silent connections.
         time.sleep(1)
-        # Each time worth half a minute.
-        until(lambda: [sends(each, b"x" * 32_768) for each in slow] and is_answered(site), every=0.1)
+        until(lambda: [sends(each, CHUNK) for each in slow] and is_answered(site), every=0.1)
 
     assert site.program.logged().count("web.waiting_connections_closed") == 1
     assert "web.slow_clients_closed" not in site.program.logged()

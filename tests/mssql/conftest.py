@@ -26,6 +26,7 @@ OTHERS = [
     # Features of PostgreSQL and SQLite only.
     *(f"tests/documents/test_{topic}*" for topic in ("fulltext", "vectors")),
     "tests/work/test_guards*",
+    *(f"tests/work/test_{topic}*" for topic in ("exit", "groups", "hardening", "usage")),
     # The shim of the driver has no type for bytes, and without a server the real one cannot be checked.
     *(f"tests/documents/test_{topic}*" for topic in ("processing", "upload_form", "downloads", "blob")),
     # Its bulk inserts are written for these two databases.
@@ -40,12 +41,16 @@ OTHERS = [
     # Invariants are plain SQL; the ORM only creates their rows. The random runs repeat the queries of other tests.
     *("tests/*/test_invariants*", "tests/api/webhooks/test_invariants*", "tests/runs/test_why_and_claims*"),
 ]
-# Tests of every route that repeat queries of other tests, for other callers and other parameters.
+# Tests of every route and every status that repeat queries of other tests, for other callers and other parameters.
 ASKED_BEFORE = (
     "answers_nobody_else",
     "people_of_no_workspace",
     "rows_of_other_workspaces",
     "nothing_but_what_it_takes",
+    "both_writers_write_the_same",
+    "changes_no_other_column",
+    "says_the_time_of_its_event",
+    "says_its_own_time",
 )
 
 
