@@ -108,7 +108,7 @@ def test_people_read_a_table_and_a_sum(manage, old, young):
     assert answer[0].split() == ["FINGERPRINT", "CONFIGURATIONS", "SIZE", "BYTES", "USED", "AT", "RESULT"]
     assert answer[1].split()[:3] == [old.fingerprint[:12], "Aster/invoices", "1000"]
     assert answer[1].endswith("removed")
-    assert answer[2].endswith("stays: in use")
+    assert answer[2].endswith("kept: in use")
     assert answer[-1] == "0.0 MB are freed, 0.0 MB stay."
 
 
