@@ -45,7 +45,7 @@ def test_nothing_is_overwritten(manage, run, tmp_path):
     ended = manage("run", "artifacts", run.pk, "--to", tmp_path)
 
     assert ended.code == 1
-    assert f"cannot copy table.csv to {tmp_path}: File exists" in ended.err
+    assert f"Could not copy table.csv to {tmp_path}: File exists" in ended.err
     assert (tmp_path / "table.csv").read_text() == "mine"
 
 

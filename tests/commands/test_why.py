@@ -16,10 +16,10 @@ def test_a_run_says_what_holds_it(manage):
     assert ended.code == 0
     assert lines[0] == f"run {run.pk} is queued; blocked by: worker, document."
     assert [line.split()[:2] for line in lines[2:]] == [
-        ["paused", "open"],
+        ["paused", "passed"],
         ["worker", "BLOCKING"],
-        ["capacity", "open"],
-        ["build", "open"],
+        ["capacity", "passed"],
+        ["build", "passed"],
         ["document", "BLOCKING"],
     ]
     assert f"Run {running.pk} of the same document is running, claimed by {running.lease_owner}" in lines[6]

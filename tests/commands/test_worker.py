@@ -67,7 +67,7 @@ def test_drain_says_what_happens_now(manage):
     assert (first.code, again.code) == (0, 1)
     assert first.out.startswith(f"{row.owner} is draining: it claims nothing more")
     assert f"{row.owner} is already draining: " in again.out
-    assert "as olga (command) has asked" in again.out
+    assert "olga (command) requested it at " in again.out
 
 
 def test_a_name_is_that_of_the_boot_that_is_alive(manage):

@@ -139,7 +139,7 @@ def test_a_scratch_directory_that_is_a_trap(tmp_path):
 def test_a_wall_around_nothing(tmp_path, wall):
     error = refused(["true"], tmp_path, sandbox="bubblewrap", **{wall: [tmp_path / "gone"]})
 
-    assert f"expected {tmp_path}/gone to exist" in str(error)
+    assert f"{tmp_path}/gone, which should be shown or hidden, does not exist." in str(error)
 
 
 def test_a_descriptor_that_is_not_open(tmp_path):
@@ -250,7 +250,7 @@ import shutil; shutil.rmtree(cwd)
         refusal, again = helper.line(), helper.line()
 
     assert refusal.startswith(f"{errno.EAGAIN} Cannot start ")
-    assert "(fork): the limit of processes" in refusal
+    assert "(fork): the process limit" in refusal
     assert again == "0"
 
 
