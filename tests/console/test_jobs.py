@@ -208,7 +208,7 @@ def test_a_missed_square_leads_to_a_form_that_runs_its_slot(seen_by, pressed_by,
     then = pressed_by(editor, f"{PAGE}trigger/", slot="2026-03-01T12:15:00+00:00")
 
     assert then.redirect_chain == [(PAGE, 302)]
-    assert "The slot of frequent for 2026-03-01 12:15:00 is due" in then.said[0]
+    assert "The slot of frequent for 2026-03-01 12:15:00 has been due since " in then.said[0]
     due = DueSlot.objects.get()
     assert (due.scheduled_for, due.asked_by) == (NOON + QUARTER, "olga")
     assert "Run this slot" not in text_of(seen_by(editor, f"{PAGE}?slot=2026-03-01T12:15"))
@@ -268,7 +268,7 @@ def test_a_slot_that_waits_already_is_said_to(pressed_by, editor, noon):
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        ({"slot": "2026-03-01T12:07"}, "found 2026-03-01T12:07:00+00:00"),
+        ({"slot": "2026-03-01T12:07"}, "2026-03-01T12:07:00+00:00 is not a slot of frequent "),
         ({"slot": "2026-03-01T12:15"}, "is not due yet"),
         ({"slot": "<b>"}, "expected a time in UTC such as 2026-03-01T06:00, found <b>."),
         ({"in_stead_of": "never"}, "found never."),
@@ -357,7 +357,7 @@ def test_why_a_slot_has_not_begun_is_told_gate_by_gate(seen_by, ravi, noon):
 
     page = seen_by(ravi, f"{PAGE}why/")
 
-    assert "The slot of frequent for 2026-03-01 12:00:00 is due" in text_of(page)
+    assert "The slot of frequent for 2026-03-01 12:00:00 has been due since " in text_of(page)
     assert "No worker is alive" in text_of(page)
     assert 'href="/jobs/frequent/why/"' in text_of(seen_by(ravi, PAGE))
 
