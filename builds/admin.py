@@ -57,10 +57,10 @@ class FilesField(forms.JSONField):
 class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     class Meta:
         help_texts = {
-            "entry_point": "A module of the files, or MODULE:FUNCTION.",
-            "requirements": "One on each line, like package>=1.2. They come from the package index: no options,"
-            " addresses or paths.",
-            "python_version": "Like 3.12. Empty for the one that ADE itself runs on.",
+            "entry_point": "A module among the files, or MODULE:FUNCTION.",
+            "requirements": "One per line, like package>=1.2. Packages come from the package index: options,"
+            " addresses and paths are not allowed.",
+            "python_version": "Like 3.12. Leave empty to use ADE's own version.",
         }
 
     def clean_files(self) -> Any:
@@ -84,7 +84,7 @@ class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
 class ConfigurationAdmin(ScopedAdmin):
     form = ConfigurationForm
     formfield_overrides = {
-        JSONField: {"form_class": FilesField, "help_text": "An object that maps paths to texts."},
+        JSONField: {"form_class": FilesField, "help_text": "A JSON object that maps paths to texts."},
     }
     list_display = ["id", "name", "workspace", "entry_point", "updated_at"]
     list_display_links = ["id", "name"]

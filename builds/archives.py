@@ -49,13 +49,13 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 # Extra fields that would override the entry itself.
-_EXTRAS = {0x1: "sizes of 64 bits", 0xD: "a link", 0x756E: "a link", 0x7075: "another name", 0x9901: "a password"}
+_EXTRAS = {0x1: "64-bit sizes", 0xD: "a link", 0x756E: "a link", 0x7075: "another name", 0x9901: "a password"}
 _TRICKS = (
-    (re.compile("\0"), "it contains a NUL"),
+    (re.compile("\0"), "it contains a NUL character"),
     (re.compile(r"\\"), "it contains a backslash"),
     (re.compile("^/"), "it is absolute"),
     (re.compile("^[A-Za-z]:"), "it names a drive"),
-    (re.compile(r"(^|/)\.\.(/|$)"), "it climbs out of the package"),
+    (re.compile(r"(^|/)\.\.(/|$)"), "it leads out of the package"),
 )
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
@@ -94,7 +94,7 @@ def read(file: IO[bytes]) -> tuple[dict[str, bytes], list[str]]:
     """
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise BadPackage([f"Expected a zip file of at most {MOST_BYTES} bytes, found a larger one."])
+        raise BadPackage([f"The zip file is larger than {MOST_BYTES} bytes."])
     count, start, end = _find_list(data)
     entries = list(_listed(data, count, start, end))
     if problems := list(_problems(entries, start)):
@@ -105,7 +105,7 @@ def read(file: IO[bytes]) -> tuple[dict[str, bytes], list[str]]:
             try:
                 found[entry.name] = _unpacked(data, entry)
             except ValueError as error:
-                problems.append(f"Expected {entry.size} bytes in {shown(entry.name)}, as it says, found {error}.")
+                problems.append(f"{shown(entry.name)} is damaged: {error}.")
     return found, problems
 
 
@@ -126,14 +126,14 @@ def _find_list(data: bytes) -> tuple[int, int, int]:
     """Return the number of entries that the file claims to have, and where their list starts and ends."""
     end = data.rfind(_END_SIGNATURE, max(0, len(data) - _END.size - _LONGEST_COMMENT))
     if not 0 <= end <= len(data) - _END.size:
-        raise BadPackage(["Expected a zip file, found something else, or only a part of one."])
+        raise BadPackage(["This is not a zip file, or it is incomplete."])
     _, disk, first, here, count, size, start, comment = _END.unpack_from(data, end)
     if disk or first or here != count:
-        raise BadPackage(["Expected a zip file of one part, found one of several."])
+        raise BadPackage(["The zip file is only one of several parts."])
     if count > MOST_ENTRIES:
-        raise BadPackage([f"Expected at most {MOST_ENTRIES} entries in the zip file, found {count}."])
+        raise BadPackage([f"The zip file may have at most {MOST_ENTRIES} entries, not {count}."])
     if start + size != end or end + _END.size + comment != len(data):
-        raise BadPackage([f"Expected the list of entries to lie where the zip file says, found it ending at {end}."])
+        raise BadPackage([f"The list of entries is not where the zip file says: it ends at byte {end}."])
     return count, start, end
 
 
@@ -155,12 +155,12 @@ def _listed(data: bytes, count: int, at: int, end: int) -> Iterator[_Entry]:
             local=(_decoded(again), *local[2:4], *local[6:9]),
         )
     if at != end:
-        raise BadPackage([f"Expected a list of {count} entries, found one of another length."])
+        raise BadPackage([f"The length of the list does not match its {count} entries."])
 
 
 def _header(kind: struct.Struct, signature: bytes, data: bytes, at: int) -> tuple[Any, ...]:
     if at + kind.size > len(data) or not data.startswith(signature, at):
-        raise BadPackage([f"Expected an entry of the zip file at byte {at}, found something else."])
+        raise BadPackage([f"The zip file has no entry at byte {at}, where one should be."])
     return kind.unpack_from(data, at)
 
 
@@ -178,9 +178,9 @@ def _problems(entries: list[_Entry], end: int) -> Iterator[str]:
     yield from _problems_of_places(entries, end)
     kept = [entry for entry in entries if entry.is_kept]
     if len(kept) > contents.MOST_FILES + 2:
-        yield f"Expected at most {contents.MOST_FILES} files beside what describes the package, found {len(kept)}."
+        yield f"A package may have at most {contents.MOST_FILES} files besides its description, not {len(kept)}."
     if (size := sum(entry.size for entry in kept)) > contents.MOST_PACKAGE_BYTES:
-        yield f"Expected at most {contents.MOST_PACKAGE_BYTES} bytes in all files, found {size}."
+        yield f"All files together may have at most {contents.MOST_PACKAGE_BYTES} bytes, not {size}."
 
 
 def _problems_of_names(entries: Iterable[_Entry]) -> Iterator[str]:
@@ -188,11 +188,11 @@ def _problems_of_names(entries: Iterable[_Entry]) -> Iterator[str]:
     for name, times in Counter(entry.name for entry in entries).items():
         reasons = [reason for pattern, reason in _TRICKS if pattern.search(name)]
         if reasons:
-            yield f"Expected a path below the package, found {shown(name)}: {', '.join(reasons)}."
+            yield f"The path {shown(name)} is not allowed: {', '.join(reasons)}."
         elif not contents.is_byproduct(name):
             honest.append(name)
         if times > 1:
-            yield f"Expected every path once, found {shown(name)} {times} times."
+            yield f"The path {shown(name)} occurs {times} times."
     folders = [name.removesuffix("/") for name in honest if name.endswith("/")]
     yield from contents.problems_of_paths([name for name in honest if not name.endswith("/")], folders)
 
@@ -202,13 +202,13 @@ def _problems_of_kind(entry: _Entry) -> Iterator[str]:
     # Zero if the file comes from a system without modes.
     kind = stat.S_IFMT(entry.attributes >> 16) or wanted
     if kind != wanted:
-        yield f"Expected {_KINDS[wanted]} at {shown(entry.name)}, found {_KINDS.get(kind, 'something else')}."
+        yield f"{shown(entry.name)} must be {_KINDS[wanted]}, not {_KINDS.get(kind, 'something else')}."
     elif entry.attributes & _DOS_NEITHER or (entry.attributes & _DOS_FOLDER and not entry.is_folder):
-        yield f"Expected {_KINDS[wanted]} at {shown(entry.name)}, found something else by its attributes."
+        yield f"{shown(entry.name)} must be {_KINDS[wanted]}, but its attributes say something else."
     if entry.is_folder and entry.size:
-        yield f"Expected a folder at {shown(entry.name)}, found one with {entry.size} bytes."
+        yield f"The folder {shown(entry.name)} must be empty, but has {entry.size} bytes."
     for what in {_EXTRAS[id] for id in _extras(entry.extra) if id in _EXTRAS}:
-        yield f"Expected nothing but a file at {shown(entry.name)}, found {what} beside it."
+        yield f"The extra data of {shown(entry.name)} is not allowed: {what}."
 
 
 def _extras(extra: bytes) -> Iterator[int]:
@@ -221,15 +221,15 @@ def _extras(extra: bytes) -> Iterator[int]:
 
 def _problems_of_packing(entry: _Entry) -> Iterator[str]:
     if entry.flags & _ENCRYPTED:
-        yield f"Expected files without a password, found {shown(entry.name)} encrypted."
+        yield f"{shown(entry.name)} is encrypted. Use a zip file without a password."
     if entry.method not in (_STORED, _DEFLATED) or entry.flags & _PATCH:
-        yield f"Expected files that are stored or deflated, found {shown(entry.name)} packed by method {entry.method}."
+        yield f"{shown(entry.name)} is compressed with method {entry.method}. Use stored or deflated files."
     if entry.method == _STORED and entry.packed != entry.size:
-        yield f"Expected {entry.size} bytes in {shown(entry.name)}, as it says, found {entry.packed}."
+        yield f"{shown(entry.name)} is damaged: it has {entry.packed} bytes instead of {entry.size}."
     if entry.size > max(NEVER_A_BOMB, LARGEST_RATIO * entry.packed):
         yield (
-            f"Expected files packed to a hundredth of their size at most, found {shown(entry.name)},"
-            f" which makes {entry.size} bytes of {entry.packed}."
+            f"{shown(entry.name)} expands from {entry.packed} to {entry.size} bytes, more than"
+            f" {LARGEST_RATIO} times its compressed size."
         )
 
 
@@ -239,7 +239,7 @@ def _problems_of_local(entry: _Entry) -> Iterator[str]:
     telling = _ENCRYPTED | _SIZES_FOLLOW | _PATCH
     is_same = (name, flags & telling, method) == (entry.name, entry.flags & telling, entry.method)
     if not is_same or (not flags & _SIZES_FOLLOW and sizes != [entry.crc, entry.packed, entry.size]):
-        yield f"Expected {shown(entry.name)} to be described as in the list, found {shown(name)} described otherwise."
+        yield f"{shown(entry.name)} differs between the list of entries and its own header, which says {shown(name)}."
 
 
 def _problems_of_places(entries: Iterable[_Entry], end: int) -> Iterator[str]:
@@ -247,17 +247,17 @@ def _problems_of_places(entries: Iterable[_Entry], end: int) -> Iterator[str]:
     for one, next in pairwise(placed):
         if next.offset < one.end:
             both = f"{shown(one.name)} and {shown(next.name)}"
-            yield f"Expected every entry to have bytes of its own, found that {both} share some."
+            yield f"The entries {both} overlap."
     for entry in placed:
         if entry.end > end:
-            yield f"Expected every entry to lie before the list, found {shown(entry.name)} reaching into it."
+            yield f"The entry {shown(entry.name)} overlaps the list of entries."
 
 
 def _unpacked(data: bytes, entry: _Entry) -> bytes:
     packed = data[entry.start : entry.end]
     found = packed if entry.method == _STORED else _inflated(packed, entry.size)
     if zlib.crc32(found) != entry.crc:
-        raise ValueError("others")
+        raise ValueError(f"its {entry.size} bytes do not match its checksum")
     return found
 
 
@@ -267,11 +267,11 @@ def _inflated(packed: bytes, size: int) -> bytes:
         # One byte more than declared is enough to detect a wrong size.
         found = inflating.decompress(packed, size + 1)
     except zlib.error:
-        raise ValueError("damaged ones") from None
+        raise ValueError(f"it cannot be decompressed to {size} bytes") from None
     if len(found) > size:
-        raise ValueError("more")
+        raise ValueError(f"it has more than {size} bytes")
     if len(found) < size or not inflating.eof:
-        raise ValueError(f"{len(found)}, or no end")
+        raise ValueError(f"it has {len(found)} bytes instead of {size}, or no end")
     if inflating.unused_data:
-        raise ValueError("more behind their end")
+        raise ValueError(f"it has data after its {size} bytes")
     return found

@@ -55,7 +55,7 @@ SAID_LINES = 30
 
 
 class BuildFailed(Exception):
-    """The message says what was expected and what happened."""
+    """The message says what happened and why."""
 
     def __init__(self, failure_type: str, message: str) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class Watch:
     # A value of time.monotonic().
     until: float
     # The name of that time limit in a message.
-    time: str = "the time for it"
+    time: str = "the time limit"
     stop: Callable[[], str | None] = lambda: None
     on_start: Callable[[Child], None] = lambda child: None
     say: Callable[[list[Line]], None] = lambda lines: None
@@ -93,8 +93,8 @@ class Watch:
         if ended.stop_reason:
             raise Interrupted(ended.stop_reason)
         if ended.reason == "timed_out":
-            when = f"within {own:g} s" if own < left else f"when {self.time} was over"
-            raise BuildFailed("TIMED_OUT", f"{what}: not done {when}")
+            when = f"{own:g} s" if own < left else self.time
+            raise BuildFailed("TIMED_OUT", f"{what}: not finished within {when}")
         return ended
 
     def _hear(self, lines: list[Line]) -> None:
@@ -117,9 +117,9 @@ def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None)
     if fingerprint.of_build(fingerprint.of_contents(snapshot)) != wanted:
         raise BuildFailed(
             "OTHER_ENGINE",
-            f"this worker has engine {fingerprint.ENGINE_VERSION} on {fingerprint.PLATFORM} with Python"
-            f" {fingerprint.PYTHON_VERSION}, and the build was asked for from another one; restart what"
-            " is older, then run again",
+            f"This worker has engine {fingerprint.ENGINE_VERSION} on {fingerprint.PLATFORM} with Python"
+            f" {fingerprint.PYTHON_VERSION}, but the build was requested with another one. Restart the older"
+            " processes, then run again.",
         )
     with environments.staging(wanted) as staged:
         made = _make(snapshot, staged, watch, lock)
@@ -144,7 +144,7 @@ def resolve(snapshot: Snapshot, work: Path, watch: Watch) -> str:
 
     def compile_lock(*, offline: bool) -> None:
         command = uv.compile_lock(_python(snapshot), wanted, lock, offline=offline)
-        _uv("the requirements cannot be met", command, work, watch)
+        _uv("The requirements cannot be met", command, work, watch)
 
     _with_or_without_network(compile_lock, watch)
     return lock.read_text("utf-8")
@@ -169,7 +169,7 @@ def _make(snapshot: Snapshot, staged: Staging, watch: Watch, lock: str | None) -
     seal = environments.seal(staged)
     steps = _check(staged, watch)
     if changes := integrity.compare(staged.home, seal):
-        message = f"importing the entry point changed the environment, which has to stay as it is: {changes}"
+        message = f"Importing the entry point changed the environment, which must stay unchanged: {changes}"
         raise BuildFailed("CHECK_FAILED", message)
     watch.tell(f"ready in {time.monotonic() - started:.1f} s: {size / 2**20:.1f} MB, steps {', '.join(steps)}")
     return Made(lock, size, steps)
@@ -191,7 +191,7 @@ class _Empty:
 
 def _make_empty(snapshot: Snapshot, staged: Staging, watch: Watch) -> _Empty:
     command = uv.make_environment(_python(snapshot), staged.home)
-    _uv("the environment cannot be made", command, staged.work, watch, staged.root)
+    _uv("The environment cannot be made", command, staged.work, watch, staged.root)
     (packages,) = staged.home.glob("lib/python*/site-packages")
     python = os.path.realpath(environments.python_of(staged.home))
     return _Empty(python, packages, integrity.make_seal(staged.home))
@@ -208,17 +208,17 @@ def _install(snapshot: Snapshot, staged: Staging, empty: _Empty, lock: str, watc
             environments.erase(staged.home)
             _make_empty(snapshot, staged, watch)
         command = uv.install(staged.home, path, offline=offline, cached=cached)
-        _uv("the packages cannot be installed", command, staged.work, watch, staged.root)
+        _uv("The packages cannot be installed", command, staged.work, watch, staged.root)
 
     _with_or_without_network(install, watch)
     problems = _problems_of_packages(staged.home, empty)
     if problems and not settings.ADE_BUILD_OFFLINE:
-        watch.tell(f"{integrity.in_short(problems)}: installing without the cache, which may have been changed")
+        watch.tell(f"{integrity.in_short(problems)}: installing without the cache, which may have been modified")
         _with_or_without_network(partial(install, cached=False), watch)
         problems = _problems_of_packages(staged.home, empty)
     if problems:
         named = integrity.in_short(problems)
-        raise BuildFailed("BUILD_FAILED", f"the installed files are not what the packages declare (RECORD): {named}")
+        raise BuildFailed("BUILD_FAILED", f"The installed files do not match the RECORD of their packages: {named}")
 
 
 def _problems_of_packages(home: Path, empty: _Empty) -> list[str]:
@@ -239,7 +239,7 @@ def _add_ours(snapshot: Snapshot, packages: Path, home: Path) -> None:
             shutil.copytree(source, packages / source.name, ignore=shutil.ignore_patterns("__pycache__"))
         environments.write_configuration(home, snapshot["files"])
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        message = f"a package has files in the place of the engine's or of the configuration's: {error}"
+        message = f"A package has a file at a path of the engine or of the configuration: {error}"
         raise BuildFailed("BUILD_FAILED", message) from error
 
 
@@ -251,7 +251,7 @@ def _with_or_without_network(attempt: Callable[..., None], watch: Watch) -> None
     except BuildFailed as failed:
         if not uv.lacks_network(str(failed)):
             raise
-        watch.tell("the index cannot be reached: trying with what is in the cache")
+        watch.tell("the package index is unreachable: trying the cached packages")
         try:
             return attempt(offline=True)
         except BuildFailed as again:
@@ -271,9 +271,9 @@ def _compile(staged: Staging, python: str, destination: Path, watch: Watch) -> N
     folders = [str(path) for path in (staged.home / "lib", staged.home / environments.CONFIGURATION)]
     argv = [python, "-I", "-S", "-m", "compileall", "-f", "-q", "-s", str(staged.home), "-p", str(destination)]
     # Some packages ship files that do not compile. The import reports it if such a file is ever imported.
-    ended = watch.run("compiling", [*argv, *folders], staged.work, COMPILE_LIMITS, writable=[staged.home])
+    ended = watch.run("Compiling", [*argv, *folders], staged.work, COMPILE_LIMITS, writable=[staged.home])
     if ended.over_limit:
-        raise BuildFailed("BUILD_FAILED", f"compiling was over its limit of {ended.over_limit}")
+        raise BuildFailed("BUILD_FAILED", f"Compiling exceeded its limit of {ended.over_limit}")
 
 
 def _check(staged: Staging, watch: Watch) -> list[str]:
@@ -282,7 +282,7 @@ def _check(staged: Staging, watch: Watch) -> list[str]:
     limits = Limits(wall_seconds=CHECK_SECONDS)
     told: dict[str, Any] = {}
     ended = watch.run(
-        "importing the entry point",
+        "Importing the entry point",
         argv,
         staged.work,
         limits,
@@ -291,7 +291,7 @@ def _check(staged: Staging, watch: Watch) -> list[str]:
     )
     if ended.returncode != 0 or not told.get("steps"):
         reason = str(told.get("error") or _reason(ended, watch))
-        raise BuildFailed("CHECK_FAILED", f"the entry point cannot be imported: {reason[:LONGEST_MESSAGE]}")
+        raise BuildFailed("CHECK_FAILED", f"The entry point cannot be imported: {reason[:LONGEST_MESSAGE]}")
     return [str(name)[:LONGEST_NAME] for name in list(told["steps"])[:MOST_STEPS]]
 
 

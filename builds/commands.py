@@ -17,6 +17,6 @@ def find_configuration(text: str) -> Configuration:
     if not found:
         raise not_found("configuration", text, "`manage.py configuration list` shows them")
     if len(found) > 1:
-        message = f"expected one configuration, found several named {text!r}; write WORKSPACE/NAME or the id"
+        message = f"Several configurations are named {text!r}. Use WORKSPACE/NAME or the id."
         raise Failure(message, Exit.USAGE, "ambiguous", wanted=text)
     return found[0]

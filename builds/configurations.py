@@ -18,8 +18,8 @@ class Stored(StrEnum):
 class NameTaken(Exception):
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(
-            f"expected the name of a new configuration, found {configuration.name!r}, which is configuration"
-            f" {configuration.pk} of the workspace; choose another name, or replace its package"
+            f"The workspace already has a configuration {configuration.name!r}, with id {configuration.pk}."
+            " Choose another name, or replace the package of that one."
         )
         self.configuration = configuration
 

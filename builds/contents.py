@@ -33,10 +33,10 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 # Other programs that read the lines may take these characters for line ends.
 _CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _REFUSED_ANYWHERE = (
-    (re.compile(r"[^\t -~]"), "outside comments it is plain ASCII"),
-    (re.compile(r"(^|\s)-"), "where packages come from, and how, is decided where ADE is installed, not by an option"),
-    (re.compile(r"\\$"), "it goes on in the next line, but each stands on a line of its own"),
-    (re.compile(r"\$"), "variables of the environment are not filled in"),
+    (re.compile(r"[^\t -~]"), "only ASCII is allowed outside comments"),
+    (re.compile(r"(^|\s)-"), "options are not allowed, because the installation decides where packages come from"),
+    (re.compile(r"\\$"), "it continues on the next line, but each requirement must be on one line"),
+    (re.compile(r"\$"), "environment variables are not expanded"),
 )
 _NOT_AN_ADDRESS = "packages come from the package index, not from an address"
 _NOT_A_FILE = "packages come from the package index, not from files or folders"
@@ -56,22 +56,22 @@ class BadPackage(Exception):
 
 def problems_of_files(files: Any) -> Iterator[str]:
     if not isinstance(files, dict):
-        yield f"Expected an object that maps paths to texts, found {_kind(files)}."
+        yield f"The files must be an object that maps paths to texts, not {_kind(files)}."
         return
     if len(files) > MOST_FILES:
-        yield f"Expected at most {MOST_FILES} files, found {len(files)}."
+        yield f"A configuration may have at most {MOST_FILES} files, not {len(files)}."
         return
     yield from problems_of_paths(files)
     for path, text in files.items():
         if path.casefold() in (MANIFEST, REQUIREMENTS):
-            yield f"Expected files of the configuration's own, found {path!r}, which a package has for itself."
+            yield f"{path!r} is reserved for the package and cannot be a file of the configuration."
         if not isinstance(text, str):
-            yield f"Expected the text of {shown(path)}, found {_kind(text)}."
+            yield f"The content of {shown(path)} must be a text, not {_kind(text)}."
         elif found := _UNSTORABLE.search(text):
-            yield f"Expected text in {shown(path)}, found {found[0]!r}, which no database stores."
+            yield f"{shown(path)} contains {found[0]!r}, which the database cannot store."
     size = sum(len(text.encode(errors="replace")) for text in files.values() if isinstance(text, str))
     if size > MOST_BYTES:
-        yield f"Expected at most {MOST_BYTES} bytes in all files, found {size}."
+        yield f"All files together may have at most {MOST_BYTES} bytes, not {size}."
 
 
 def problems_of_paths(files: Collection[str], folders: Collection[str] = ()) -> Iterator[str]:
@@ -83,36 +83,36 @@ def problems_of_paths(files: Collection[str], folders: Collection[str] = ()) -> 
     around.update(path for path in folders if len(path) <= LONGEST_PATH)
     yield from _clashes([*short, *sorted(around)])
     for path in sorted(around.intersection(short)):
-        yield f"Expected a file or a folder at {path!r}, found both."
+        yield f"{path!r} is both a file and a folder."
 
 
 def problems_of_entry_point(text: str) -> Iterator[str]:
     if _ENTRY_POINT.fullmatch(text) is None:
-        yield f"Expected a module, or MODULE:FUNCTION, found {shown(text)}."
+        yield f"The entry point must be a module or MODULE:FUNCTION, not {shown(text)}."
 
 
 def problems_of_name(text: str) -> Iterator[str]:
     if not 0 < len(text) <= LONGEST_NAME or not text.isprintable() or text != text.strip():
-        yield f"Expected a name of 1 to {LONGEST_NAME} printable characters, no space around them, found {shown(text)}."
+        yield f"The name must have 1 to {LONGEST_NAME} printable characters, no spaces around them, not {shown(text)}."
 
 
 def problems_of_python_version(text: str) -> Iterator[str]:
     if text and _PYTHON_VERSION.fullmatch(text) is None:
-        yield f"Expected a version of Python from '3.11' on, or nothing for that of ADE, found {shown(text)}."
+        yield f"The Python version must be '3.11' or later, or empty to use ADE's own, not {shown(text)}."
 
 
 def problems_of_requirements(text: str) -> Iterator[str]:
     """Check the form only. The package index judges names and versions."""
     if (size := len(text.encode(errors="replace"))) > MOST_REQUIREMENTS_BYTES:
-        yield f"Expected at most {MOST_REQUIREMENTS_BYTES} bytes of requirements, found {size}."
+        yield f"The requirements may have at most {MOST_REQUIREMENTS_BYTES} bytes, not {size}."
         return
     lines = _LINE.split(text)
     if len(lines) > MOST_REQUIREMENTS_LINES:
-        yield f"Expected at most {MOST_REQUIREMENTS_LINES} lines of requirements, found {len(lines)}."
+        yield f"The requirements may have at most {MOST_REQUIREMENTS_LINES} lines, not {len(lines)}."
         return
     for number, line in enumerate(lines, start=1):
         if reason := _why_refused(line):
-            yield f"Expected a requirement like 'package>=1.2' in line {number}, found {shown(line)}: {reason}."
+            yield f"Line {number} of the requirements, {shown(line)}, is not like 'package>=1.2': {reason}."
 
 
 def is_byproduct(path: str) -> bool:
@@ -126,14 +126,14 @@ def shown(value: object) -> str:
 
 def _problems_of_path(path: str) -> Iterator[str]:
     if len(path) > LONGEST_PATH:
-        yield f"Expected paths of at most {LONGEST_PATH} characters, found one of {len(path)}."
+        yield f"A path may have at most {LONGEST_PATH} characters, not {len(path)}."
     elif not all(_PART.fullmatch(part) for part in path.split("/")):
         yield (
-            f"Expected a relative path of letters, digits, dots, dashes and underscores, found {path!r}."
+            f"{path!r} is not a relative path of letters, digits, dots, dashes and underscores."
             " No part of it may be empty or begin with a dot or a dash."
         )
     elif is_byproduct(path):
-        yield f"Expected what people write, found {path!r}, which Python makes by itself."
+        yield f"{path!r} is generated by Python and cannot be a file of the configuration."
 
 
 def _clashes(paths: Iterable[str]) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _clashes(paths: Iterable[str]) -> Iterator[str]:
         composed = unicodedata.normalize("NFC", path)
         other = spelled.setdefault(unicodedata.normalize("NFC", composed.casefold()), path)
         if unicodedata.normalize("NFC", other) != composed:
-            yield f"{path!r} and {other!r} differ only in capital letters, which some file systems do not tell apart."
+            yield f"{path!r} and {other!r} differ only in capital letters, which some file systems do not distinguish."
         elif other != path:
             yield f"{path!r} and {other!r} differ only in how accents are written: {path!a}, {other!a}."
 
@@ -163,5 +163,5 @@ def _is_archive(name: str) -> bool:
 
 
 def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "nothing"}
+    names = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")

@@ -28,9 +28,9 @@ def read(path: Path) -> tuple[dict[str, bytes], list[str]]:
 def write(files: Mapping[str, bytes], path: Path, *, force: bool = False) -> list[str]:
     """Write to a new or empty folder, or with `force` to any. Return the other files in it, which stay."""
     if path.exists() and not path.is_dir():
-        raise FileExistsError(f"Expected a folder at {path}, found something else.")
+        raise FileExistsError(f"{path} is not a folder")
     if path.exists() and not force and any(path.iterdir()):
-        raise FileExistsError(f"Expected an empty folder at {path}, found one that is not.")
+        raise FileExistsError(f"the folder {path} is not empty")
     there = read(path)[0] if path.exists() else {}
     for name, content in sorted(files.items()):
         _write(path, name, content)
@@ -47,7 +47,7 @@ class _Reading:
         with os.scandir(folder) as entries:
             seen = list(islice(entries, MOST_ENTRIES + 1))
         if len(seen) > MOST_ENTRIES:
-            raise BadPackage([f"Expected at most {MOST_ENTRIES} entries in {shown(above or '.')}, found more."])
+            raise BadPackage([f"The folder {shown(above or '.')} has more than {MOST_ENTRIES} entries."])
         for entry in sorted(seen, key=lambda entry: entry.name):
             path = f"{above}{entry.name}"
             if contents.is_byproduct(path):
@@ -55,7 +55,7 @@ class _Reading:
             try:
                 self._take(folder, entry, path)
             except OSError as error:
-                self.problems.append(f"Expected to read {shown(path)}, found: {error.strerror}.")
+                self.problems.append(f"Could not read {shown(path)}: {error.strerror}.")
 
     def _take(self, folder: int, entry: "os.DirEntry[str]", path: str) -> None:
         if entry.is_dir(follow_symlinks=False) and len(path) < contents.LONGEST_PATH:
@@ -64,33 +64,35 @@ class _Reading:
         elif entry.is_file(follow_symlinks=False):
             self._read(folder, entry.name, path)
         else:
-            self.problems.append(f"Expected a file or a folder at {shown(path)}, found {_kind(entry)}.")
+            self.problems.append(f"{shown(path)} is {_kind(entry)}. A package may only contain files and folders.")
 
     def _read(self, folder: int, name: str, path: str) -> None:
         with _opened(name, _FILE, folder) as file:
             if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise OSError(0, "it is no file any more")
+                raise OSError(0, "it is no longer a file")
             with open(file, "rb", closefd=False) as opened:
                 self.found[path] = opened.read(self.left + 1)
         self.left -= len(self.found[path])
         if self.left < 0:
             most = contents.MOST_PACKAGE_BYTES
-            raise BadPackage([f"Expected at most {most} bytes in all files, found more, up to {shown(path)}."])
+            raise BadPackage([f"All files together may have at most {most} bytes, but have more, up to {shown(path)}."])
         if len(self.found) > contents.MOST_FILES + 2:
-            raise BadPackage([f"Expected at most {contents.MOST_FILES} files, found more, up to {shown(path)}."])
+            raise BadPackage(
+                [f"A package may have at most {contents.MOST_FILES} files, but has more, up to {shown(path)}."]
+            )
 
 
 def _kind(entry: "os.DirEntry[str]") -> str:
     if entry.is_symlink():
         return "a symbolic link"
-    return "one whose path is too long" if entry.is_dir(follow_symlinks=False) else "a device, a pipe or a socket"
+    return "a folder whose path is too long" if entry.is_dir(follow_symlinks=False) else "a device, a pipe or a socket"
 
 
 def _write(top: Path, name: str, content: bytes) -> None:
     target = top / name
     for place in [target, *target.parents]:
         if place != top and place.is_relative_to(top) and place.is_symlink():
-            raise FileExistsError(f"Expected a file or a folder at {place}, found a symbolic link.")
+            raise FileExistsError(f"{place} is a symbolic link")
     target.parent.mkdir(parents=True, exist_ok=True)
     # Never write through a link, or into a file with a second name.
     target.unlink(missing_ok=True)

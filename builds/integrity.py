@@ -134,7 +134,9 @@ def check_packages(home: Path, packages: Path, own: Collection[str]) -> list[str
         problems += _problems_of_file(home, path, claimants, is_own=path in own)
     known = claims.keys() | set(own)
     is_folder = {path: os.path.isdir(home / path) and not os.path.islink(home / path) for path in _paths(home)}
-    problems += [f"{path} is in no RECORD" for path in sorted(is_folder) if not is_folder[path] and path not in known]
+    problems += [
+        f"{path} is listed in no RECORD" for path in sorted(is_folder) if not is_folder[path] and path not in known
+    ]
     return problems
 
 
@@ -163,7 +165,7 @@ def _claims(home: Path, packages: Path, package: str, info: Path) -> Iterator[_C
         name, checksum = [*row, "", ""][:2]
         path = os.path.normpath(os.path.join(top, name))
         if not name or os.path.isabs(path) or path.split("/")[0] == "..":
-            raise ValueError(f"it names {name!r}, which is outside of the environment")
+            raise ValueError(f"it names {name!r}, which is outside the environment")
         if BYTECODE in path.split("/") or path == f"{own_folder}/RECORD":
             continue
         algorithm, _, digest = checksum.partition("=")

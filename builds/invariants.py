@@ -35,13 +35,13 @@ def _broken_cancels(dialect: Dialect) -> str:
 INVARIANTS = (
     Invariant(
         "a_fingerprint_has_one_build",
-        "A configuration has one build for each of its fingerprints.",
+        "A configuration has one build per fingerprint.",
         _one_per_fingerprint,
         "The constraints of builds are missing: compare the schema with the migrations.",
     ),
     Invariant(
         "a_build_is_made_once_for_each_time_it_was_queued",
-        "A build is started once for each of its claims, and at most once for each time that it was queued.",
+        "A build is started once per claim, and at most once each time it was queued.",
         _starts,
         DEFECT,
     ),
@@ -53,7 +53,7 @@ INVARIANTS = (
     ),
     Invariant(
         "an_accepted_cancel_of_a_build_binds",
-        "A build whose cancellation was accepted ends cancelled and in no other way.",
+        "A build whose cancellation was accepted ends as cancelled.",
         _broken_cancels,
         DEFECT,
     ),

@@ -18,7 +18,7 @@ def do(claim: Claim) -> Made:
     build = Build.objects.only("snapshot", "fingerprint").get(pk=claim.id)
     watch = Watch(
         until=time.monotonic() + settings.ADE_BUILD_TIMEOUT,
-        time=f"the time for a build, {settings.ADE_BUILD_TIMEOUT} s (ADE_BUILD_TIMEOUT),",
+        time=f"the time limit of a build, {settings.ADE_BUILD_TIMEOUT} s (ADE_BUILD_TIMEOUT)",
         stop=journal.why_stop,
         on_start=journal.keep,
         say=journal.lines,
@@ -42,5 +42,5 @@ def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, CannotStart):
         return lifecycle.fail(claim, "BUILD_FAILED", str(error))
     if isinstance(error, OSError):
-        return lifecycle.fail(claim, "BUILD_FAILED", f"the environment could not be written: {error}")
-    return lifecycle.fail(claim, "BUILD_FAILED", f"ADE itself failed: {error!r}")
+        return lifecycle.fail(claim, "BUILD_FAILED", f"The environment could not be written: {error}")
+    return lifecycle.fail(claim, "BUILD_FAILED", f"Internal error: {error!r}")

@@ -103,7 +103,7 @@ def rescue(found: Found) -> str | None:
         if found.move("release", message=message, guards=guards, losses=F("losses") + found.losses):
             wakeups.ring(BUILD.kind)
             return "release"
-        message = f"{message}; {LOSSES} workers were lost over it"
+        message = f"{message}; {LOSSES} workers were lost while building it"
     failure = {"failure_type": found.failure_type, "error_message": message}
     return found.move("give_up", message=message, guards={"cancel_requested_at__isnull": True}, **failure)
 

@@ -46,7 +46,7 @@ def read(path: Path) -> Package:
     if path.is_dir():
         return read_directory(path)
     if not path.is_file():
-        raise BadPackage([f"Expected a folder or a zip file at {str(path)!r}, found neither."])
+        raise BadPackage([f"{str(path)!r} is neither a folder nor a zip file."])
     with path.open("rb") as file:
         return read_zip(file)
 
@@ -117,15 +117,17 @@ def _text(path: str, content: bytes, problems: list[str]) -> str | None:
         return content.decode()
     except UnicodeDecodeError as error:
         byte = content[error.start]
-        problems.append(f"Expected text in UTF-8 in {shown(path)}, found the byte 0x{byte:02x} at {error.start}.")
+        problems.append(f"{shown(path)} is not UTF-8 text: it has the byte 0x{byte:02x} at {error.start}.")
         return None
 
 
 def _no_manifest(found: Iterable[str]) -> str:
     deeper = sorted(path for path in found if path.endswith(f"/{MANIFEST}"))
     if deeper:
-        return f"Expected {MANIFEST} at the top of the package, found {shown(deeper[0])}: pack what is in that folder."
-    return f"Expected {MANIFEST} at the top of the package, found none."
+        return (
+            f"{MANIFEST} must be at the top of the package, not at {shown(deeper[0])}: pack the content of that folder."
+        )
+    return f"The package has no {MANIFEST} at its top."
 
 
 def _values(manifest: str, problems: list[str]) -> dict[str, str]:
@@ -133,7 +135,7 @@ def _values(manifest: str, problems: list[str]) -> dict[str, str]:
     try:
         parsed = _parsed(manifest)
     except ValueError as error:
-        problems.append(f"Expected TOML in {MANIFEST}, found: {error}.")
+        problems.append(f"{MANIFEST} is not valid TOML: {error}.")
         return {}
     problems += _problems_of_manifest(parsed)
     table = parsed.get(_TABLE)
@@ -142,23 +144,23 @@ def _values(manifest: str, problems: list[str]) -> dict[str, str]:
 
 def _parsed(manifest: str) -> dict[str, Any]:
     if (size := len(manifest.encode())) > contents.MOST_MANIFEST_BYTES:
-        raise ValueError(f"{size} bytes, where {contents.MOST_MANIFEST_BYTES} have room")
+        raise ValueError(f"it has {size} bytes, and at most {contents.MOST_MANIFEST_BYTES} are allowed")
     try:
         # Some editors write a byte order mark.
         return tomllib.loads(manifest.removeprefix("\ufeff"))
     except RecursionError:
-        raise ValueError("values inside each other, too deep to follow") from None
+        raise ValueError("its values are nested too deeply") from None
 
 
 def _problems_of_manifest(parsed: Mapping[str, Any]) -> Iterator[str]:
     table = parsed.get(_TABLE)
     if not isinstance(table, dict):
-        yield f"Expected a table [{_TABLE}] in {MANIFEST}, found {'none' if table is None else 'something else'}."
+        yield f"{MANIFEST} has no table [{_TABLE}]{'' if table is None else f', but another value named {_TABLE}'}."
         return
     for key in [*(key for key in parsed if key != _TABLE), *(key for key in table if key not in _KEYS)]:
-        yield f"Expected nothing but {', '.join(_KEYS)} below [{_TABLE}] in {MANIFEST}, found {shown(key)}."
+        yield f"Unknown key {shown(key)} in {MANIFEST}. Known keys of [{_TABLE}]: {', '.join(_KEYS)}."
     for key in _KEYS:
         if not isinstance(table.get(key, ""), str):
-            yield f"Expected {key} in {MANIFEST} to be a text in quotes, found {shown(table[key])}."
+            yield f"{key} in {MANIFEST} must be a text in quotes, not {shown(table[key])}."
     if "name" not in table:
-        yield f"Expected a name below [{_TABLE}] in {MANIFEST}, found none."
+        yield f"The table [{_TABLE}] in {MANIFEST} has no name."

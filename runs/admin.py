@@ -65,7 +65,7 @@ class RunAdmin(OperatedAdmin):
         """Return what a queued run waits for, or why a run failed."""
         return short(run.error_message) or self.waits_for(run)
 
-    @admin.display(description="waits for")
+    @admin.display(description="waiting for")
     def waits_for(self, run: Run) -> str:
         return run.get_gate_display() if run.status == "queued" and run.gate else "-"
 
@@ -118,7 +118,7 @@ class QueueAdmin(VerbAdmin):
 
     @admin.display(description="state")
     def state(self, row: Queue) -> str:
-        return "paused" if row.paused_at else "goes on"
+        return "paused" if row.paused_at else "active"
 
 
 @admin.register(Artifact)
@@ -217,7 +217,7 @@ class ScheduledJobAdmin(VerbAdmin):
             context["ledger"] = ledger.latest(row, past=SLOTS_SHOWN, coming=SLOTS_COMING)
         return super().render_change_form(request, context, *args, **kwargs)
 
-    @admin.display(description="what it does")
+    @admin.display(description="description")
     def about(self, row: ScheduledJob) -> str:
         return next((job.about for job in all_jobs() if job.name == row.name), "") or "-"
 
@@ -235,7 +235,7 @@ class ScheduledJobAdmin(VerbAdmin):
     def next_slot(self, row: ScheduledJob) -> datetime | None:
         return None if row.retired_at else cron.next_slot(row.cron, row.time_zone, clock.now())
 
-    @admin.display(description="why it has not begun")
+    @admin.display(description="why it has not started")
     def why(self, row: ScheduledJob) -> str:
         return _in_lines(why.explain(row))
 
@@ -247,7 +247,7 @@ class DueSlotAdmin(ReadOnlyAdmin):
     fields = ["job_name", "scheduled_for", "due_at", "expires_at", "asked_by", "covers", "why"]
     readonly_fields = ["why"]
 
-    @admin.display(description="why it waits")
+    @admin.display(description="why it is waiting")
     def why(self, due: DueSlot) -> str:
         return _in_lines(why.explain_due(due))
 

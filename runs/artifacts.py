@@ -77,7 +77,7 @@ def copy_out(artifact: Artifact, directory: Path) -> Path:
             file.write(data)
     if digest.hexdigest() != artifact.sha256:
         path.unlink()
-        raise Damaged(f"expected {artifact.name} as it was stored, found other bytes: the storage is damaged")
+        raise Damaged(f"The storage is damaged: the stored file of {artifact.name} has changed.")
     return path
 
 
@@ -128,7 +128,7 @@ def _made(directory: Path) -> Iterator[Made]:
     try:
         root = _open_folder(directory, None)
     except FileNotFoundError as error:
-        raise NotKept("expected the directory of the run where it was made, found nothing") from error
+        raise NotKept("The working directory of the run is missing.") from error
     try:
         folder = _open_folder(Path(ARTIFACTS), root)
     except FileNotFoundError:
@@ -140,9 +140,9 @@ def _made(directory: Path) -> Iterator[Made]:
         count, total = count + 1, total + made.size_bytes
         if count > MOST_FILES or total > MOST_BYTES:
             made.file.close()
-            found = f"more than {MOST_FILES} files" if count > MOST_FILES else f"{total:,} bytes up to {made.name!r}"
+            found = f"has more than {MOST_FILES}" if count > MOST_FILES else f"has {total:,} bytes up to {made.name!r}"
             raise NotKept(
-                f"expected at most {MOST_FILES} artifacts of {MOST_BYTES:,} bytes together, found {found}",
+                f"A run may have at most {MOST_FILES} artifacts of {MOST_BYTES:,} bytes in total; this one {found}.",
                 over_limit=True,
             )
         yield made
@@ -155,7 +155,7 @@ def _open_folder(path: Path, folder: int | None) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise NotKept(f"expected {path.name} to be a directory that can be read, found {error.strerror}") from error
+        raise NotKept(f"{path.name!r} is not a readable directory: {error.strerror}.") from error
 
 
 def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:
@@ -169,7 +169,7 @@ def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:
             if stat.S_ISDIR(found.st_mode):
                 if depth >= DEEPEST:
                     os.close(descriptor)
-                    raise NotKept(f"expected artifacts at most {DEEPEST} folders deep, found {path!r}", over_limit=True)
+                    raise NotKept(f"Artifacts may be at most {DEEPEST} folders deep, not {path!r}.", over_limit=True)
                 yield from _below(descriptor, f"{path}/", depth + 1)
                 continue
             _check_file(descriptor, path, found)
@@ -184,24 +184,26 @@ def _open(folder: int, name: str, path: str) -> int:
     try:
         return os.open(name, flags, dir_fd=folder)
     except OSError as error:
-        kind = "a symbolic link" if error.errno == errno.ELOOP else error.strerror
-        raise NotKept(f"expected artifact {path!r} to be a regular file, found {kind}") from error
+        kind = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        raise NotKept(f"Artifact {path!r} cannot be stored: {kind}.") from error
 
 
 def _check_file(descriptor: int, path: str, found: os.stat_result) -> None:
     problem = ""
     if not stat.S_ISREG(found.st_mode):
-        problem = "another kind of file"
+        problem = "it is not a regular file"
     elif found.st_nlink != 1:
-        problem = f"one with {found.st_nlink} names: a hard link may lead anywhere"
+        problem = f"it has {found.st_nlink} names, and a hard link may lead anywhere"
     if problem:
         os.close(descriptor)
-        raise NotKept(f"expected artifact {path!r} to be a regular file, found {problem}")
+        raise NotKept(f"Artifact {path!r} cannot be stored: {problem}.")
 
 
 def _checked_name(path: str) -> str:
     printable = path.isprintable() and not any(0xD800 <= ord(c) <= 0xDFFF for c in path)
     if not printable or len(path) > LONGEST_NAME:
         shown = path[:80].encode(errors="backslashreplace").decode()
-        raise NotKept(f"expected a printable name of at most {LONGEST_NAME} characters, found {shown!r}")
+        raise NotKept(
+            f"The name of an artifact must be printable and at most {LONGEST_NAME} characters long, not {shown!r}."
+        )
     return path

@@ -151,7 +151,7 @@ def _parsed_apart(snapshot: Snapshot) -> list[Problem]:
     finally:
         desk.close()
     if ended.returncode != 0:
-        return [Problem("syntax", f"expected files that Python can parse, but it {ended}")]
+        return [Problem("syntax", f"The files could not be parsed: Python {ended}.")]
     return list(_told(json.loads(line) for line in said))
 
 
@@ -178,7 +178,7 @@ def _environment(snapshot: Snapshot, watch: Watch, report: Report) -> Iterator[P
 def _watch(say: Callable[[list[Line]], None]) -> Watch:
     seconds = settings.ADE_BUILD_TIMEOUT
     until = time.monotonic() + seconds
-    return Watch(until=until, time=f"the time for a build, {seconds} s (ADE_BUILD_TIMEOUT),", say=say)
+    return Watch(until=until, time=f"the time limit of a build, {seconds} s (ADE_BUILD_TIMEOUT)", say=say)
 
 
 def _run(environment: Path, document: Path | None, output: Path | None, report: Report) -> None:

@@ -42,7 +42,7 @@ def take(claim: Claim, name: str, workspace_id: int, until: float) -> Warm | Non
         if str(interrupted) != OUT_OF_TIME:
             raise
         limit = settings.ADE_RUN_TIMEOUT_SECONDS
-        message = f"timed out after {limit} s while the configuration was imported"
+        message = f"Timed out after {limit} s while importing the configuration."
         raise EngineFailed(Failure.TIMED_OUT, message) from interrupted
 
 

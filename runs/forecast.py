@@ -23,9 +23,9 @@ from work.why import MOST_COUNTED, Crew, Explanation, Gate
 # configuration are searched among this many ids.
 RECENT, AMONG = 50, 10_000
 SAID = {
-    "paused": "the queue is paused",
-    "worker": "no worker with slots for runs is alive",
-    "draining": "all workers with slots for runs drain",
+    "paused": "the run queue is paused",
+    "worker": "no live worker takes runs",
+    "draining": "all workers that take runs are draining",
     "build": "its build is not ready",
 }
 
@@ -62,8 +62,8 @@ def _unsaid(gates: dict[str, Gate], *, counted: bool) -> str:
     for name in ("paused", "worker", "build"):
         if gates[name].holds:
             said = "draining" if gates[name].data.get("draining") else name
-            return f"Nobody can say: {SAID[said]}."
-    return "" if counted else f"Nobody can say: over {MOST_COUNTED:,} runs are ahead of it."
+            return f"No estimate: {SAID[said]}."
+    return "" if counted else f"No estimate: over {MOST_COUNTED:,} runs are ahead of it."
 
 
 def _ahead(run: Run) -> list[int]:
@@ -80,7 +80,7 @@ def _ahead(run: Run) -> list[int]:
 def _estimated(run: Run, ahead: Sequence[int]) -> tuple[datetime, str] | str:
     seconds, whose = _recent_seconds(run)
     if not seconds:
-        return "Nobody can say: no run has succeeded yet."
+        return "No estimate: no run has succeeded yet."
     each, now, crew = median(seconds), clock.now(), Crew.now()
     slots = crew.slots(RUN.kind)
     columns = ("lease_owner", "input_document_id", "started_at")
@@ -91,12 +91,12 @@ def _estimated(run: Run, ahead: Sequence[int]) -> tuple[datetime, str] | str:
     at_work = sorted(left for owner, _, left in begun if owner in slots)
     free_in = (at_work + [0.0] * max(0, slots.total() - len(at_work)))[: slots.total()]
     if not free_in:
-        return f"Nobody can say: {SAID['worker']}."
+        return f"No estimate: {SAID['worker']}."
     busy = {document: left for _, document, left in begun}
     wait = _until_turn(free_in, [*ahead, run.input_document_id], busy, each)
     based_on = (
-        f"{len(ahead)} ahead of it, {slots.total()} slots of workers that are alive, and {each:.1f} s for each:"
-        f" the median of the last {len(seconds)} runs {whose} that succeeded"
+        f"runs ahead of it: {len(ahead)}; threads of live workers: {slots.total()}; {each:.1f} s per run"
+        f" (median of the last {len(seconds)} successful runs {whose})"
     )
     return now + timedelta(seconds=wait), based_on
 

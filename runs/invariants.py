@@ -158,7 +158,7 @@ def _forgotten_slots(dialect: Dialect) -> str:
 INVARIANTS = (
     Invariant(
         "one_run_at_a_time_is_running_on_a_document",
-        "A document has at most one run that is running.",
+        "A document has at most one running run.",
         _one_running,
         "The constraint run_one_running_per_document is missing: compare the schema with the migrations.",
     ),
@@ -176,44 +176,44 @@ INVARIANTS = (
     ),
     Invariant(
         "a_run_runs_only_with_a_ready_build",
-        "No run is running or has succeeded whose build is not ready.",
+        "The build of every running or succeeded run is ready.",
         _unready_builds,
         DEFECT,
     ),
     Invariant(
         "an_accepted_cancel_of_a_run_binds",
-        "A run whose cancellation was accepted ends cancelled and in no other way.",
+        "A run whose cancellation was accepted ends as cancelled.",
         _broken_cancels,
         DEFECT,
     ),
     Invariant(
         "no_run_overtakes_an_older_one_of_its_document",
-        "A run passes an older one of its document only while the build of the older one has not ended.",
+        "A run starts before an older one of its document only while the build of the older one is unfinished.",
         _overtaken,
-        "Nothing has to be done for these runs. Those of before the upgrade to first in, first out within a document"
-        " (migration runs.0008) may be among them; report later ones with their events.",
+        "Nothing needs to be done for these runs. Some may be older than the upgrade to first in, first out within a"
+        " document (migration runs.0008); report later ones with their events.",
     ),
     Invariant(
         "no_gate_stays_shut",
-        f"While a worker is alive, no queued run waits for what has passed more than {GATE_SECONDS} s ago.",
+        f"While a worker is alive, no queued run is still blocked {GATE_SECONDS} s after its reason to wait has ended.",
         _forgotten_gates,
-        "`manage.py rescue` opens gates now. If they are many and get fewer, wait; else read the logs of the workers.",
+        "`manage.py rescue` opens gates now. If there are many and their number falls, wait; otherwise read the logs.",
     ),
     Invariant(
         "a_build_knows_that_runs_wait_for_it",
-        "A build that a queued run waits for is marked as awaited: claims look at these builds only.",
+        "A build that a queued run waits for is marked as awaited, because only such builds are checked.",
         _unknown_waits,
         DEFECT,
     ),
     Invariant(
         "a_pruned_run_has_made_nothing",
-        "Of a run that was pruned no artifacts are left.",
+        "A pruned run has no artifacts.",
         _left_of_pruned,
         DEFECT,
     ),
     Invariant(
         "a_slot_is_claimed_once",
-        "A job has one row for each of its slots, and at most one that is running.",
+        "A job has one row per slot, and at most one running row.",
         _slots,
         "The constraints of job_runs are missing: compare the schema with the migrations.",
     ),
@@ -225,7 +225,7 @@ INVARIANTS = (
     ),
     Invariant(
         "a_slot_succeeds_once",
-        "A slot of a job succeeds at most once, by what its history tells.",
+        "According to its history, a slot of a job succeeds at most once.",
         _slot_successes,
         DEFECT,
     ),
@@ -237,8 +237,8 @@ INVARIANTS = (
     ),
     Invariant(
         "no_due_slot_is_forgotten",
-        f"While a worker is alive, a due slot has begun or is dropped {DUE_SECONDS} s after it should have begun.",
+        f"While a worker is alive, a due slot starts or is dropped within {DUE_SECONDS} s after its deadline.",
         _forgotten_slots,
-        "`manage.py job why NAME` says what holds it. Most likely no worker has a slot for job runs.",
+        "`manage.py job why NAME` shows what blocks it. Most likely no worker has a thread for job runs.",
     ),
 )

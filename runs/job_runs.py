@@ -51,7 +51,7 @@ def claim_slot(
     Raises Contended if the conflicting row has gone meanwhile.
     """
     if scheduled_for.tzinfo is None:
-        raise TypeError(f"expected a slot in a time zone, found {scheduled_for.isoformat()}")
+        raise TypeError(f"A slot needs a time zone, but {scheduled_for.isoformat()} has none")
     asked_at, now = time.monotonic(), clock.now()
     values = {
         "job_name": job_name,

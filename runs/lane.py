@@ -75,10 +75,10 @@ def fail(claim: Claim, error: BaseException) -> bool:
         return lifecycle.fail(claim, kind, str(error))
     if isinstance(error, BuildFailed):
         kind = Failure.TIMED_OUT if error.failure_type == "TIMED_OUT" else Failure.BUILD_FAILED
-        return lifecycle.fail(claim, kind, f"build failed on this host: {error}")
+        return lifecycle.fail(claim, kind, f"Build failed on this host: {error}")
     if isinstance(error, CannotStart | NoDocument):
         return lifecycle.fail(claim, Failure.ENGINE_FAILED, str(error))
-    return lifecycle.fail(claim, Failure.ENGINE_FAILED, f"ADE itself failed: {error!r}")
+    return lifecycle.fail(claim, Failure.ENGINE_FAILED, f"Internal error: {error!r}")
 
 
 class _Execution:
@@ -136,7 +136,7 @@ class _Execution:
         They never return to user code, and no other run uses their directory or their engine.
         """
         pids = ", ".join(map(str, ended.left_behind))
-        message = f"could not be killed, and hold on in the kernel of this machine: {pids}"
+        message = f"Processes that could not be killed are stuck in the kernel of this machine: {pids}"
         self.journal.tell("PROCESSES_LEFT_BEHIND", message, {"pids": list(ended.left_behind)}, WARNING)
         log.warning("lane.processes_left_behind", claim=str(self.claim), pids=list(ended.left_behind))
 
@@ -171,11 +171,11 @@ def _materialize(claim: Claim, journal: Journal, started: float, reason: str) ->
     changed on this one.
     """
     build = Build.objects.only("snapshot", "fingerprint", "lock").get(pk=claim.values["build_id"])
-    message = f"build {build.pk} is ready, but its environment on this host {reason}; it is made again from its lock"
+    message = f"Build {build.pk} is ready, but its environment on this host {reason}. It is made again from the lock."
     journal.tell("ENVIRONMENT_MATERIALIZED", message)
     watch = Watch(
         until=started + settings.ADE_RUN_TIMEOUT_SECONDS,
-        time=f"the time for a run, {settings.ADE_RUN_TIMEOUT_SECONDS} s (ADE_RUN_TIMEOUT_SECONDS),",
+        time=f"the time limit of a run, {settings.ADE_RUN_TIMEOUT_SECONDS} s (ADE_RUN_TIMEOUT_SECONDS)",
         stop=journal.why_stop,
         on_start=journal.keep,
         say=journal.lines,

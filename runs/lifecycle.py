@@ -52,7 +52,9 @@ class QueueFull(Exception):
     code = "run_queue_full"
 
     def __init__(self, limit: int, live: int, asked: int) -> None:
-        super().__init__(f"The queue takes {limit} runs and has {live}: no place for {asked} more. Submit again later.")
+        super().__init__(
+            f"The queue is full: it has {live} of {limit} runs and no room for {asked} more. Submit again later."
+        )
         self.limit, self.live, self.asked = limit, live, asked
 
 
@@ -173,7 +175,8 @@ def heed_builds(owner: str) -> int:
         if status == "ready":
             heeded += patiently(lambda runs=waiting: gates.leave_build(runs))  # type: ignore[misc]  # bound at once
         else:
-            why = f"build failed: build {build_id} is {status}{error and f': {error}'}"
+            ended = "failed" if status == "failed" else f"was {status}"
+            why = f"Build {build_id} {ended}{f': {error}' if error else '.'}"
             refused += sum(_refuse(run_id, build_id, status, why, owner) for run_id in waiting[: REFUSALS - refused])
     heeded += refused
     gates.stop_awaiting()
@@ -200,7 +203,7 @@ def rescue(found: Found) -> str | None:
 def _admitted(configuration: Configuration, documents: Sequence[Document], create: Callable[[], T]) -> T:
     if any(document.workspace_id != configuration.workspace_id for document in documents):
         raise OtherWorkspace(
-            f"configuration {configuration.pk} runs over documents of workspace {configuration.workspace_id} only"
+            f"Configuration {configuration.pk} can only process documents of workspace {configuration.workspace_id}."
         )
     if purged := next((document for document in documents if document.purged_at), None):
         raise Purged(purged)

@@ -105,13 +105,13 @@ def _prune_environments(*, rehearse: bool = False) -> environments.Pruned:
 
 
 RUNS = Policy(
-    "what runs have told",
+    "run history",
     keeps=lambda: _in_words(settings.ADE_KEEP_RUNS),
     due=lambda: _due(Run, settings.ADE_KEEP_RUNS),
     purge=_purge_runs,
 )
 JOB_RUNS = Policy(
-    "what slots have told",
+    "job run history",
     keeps=lambda: _in_words(settings.ADE_KEEP_JOB_RUNS),
     due=lambda: _due(JobRun, settings.ADE_KEEP_JOB_RUNS),
     purge=_purge_job_runs,

@@ -20,8 +20,8 @@ PROGRESS_SECONDS = 1.0
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _LIMIT_SIGNALS = {
     "SIGXCPU": "CPU time",
-    "SIGXFSZ": "the size of a file",
-    "SIGSYS": "what it may ask of the kernel: it tried to mount something, or to make a namespace",
+    "SIGXFSZ": "file size",
+    "SIGSYS": "system calls: it tried to mount a file system or to create a namespace",
 }
 # Python's message for exceeding the file size limit.
 _FILE_TOO_LARGE = f"[Errno {errno.EFBIG}]"
@@ -79,38 +79,38 @@ class Session:
         if ended.stop_reason:
             raise Interrupted(ended.stop_reason)
         if ended.over_limit:
-            message = f"the engine was over its limit of {ended.over_limit}{self._where()}"
+            message = f"The engine exceeded its limit of {ended.over_limit}{self._where()}."
             raise EngineFailed(Failure.LIMIT_EXCEEDED, message)
         if ended.reason == "timed_out":
-            raise EngineFailed(Failure.TIMED_OUT, f"timed out after {limit_seconds:g} s{self._where()}")
+            raise EngineFailed(Failure.TIMED_OUT, f"Timed out after {limit_seconds:g} s{self._where()}.")
         if ended.reason == "lost":
-            raise EngineFailed(Failure.PROCESS_TERMINATED, f"the engine was {ended}{self._where()}")
+            raise EngineFailed(Failure.PROCESS_TERMINATED, f"The engine was {ended}{self._where()}.")
         if self._result is not None and self._result["outcome"] != "succeeded":
             raise self._failure(self._result)
         if ended.signal in _LIMIT_SIGNALS:
             limit = _LIMIT_SIGNALS[ended.signal]
-            raise EngineFailed(Failure.LIMIT_EXCEEDED, f"the engine was over its limit of {limit}{self._where()}")
+            raise EngineFailed(Failure.LIMIT_EXCEEDED, f"The engine exceeded its limit of {limit}{self._where()}.")
         # The result may be among the refused events.
         if not ended.signal and (strange := ended.events_refused + self._strange):
             raise EngineFailed(
                 Failure.LIMIT_EXCEEDED,
-                f"{strange} of the results that the engine told could not be read, or were too many or too large",
+                f"{strange} results of the engine were unreadable, too many or too large.",
             )
         if self._result is None or ended.returncode != 0:
-            told = "" if self._result else ", without having told a result"
-            raise EngineFailed(Failure.ENGINE_FAILED, f"the engine {ended}{self._where()}{told}")
+            told = "" if self._result else ", without reporting a result"
+            raise EngineFailed(Failure.ENGINE_FAILED, f"The engine {ended}{self._where()}{told}.")
         return self.fields
 
     def _failure(self, result: dict[str, Any]) -> EngineFailed:
         kind, error, step = (str(result.get(name) or "").strip() for name in ("type", "error", "step"))
-        reason = ": ".join(filter(None, [kind, error])) or "it told no reason"
+        reason = ": ".join(filter(None, [kind, error])) or "it reported no reason"
         if result["outcome"] == "rejected":
             return EngineFailed(Failure.REJECTED, error or reason)
         if kind == "MemoryError":
-            return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: out of memory within its limit: {error}")
+            return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: exceeded its memory limit: {error}")
         if kind == "OSError" and _FILE_TOO_LARGE in error:
             limit = _LIMIT_SIGNALS["SIGXFSZ"]
-            return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: over its limit of {limit}: {error}")
+            return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: exceeded its limit of {limit}: {error}")
         if not step:
             return EngineFailed(Failure.ENGINE_FAILED, reason)
         return EngineFailed(Failure.STEP_FAILED, f"step {step[:100]}: {reason}")

@@ -21,9 +21,9 @@ from work.why import Crew, Explanation, Gate, Names
 Found = Mapping[str, Any]
 # What happens to waiting runs once their build has ended.
 _THEN = {
-    "ready": "; workers let the run go on to its turn within a tick",
-    "failed": "; workers let the run fail with it within a tick",
-    "cancelled": "; workers let the run fail with it within a tick",
+    "ready": "; a worker will let this run continue shortly",
+    "failed": "; a worker will end this run as failed shortly",
+    "cancelled": "; a worker will end this run as failed shortly",
 }
 
 
@@ -96,9 +96,9 @@ def _of_queue(found: Found) -> Gate:
     """Return the gate for a pause of the queue."""
     row = None if found["queue_goes_on"] else Queue.objects.filter(paused_at__isnull=False).first()
     if row is None:
-        return Gate("paused", False, "The queue of runs is not paused.")
+        return Gate("paused", False, "The run queue is not paused.")
     data = {"by": row.paused_by, "reason": row.pause_reason or None}
-    said = f"The queue of runs is paused {why.by(row.paused_by, row.paused_at)}"
+    said = f"The run queue was paused {why.by(row.paused_by, row.paused_at)}"
     said += f": {row.pause_reason}" if row.pause_reason else "."
     return Gate("paused", True, said, row.paused_by, row.paused_at, data)
 
@@ -118,10 +118,10 @@ def _state_of(build: Build, crew: Crew, user: User | None) -> tuple[datetime | N
     """Return since when the build has its status, and a description."""
     if build.status == "queued":
         reason = builds.explain(build, crew, user=user).reason().rstrip(".")
-        return build.queued_at, f"is queued since {build.queued_at:%Y-%m-%d %H:%M:%S}. {reason}"
+        return build.queued_at, f"has been queued since {build.queued_at:%Y-%m-%d %H:%M:%S}. {reason}"
     if build.status == "building":
-        return build.started_at, f"is being made {why.by(build.lease_owner, build.started_at)}"
-    said = {"ready": "is ready", "failed": "has failed", "cancelled": "was cancelled"}
+        return build.started_at, f"is in progress, claimed {why.by(build.lease_owner, build.started_at)}"
+    said = {"ready": "is ready", "failed": "failed", "cancelled": "was cancelled"}
     return build.finished_at, said[build.status]
 
 
@@ -132,19 +132,19 @@ def _of_document(run: Run, found: Found, crew: Crew, user: User | None, *, is_fo
     if older := found["older_of_ended_build"] or found["older"] or found["older_of_same_moment"]:
         # The other run is first in line for its document, so following one step is enough.
         reason = _explain(older, crew, user, is_followed=False).reason() if is_followed else ""
-        return _behind_queued(run, older, f"It waits in turn: {reason}" if reason else "")
+        return _behind_queued(run, older, f"It is waiting too: {reason}" if reason else "")
     if _is_shut(found, "document"):
         # Only its own gate blocks it: it was not opened in time, and `open_forgotten` will open it.
-        said = "It is the next run of its document; workers open its gate within a few ticks."
+        said = "It is the next run of its document; a worker will let it start shortly."
         return Gate("document", True, said, data={"id": None, "status": None, "by": None, "ahead": 0})
-    return Gate("document", False, "No other run of its document is in its way.")
+    return Gate("document", False, "No other run of its document is ahead of it.")
 
 
 def _behind_running(run: Run, id: int) -> Gate:
     other = Run.objects.only("lease_owner", "started_at").get(pk=id)
     older = _count_older(run)
-    said = f"Run {id} of the same document is running {why.by(other.lease_owner, other.started_at)}"
-    said += f"; {why.are_ahead(RUN, older)} in the queue of the document" if older else ""
+    said = f"Run {id} of the same document is running, claimed {why.by(other.lease_owner, other.started_at)}"
+    said += f"; {why.are_ahead(RUN, older)} for this document" if older else ""
     data = {"id": id, "status": "running", "by": other.lease_owner, "ahead": older}
     return Gate("document", True, f"{said}.", f"run {id}", other.started_at, data)
 
@@ -152,7 +152,7 @@ def _behind_running(run: Run, id: int) -> Gate:
 def _behind_queued(run: Run, id: int, reason: str) -> Gate:
     since = Run.objects.only("created_at").get(pk=id).created_at
     data = {"id": id, "status": "queued", "by": None, "ahead": _count_older(run)}
-    said = f"Run {id} of the same document goes first, queued since {since:%Y-%m-%d %H:%M:%S}. {reason}"
+    said = f"Run {id} of the same document goes first. It has been queued since {since:%Y-%m-%d %H:%M:%S}. {reason}"
     return Gate("document", True, said.rstrip(), f"run {id}", since, data)
 
 

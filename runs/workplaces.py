@@ -28,7 +28,7 @@ def root() -> Path:
 def lay_out(directory: Path, document: Document, run_id: int | None = None) -> None:
     """Write the engine's input files. Raises NoDocument."""
     if document.purged_at:
-        raise NoDocument(f"expected a document that is kept, found that {document.name!r} was {purged_on(document)}")
+        raise NoDocument(f"The content of document {document.name!r} was {purged_on(document)}.")
     told: dict[str, Any] = {
         "id": document.pk,
         "name": document.name,
@@ -51,7 +51,7 @@ def _copy(document: Document, path: Path) -> None:
     try:
         source = document.file.open("rb")
     except FileNotFoundError as error:
-        raise NoDocument(f"the stored file of document {document.name!r} is missing") from error
+        raise NoDocument(f"The stored file of document {document.name!r} is missing.") from error
     with source, open(path, "wb") as file:
         shutil.copyfileobj(source, file, 1 << 20)
 

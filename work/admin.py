@@ -237,9 +237,9 @@ class EventAdmin(ReadOnlyAdmin):
     list_display = ["id", "at", "subject", "sequence", "kind", "change", "actor", "said"]
     list_filter = [choice_filter("subject_kind", lambda: [(name, name) for name in _names()])]
     search_fields = ["subject_id"]
-    search_help_text = "The number of an event, or of what it is about"
+    search_help_text = "An id: of an event, or of the row that events belong to"
 
-    @admin.display(description="about")
+    @admin.display(description="subject")
     def subject(self, event: Event) -> str:
         return f"{event.subject_kind} {event.subject_id}"
 

@@ -72,7 +72,7 @@ def outcome_page(site: Any, request: HttpRequest, key: str) -> HttpResponse:
     outcomes = Counter(Outcome(outcome) for _, _, outcome, *_ in told.get("rows", ()))
     context = {
         **told,
-        "title": f"{told['label']}: what became of {len(told['rows']):,}" if told else "What became of it",
+        "title": f"{told['label']}: results of {len(told['rows']):,}" if told else "Results",
         "outcomes": [(outcome.value, number, outcome in DONE) for outcome, number in outcomes.items()],
         "table": reverse(_name(site, "outcome_table"), args=[key]),
         "is_told": bool(told),
@@ -95,7 +95,7 @@ def _rehearsal(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish
     will_do = sum(number for outcome, number in rehearsal.outcomes.items() if outcome in DONE)
     kind = site.opts.verbose_name if will_do == 1 else site.opts.verbose_name_plural
     context = {
-        "title": f"{label}: rehearsal",
+        "title": f"{label}: preview",
         "label": label,
         "verb": verb,
         "said": rehearsal.said,
@@ -190,7 +190,7 @@ def _told(site: Any, request: HttpRequest, key: str) -> dict[str, Any]:
         raise PermissionDenied
     told = once.find(request.user, key)
     if told is None or told.get("model", site.opts.label_lower) != site.opts.label_lower:
-        raise Http404("There is no such outcome, or not for you; each is kept for a day.")
+        raise Http404("This result does not exist, or belongs to another user. Results are kept for one day.")
     return told
 
 

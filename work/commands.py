@@ -51,11 +51,11 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.DONE: "done",
-    Exit.REFUSED: "refused or failed: the row is not in a state for it, or a check has failed",
-    Exit.USAGE: "the command line could not be understood",
-    Exit.SETTINGS: "the settings are not valid; nothing was started",
-    Exit.QUEUE_FULL: "the queue has no place; nothing was accepted, try again later",
-    Exit.DATABASE_AWAY: "the database cannot be reached or is busy; try again later",
+    Exit.REFUSED: "refused or failed: the row is in the wrong state, or a check failed",
+    Exit.USAGE: "invalid command line",
+    Exit.SETTINGS: "invalid settings; nothing was started",
+    Exit.QUEUE_FULL: "the queue is full; nothing was accepted, try again later",
+    Exit.DATABASE_AWAY: "the database is unavailable or busy; try again later",
     Exit.NOT_FOUND: "something that was named does not exist",
 }
 # For commands on several rows. Any other outcome that is not in DONE counts as refused.
@@ -72,7 +72,7 @@ class Failure(CommandError):
 
 
 def not_found(kind: str, wanted: object, hint: str) -> Failure:
-    message = f"expected a {kind}, found none that is {wanted!r}; {hint}"
+    message = f"Unknown {kind} {wanted!r}; {hint}."
     return Failure(message, Exit.NOT_FOUND, "not_found", kind=kind, wanted=wanted)
 
 
@@ -120,7 +120,7 @@ class OperatorCommand(BaseCommand):
             self._end(Failure(str(error), Exit(error.returncode), "refused"), in_json=in_json)
         except (OperationalError, InterfaceError) as error:
             found = " ".join(str(error).split())
-            message = f"expected the database to answer, found: {found}; `manage.py doctor` says more"
+            message = f"The database is unavailable: {found}. Run `manage.py doctor` for details."
             self._end(Failure(message, Exit.DATABASE_AWAY, "database_unavailable"), in_json=in_json)
         except BrokenPipeError:
             # The reader has gone (`… | head`); the flush at exit must not fail.
@@ -134,7 +134,7 @@ class OperatorCommand(BaseCommand):
             return vars(parser.parse_args(argv[2:]))
         except CommandError as error:
             found = str(error).removeprefix("Error: ")
-            message = f"{found}; `{parser.prog} --help` shows what is expected"
+            message = f"Invalid command line: {found}. See `{parser.prog} --help`."
             raise Failure(message, Exit.USAGE, "usage") from error
 
     def _end(self, failure: Failure, *, in_json: bool) -> NoReturn:
@@ -173,7 +173,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_actor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--as", dest="actor", metavar="NAME", help="who does this, for the history; else who you are here"
+        "--as", dest="actor", metavar="NAME", help="actor recorded in the history (default: your login name)"
     )
 
 
@@ -185,25 +185,27 @@ def add_ids(parser: argparse.ArgumentParser, *, many: bool = False) -> None:
 
 
 def add_limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=limit, default=50, help="at most so many, the newest first (%(default)s)")
-    parser.add_argument("--before", metavar="ID", type=identifier, help="only older ones than this")
+    parser.add_argument(
+        "--limit", type=limit, default=50, help="maximum number of rows, newest first (default: %(default)s)"
+    )
+    parser.add_argument("--before", metavar="ID", type=identifier, help="only rows older than this one")
 
 
 def actor_of(name: str | None) -> str:
     """Return the actor that events record for a command."""
-    return f"{clean(name or _system_user()).strip()[:LONGEST_NAME] or 'somebody'} (command)"
+    return f"{clean(name or _system_user()).strip()[:LONGEST_NAME] or 'unknown'} (command)"
 
 
 def identifier(text: str) -> int:
     # int() alone would also accept underscores and non-ASCII digits.
     if re.fullmatch(r"[0-9]{1,19}", text) is None or int(text) > LARGEST_ID:
-        raise argparse.ArgumentTypeError(f"expected an id, which is a whole number, found {text!r}")
+        raise argparse.ArgumentTypeError(f"must be an id, which is a whole number, not {text!r}")
     return int(text)
 
 
 def limit(text: str) -> int:
     if re.fullmatch(r"[0-9]{1,5}", text) is None or not 1 <= int(text) <= LARGEST_LIMIT:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {LARGEST_LIMIT}, found {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {LARGEST_LIMIT}, not {text!r}")
     return int(text)
 
 
@@ -214,7 +216,7 @@ def moment(text: str) -> datetime:
         if not EARLIEST <= said.year <= LATEST:
             raise ValueError(text)
     except ValueError as error:
-        message = f"expected a time such as 2026-03-01T06:00 or 2026-03-01T06:00+01:00, found {text!r}"
+        message = f"must be a time such as 2026-03-01T06:00 or 2026-03-01T06:00+01:00, not {text!r}"
         raise argparse.ArgumentTypeError(message) from error
     return said.astimezone(UTC) if said.tzinfo else said.replace(tzinfo=UTC)
 

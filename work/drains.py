@@ -42,13 +42,13 @@ def wish() -> Wish:
 def said(worker: Worker, outcome: Outcome) -> str:
     if outcome == Outcome.DRAINING:
         most = settings.ADE_DRAIN_SECONDS
-        return f"{worker.owner} drains: it takes up nothing more, finishes what it has within {most} s, and stops."
+        return f"{worker.owner} is draining: it claims nothing more, finishes its work within {most} s, and stops."
     if outcome == Outcome.WAS_DRAINING and worker.drain_requested_at:
         since = _at(worker.drain_requested_at)
-        return f"{worker.owner} is draining already, since {since}, as {worker.drain_requested_by} has asked."
+        return f"{worker.owner} is already draining: {worker.drain_requested_by} requested it at {since}."
     if worker.stopped_at:
-        return f"{worker.owner} cannot drain: it has stopped at {_at(worker.stopped_at)}."
-    return f"{worker.owner} cannot drain: nothing was heard of it since {_at(worker.heartbeat_at)}."
+        return f"{worker.owner} cannot drain: it stopped at {_at(worker.stopped_at)}."
+    return f"{worker.owner} cannot drain: it has sent no heartbeat since {_at(worker.heartbeat_at)}."
 
 
 def _ahead(worker: Worker) -> Outcome:

@@ -103,15 +103,17 @@ def arm(text: str, extra_names: Iterable[str] = ()) -> None:
         action, _, times = rest.partition("*")
         if name not in known or not _valid(action) or (times and not times.isdigit()):
             raise ImproperlyConfigured(
-                f"ADE_FAILPOINTS: found {part!r}; expected POINT:ACTION or POINT:ACTION*TIMES,"
-                f" with an action of {', '.join(ACTIONS)} and a point of {', '.join(sorted(known))}"
+                f"ADE_FAILPOINTS has {part!r}. Use POINT:ACTION or POINT:ACTION*TIMES,"
+                f" with an action of {', '.join(ACTIONS)} and a point of {', '.join(sorted(known))}."
             )
         _armed[name] = Armed(action, int(times) if times else None)
 
 
 def arm_from_settings() -> None:
     if settings.ADE_FAILPOINTS and not settings.ADE_ALLOW_FAILPOINTS:
-        raise ImproperlyConfigured("ADE_FAILPOINTS is set, but failpoints are for tests: ADE_ALLOW_FAILPOINTS is false")
+        raise ImproperlyConfigured(
+            "ADE_FAILPOINTS is set, but failpoints are for tests: ADE_ALLOW_FAILPOINTS is false."
+        )
     arm(settings.ADE_FAILPOINTS)
 
 

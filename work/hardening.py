@@ -9,14 +9,14 @@ from work.children import groups, seccomp
 
 NO_SANDBOX, ROOT = "no_sandbox", "root"
 SAID = {
-    NO_SANDBOX: "No sandbox stands around programs of configurations: they have the network, and they read what the"
-    " user of ADE may read, its secret key and all files of all workspaces included.",
-    ROOT: "It runs as root: what breaks out of a sandbox owns the machine.",
+    NO_SANDBOX: "Configurations run without a sandbox: they can use the network, and read everything that the user of"
+    " ADE can read, including its secret key and the files of all workspaces.",
+    ROOT: "It runs as root: a program that escapes the sandbox controls the machine.",
 }
 ADVICE = {
-    NO_SANDBOX: "Install bubblewrap (`bwrap`), and allow it to make user namespaces. Until then run only what you"
-    " trust.",
-    ROOT: "Run ADE as a user of its own.",
+    NO_SANDBOX: "Install bubblewrap (`bwrap`), and allow it to create user namespaces. Until then, run only"
+    " configurations that you trust.",
+    ROOT: "Run ADE as a separate user.",
 }
 
 
@@ -39,9 +39,9 @@ def unenforced_limits() -> list[str]:
     """Return the limits that the kernel of this machine does not enforce."""
     found = []
     if os.geteuid() == 0 and groups.folder() is None:
-        found.append("the number of processes of a run is only counted twice a second: root has no control groups here")
+        found.append("the processes of a run are only counted twice a second: root has no control groups here")
     if seccomp.program() is None:
         found.append(f"system calls are not filtered on {os.uname().machine}")
     if not os.path.exists("/proc/self/task/self/children") and not os.path.exists("/proc/thread-self/children"):
-        found.append("the kernel does not list the children of a process (CONFIG_PROC_CHILDREN): looking takes longer")
+        found.append("the kernel does not list the children of a process (CONFIG_PROC_CHILDREN): checks take longer")
     return found

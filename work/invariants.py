@@ -17,7 +17,7 @@ from work.kinds import all_kinds, other_subjects
 from work.models import Work
 from work.moves import Moves
 
-DEFECT = "This is a defect of ADE, or somebody wrote to the tables. Keep the rows and their events, and report it."
+DEFECT = "This is a defect of ADE, or the tables were edited by hand. Keep the rows and their events, and report it."
 # The time that recovery of lost work may take: a lease expires, a tick comes, and a second one if the first fails.
 RESCUE_SECONDS = 60
 # Only the newest events are checked for the order of their times, because they have to be sorted for it.
@@ -190,30 +190,30 @@ def _all_numbers(dialect: Dialect) -> str:
     return "\nUNION ALL\n".join([_for_every_kind(_numbers)(dialect), *others])
 
 
-_BY_HAND = "Somebody or something wrote to the table past ADE. Compare the row with its events, and correct the row."
+_BY_HAND = "The table was changed outside ADE. Compare the row with its events, and correct the row."
 
 INVARIANTS = (
     Invariant(
         "status_is_that_of_the_last_event",
-        "Every row has the status that its last event tells.",
+        "Every row has the status that its last event reports.",
         _for_every_kind(_last_event),
         _BY_HAND,
     ),
     Invariant(
         "times_agree_with_the_status",
-        "Work is created, started and finished in this order, and has exactly the times that its status says.",
+        "Work is created, started and finished in this order, and has exactly the times that its status implies.",
         _for_every_kind(_times),
         _BY_HAND,
     ),
     Invariant(
         "a_lease_is_held_exactly_while_claimed",
-        "Work that is claimed has an owner and a moment at which its claim ends; nothing else has.",
+        "Claimed work has an owner and a lease with an end; other work has neither.",
         _for_every_kind(_lease),
-        f"{_BY_HAND} A claim without an end is never taken up again.",
+        f"{_BY_HAND} A claim without an end is never recovered.",
     ),
     Invariant(
         "moves_follow_one_another_under_one_claim",
-        "Every move begins where the one before it ended, and the end of a claim carries the token of its start.",
+        "Every transition starts from the status where the last one ended, and a claim ends with its own token.",
         _for_every_kind(_fence),
         DEFECT,
     ),
@@ -221,18 +221,18 @@ INVARIANTS = (
         "events_are_numbered_without_gaps",
         "The events of a row are numbered without gaps, from one or from its pruning, and it knows the last number.",
         _all_numbers,
-        "Events are missing: somebody deleted some, or restored a part of the database.",
+        "Events are missing: some were deleted, or only a part of the database was restored.",
     ),
     Invariant(
         "event_times_never_decrease",
-        f"No event is earlier than the one before it of the same row; of the newest {NEWEST_EVENTS:,} events.",
+        f"No event is earlier than the previous event of the same row (newest {NEWEST_EVENTS:,} events).",
         _event_times,
-        f"{DEFECT} Not so if a worker of an older version went on after the upgrade: nothing has to be done then.",
+        f"{DEFECT} If a worker of an older version kept running after the upgrade, nothing needs to be done.",
     ),
     Invariant(
         "lost_work_is_moved_on",
-        f"While a worker is alive, no claim stays for more than {RESCUE_SECONDS} s after its lease has run out.",
+        f"While a worker is alive, no claim remains for more than {RESCUE_SECONDS} s after its lease expired.",
         _for_every_kind(_lost),
-        "`manage.py rescue` moves it on now. Look for `recovery.failed` in the logs of the workers.",
+        "`manage.py rescue` recovers it now. Look for `recovery.failed` in the logs of the workers.",
     ),
 )

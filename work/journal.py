@@ -105,5 +105,5 @@ class Journal:
     def _told_dropped(self) -> list[Told]:
         if not self._dropped:
             return []
-        message = f"[{self._dropped} lines are missing: the database was away]"
+        message = f"[{self._dropped} lines are missing: the database was unavailable]"
         return [Told(LOG, clock.now(), self._claim.holder.owner, message, {"stream": "stderr"})]

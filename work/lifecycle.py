@@ -125,7 +125,7 @@ def move(
     made = moves[verb]
     if (made.by is By.HOLDER) != (holder is not None):
         raise TypeError(
-            f"{moves.kind} {verb} is made by {made.by}; {'a' if holder is None else 'no'} holder was expected"
+            f"{moves.kind} {verb} is made by {made.by}, so it {'needs a' if holder is None else 'must have no'} holder"
         )
     level = WARNING if sets.get("failure_type") else INFO
     sets = {name: storable(value) if isinstance(value, str) else value for name, value in sets.items()}

@@ -52,7 +52,7 @@ _CLAUSES = {
     Outcome.ASKED: ("asked {n} that is {claimed} to stop", "asked {n} that are {claimed} to stop"),
     Outcome.MADE: ("queued {n} {one} again", "queued {n} {many} again"),
     Outcome.PAUSED: ("paused {n} {one}", "paused {n} {many}"),
-    Outcome.RESUMED: ("let {n} {one} go on", "let {n} {many} go on"),
+    Outcome.RESUMED: ("resumed {n} {one}", "resumed {n} {many}"),
     Outcome.DUE: ("made {n} {one} due now", "made {n} {many} due now"),
     Outcome.REMOVED: ("removed {n} {one}", "removed {n} {many}"),
     Outcome.RENAMED: ("renamed {n} {one}", "renamed {n} {many}"),
@@ -60,21 +60,21 @@ _CLAUSES = {
     Outcome.PINGED: ("sent a ping to {n} {one}", "sent a ping to {n} {many}"),
     Outcome.ENDED: ("{n} that had already finished", "{n} that had already finished"),
     Outcome.NOT_ENDED: ("{n} that has neither failed nor been cancelled",) * 2,
-    Outcome.UNDER_WAY: ("{n} that is under way", "{n} that are under way"),
-    Outcome.PURGED: ("{n} of which nothing is left: the document was purged",) * 2,
-    Outcome.WAS_PAUSED: ("{n} that was paused already", "{n} that were paused already"),
+    Outcome.UNDER_WAY: ("{n} that is in progress", "{n} that are in progress"),
+    Outcome.PURGED: ("{n} whose document was purged",) * 2,
+    Outcome.WAS_PAUSED: ("{n} that was already paused", "{n} that were already paused"),
     Outcome.NOT_PAUSED: ("{n} that is not paused", "{n} that are not paused"),
     Outcome.DRAINING: ("asked {n} {one} to drain", "asked {n} {many} to drain"),
-    Outcome.WAS_DRAINING: ("{n} that was draining already", "{n} that were draining already"),
+    Outcome.WAS_DRAINING: ("{n} that was already draining", "{n} that were already draining"),
     Outcome.NOT_ALIVE: ("{n} that is not alive", "{n} that are not alive"),
     Outcome.IS_PAUSED: ("{n} that is paused", "{n} that are paused"),
     Outcome.HAS_ARTICLES: ("{n} that has articles: pause it", "{n} that have articles: pause them"),
-    Outcome.WAS_REVOKED: ("{n} that was revoked already", "{n} that were revoked already"),
-    Outcome.SAME_NAME: ("{n} that is called so already", "{n} that are called so already"),
-    Outcome.NO_PLACE: ("{n} for which the queue has no place", "{n} for which the queue has no place"),
+    Outcome.WAS_REVOKED: ("{n} that was already revoked", "{n} that were already revoked"),
+    Outcome.SAME_NAME: ("{n} that already has this name", "{n} that already have this name"),
+    Outcome.NO_PLACE: ("{n} because the queue is full",) * 2,
     Outcome.HAS_NEWER: ("{n} that has a newer run", "{n} that have newer runs"),
-    Outcome.NOT_YOURS: ("{n} that is not yours", "{n} that are not yours"),
-    Outcome.NOT_FOUND: ("{n} that is not there any more", "{n} that are not there any more"),
+    Outcome.NOT_YOURS: ("{n} that you may not change",) * 2,
+    Outcome.NOT_FOUND: ("{n} that no longer exists", "{n} that no longer exist"),
 }
 # Words for a preview: again singular and plural.
 _AHEAD = {
@@ -82,7 +82,7 @@ _AHEAD = {
     Outcome.ASKED: ("will be asked to stop",) * 2,
     Outcome.MADE: ("will be queued again",) * 2,
     Outcome.PAUSED: ("will be paused",) * 2,
-    Outcome.RESUMED: ("will go on",) * 2,
+    Outcome.RESUMED: ("will be resumed",) * 2,
     Outcome.DUE: ("will be due now",) * 2,
     Outcome.REMOVED: ("will be removed",) * 2,
     Outcome.RENAMED: ("will be renamed",) * 2,
@@ -90,21 +90,21 @@ _AHEAD = {
     Outcome.PINGED: ("will be sent a ping",) * 2,
     Outcome.ENDED: ("has already finished", "have already finished"),
     Outcome.NOT_ENDED: ("has neither failed nor been cancelled", "have neither failed nor been cancelled"),
-    Outcome.UNDER_WAY: ("is under way", "are under way"),
-    Outcome.PURGED: ("is of a document that was purged", "are of documents that were purged"),
-    Outcome.WAS_PAUSED: ("is paused already", "are paused already"),
+    Outcome.UNDER_WAY: ("is in progress", "are in progress"),
+    Outcome.PURGED: ("belongs to a purged document", "belong to purged documents"),
+    Outcome.WAS_PAUSED: ("is already paused", "are already paused"),
     Outcome.NOT_PAUSED: ("is not paused", "are not paused"),
     Outcome.DRAINING: ("will be asked to drain",) * 2,
-    Outcome.WAS_DRAINING: ("is draining already", "are draining already"),
+    Outcome.WAS_DRAINING: ("is already draining", "are already draining"),
     Outcome.NOT_ALIVE: ("is not alive", "are not alive"),
     Outcome.IS_PAUSED: ("is paused", "are paused"),
     Outcome.HAS_ARTICLES: ("has articles", "have articles"),
-    Outcome.WAS_REVOKED: ("is revoked already", "are revoked already"),
-    Outcome.SAME_NAME: ("is called so already", "are called so already"),
-    Outcome.NO_PLACE: ("would find no place in the queue",) * 2,
+    Outcome.WAS_REVOKED: ("is already revoked", "are already revoked"),
+    Outcome.SAME_NAME: ("already has this name", "already have this name"),
+    Outcome.NO_PLACE: ("will not fit in the queue",) * 2,
     Outcome.HAS_NEWER: ("has a newer run", "have newer runs"),
-    Outcome.NOT_YOURS: ("is not yours", "are not yours"),
-    Outcome.NOT_FOUND: ("is not there any more", "are not there any more"),
+    Outcome.NOT_YOURS: ("cannot be changed by you",) * 2,
+    Outcome.NOT_FOUND: ("no longer exists", "no longer exist"),
 }
 
 
@@ -138,7 +138,7 @@ def ahead(outcome: Outcome, number: int = 1) -> str:
 
 def rehearsed(outcomes: "Counter[Outcome]", of_what: str = "selected") -> str:
     """Summarise a preview, as in "Of 240 selected, 180 will be cancelled, 52 have already finished,
-    8 are not yours."
+    8 cannot be changed by you."
     """
     said = [f"{number:,} {ahead(outcome, number)}" for outcome in Outcome if (number := outcomes[outcome])]
     return f"Of {outcomes.total():,} {of_what}, {', '.join(said)}." if said else f"None {of_what}."
@@ -164,4 +164,4 @@ def sentence(model: type[Model], outcomes: "Counter[Outcome]", claimed: str | No
 
     did, skipped = clauses(done=True), clauses(done=False)
     parts = [f"{did[0].upper()}{did[1:]}." if did else "", f"Skipped {skipped}." if skipped else ""]
-    return " ".join(filter(None, parts)) or f"No {words['one']} was chosen."
+    return " ".join(filter(None, parts)) or f"No {words['one']} was selected."

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 RECEIPT = "RECOVERED"
 # The rules by which a row is found. The messages of receipts contain them.
-EXPIRED = "the lease of its worker had expired"
-EARLIER_BOOT = "an earlier boot of its worker had left it"
-STOPPED = "its worker was told to stop"
-OVER_BUDGET = "it was at work for longer than is allowed"
+EXPIRED = "the lease of its worker expired"
+EARLIER_BOOT = "an earlier boot of its worker left it behind"
+STOPPED = "its worker was stopped"
+OVER_BUDGET = "it exceeded its time limit"
 # Rows per query. The next query starts after the last row, so rows that cannot be moved do not hide others.
 PAGE = 100
 # Recovery must not hang: a statement that takes longer has met a lock, and the next tick tries again.
@@ -172,7 +172,7 @@ def _end_process(found: Found) -> str:
     """
     if found.process is None:
         return "none recorded"
-    # What a worker gives back itself it has told to end, and has waited for.
+    # A worker that gives work back has already ended the process and waited for it.
     grace = 0.0 if found.rule == STOPPED else GRACE_SECONDS
     return end_recorded(ProcessId.from_json(found.process), grace)
 

@@ -63,7 +63,7 @@ class Rehearsal:
 
     @property
     def said(self) -> str:
-        return rehearsed(self.outcomes, "oldest of those that match" if self.is_cut else "selected")
+        return rehearsed(self.outcomes, "oldest matches" if self.is_cut else "selected")
 
 
 class Ended(NamedTuple):

@@ -21,7 +21,7 @@ def behind() -> str:
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if not plan:
         return ""
-    return f"{len(plan)} migrations are not applied, {plan[0][0]} the first; run manage.py migrate"
+    return f"{len(plan)} migrations are not applied, starting with {plan[0][0]}; run `manage.py migrate`"
 
 
 def await_schema() -> None:
@@ -34,8 +34,8 @@ def await_schema() -> None:
     while missing := _missing():
         if time.monotonic() >= until:
             seconds = settings.ADE_DATABASE_WAIT_SECONDS
-            raise CommandError(f"{missing}. Waited {seconds} s for that (ADE_DATABASE_WAIT_SECONDS)")
-        if missing != said and not missing.startswith("the database"):
+            raise CommandError(f"{missing}. Waited for {seconds} s (ADE_DATABASE_WAIT_SECONDS).")
+        if missing != said and not missing.startswith("The database"):
             log.warning("worker.waits_for_migrations", reason=missing)
         said = missing
         time.sleep(min(LOOK_SECONDS, max(0.0, until - time.monotonic())))
@@ -49,6 +49,6 @@ def _missing() -> str:
         if not outages.met(error):
             raise
         found = " ".join(str(error).split())
-        return f"the database does not answer: {found}; look at DATABASE_URL, and whether the server runs"
+        return f"The database is unavailable: {found}; check DATABASE_URL, and whether the server is running"
     outages.over()
     return missing

@@ -241,7 +241,7 @@ def place(cwd: Path, env: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
 def _directory(cwd: Path) -> str:
     path = os.path.abspath(cwd)
     if not os.path.isdir(path):
-        raise CannotStart(f"cannot start in {path}: expected a directory, found {_kind(path)}", errno.ENOENT)
+        raise CannotStart(f"Cannot start in {path}: it must be a directory, but {_kind(path)}.", errno.ENOENT)
     return path
 
 
@@ -251,11 +251,9 @@ def _scratch(directory: str) -> str:
         with suppress(FileExistsError):
             os.mkdir(path, 0o700)
     except OSError as error:
-        raise CannotStart(
-            f"cannot start in {directory}: expected to make {SCRATCH}, found {error}", error.errno
-        ) from error
+        raise CannotStart(f"Cannot start in {directory}: {SCRATCH} could not be made: {error}", error.errno) from error
     if os.path.islink(path) or not os.path.isdir(path):
-        raise CannotStart(f"cannot start in {directory}: expected {SCRATCH} to be a directory, found {_kind(path)}")
+        raise CannotStart(f"Cannot start in {directory}: {SCRATCH} must be a directory, but {_kind(path)}.")
     return path
 
 
@@ -264,16 +262,16 @@ def _executable(argv: Sequence[str], directory: str, search_path: str) -> str:
     late.
     """
     if not argv or not argv[0]:
-        raise CannotStart("cannot start: expected a program and its arguments, found none")
+        raise CannotStart("Cannot start: no program was given.")
     name = argv[0]
     path = os.path.join(directory, name) if "/" in name else shutil.which(name, path=search_path)
     if path is None:
-        raise CannotStart(f"cannot start {name}: expected a program on PATH {search_path}, found none", errno.ENOENT)
+        raise CannotStart(f"Cannot start {name}: there is no such program on PATH {search_path}.", errno.ENOENT)
     if not os.path.isfile(path):
-        raise CannotStart(f"cannot start {name}: expected a program, found {_kind(path)} at {path}", errno.ENOENT)
+        raise CannotStart(f"Cannot start {name}: {path} must be a program, but {_kind(path)}.", errno.ENOENT)
     if not os.access(path, os.X_OK):
         raise CannotStart(
-            f"cannot start {name}: expected a program, found a file that may not be executed: {path}",
+            f"Cannot start {name}: {path} is not executable.",
             errno.EACCES,
         )
     return path
@@ -281,26 +279,26 @@ def _executable(argv: Sequence[str], directory: str, search_path: str) -> str:
 
 def _kind(path: str) -> str:
     if os.path.islink(path):
-        return "a symbolic link"
-    return "nothing" if not os.path.exists(path) else "a directory" if os.path.isdir(path) else "a file"
+        return "it is a symbolic link"
+    if not os.path.exists(path):
+        return "it does not exist"
+    return "it is a directory" if os.path.isdir(path) else "it is a file"
 
 
 def _absolute(paths: Sequence[Path]) -> list[str]:
     found = [os.path.abspath(path) for path in paths]
     for path in found:
         if not os.path.exists(path):
-            raise CannotStart(
-                f"cannot start: expected {path} to exist, to show or to hide it, found nothing", errno.ENOENT
-            )
+            raise CannotStart(f"Cannot start: {path}, which should be shown or hidden, does not exist.", errno.ENOENT)
     return found
 
 
 _EXPLAINED = {
     errno.ENOENT: "its loader, or the interpreter in its #! line, does not exist",
-    errno.ENOEXEC: "it is neither a program of this machine nor a script with a #! line",
-    errno.EACCES: "it may not be executed there",
+    errno.ENOEXEC: "it is neither a program for this machine nor a script with a #! line",
+    errno.EACCES: "it cannot be executed there",
     errno.E2BIG: "its arguments and environment are too long",
-    errno.EAGAIN: "the limit of processes, of this user or of the machine, is reached",
+    errno.EAGAIN: "the process limit of this user or machine is reached",
     errno.EMFILE: "this process has too many open files",
     errno.ENOMEM: "memory has run out",
 }
@@ -313,13 +311,13 @@ def explained(program: str, directory: str) -> Iterator[None]:
     except (launcher.Refused, OSError) as error:
         step = f" ({error.step})" if isinstance(error, launcher.Refused) else ""
         reason = _EXPLAINED.get(error.errno or 0, "")
-        message = f"cannot start {program} in {directory}: expected it to run, found {error}{step}"
+        message = f"Cannot start {program} in {directory}: {error}{step}"
         raise CannotStart(f"{message}: {reason}" if reason else message, error.errno) from error
 
 
 NO_SANDBOX = (
-    "ADE_SANDBOX=required, and bubblewrap is not installed or does not work here: install it (`bwrap`) and allow it to"
-    " make user namespaces, or set ADE_SANDBOX=preferred and run only what you trust"
+    "ADE_SANDBOX=required, but bubblewrap is not installed or does not work here. Install it (`bwrap`) and allow it to"
+    " create user namespaces, or set ADE_SANDBOX=preferred and run only configurations that you trust."
 )
 
 
@@ -355,12 +353,14 @@ def sandbox_level() -> Level:
                 sandbox="bubblewrap",
             )
     except CannotStart as error:
-        logger.warning("bubblewrap is installed but does not work here, children get limits only: %s", error)
+        logger.warning("bubblewrap is installed but does not work here; child processes only get limits: %s", error)
         return "limits"
     found = " ".join(line.text for line in seen)
     pid, network, writable = [*found.split(), "", "", ""][:3]
     walled = len(pid) == 1 and network.startswith("net:") and network != os.readlink("/proc/self/ns/net")
     if ended.returncode == 0 and walled and writable == "False":
         return "bubblewrap"
-    logger.warning("bubblewrap runs but does not wall off, children get limits only: %s, found %s", ended, found)
+    logger.warning(
+        "bubblewrap runs but does not isolate; child processes only get limits: %s, output: %s", ended, found
+    )
     return "limits"

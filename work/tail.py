@@ -75,13 +75,13 @@ class Position:
         """Parse the text that `to_text` writes. Raise ValueError for any other text."""
         match = _TEXT.fullmatch(text) if len(text) <= _TEXT_CHARACTERS else None
         if match is None:
-            raise ValueError("expected a position, as 1042 or 1042:1037,1039-1040")
+            raise ValueError("A position is written like 1042 or 1042:1037,1039-1040.")
         gaps = tuple(_range(part) for part in (match[2] or "").split(",") if part)
         bounds = [bound for gap in gaps for bound in gap]
         # The ends of a gap may be equal; two gaps never touch.
         ascending = all(low <= high if n % 2 == 0 else low < high for n, (low, high) in enumerate(pairwise(bounds)))
         if not ascending or len(gaps) > GAPS_IN_TEXT or (bounds and bounds[-1] >= int(match[1])):
-            raise ValueError("expected the gaps of a position in order, and below it")
+            raise ValueError("The gaps of a position must be in order, and below it.")
         return cls(int(match[1]), gaps)
 
     def to_text(self) -> str:

@@ -30,14 +30,16 @@ class WatchedCommand(NounCommand):
 
     def add_watching(self, add: AddVerb) -> None:
         name = self.moves.model._meta.verbose_name
-        add_ids(add("why", self.why, f"Say what a queued {name} waits for, and who holds that since when."))
-        logs = add("logs", self.logs, f"Print what a {name} has said while it was at work, the latest last.")
+        add_ids(add("why", self.why, f"Explain what a queued {name} waits for, and since when."))
+        logs = add("logs", self.logs, f"Print the log of a {name}, oldest line first.")
         add_ids(logs)
         logs.add_argument(
-            "--follow", action="store_true", help=f"go on until the {name} has ended; with --json one line each"
+            "--follow", action="store_true", help=f"continue until the {name} has ended; with --json, one line each"
         )
-        logs.add_argument("--after", metavar="SEQUENCE", type=identifier, default=0, help="only what came after this")
-        logs.add_argument("--stream", choices=STREAMS, help="only this one")
+        logs.add_argument(
+            "--after", metavar="SEQUENCE", type=identifier, default=0, help="only lines after this sequence number"
+        )
+        logs.add_argument("--stream", choices=STREAMS, help="only this stream")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not options.get("follow"):
@@ -59,7 +61,7 @@ class WatchedCommand(NounCommand):
         found = [event for event in self._said(id, after) if stream in (None, event["stream"])]
         text = "\n".join(line for event in found for line in _lines(event))
         pruned_at = self._pruned_at(id)
-        none = f"None. It was pruned on {pruned_at:%Y-%m-%d %H:%M} UTC." if pruned_at else "None."
+        none = f"None. The log was pruned on {pruned_at:%Y-%m-%d %H:%M} UTC." if pruned_at else "None."
         return Answer({"id": id, "status": status, "logs": found, "pruned_at": pruned_at}, text or none)
 
     def _follow(self, *, id: int, after: int, stream: str | None, json: bool = False, **_: Any) -> None:
@@ -103,7 +105,7 @@ class WatchedCommand(NounCommand):
 
 
 def in_words(found: Explanation) -> str:
-    gates = {gate.name: f"{'HOLDS' if gate.holds else 'open '}  {gate.message}" for gate in found.gates}
+    gates = {gate.name: f"{'BLOCKING' if gate.holds else 'passed  '}  {gate.message}" for gate in found.gates}
     text = clean(found.message)
     return f"{text}\n\n{fields(gates)}" if gates else text
 

@@ -93,11 +93,7 @@ def of_queued(moves: Moves, id: int, gates: Iterable[Gate]) -> Explanation:
     gates = tuple(gates)
     holding = [gate.name for gate in gates if gate.holds]
     name = f"{moves.model._meta.verbose_name} {id}"
-    said = (
-        f"held by: {', '.join(holding)}"
-        if holding
-        else "nothing holds it: it will be claimed at once, or within a tick"
-    )
+    said = f"blocked by: {', '.join(holding)}" if holding else "nothing blocks it: a worker will claim it shortly"
     return Explanation(moves.kind, id, moves.initial, moves.initial, f"{name} is queued; {said}.", gates)
 
 
@@ -106,11 +102,11 @@ def of_others(moves: Moves, row: Work, status: str, outcome: str) -> Explanation
     name = f"{moves.model._meta.verbose_name} {row.pk}"
     if status == moves.initial:
         # It was queued again between two queries.
-        said = f"{name} has just been queued: ask again."
+        said = f"{name} has just been queued. Try again."
     elif row.finished_at:
-        said = f"{name} has ended {at(row.finished_at)}: {outcome.replace('_', ' ')}."
+        said = f"{name} ended {at(row.finished_at)}: {outcome.replace('_', ' ')}."
     else:
-        said = f"{name} is {status}, {by(row.lease_owner, row.started_at)}."
+        said = f"{name} is {status}, claimed {by(row.lease_owner, row.started_at)}."
     return Explanation(moves.kind, row.pk, status, outcome, said)
 
 
@@ -120,27 +116,25 @@ def of_worker(crew: Crew, moves: Moves) -> Gate:
     alive, having, draining = len(crew.workers), len(crew.slots(moves.kind)), crew.draining(moves.kind)
     data = {"alive": alive, "with_slots": having, "draining": len(draining)}
     if having:
-        return Gate(
-            "worker", False, f"{_number(having, 'worker')} with slots for {many} {_are(having)} alive.", data=data
-        )
+        return Gate("worker", False, f"{_number(having, 'live worker')} {_take(having)} {many}.", data=data)
     if draining:
         return _of_draining(draining, many, data)
     if alive:
-        said = f"{_number(alive, 'worker')} {_are(alive)} alive, but none has a slot for {many}."
+        said = f"{_number(alive, 'worker')} {_are(alive)} alive, but none takes {many}."
         return Gate("worker", True, said, data=data)
     last = Worker.objects.order_by("-heartbeat_at").first()
     if last is None:
-        return Gate("worker", True, "No worker is alive; none has ever been started.", data=data)
+        return Gate("worker", True, "No worker is alive. None has ever been started.", data=data)
     since = last.stopped_at or last.heartbeat_at
-    said = "has stopped" if last.stopped_at else "was last heard from"
-    return Gate("worker", True, f"No worker is alive; {last.owner} {said} {at(since)}.", last.owner, since, data)
+    said = "stopped" if last.stopped_at else "sent its last heartbeat"
+    return Gate("worker", True, f"No worker is alive. {last.owner} {said} {at(since)}.", last.owner, since, data)
 
 
 def _of_draining(workers: list[Worker], many: str, data: dict[str, Any]) -> Gate:
     last, number = workers[-1], len(workers)
-    since, those = last.drain_requested_at, "drains: it takes" if number == 1 else "drain: they take"
-    said = f"{_number(number, 'worker')} with slots for {many} {_are(number)} alive, but {those} up nothing more;"
-    said += f" {last.owner} was asked {by(last.drain_requested_by, since)}."
+    since, those = last.drain_requested_at, "it is" if number == 1 else "they are"
+    said = f"{_number(number, 'live worker')} {_take(number)} {many}, but {those} draining and will claim nothing more;"
+    said += f" {last.owner} was asked to drain {by(last.drain_requested_by, since)}."
     return Gate("worker", True, said, last.owner, since, data)
 
 
@@ -154,11 +148,11 @@ def of_capacity(crew: Crew, moves: Moves, ahead: int, names: Names | None = None
     data = {"slots": slots.total(), "free": free, "ahead": ahead, "at_work": [_told(moves, row) for row in at_work]}
     data["at_work_of_others"] = others
     if not slots:
-        return Gate("capacity", False, f"There is no slot that could be busy; {are_ahead(moves, ahead)}.", data=data)
+        return Gate("capacity", False, f"No worker has a thread for it; {are_ahead(moves, ahead)}.", data=data)
     if free:
-        said = f"{free} of {_number(slots.total(), 'slot')} {_are(free)} free; {are_ahead(moves, ahead)}"
+        said = f"{free} of {_number(slots.total(), 'thread')} {_are(free)} free; {are_ahead(moves, ahead)}"
         return Gate("capacity", ahead >= free, f"{said}{' and will be claimed first' * (ahead >= free)}.", data=data)
-    busy = "The only slot is busy" if slots.total() == 1 else f"All {slots.total()} slots are busy"
+    busy = "The only thread is busy" if slots.total() == 1 else f"All {slots.total()} threads are busy"
     said = f"{busy}: {_named(moves, at_work, others)}; {are_ahead(moves, ahead)}."
     if not at_work:
         return Gate("capacity", True, said, data=data)
@@ -187,7 +181,7 @@ def at(moment: datetime) -> str:
 
 def by(owner: str | None, since: datetime | None) -> str:
     """Say who holds a row, or held it a moment ago."""
-    return f"by {owner or 'nobody'}" + (f" since {since:%Y-%m-%d %H:%M:%S}" if since else "")
+    return f"by {owner or '(unknown)'}" + (f" at {since:%Y-%m-%d %H:%M:%S}" if since else "")
 
 
 def _at_work(moves: Moves) -> list[Work]:
@@ -216,11 +210,11 @@ def _told(moves: Moves, row: Work) -> dict[str, Any]:
 
 
 def _named(moves: Moves, rows: list[Work], others: int) -> str:
-    said = [f"{moves.kind} {row.pk} {by(row.lease_owner, row.started_at)}" for row in rows[:MOST_NAMED]]
+    said = [f"{moves.kind} {row.pk} claimed {by(row.lease_owner, row.started_at)}" for row in rows[:MOST_NAMED]]
     if (more := len(rows) - MOST_NAMED) > 0:
         said.append(f"and {more} more")
     if others:
-        said.append(f"{'and ' if said else ''}{others} of other workspaces")
+        said.append(f"{'and ' if said else ''}{others} in other workspaces")
     return ", ".join(said)
 
 
@@ -230,3 +224,7 @@ def _number(number: int, one: str) -> str:
 
 def _are(number: int) -> str:
     return "is" if number == 1 else "are"
+
+
+def _take(number: int) -> str:
+    return "takes" if number == 1 else "take"

@@ -99,7 +99,7 @@ class Zygote:
                 outermost = self._child.process_id.pid
                 self._root = proc.process(first_below(outermost) if self.is_walled_off else outermost)
                 if not self.is_alone():
-                    raise CannotStart("cannot keep a process warm: it starts others when it is imported")
+                    raise CannotStart("Cannot keep a process warm: it starts other processes during the import.")
         return None
 
     def spawn(
@@ -116,7 +116,7 @@ class Zygote:
     ) -> Child:
         """Fork a child, with the same contract as `supervise.spawn`. Raises CannotStart."""
         if self._keeper is None or self._root is None:
-            raise RuntimeError("expected a zygote that is ready and free")
+            raise RuntimeError("The zygote is not ready, or not free.")
         directory, _, variables = place(cwd, env or {})
         limits = limits or Limits()
         pipes = limits.pipes(on_output, on_event)
@@ -145,7 +145,7 @@ class Zygote:
                 walled_off=self.is_walled_off,
                 own_network=self.is_walled_off,
             )
-            # To end what it forked, whoever comes later ends the zygote: inside a sandbox, pids mean nothing here.
+            # Recovery ends the zygote to end its forks: pids inside a sandbox mean nothing here.
             child = Child(
                 "a fork",
                 keeper,
@@ -191,8 +191,8 @@ class Zygote:
         give_up_at = time.monotonic() + LAST_WORDS_SECONDS
         while not ended and time.monotonic() < give_up_at:
             ended = self._child.poll(LOOK_SECONDS)
-        said = " ".join(self.said) or "nothing"
-        return CannotStart(f"cannot keep a process warm: it {ended or 'does not answer'}, and said: {said}")
+        said = " ".join(self.said) or "none"
+        return CannotStart(f"Cannot keep a process warm: it {ended or 'does not answer'}. Output: {said}")
 
     def _hear(self, lines: list[Line]) -> None:
         # The last lines explain why it ended.

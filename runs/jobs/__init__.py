@@ -20,12 +20,12 @@ OVER_TIME = "over_time"
 
 
 class JobFailed(Exception):
-    """Ends a job run as failed. The message says what was expected, what happened, and what to do."""
+    """Ends a job run as failed. The message says what happened, what was wrong, and what to do."""
 
 
 class UnknownJob(Exception):
     def __init__(self, name: str) -> None:
-        super().__init__(f"expected a job of {', '.join(job.name for job in all_jobs())}, found {name!r}")
+        super().__init__(f"Unknown job {name!r}. Known jobs: {', '.join(job.name for job in all_jobs())}.")
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Turn:
         if reason == OVER_TIME:
             seconds = self.job.max_runtime.total_seconds()
             raise JobFailed(
-                f"expected {self.job.name} to end within {seconds:.0f} s, found it at work;"
-                " what it has done stays, and the next slot goes on"
+                f"{self.job.name} did not finish within {seconds:.0f} s."
+                " What it has done is kept, and the next slot continues."
             )
         if reason:
             raise Interrupted(reason)

@@ -35,9 +35,8 @@ class SlotTaken(Exception):
     code = "slot_already_claimed"
 
     def __init__(self, job: Job, slot: datetime, job_run: JobRun | None) -> None:
-        who = f"job run {job_run.pk}, which is {job_run.get_status_display()}" if job_run else "a worker's turn"
-        where = f"has {who}" if job_run else f"waits for {who}"
-        super().__init__(f"expected a free slot of {job.name}, found that {slot.isoformat()} {where}")
+        has = f"already has job run {job_run.pk} ({job_run.get_status_display()})" if job_run else ""
+        super().__init__(f"The slot {slot.isoformat()} of {job.name} {has or 'is already waiting for a worker'}.")
         self.job_run = job_run
 
 
@@ -72,12 +71,12 @@ def run_slot(job: Job, slot: datetime, *, actor: str) -> DueSlot:
 def rehearse(job: Job, first: datetime, last: datetime) -> Backfill:
     """Return the slots of the range without requesting them. Raises NotASlot if the range is too long or not past."""
     if last > clock.now() or first > last:
-        raise NotASlot(f"expected a range that is past, found {first.isoformat()} to {last.isoformat()}")
+        raise NotASlot(f"The range must lie in the past, not {first.isoformat()} to {last.isoformat()}.")
     slots = []
     for slot in cron.slots_between(job.cron, job.time_zone, first - timedelta(seconds=1), last):
         slots.append(slot)
         if len(slots) > MOST_AT_ONCE:
-            raise NotASlot(f"expected at most {MOST_AT_ONCE} slots at once, found more; choose a shorter range")
+            raise NotASlot(f"The range has more than {MOST_AT_ONCE} slots. Choose a shorter one.")
     taken = {*_moments(JobRun.objects.filter(job_name=job.name), first, last)}
     taken |= {*_moments(DueSlot.objects.filter(job_name=job.name), first, last)}
     return Backfill([slot for slot in slots if slot not in taken], [slot for slot in slots if slot in taken])
@@ -108,7 +107,7 @@ def _ask(job: Job, slot: datetime, actor: str, covers: datetime | None) -> DueSl
             if taken := JobRun.objects.filter(job_name=job.name, scheduled_for=slot).first():
                 raise SlotTaken(job, slot, taken)
             due = DueSlot.objects.create(job_name=job.name, scheduled_for=slot, asked_by=actor, covers=covers)
-            said = "at once" if covers is None else f"in the stead of the slot of {covers.isoformat()}"
+            said = "at once" if covers is None else f"replacing the slot of {covers.isoformat()}"
             history.asked(row, said, {"slot": slot.isoformat()}, actor=actor)
             wakeups.ring(JOB_RUN.kind)
     except IntegrityError as error:
@@ -121,14 +120,14 @@ def _must_be_past(job: Job, slot: datetime) -> None:
     if following != slot:
         before = cron.newest_first(job.cron, job.time_zone, slot - LOOKED_BACK, slot)
         nearest = [*islice(before, 1), following]
-        last = f", the last one before it {nearest[0].isoformat()}" if len(nearest) > 1 else ""
+        last = f", the last slot before it is {nearest[0].isoformat()}" if len(nearest) > 1 else ""
         raise NotASlot(
-            f"expected a slot of {job.name} ({job.cron} {job.time_zone}), found {slot.isoformat()};"
-            f" the next one after it is {following.isoformat()}{last}",
+            f"{slot.isoformat()} is not a slot of {job.name} ({job.cron} {job.time_zone})."
+            f" The next slot after it is {following.isoformat()}{last}.",
             *nearest,
         )
     if slot > clock.now():
-        raise NotASlot(f"expected a slot that has been, found {slot.isoformat()}; it has its turn when it comes")
+        raise NotASlot(f"The slot {slot.isoformat()} is not due yet. It will run when it is.")
 
 
 def _moments(rows: "QuerySet[Any]", first: datetime, last: datetime) -> Sequence[datetime]:

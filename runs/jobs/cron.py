@@ -22,21 +22,21 @@ ANY = datetime(2026, 1, 1)  # noqa: DTZ001 - local time
 
 
 class BadSchedule(Exception):
-    """The message says what was expected and what was found."""
+    """The message says what is wrong and what to use instead."""
 
 
 def check(cron: str, time_zone: str) -> None:
     """Raise BadSchedule if the schedule or the time zone is invalid."""
     if len(cron.split()) != FIELDS or not croniter.is_valid(cron):
-        raise BadSchedule(f"expected minute, hour, day, month and weekday as cron has them, found {cron!r}")
+        raise BadSchedule(f"Invalid schedule {cron!r}. Use the cron fields minute, hour, day, month and weekday.")
     try:
         ZoneInfo(time_zone)
     except (OSError, ValueError, KeyError) as error:
-        raise BadSchedule(f"expected a time zone such as Europe/Berlin, found {time_zone!r}") from error
+        raise BadSchedule(f"Unknown time zone {time_zone!r}. Use a name such as Europe/Berlin.") from error
     try:
         croniter(cron, ANY).get_next(datetime)
     except CroniterBadDateError as error:
-        raise BadSchedule(f"expected a schedule that has slots, found {cron!r}") from error
+        raise BadSchedule(f"The schedule {cron!r} never comes due.") from error
 
 
 def slots_between(cron: str, time_zone: str, after: datetime, until: datetime) -> Iterator[datetime]:

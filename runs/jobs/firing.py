@@ -71,7 +71,9 @@ def _hand_over(job: Job, row: ScheduledJob, due: Sequence[datetime], now: dateti
 
 def _drop(job: Job, row: ScheduledJob, late: Sequence[datetime], now: datetime, actor: str) -> None:
     grace = job.misfire_grace.total_seconds()
-    why = f"nobody was there to run them within {grace:.0f} s; looked at {(now - late[0]).total_seconds():.0f} s late"
+    why = (
+        f"no worker could run them within {grace:.0f} s; the scheduler ran {(now - late[0]).total_seconds():.0f} s late"
+    )
     history.misfired(row, late, why, actor=actor)
     log.warning("job.misfired", job=job.name, first=late[0].isoformat(), last=late[-1].isoformat(), slots=len(late))
 

@@ -85,7 +85,7 @@ def go_back(row: ScheduledJob, *, actor: str) -> bool:
     """Reset `decided_until` to now. Slots far ahead were decided because a clock had been set ahead."""
     now = clock.now()
     guards = {"decided_until": row.decided_until}
-    message = f"it had been decided until {row.decided_until.isoformat()}, by a clock that was ahead"
+    message = f"slots had been decided until {row.decided_until.isoformat()}, because a clock was ahead"
     told: dict[str, Any] = {"actor": actor, "message": message}
     return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_SET_BACK", guards=guards, decided_until=now, **told)
 
@@ -117,7 +117,7 @@ def passed_over(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
 
 
 def taken(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
-    tell(TAKEN, row, slots, "claimed already when its turn came", actor=actor)
+    tell(TAKEN, row, slots, "already claimed when its turn came", actor=actor)
 
 
 def tell(decision: str, row: ScheduledJob, slots: Slots, why: str, *, actor: str, **more: str) -> None:

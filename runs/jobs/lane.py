@@ -88,17 +88,17 @@ def _claim(due: DueSlot, owner: str) -> Claim | None:
 def _insert(due: DueSlot, owner: str) -> Claim | Refusal:
     told: dict[str, Any] = {}
     if due.asked_by:
-        told = {"message": f"asked for by {due.asked_by}", "data": {"asked_by": due.asked_by}}
+        told = {"message": f"requested by {due.asked_by}", "data": {"asked_by": due.asked_by}}
     if due.covers:
         told["data"]["covers"] = due.covers.isoformat()
-        told["message"] += f", in the stead of the slot of {due.covers.isoformat()}"
+        told["message"] += f", replacing the slot of {due.covers.isoformat()}"
     return job_runs.claim_slot(due.job_name, due.scheduled_for, owner, **told)
 
 
 def _why_late(job_name: str) -> str:
-    why = "no worker had a free slot for it in time"
+    why = "no worker had a free thread for it in time"
     before = JobRun.objects.filter(job_name=job_name, finished_at__isnull=False).order_by("-id").first()
-    return f"{why}; job run {before.pk} before it ended at {before.finished_at:%H:%M:%S}" if before else why
+    return f"{why}; the job run before it, {before.pk}, ended at {before.finished_at:%H:%M:%S}" if before else why
 
 
 def _since(began: float) -> float:

@@ -166,7 +166,7 @@ def _newest(rows: "QuerySet[Any]", since: datetime | None, until: datetime, most
 
 
 def _of_due(due: DueSlot) -> Entry:
-    asked = f"asked for by {due.asked_by}, " if due.asked_by else ""
+    asked = f"requested by {due.asked_by}, " if due.asked_by else ""
     reason = f"{asked}due since {due.due_at:%Y-%m-%d %H:%M:%S}"
     return Entry(due.scheduled_for, State.WAITING, asked_by=due.asked_by, covers=due.covers, reason=reason)
 
@@ -219,10 +219,10 @@ def _of_decision(slot: datetime, event: Event) -> Entry:
 
 def _open(row: ScheduledJob, slot: datetime, now: datetime, grace: timedelta) -> Entry:
     if slot > now:
-        return Entry(slot, State.EXPECTED, reason="passed over while the job is paused" if row.paused_at else "")
+        return Entry(slot, State.EXPECTED, reason="skipped while the job is paused" if row.paused_at else "")
     if slot > row.decided_until and now - slot <= grace:
-        return Entry(slot, State.EXPECTED, reason="its time has come, and nobody has looked yet")
-    return Entry(slot, State.MISSED, reason="nobody looked at the schedule in time")
+        return Entry(slot, State.EXPECTED, reason="due, but the scheduler has not run since")
+    return Entry(slot, State.MISSED, reason="the scheduler did not run in time")
 
 
 def _grace(row: ScheduledJob) -> timedelta:

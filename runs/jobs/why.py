@@ -34,9 +34,9 @@ def explain_due(due: DueSlot) -> Explanation:
         _of_job(due.job_name, due),
     )
     name = f"The slot of {due.job_name} for {_at(due.scheduled_for)}"
-    said = f"{name} is due since {_at(due.due_at)}; {_held(gates, 'it will be claimed at once, or within a tick')}"
+    said = f"{name} has been due since {_at(due.due_at)}; {_held(gates, 'a worker will claim it shortly')}"
     if due.expires_at:
-        said += f" It is dropped if it has not begun by {_at(due.expires_at)}."
+        said += f" It will be dropped if it has not started by {_at(due.expires_at)}."
     return Explanation("due_slot", due.pk, "waiting", "waiting", said, gates)
 
 
@@ -51,8 +51,8 @@ def _of_schedule(row: ScheduledJob) -> Explanation:
         _of_job(row.name, None),
     )
     following = _at(standing.next_slot(row))
-    held = _held(gates, "it will begin then")
-    said = f"No slot of {row.name} is due; the next one is that of {following}; {held}"
+    held = _held(gates, "it will start then")
+    said = f"No slot of {row.name} is due; the next one is {following}; {held}"
     # A declared job may have no row yet.
     return Explanation("scheduled_job", row.pk or 0, "expected", "expected", said, gates)
 
@@ -60,7 +60,7 @@ def _of_schedule(row: ScheduledJob) -> Explanation:
 def _of_code(name: str) -> Gate:
     """Return the gate for the declaration: workers only claim slots of jobs that they declare."""
     known = is_declared(name)
-    said = "The code declares the job." if known else f"The code declares no job of the name {name} any more."
+    said = "The code declares the job." if known else f"The code no longer declares a job named {name}."
     return Gate("code", not known, said)
 
 
@@ -69,20 +69,21 @@ def _of_scheduler(crew: Crew) -> Gate:
     held = SchedulerLease.objects.filter(expires_at__gt=clock.now()).first()
     data = {"holder": held.owner if held else None, "ade_schedules": settings.ADE_SCHEDULES}
     if held:
-        return Gate("schedule", False, f"{held.owner} looks at the schedules.", held.owner, data=data)
+        return Gate("schedule", False, f"{held.owner} runs the scheduler.", held.owner, data=data)
     last = SchedulerLease.objects.first()
-    until = f" since {_at(last.expires_at)}" if last else ""
-    said = f"Nobody looks at the schedules{until}: "
-    said += "no worker is alive." if not crew.workers else "no worker that is alive has ADE_SCHEDULES=true."
+    said = (
+        f"No worker has run the scheduler since {_at(last.expires_at)}: " if last else "No worker runs the scheduler: "
+    )
+    said += "no worker is alive." if not crew.workers else "no live worker has ADE_SCHEDULES=true."
     return Gate("schedule", True, said, since=last.expires_at if last else None, data=data)
 
 
 def _of_time(due: DueSlot) -> Gate:
     """Return the gate for the slot's deadline."""
-    asked = f"{due.asked_by} has asked for it" if due.asked_by else "It was handed to the workers"
+    asked = f"{due.asked_by} requested it" if due.asked_by else "It was handed to the workers"
     said = f"{asked} at {_at(due.due_at)}"
     if due.expires_at and due.expires_at < clock.now():
-        said += f", and is dropped when its turn comes: it should have begun by {_at(due.expires_at)}"
+        said += f". It will be dropped, because it did not start by {_at(due.expires_at)}"
         return Gate("schedule", True, f"{said}.", since=due.expires_at)
     return Gate("schedule", False, f"{said}.", since=due.due_at)
 
@@ -90,10 +91,10 @@ def _of_time(due: DueSlot) -> Gate:
 def _of_pause(row: ScheduledJob | None, due: DueSlot | None) -> Gate:
     if row is None or row.paused_at is None:
         return Gate("pause", False, "The job is not paused.")
-    said = f"The job is paused {why.by(row.paused_by, row.paused_at)}"
+    said = f"The job was paused {why.by(row.paused_by, row.paused_at)}"
     if due and due.asked_by:
-        return Gate("pause", False, f"{said}; what a person asks for runs all the same.", row.paused_by, row.paused_at)
-    then = "the slot is passed over when its turn comes" if due else "its slots are passed over"
+        return Gate("pause", False, f"{said}, but requested slots still run.", row.paused_by, row.paused_at)
+    then = "the slot will be skipped" if due else "its slots are skipped"
     return Gate("pause", True, f"{said}: {then}.", row.paused_by, row.paused_at)
 
 
@@ -102,14 +103,14 @@ def _of_job(name: str, due: DueSlot | None) -> Gate:
     running = JobRun.objects.filter(job_name=name, status=JobRun.CLAIMED).first()
     if running:
         by = why.by(running.lease_owner, running.started_at)
-        said = f"Its slot for {_at(running.scheduled_for)} is running as job run {running.pk} {by}."
+        said = f"Its slot for {_at(running.scheduled_for)} is running as job run {running.pk}, claimed {by}."
         data = {"id": running.pk, "slot": running.scheduled_for, "by": running.lease_owner}
         # A slot that is not due yet does not wait for the running one.
         return Gate("job", due is not None, said, f"job_run {running.pk}", running.started_at, data)
     if due and (first := _earlier(due)):
         data = {"id": None, "slot": first.scheduled_for, "by": None}
         return Gate("job", True, f"Its slot for {_at(first.scheduled_for)} goes first.", since=first.due_at, data=data)
-    return Gate("job", False, "No other slot of the job is in its way.")
+    return Gate("job", False, "No other slot of the job is ahead of it.")
 
 
 def _earlier(due: DueSlot) -> DueSlot | None:
@@ -138,7 +139,7 @@ def _before(due: DueSlot) -> Q:
 
 def _held(gates: tuple[Gate, ...], otherwise: str) -> str:
     holding = [gate.name for gate in gates if gate.holds]
-    return f"held by: {', '.join(holding)}." if holding else f"nothing holds it: {otherwise}."
+    return f"blocked by: {', '.join(holding)}." if holding else f"nothing blocks it: {otherwise}."
 
 
 def _at(moment: datetime) -> str:

@@ -28,7 +28,8 @@ def test_cancel_tells_what_became_of_each(act, olga, run_of):
     rows = [run_of(), run_of(), run_of(), run_of(status="running"), run_of(status="succeeded"), elsewhere]
 
     assert act(olga, "cancel", *rows) == [
-        "Cancelled 3 runs, asked 1 that is running to stop. Skipped 1 that had already finished, 1 that is not yours."
+        "Cancelled 3 runs, asked 1 that is running to stop."
+        " Skipped 1 that had already finished, 1 that you may not change."
     ]
 
     statuses = [Run.objects.get(pk=row.pk).status for row in rows]
@@ -60,7 +61,7 @@ def test_run_again_tells_of_a_full_queue(act, olga, run_of, settings):
 
     said = act(olga, "again", run_of(status="failed"), run_of(status="failed"), run_of(status="failed"))
 
-    assert said[0] == "Queued 1 run again. Skipped 2 for which the queue has no place."
+    assert said[0] == "Queued 1 run again. Skipped 2 because the queue is full."
     assert Run.objects.live().count() == 1
 
 

@@ -176,7 +176,7 @@ def test_one_permission_is_not_the_other(sign_in, press, editor, feed):
 def test_pausing_tells_what_became_of_each(act, editor, feed):
     rows = [feed, FeedFactory(), FeedFactory(), paused(FeedFactory())]
 
-    assert act(editor, "pause", *rows) == ["Paused 3 feeds. Skipped 1 that was paused already."]
+    assert act(editor, "pause", *rows) == ["Paused 3 feeds. Skipped 1 that was already paused."]
 
     assert FeedSource.objects.paused().count() == 4
     assert (events_of(feed).last().kind, events_of(feed).last().actor) == ("FEED_PAUSED", "edda")
@@ -186,7 +186,7 @@ def test_resuming_and_checking(act, editor, feed):
     rows = [paused(feed), FeedFactory()]
 
     assert act(editor, "check_now", *rows) == ["Made 1 feed due now. Skipped 1 that is paused."]
-    assert act(editor, "resume", *rows) == ["Let 1 feed go on. Skipped 1 that is not paused."]
+    assert act(editor, "resume", *rows) == ["Resumed 1 feed. Skipped 1 that is not paused."]
     assert act(editor, "resume", *rows) == ["Skipped 2 that are not paused."]
 
     assert [event.kind for event in events_of(feed)] == ["FEED_ADDED", "FEED_PAUSED", "FEED_RESUMED"]
@@ -200,7 +200,7 @@ def test_the_page_offers_what_can_be_done(sign_in, said, press, editor, feed):
     assert offered() == ["check_now", "pause"]
     assert said(press(editor, "pause", feed, follow=True)) == ["Paused 1 feed."]
     assert offered() == ["resume"]
-    assert said(press(editor, "pause", feed, follow=True)) == ["Skipped 1 that was paused already."]
+    assert said(press(editor, "pause", feed, follow=True)) == ["Skipped 1 that was already paused."]
 
 
 def test_looking_does_nothing(sign_in, root, feed):

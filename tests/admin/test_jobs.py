@@ -63,8 +63,8 @@ def test_jobs_are_paused_and_resumed_by_name(act, job, who, request):
     other = ScheduledJob.objects.get(name="each")
     history.pause(other, actor="ravi")
 
-    assert act(user, "pause", job, other) == ["Paused 1 scheduled job. Skipped 1 that was paused already."]
-    assert act(user, "resume", job, other) == ["Let 2 scheduled jobs go on."]
+    assert act(user, "pause", job, other) == ["Paused 1 scheduled job. Skipped 1 that was already paused."]
+    assert act(user, "resume", job, other) == ["Resumed 2 scheduled jobs."]
     assert act(user, "resume", job) == ["Skipped 1 that is not paused."]
 
     told = events_of(job).filter(kind__in=["JOB_PAUSED", "JOB_RESUMED"])
@@ -82,7 +82,7 @@ def test_a_job_is_run_now(press, said, job, editor):
 def test_a_job_that_the_code_has_no_more_is_not_run(act, job, editor, settings):
     settings.JOBS = [EACH]
 
-    assert act(editor, "run_now", job) == ["Skipped 1 that is not there any more."]
+    assert act(editor, "run_now", job) == ["Skipped 1 that no longer exists."]
 
     assert not DueSlot.objects.exists()
 
@@ -160,8 +160,8 @@ def test_the_page_stays_short_however_long_a_job_has_run(sign_in, noon, root):
 def test_the_page_says_why_nothing_has_begun(sign_in, job, viewer):
     text = sign_in(viewer).get(f"{PAGE}{job.pk}/change/").content.decode()
 
-    assert "No slot of frequent is due; the next one is that of 2026-03-01 12:15:00" in text
-    assert "schedule: Nobody looks at the schedules: no worker is alive." in text
+    assert "No slot of frequent is due; the next one is 2026-03-01 12:15:00" in text
+    assert "schedule: No worker runs the scheduler: no worker is alive." in text
 
 
 def test_a_due_slot_says_why_it_waits(sign_in, job, editor):
@@ -169,7 +169,7 @@ def test_a_due_slot_says_why_it_waits(sign_in, job, editor):
 
     text = sign_in(editor).get(f"/admin/runs/dueslot/{due.pk}/change/").content.decode()
 
-    assert "worker: No worker is alive; none has ever been started." in text
+    assert "worker: No worker is alive. None has ever been started." in text
     assert HOSTILE not in text
 
 

@@ -64,10 +64,11 @@ def test_a_rehearsal_tells_what_would_become_of_each_and_does_nothing(rehearse, 
     page = rehearse(olga, "cancel", *rows)
 
     assert page.context["said"] == (
-        "Of 5 selected, 2 will be cancelled, 1 will be asked to stop, 1 has already finished, 1 is not yours."
+        "Of 5 selected, 2 will be cancelled, 1 will be asked to stop, 1 has already finished,"
+        " 1 cannot be changed by you."
     )
     assert [(row.pk, said) for row, said, _ in page.context["each"]] == [
-        (elsewhere.pk, "is not yours"),
+        (elsewhere.pk, "cannot be changed by you"),
         *((row.pk, "will be cancelled") for row in rows[:2]),
         (rows[2].pk, "will be asked to stop"),
         (rows[3].pk, "has already finished"),
@@ -91,7 +92,7 @@ def test_the_rehearsal_of_run_again_counts_the_places_of_the_queue(rehearse, olg
     said = rehearse(olga, "again", *rows).context["said"]
 
     assert said == (
-        "Of 3 selected, 1 will be queued again, 1 is of a document that was purged, 1 would find no place in the queue."
+        "Of 3 selected, 1 will be queued again, 1 belongs to a purged document, 1 will not fit in the queue."
     )
 
 
@@ -154,7 +155,7 @@ def test_of_more_than_are_looked_at_the_oldest_are_told(rehearse, confirm, olga,
 
     page = rehearse(olga, "cancel", *rows)
 
-    assert page.context["said"] == "Of 2 oldest of those that match, 2 will be cancelled."
+    assert page.context["said"] == "Of 2 oldest matches, 2 will be cancelled."
     assert "More rows match" in shown(page)
     confirm(page)
     assert not Run.objects.queued().exists()
@@ -237,7 +238,7 @@ def test_rows_of_others_are_passed_over_by_all_that_match(rehearse, confirm, sai
 
     page = confirm(rehearse(olga, "cancel", run_of(), select_across="1"))
 
-    assert said(page) == ["Cancelled 1 run. Skipped 1 that is not yours."]
+    assert said(page) == ["Cancelled 1 run. Skipped 1 that you may not change."]
     assert {Run.objects.get(pk=run.pk).status for run in (elsewhere, strange)} == {"queued"}
 
 
@@ -287,7 +288,7 @@ def test_what_was_chosen_and_is_gone_is_told_of(rehearse, confirm, said, client,
 
     after = confirm(page)
 
-    assert said(after) == ["Cancelled 1 run. Skipped 1 that is not there any more."]
+    assert said(after) == ["Cancelled 1 run. Skipped 1 that no longer exists."]
     assert [row[3] for row in table_of(client, after)[1:]] == ["cancelled", "not found"]
 
 

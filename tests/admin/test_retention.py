@@ -97,7 +97,7 @@ def test_documents_are_processed_again_under_the_name_of_the_person(act, olga, o
     documents = [old(10), old(10)]
 
     assert act(olga, "reprocess", *documents, purged, document) == [
-        "Queued 2 documents again. Skipped 1 that is under way, 1 of which nothing is left: the document was purged."
+        "Queued 2 documents again. Skipped 1 that is in progress, 1 whose document was purged."
     ]
 
     assert [events_of(each).last().actor for each in documents] == ["olga"] * 2

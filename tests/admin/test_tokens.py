@@ -99,7 +99,7 @@ def test_a_token_is_revoked_with_a_button_and_with_an_action(press, act, client,
     one, two = ApiTokenFactory(workspace=workspace, user=olga), ApiTokenFactory(workspace=workspace, user=olga)
 
     assert press(olga, "revoke", one).status_code == 302
-    assert act(olga, "revoke", one, two)[-1] == "Revoked 1 token. Skipped 1 that was revoked already."
+    assert act(olga, "revoke", one, two)[-1] == "Revoked 1 token. Skipped 1 that was already revoked."
     assert client.get(f"{LIST}{one.pk}/revoke/").status_code == 405
 
     assert [token.revoked_by for token in ApiToken.objects.all()] == ["olga", "olga"]

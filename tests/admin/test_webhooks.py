@@ -61,7 +61,7 @@ def test_its_buttons(sign_in, said, ada, webhook):
     site = sign_in(ada)
 
     assert said(site.post(page_of(webhook, "pause"), follow=True)) == ["Paused 1 webhook."]
-    assert said(site.post(page_of(webhook, "resume"), follow=True)) == ["Let 1 webhook go on."]
+    assert said(site.post(page_of(webhook, "resume"), follow=True)) == ["Resumed 1 webhook."]
     sent, new = said(site.post(page_of(webhook, "ping"), follow=True))
     assert sent == "Sent a ping to 1 webhook."
     assert new == f'New: <a href="{page_of(Delivery.objects.get())}">delivery {Delivery.objects.get().pk}</a>.'

@@ -44,7 +44,7 @@ def test_of_several_each_is_rehearsed_and_told(rehearse, confirm, in_charge, wor
     page = rehearse(in_charge, "drain", worker, gone, draining)
     ended = confirm(page, reason="a new version")
 
-    assert page.context["said"] == "Of 3 selected, 1 will be asked to drain, 1 is draining already, 1 is not alive."
+    assert page.context["said"] == "Of 3 selected, 1 will be asked to drain, 1 is already draining, 1 is not alive."
     found = {outcome: number for outcome, number, _ in ended.context["outcomes"]}
     assert found == {"asked to drain": 1, "was draining already": 1, "is not alive": 1}
     assert events_of(worker).last().message == "a new version"

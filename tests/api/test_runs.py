@@ -260,7 +260,7 @@ def test_a_forecast_says_what_it_is_based_on(operator, configuration):
         "position": 1,
         "position_in_words": "1",
         "estimated_start": None,
-        "based_on": "Nobody can say: no worker with slots for runs is alive.",
+        "based_on": "No estimate: no live worker takes runs.",
     }
 
 

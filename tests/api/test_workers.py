@@ -96,10 +96,10 @@ def test_a_drain_that_is_asked_twice_or_of_one_that_is_gone_is_a_conflict(in_cha
     twice, late = (in_charge.post(f"/workers/{row.pk}/drain") for row in (worker, gone))
 
     assert [problem_of(answer) for answer in (twice, late)] == [(409, "conflict")] * 2
-    assert "is draining already, since" in twice.json()["message"]
+    assert "is already draining: " in twice.json()["message"]
     assert twice.json()["details"]["state"] == "alive"
     assert twice.json()["details"]["drain_requested_at"]
-    assert "cannot drain: it has stopped at" in late.json()["message"]
+    assert "cannot drain: it stopped at" in late.json()["message"]
     assert late.json()["details"] == {"id": gone.pk, "state": "stopped", "drain_requested_at": None}
     assert problem_of(in_charge.post("/workers/999999/drain")) == (404, "not_found")
 

@@ -11,8 +11,8 @@ from tests.factories import age, events_of, told, write
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
-IN_THE_WAY = "a package has files in the place of the engine's or of the configuration's: "
-IMPORTED = "the entry point cannot be imported: "
+IN_THE_WAY = "A package has a file at a path of the engine or of the configuration: "
+IMPORTED = "The entry point cannot be imported: "
 # Code with a mistake, and the error message for it.
 ENTRY_POINTS = {
     "a syntax error": ("import (\n", "SyntaxError: invalid syntax (main.py, line 1)"),
@@ -72,7 +72,7 @@ def test_an_entry_point_that_hangs(host, monkeypatch):
 
     assert (build.failure_type, build.error_message) == (
         "TIMED_OUT",
-        "importing the entry point: not done within 0.5 s",
+        "Importing the entry point: not finished within 0.5 s",
     )
     assert left_behind() == []
 
@@ -94,7 +94,7 @@ def test_a_python_that_is_not_on_this_machine(index):
     build = built(python_version="3.99", requirements="apple")
 
     assert (build.status, build.failure_type) == ("failed", "BUILD_FAILED")
-    assert build.error_message.startswith("the environment cannot be made: error: No interpreter found for Python 3.99")
+    assert build.error_message.startswith("The environment cannot be made: error: No interpreter found for Python 3.99")
 
 
 def test_a_build_that_another_engine_was_asked_for(host, monkeypatch):
@@ -104,8 +104,8 @@ def test_a_build_that_another_engine_was_asked_for(host, monkeypatch):
     work_on(build)
 
     assert (build.status, build.failure_type) == ("failed", "OTHER_ENGINE")
-    assert build.error_message.startswith("this worker has engine other on ")
-    assert build.error_message.endswith("restart what is older, then run again")
+    assert build.error_message.startswith("This worker has engine other on ")
+    assert build.error_message.endswith("Restart the older processes, then run again.")
 
 
 def test_a_snapshot_that_somebody_has_changed_is_not_built(host):
@@ -122,9 +122,7 @@ def test_a_package_in_the_place_of_the_engine(index):
     build = built(requirements="trojan")
 
     assert (build.status, build.failure_type) == ("failed", "BUILD_FAILED")
-    assert build.error_message.startswith(
-        "a package has files in the place of the engine's or of the configuration's: "
-    )
+    assert build.error_message.startswith("A package has a file at a path of the engine or of the configuration: ")
     assert "gotcha" not in str(log_of(build))
 
 
@@ -134,9 +132,7 @@ def test_a_package_in_the_place_of_the_configuration(index):
     build = built(requirements="trojan")
 
     assert build.failure_type == "BUILD_FAILED"
-    assert build.error_message.startswith(
-        "a package has files in the place of the engine's or of the configuration's: "
-    )
+    assert build.error_message.startswith("A package has a file at a path of the engine or of the configuration: ")
 
 
 def test_a_package_that_brings_another_place_for_packages_confuses_nobody(index):

@@ -85,4 +85,4 @@ def test_the_runs_of_a_cancelled_build_fail_and_say_why(w1):
 
     run.refresh_from_db()
     assert (run.status, run.failure_type) == ("failed", "BUILD_FAILED")
-    assert run.error_message == f"build failed: build {build.pk} is cancelled"
+    assert run.error_message == f"Build {build.pk} was cancelled."

@@ -43,7 +43,7 @@ TRACE = (
 # Every Python with this environment executes a line of a .pth file that begins with "import".
 PTH = f"import os; exec({TRACE!r})\n"
 HOOKS = {"hook.pth": PTH, "sitecustomize.py": TRACE, "usercustomize.py": TRACE}
-NOT_DECLARED = "the installed files are not what the packages declare (RECORD): "
+NOT_DECLARED = "The installed files do not match the RECORD of their packages: "
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_source_that_takes_too_much_to_compile_fails_the_build(index, monkeypa
     build = built(requirements="evil")
 
     assert (build.status, build.failure_type) == ("failed", "BUILD_FAILED")
-    assert build.error_message.startswith("compiling was over its limit of memory: ")
+    assert build.error_message.startswith("Compiling exceeded its limit of memory: ")
 
 
 def test_uv_that_takes_too_much_fails_the_build(index, monkeypatch):
@@ -105,7 +105,7 @@ def test_uv_that_takes_too_much_fails_the_build(index, monkeypatch):
     build = built(requirements="evil")
 
     assert (build.status, build.failure_type) == ("failed", "BUILD_FAILED")
-    assert "over its limit of processes and threads: more than 2 at the same time" in build.error_message
+    assert "exceeded its limit of processes and threads: more than 2 at the same time" in build.error_message
 
 
 def test_uv_compiles_nothing_whatever_its_variables_say(index, settings, monkeypatch):

@@ -71,7 +71,7 @@ def test_requirements_that_cannot_be_met_are_told_in_a_line(index, requirements,
     build = built(requirements=requirements)
 
     assert (build.status, build.failure_type, build.lock) == ("failed", "BUILD_FAILED", "")
-    assert build.error_message.startswith("the requirements cannot be met: ")
+    assert build.error_message.startswith("The requirements cannot be met: ")
     assert said in build.error_message
     assert "\n" not in build.error_message
 
@@ -125,7 +125,7 @@ def test_a_file_that_is_not_what_was_locked_is_refused(index, settings):
     run = ran(build)
 
     assert (run.status, run.failure_type) == ("failed", "BUILD_FAILED")
-    assert run.error_message.startswith("build failed on this host: the packages cannot be installed: ")
+    assert run.error_message.startswith("Build failed on this host: The packages cannot be installed: ")
     assert "Hash mismatch" in run.error_message
     assert not path_of(build).exists()
     assert "STEP_STARTED" not in told(run)

@@ -59,7 +59,7 @@ def test_what_cannot_be_made_again_fails_the_run_and_not_the_build(index):
     run = ran(build)
 
     assert (run.status, run.failure_type) == ("failed", "BUILD_FAILED")
-    assert run.error_message.startswith("build failed on this host: the packages cannot be installed: ")
+    assert run.error_message.startswith("Build failed on this host: The packages cannot be installed: ")
     assert "apple" in run.error_message
     assert columns_of(build) == before
     assert left_behind() == []

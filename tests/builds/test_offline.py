@@ -13,7 +13,7 @@ from tests.factories import events_of
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
 EAT = step("import apple", "context.field('apple', apple.VERSION)")
-TRIES = "the index cannot be reached: trying with what is in the cache"
+TRIES = "the package index is unreachable: trying the cached packages"
 
 
 class Site(SimpleHTTPRequestHandler):
@@ -80,7 +80,7 @@ def test_when_the_index_is_away_and_the_cache_is_cold_it_is_told_that_it_is_away
     build = built(EAT, requirements="apple")
 
     assert (build.status, build.failure_type) == ("failed", "BUILD_FAILED")
-    assert build.error_message.startswith("the requirements cannot be met: ")
+    assert build.error_message.startswith("The requirements cannot be met: ")
     assert server.address in build.error_message
     assert TRIES in log_of(build)
 

@@ -28,6 +28,7 @@ WHOLE = Package(
     files={"rules.py": "def main():\n\treturn 'ä漢😀'\r\n", "data/t.csv": "", "data/deep/x.json": "\ufeff{}"},
 )
 BARE = Package(name="a", entry_point="main", requirements="", python_version="", files={})
+NO_TABLE = "ade.toml has no table [configuration], but another value named configuration."
 
 
 @pytest.fixture
@@ -85,45 +86,46 @@ def test_a_file_is_read_as_a_zip_whatever_it_is_called(tmp_path):
 def test_there_has_to_be_something_to_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
 
-    assert problems_of(tmp_path / "absent")[0].startswith("Expected a folder or a zip file at")
-    assert problems_of(tmp_path / "pipe")[0].startswith("Expected a folder or a zip file at")
+    assert problems_of(tmp_path / "absent")[0].endswith("absent' is neither a folder nor a zip file.")
+    assert problems_of(tmp_path / "pipe")[0].endswith("pipe' is neither a folder nor a zip file.")
 
 
 @pytest.mark.parametrize(
     ("manifest", "problems"),
     [
-        ("", ["Expected a table [configuration] in ade.toml, found none."]),
-        ("configuration = 7", ["Expected a table [configuration] in ade.toml, found something else."]),
-        ("[[configuration]]\nname = 'a'", ["Expected a table [configuration] in ade.toml, found something else."]),
-        ("[configuration]", ["Expected a name below [configuration] in ade.toml, found none."]),
+        ("", ["ade.toml has no table [configuration]."]),
+        ("configuration = 7", [NO_TABLE]),
+        ("[[configuration]]\nname = 'a'", [NO_TABLE]),
+        ("[configuration]", ["The table [configuration] in ade.toml has no name."]),
         (
             "[configuration]\nname = ''",
-            ["Expected a name of 1 to 100 printable characters, no space around them, found ''."],
+            ["The name must have 1 to 100 printable characters, no spaces around them, not ''."],
         ),
         (
             "[configuration]\nname = 'a'\npython = 3.12",
-            ["Expected python in ade.toml to be a text in quotes, found 3.12."],
+            ["python in ade.toml must be a text in quotes, not 3.12."],
         ),
         (
             "[configuration]\nname = 'a'\npython = '3.9'",
-            ["Expected a version of Python from '3.11' on, or nothing for that of ADE, found '3.9'."],
+            ["The Python version must be '3.11' or later, or empty to use ADE's own, not '3.9'."],
         ),
         (
             "[configuration]\nname = 'a'\nentry_point = 'os.system(1)'",
-            ["Expected a module, or MODULE:FUNCTION, found 'os.system(1)'."],
+            ["The entry point must be a module or MODULE:FUNCTION, not 'os.system(1)'."],
         ),
         (
             "[configuration]\nname = 'a'\nfiles = ['/etc/passwd']\n[tool.x]",
             [
-                f"Expected nothing but name, entry_point, python, description below [configuration] in {found}."
-                for found in ("ade.toml, found 'tool'", "ade.toml, found 'files'")
+                f"Unknown key {found} in ade.toml."
+                " Known keys of [configuration]: name, entry_point, python, description."
+                for found in ("'tool'", "'files'")
             ],
         ),
         (
             "[configuration]\nname = []\npython = 1979-05-27",
             [
-                "Expected name in ade.toml to be a text in quotes, found [].",
-                "Expected python in ade.toml to be a text in quotes, found datetime.date(1979, 5, 27).",
+                "name in ade.toml must be a text in quotes, not [].",
+                "python in ade.toml must be a text in quotes, not datetime.date(1979, 5, 27).",
             ],
         ),
     ],
@@ -137,12 +139,12 @@ def test_manifests_that_cannot_be(tmp_path, manifest, problems):
 @pytest.mark.parametrize(
     ("manifest", "found"),
     [
-        ("[configuration", "Expected TOML in ade.toml, found: "),
+        ("[configuration", "ade.toml is not valid TOML: "),
         ("[configuration]\nname = 'a'\nname = 'b'", "Cannot overwrite a value"),
-        ("a = " + "[" * 5000, "too deep to follow"),
-        ("a = " + "9" * 5000, "Expected TOML in ade.toml, found: "),
-        ("# " + "x" * 2**14, "found: 16386 bytes, where 16384 have room."),
-        (b"\xff", "Expected text in UTF-8 in 'ade.toml', found the byte 0xff at 0."),
+        ("a = " + "[" * 5000, "its values are nested too deeply."),
+        ("a = " + "9" * 5000, "ade.toml is not valid TOML: "),
+        ("# " + "x" * 2**14, "it has 16386 bytes, and at most 16384 are allowed."),
+        (b"\xff", "'ade.toml' is not UTF-8 text: it has the byte 0xff at 0."),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -153,9 +155,9 @@ def test_manifests_that_are_none(tmp_path, manifest, found):
 
 
 def test_a_folder_without_a_manifest(tmp_path):
-    assert problems_of(tmp_path) == ["Expected ade.toml at the top of the package, found none."]
+    assert problems_of(tmp_path) == ["The package has no ade.toml at its top."]
     assert problems_of(written(tmp_path, {"a/ade.toml": MANIFEST})) == [
-        "Expected ade.toml at the top of the package, found 'a/ade.toml': pack what is in that folder.",
+        "ade.toml must be at the top of the package, not at 'a/ade.toml': pack the content of that folder.",
     ]
 
 
@@ -177,7 +179,7 @@ def test_links_are_not_followed(folder, tmp_path):
     (folder / "nowhere").symlink_to("nowhere")
 
     assert problems_of(folder) == [
-        f"Expected a file or a folder at '{name}', found a symbolic link."
+        f"'{name}' is a symbolic link. A package may only contain files and folders."
         for name in ("inner.txt", "key.txt", "nowhere", "secret")
     ]
 
@@ -202,9 +204,9 @@ def test_what_becomes_a_link_or_a_pipe_meanwhile_is_not_read(folder, tmp_path, m
     monkeypatch.setattr(os, "open", swapped)
 
     assert problems_of(folder) == [
-        "Expected to read 'a.txt', found: Too many levels of symbolic links.",
-        "Expected to read 'b.txt', found: it is no file any more.",
-        "Expected to read 'c', found: Not a directory.",
+        "Could not read 'a.txt': Too many levels of symbolic links.",
+        "Could not read 'b.txt': it is no longer a file.",
+        "Could not read 'c': Not a directory.",
     ]
 
 
@@ -215,7 +217,7 @@ def test_only_files_are_read(folder, monkeypatch):
         opened.bind("socket")
 
         assert problems_of(folder) == [
-            f"Expected a file or a folder at '{name}', found a device, a pipe or a socket."
+            f"'{name}' is a device, a pipe or a socket. A package may only contain files and folders."
             for name in ("pipe", "socket")
         ]
 
@@ -226,20 +228,20 @@ def test_all_that_is_wrong_is_told_at_once(folder):
 
     problems = problems_of(written(folder, bad))
 
-    assert [problem.removeprefix("Expected ").split(",")[0][:34] for problem in problems] == [
-        "a file or a folder at 'link'",
-        "text in UTF-8 in 'logo.png'",
-        "a table [configuration] in ade.tom",
-        "a requirement like 'package>=1.2' ",
-        "a relative path of letters",
-        "text in 'n.txt'",
+    assert [problem.split(",")[0].split(":")[0][:34] for problem in problems] == [
+        "'link' is a symbolic link. A packa",
+        "'logo.png' is not UTF-8 text",
+        "ade.toml has no table [configurati",
+        "Line 1 of the requirements",
+        "'a b.txt' is not a relative path o",
+        "'n.txt' contains '\\x00'",
     ]
 
 
 def test_a_name_that_is_no_text_is_refused(folder):
     (folder / os.fsdecode(b"caf\xe9.py")).write_text("")
 
-    assert "found 'caf\\udce9.py'" in problems_of(folder)[0]
+    assert "'caf\\udce9.py' is not a relative path" in problems_of(folder)[0]
 
 
 def test_one_may_not_be_allowed_to_read_all(folder, monkeypatch):
@@ -252,16 +254,16 @@ def test_one_may_not_be_allowed_to_read_all(folder, monkeypatch):
 
     monkeypatch.setattr(os, "open", refused)
 
-    assert problems_of(folder) == ["Expected to read 'rules.py', found: Permission denied."]
+    assert problems_of(folder) == ["Could not read 'rules.py': Permission denied."]
 
 
 def test_a_folder_has_limits(tmp_path):
     many = written(tmp_path / "many", {f"{n}.txt": "" for n in range(203)})
     crowd = written(tmp_path / "crowd", {f"data/.{n}": "" for n in range(1001)})
     deep = written(tmp_path / "deep", {"ade.toml": MANIFEST, "/".join("a" * 150): ""})
-    assert problems_of(many) == ["Expected at most 200 files, found more, up to '99.txt'."]
-    assert problems_of(crowd) == ["Expected at most 1000 entries in 'data/', found more."]
-    assert "found one whose path is too long" in problems_of(deep)[0]
+    assert problems_of(many) == ["A package may have at most 200 files, but has more, up to '99.txt'."]
+    assert problems_of(crowd) == ["The folder 'data/' has more than 1000 entries."]
+    assert "is a folder whose path is too long" in problems_of(deep)[0]
 
 
 def test_no_more_of_a_file_is_read_than_a_package_may_have(folder):
@@ -275,7 +277,7 @@ def test_no_more_of_a_file_is_read_than_a_package_may_have(folder):
     finally:
         tracemalloc.stop()
 
-    assert problems == ["Expected at most 1130496 bytes in all files, found more, up to 'b.bin'."]
+    assert problems == ["All files together may have at most 1130496 bytes, but have more, up to 'b.bin'."]
     assert peak < 8 * 2**20
 
 
@@ -345,7 +347,7 @@ def test_a_folder_that_is_there_has_to_be_empty(tmp_path):
     full = written(tmp_path / "full", {".hidden": ""})
 
     assert packages.write_directory(BARE, tmp_path / "empty") == []
-    for path, message in ((full, "Expected an empty folder at"), (tmp_path / "file", "Expected a folder at")):
+    for path, message in ((full, "full is not empty"), (tmp_path / "file", "file is not a folder")):
         with pytest.raises(FileExistsError, match=message):
             packages.write_directory(BARE, path)
     assert [path.name for path in full.iterdir()] == [".hidden"]
@@ -372,7 +374,7 @@ def test_force_does_not_write_through_links(tmp_path):
     (tmp_path / "c/rules.py").hardlink_to(outside / "twin.py")
 
     for name in ("a", "b"):
-        with pytest.raises(FileExistsError, match="found a symbolic link"):
+        with pytest.raises(FileExistsError, match="is a symbolic link"):
             folders.write({"rules.py": b"x", "data/deep/rules.py": b"x"}, tmp_path / name, force=True)
     folders.write({"rules.py": b"x"}, tmp_path / "c", force=True)
 
@@ -382,7 +384,7 @@ def test_force_does_not_write_through_links(tmp_path):
 def test_by_force_nothing_is_written_into_what_is_no_package_at_all(tmp_path):
     written(tmp_path, {f"{n}.txt": "" for n in range(300)})
 
-    with pytest.raises(BadPackage, match="Expected at most 200 files, found more"):
+    with pytest.raises(BadPackage, match="A package may have at most 200 files, but has more"):
         packages.write_directory(WHOLE, tmp_path, force=True)
 
     assert not (tmp_path / "ade.toml").exists()

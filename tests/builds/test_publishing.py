@@ -67,7 +67,7 @@ def test_a_disk_that_takes_nothing_is_told(host):
     build = built()
 
     assert (build.status, build.failure_type) == ("failed", "BUILD_FAILED")
-    assert build.error_message.startswith("the environment could not be written: ")
+    assert build.error_message.startswith("The environment could not be written: ")
     assert str(environments.root()) in build.error_message
 
 

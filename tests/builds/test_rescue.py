@@ -48,7 +48,7 @@ def test_a_build_that_costs_too_many_workers_fails(kind, w1, w2):
 
     build = Build.objects.get()
     assert (build.status, build.failure_type) == ("failed", "PROCESS_TERMINATED")
-    assert build.error_message == f"{recovery.EXPIRED}; {LOSSES} workers were lost over it"
+    assert build.error_message == f"{recovery.EXPIRED}; {LOSSES} workers were lost while building it"
     assert build.claim_token == LOSSES
     assert told(build)[-2:] == ["BUILD_FAILED", "RECOVERED"]
 

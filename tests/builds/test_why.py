@@ -32,17 +32,17 @@ def test_what_nothing_holds_is_claimed_at_once(worker):
 
     assert [gate.name for gate in explanation.gates] == ["worker", "capacity"]
     assert explanation.holding == []
-    assert explanation.message.endswith("nothing holds it: it will be claimed at once, or within a tick.")
+    assert explanation.message.endswith("nothing blocks it: a worker will claim it shortly.")
     assert lifecycle.claim_next_build(worker.owner).id == build.pk
 
 
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        ("building", "is building, by w1@here:101:boot1 since "),
-        ("ready", "has ended at "),
-        ("failed", "has ended at "),
-        ("cancelled", "has ended at "),
+        ("building", "is building, claimed by w1@here:101:boot1 at "),
+        ("ready", "ended at "),
+        ("failed", "ended at "),
+        ("cancelled", "ended at "),
     ],
 )
 def test_a_build_that_is_not_queued_does_not_wait(status, said):
@@ -63,7 +63,7 @@ def test_a_worker_without_a_slot_for_builds_is_none():
     boots.register("w1", "boot1", {"run": 2})
 
     assert held_by(build := BuildFactory()) == ["worker"]
-    assert gate(build, "worker").message == "1 worker is alive, but none has a slot for builds."
+    assert gate(build, "worker").message == "1 worker is alive, but none takes builds."
 
 
 def test_the_only_slot_is_busy(worker):
@@ -74,7 +74,7 @@ def test_the_only_slot_is_busy(worker):
 
     assert held_by(first) == held_by(second) == ["capacity"]
     assert (found.holder, found.since) == (f"build {building.pk}", building.started_at)
-    assert found.message.startswith(f"The only slot is busy: build {building.pk} by {worker.owner} since ")
+    assert found.message.startswith(f"The only thread is busy: build {building.pk} claimed by {worker.owner} at ")
     assert found.message.endswith("; 1 build is ahead of it.")
 
 
@@ -85,7 +85,7 @@ def test_of_many_that_are_at_work_some_are_named():
 
     message = gate(BuildFactory(), "capacity").message
 
-    assert message.startswith("All 7 slots are busy: ")
+    assert message.startswith("All 7 threads are busy: ")
     assert message.count(" by w@") == 5
     assert ", and 2 more; no build is ahead of it." in message
 

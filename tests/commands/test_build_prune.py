@@ -108,8 +108,8 @@ def test_people_read_a_table_and_a_sum(manage, old, young):
     assert answer[0].split() == ["FINGERPRINT", "CONFIGURATIONS", "SIZE", "BYTES", "USED", "AT", "RESULT"]
     assert answer[1].split()[:3] == [old.fingerprint[:12], "Aster/invoices", "1000"]
     assert answer[1].endswith("removed")
-    assert answer[2].endswith("stays: in use")
-    assert answer[-1] == "0.0 MB are freed, 0.0 MB stay."
+    assert answer[2].endswith("kept: in use")
+    assert answer[-1] == "0.0 MB freed, 0.0 MB kept."
 
 
 def test_what_no_build_is_known_of_goes_too(manage):
@@ -124,7 +124,7 @@ def test_what_no_build_is_known_of_goes_too(manage):
 def test_where_nothing_was_ever_built(manage):
     answer = manage("build", "prune")
 
-    assert (answer.code, answer.out.splitlines()) == (0, ["None.", "", "0.0 MB are freed, 0.0 MB stay."])
+    assert (answer.code, answer.out.splitlines()) == (0, ["None.", "", "0.0 MB freed, 0.0 MB kept."])
 
 
 @pytest.mark.parametrize("arguments", [("--unused-days", "-1"), ("--most-bytes", "1e9"), ("--unused-days", "soon")])

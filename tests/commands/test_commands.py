@@ -23,7 +23,7 @@ def test_a_database_without_tables_is_an_answer_and_no_traceback(tmp_path):
     ended = run("run", "list", tmp_path=tmp_path)
 
     assert (ended.returncode, ended.stdout) == (5, "")
-    assert ended.stderr.startswith("expected the database to answer, found: no such table: runs;")
+    assert ended.stderr.startswith("The database is unavailable: no such table: runs. Run `manage.py doctor`")
     assert len(ended.stderr.splitlines()) == 1
 
 
@@ -37,7 +37,7 @@ def test_a_verb_is_needed_and_help_names_them_all(tmp_path):
     without, helped = run("run", tmp_path=tmp_path), run("run", "--help", tmp_path=tmp_path)
 
     assert (without.returncode, without.stdout) == (2, "")
-    assert "`manage.py run --help` shows what is expected" in without.stderr
+    assert "See `manage.py run --help`." in without.stderr
     assert helped.returncode == 0
     for word in ("submit", "list", "show", "cancel", "again", "Exit codes: 0 done"):
         assert word in helped.stdout

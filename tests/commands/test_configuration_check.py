@@ -262,7 +262,7 @@ def test_a_python_that_is_not_here_is_told_and_its_syntax_left_to_it(check, pack
     [
         (["1 / 0"], "step read: ZeroDivisionError: division by zero"),
         (["from ade_engine import Rejected", "raise Rejected('not a letter')"], "not a letter"),
-        (["import os", "os._exit(3)"], "the engine exited with code 3"),
+        (["import os", "os._exit(3)"], "The engine exited with code 3"),
         (["import os", "os.symlink('/etc/passwd', context.artifact('x'))"], "found a symbolic link"),
     ],
 )
@@ -287,7 +287,7 @@ def test_a_run_that_takes_too_long(check, package, letter, settings):
 
     code, told = check(package({"main.py": step("while True: pass")}), "--document", letter)
 
-    assert (code, messages(told)) == (1, ["timed out after 1 s in step read"])
+    assert (code, messages(told)) == (1, ["Timed out after 1 s in step read."])
     assert nothing_is_left()
 
 

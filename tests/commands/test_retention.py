@@ -108,12 +108,12 @@ def test_a_rehearsal_tells_of_each_policy_and_changes_nothing(manage, kept):
 
     ended = manage("retention", "--rehearse", "--json")
 
-    articles, runs = kept(ended)["articles"], kept(ended)["what runs have told"]
+    articles, runs = kept(ended)["articles"], kept(ended)["run history"]
     assert (articles["keeps"], articles["rows"], articles["kept"], articles["gone"]) == ("90 days", 1, 1, {})
     assert articles["oldest"].startswith(f"{gone.seen_at:%Y-%m-%dT%H:%M}")
     assert (runs["keeps"], runs["rows"], runs["gone"]) == ("succeeded 30 days", 1, {})
     assert (RawArticle.objects.count(), told(run)[-1]) == (2, "RUN_SUCCEEDED")
-    assert "what runs have told" in manage("retention", "--rehearse").out
+    assert "run history" in manage("retention", "--rehearse").out
 
 
 def test_without_a_rehearsal_every_policy_is_followed_and_told(manage, kept):
@@ -121,7 +121,7 @@ def test_without_a_rehearsal_every_policy_is_followed_and_told(manage, kept):
 
     ended = manage("retention", "--as", "olga", "--json")
 
-    articles, runs = kept(ended)["articles"], kept(ended)["what runs have told"]
+    articles, runs = kept(ended)["articles"], kept(ended)["run history"]
     assert (articles["rows"], articles["kept"]) == (1, 1)
     assert articles["gone"] == {"raw_articles": 1, "cluster_articles": 0, "tombstones_set": 1}
     assert (runs["rows"], runs["gone"]) == (1, {"events": 3, "artifacts": 0})
@@ -148,7 +148,7 @@ def test_what_was_pruned_is_told_where_it_is_looked_for(manage, kept):
 
     assert shown["pruned_at"]
     assert [event["kind"] for event in shown["events"]] == ["RUN_PRUNED"]
-    assert "It was pruned on" in manage("run", "logs", run.pk).out
+    assert "The log was pruned on" in manage("run", "logs", run.pk).out
     assert manage("run", "logs", run.pk, "--json").json["pruned_at"] == shown["pruned_at"]
 
 

@@ -45,7 +45,7 @@ def test_nothing_is_overwritten(manage, run, tmp_path):
     ended = manage("run", "artifacts", run.pk, "--to", tmp_path)
 
     assert ended.code == 1
-    assert f"cannot copy table.csv to {tmp_path}: File exists" in ended.err
+    assert f"Could not copy table.csv to {tmp_path}: File exists" in ended.err
     assert (tmp_path / "table.csv").read_text() == "mine"
 
 
@@ -55,7 +55,7 @@ def test_a_damaged_one_is_told_and_not_left_there(manage, run, tmp_path):
     ended = manage("run", "artifacts", run.pk, "--to", tmp_path / "out")
 
     assert ended.code == 1
-    assert "expected table.csv as it was stored, found other bytes" in ended.err
+    assert "The storage is damaged: the stored file of table.csv has changed." in ended.err
     assert not (tmp_path / "out/table.csv").exists()
 
 

@@ -14,15 +14,15 @@ def test_a_run_says_what_holds_it(manage):
 
     lines = ended.out.splitlines()
     assert ended.code == 0
-    assert lines[0] == f"run {run.pk} is queued; held by: worker, document."
+    assert lines[0] == f"run {run.pk} is queued; blocked by: worker, document."
     assert [line.split()[:2] for line in lines[2:]] == [
-        ["paused", "open"],
-        ["worker", "HOLDS"],
-        ["capacity", "open"],
-        ["build", "open"],
-        ["document", "HOLDS"],
+        ["paused", "passed"],
+        ["worker", "BLOCKING"],
+        ["capacity", "passed"],
+        ["build", "passed"],
+        ["document", "BLOCKING"],
     ]
-    assert f"Run {running.pk} of the same document is running by {running.lease_owner}" in lines[6]
+    assert f"Run {running.pk} of the same document is running, claimed by {running.lease_owner}" in lines[6]
 
 
 def test_as_json_every_gate_has_what_is_documented(manage):
@@ -48,7 +48,9 @@ def test_a_build_says_what_holds_it(manage):
     first, second = BuildFactory(), BuildFactory()
 
     assert manage("build", "why", first.pk, "--json").json["held_by"] == []
-    assert manage("build", "why", second.pk).out.splitlines()[0] == f"build {second.pk} is queued; held by: capacity."
+    assert (
+        manage("build", "why", second.pk).out.splitlines()[0] == f"build {second.pk} is queued; blocked by: capacity."
+    )
 
 
 @pytest.mark.parametrize(("noun", "factory"), [("run", RunFactory), ("build", BuildFactory)])
@@ -58,7 +60,7 @@ def test_what_is_not_queued_says_so(manage, noun, factory):
     ended = manage(noun, "why", row.pk)
 
     assert (ended.code, ended.out.count("\n")) == (0, 1)
-    assert ended.out.startswith(f"{noun} {row.pk} has ended at ")
+    assert ended.out.startswith(f"{noun} {row.pk} ended at ")
     assert manage(noun, "why", row.pk, "--json").json["gates"] == []
 
 

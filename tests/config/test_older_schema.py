@@ -35,5 +35,5 @@ def test_a_worker_waits_says_so_and_refuses_in_the_end(tmp_path):
     assert ended.returncode == 1
     assert ended.stderr.count("worker.waits_for_migrations") == 1
     assert "migrations are not applied" in ended.stderr.splitlines()[-1]
-    assert "Waited 2 s for that (ADE_DATABASE_WAIT_SECONDS)" in ended.stderr.splitlines()[-1]
+    assert "Waited for 2 s (ADE_DATABASE_WAIT_SECONDS)." in ended.stderr.splitlines()[-1]
     assert "Traceback" not in ended.stderr

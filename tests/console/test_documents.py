@@ -375,7 +375,7 @@ def test_one_that_was_purged_says_so(seen_by, pressed_by, olga, workspace, read)
     assert "Download" not in text_of(page)
     assert "Process again" not in text_of(page)
     assert seen_by(olga, image_of(document)).status_code == 404
-    assert "of which nothing is left" in pressed_by(olga, page_of(document, "reprocess")).said[0]
+    assert "whose document was purged" in pressed_by(olga, page_of(document, "reprocess")).said[0]
     assert "has been purged" in pressed_by(olga, page_of(document, "correct"), name="a", value="b").said[0]
 
 
@@ -482,7 +482,7 @@ def test_a_document_is_processed_again(pressed_by, olga, read):
     assert page.said == ["Queued 1 document again."]
     assert Document.objects.get().status == "processing"
     assert DocumentProcessingJob.objects.get().status == "PENDING"
-    assert pressed_by(olga, page_of(document, "reprocess")).said == ["Skipped 1 that is under way."]
+    assert pressed_by(olga, page_of(document, "reprocess")).said == ["Skipped 1 that is in progress."]
 
 
 @pytest.mark.parametrize("verb", ["correct", "withdraw", "reprocess"])

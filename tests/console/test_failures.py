@@ -347,7 +347,7 @@ def test_a_rehearsal_tells_what_would_become_of_each_and_does_nothing(seen_by, o
 
     page = seen_by(olga, f"{PAGE}rehearse/")
 
-    assert page.context["said"] == ("Of 4 runs, 2 will be queued again, 1 has a newer run, 1 is not yours.")
+    assert page.context["said"] == ("Of 4 runs, 2 will be queued again, 1 has a newer run, 1 cannot be changed by you.")
     assert "Run 2 again" in text_of(page)
     assert Run.objects.count() == before
 
@@ -361,7 +361,7 @@ def test_all_are_run_again_once_for_each_document(seen_by, pressed_by, client, o
 
     new = list(Run.objects.queued().order_by("pk"))
     assert [run.input_document_id for run in new] == [second.input_document_id, third.input_document_id]
-    assert page.said == ["Queued 2 runs again. Skipped 1 that has a newer run, 1 that is not yours."]
+    assert page.said == ["Queued 2 runs again. Skipped 1 that has a newer run, 1 that you may not change."]
     assert [columns_of(run) for run in (first, second, third, elsewhere)] == before
     assert told(new[0]) == ["RUN_QUEUED"]
     for run in new:
@@ -408,8 +408,8 @@ def test_a_full_queue_is_foreseen_and_told(seen_by, pressed_by, olga, failed, se
     page = seen_by(olga, f"{PAGE}rehearse/")
     after = pressed_by(olga, f"{PAGE}again/", **form_of(page))
 
-    assert "1 would find no place in the queue" in page.context["said"]
-    assert after.said == ["Queued 1 run again. Skipped 1 for which the queue has no place."]
+    assert "1 will not fit in the queue" in page.context["said"]
+    assert after.said == ["Queued 1 run again. Skipped 1 because the queue is full."]
 
 
 @pytest.mark.parametrize(("who", "status"), [("ravi", 403), ("zed", 404)])

@@ -154,9 +154,9 @@ def test_a_feed_is_checked_now_paused_and_resumed(pressed_by, editor):
 
     assert pressed_by(editor, f"{page}check/").said == ["Made 1 feed due now."]
     assert pressed_by(editor, f"{page}pause/", reason="too loud").said == ["Paused 1 feed."]
-    assert pressed_by(editor, f"{page}pause/").said == ["Skipped 1 that was paused already."]
+    assert pressed_by(editor, f"{page}pause/").said == ["Skipped 1 that was already paused."]
     assert pressed_by(editor, f"{page}check/").said == ["Skipped 1 that is paused."]
-    assert pressed_by(editor, f"{page}resume/").said == ["Let 1 feed go on."]
+    assert pressed_by(editor, f"{page}resume/").said == ["Resumed 1 feed."]
     assert pressed_by(editor, f"{page}resume/").said == ["Skipped 1 that is not paused."]
 
     paused = events_of(feed).get(kind="FEED_PAUSED")

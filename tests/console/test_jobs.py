@@ -132,7 +132,7 @@ def test_a_calendar_has_a_square_for_each_slot(seen_by, ravi, noon, at):
     assert squares["01 12:30"] == squares["01 12:45"] == "missed"
     assert squares["01 13:00"] == squares["01 23:45"] == "expected"
     assert f'href="/jobs/frequent/runs/{JobRun.objects.get().pk}/"' in text_of(page)
-    assert 'aria-label="12:30 missed: nobody looked at the schedule in time"' in text_of(page)
+    assert 'aria-label="12:30 missed: the scheduler did not run in time"' in text_of(page)
 
 
 def test_slots_of_which_the_same_is_to_be_said_are_one_line(seen_by, ravi, noon, at):
@@ -143,7 +143,7 @@ def test_slots_of_which_the_same_is_to_be_said_are_one_line(seen_by, ravi, noon,
     lines = [(line.newest.state, line.number) for line in page.context["calendar"].lines]
     assert [state for state, _ in lines] == ["expected", "expected", "missed"]
     assert sum(number for _, number in lines) == 47
-    assert "nobody looked at the schedule in time" in text_of(page)
+    assert "the scheduler did not run in time" in text_of(page)
 
 
 def test_a_calendar_goes_back_and_forth(seen_by, ravi, noon, at):
@@ -208,7 +208,7 @@ def test_a_missed_square_leads_to_a_form_that_runs_its_slot(seen_by, pressed_by,
     then = pressed_by(editor, f"{PAGE}trigger/", slot="2026-03-01T12:15:00+00:00")
 
     assert then.redirect_chain == [(PAGE, 302)]
-    assert "The slot of frequent for 2026-03-01 12:15:00 is due" in then.said[0]
+    assert "The slot of frequent for 2026-03-01 12:15:00 has been due since " in then.said[0]
     due = DueSlot.objects.get()
     assert (due.scheduled_for, due.asked_by) == (NOON + QUARTER, "olga")
     assert "Run this slot" not in text_of(seen_by(editor, f"{PAGE}?slot=2026-03-01T12:15"))
@@ -243,7 +243,7 @@ def test_what_went_well_is_one_line_unless_each_is_asked_for(seen_by, ravi, noon
 def test_a_job_is_run_now(pressed_by, editor, noon):
     page = pressed_by(editor, f"{PAGE}trigger/")
 
-    assert "held by: worker" in page.said[0]
+    assert "blocked by: worker" in page.said[0]
     assert DueSlot.objects.get().asked_by == "olga"
 
 
@@ -268,8 +268,8 @@ def test_a_slot_that_waits_already_is_said_to(pressed_by, editor, noon):
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        ({"slot": "2026-03-01T12:07"}, "found 2026-03-01T12:07:00+00:00"),
-        ({"slot": "2026-03-01T12:15"}, "expected a slot that has been"),
+        ({"slot": "2026-03-01T12:07"}, "2026-03-01T12:07:00+00:00 is not a slot of frequent "),
+        ({"slot": "2026-03-01T12:15"}, "is not due yet"),
         ({"slot": "<b>"}, "expected a time in UTC such as 2026-03-01T06:00, found <b>."),
         ({"in_stead_of": "never"}, "found never."),
     ],
@@ -313,8 +313,8 @@ def test_a_backfill_is_rehearsed_and_then_done(seen_by, pressed_by, editor, noon
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("from=2026-03-01T13:00&to=2026-03-01T14:00", "expected a range that is past"),
-        ("from=2020-03-01&to=2026-03-01", "choose a shorter range"),
+        ("from=2026-03-01T13:00&to=2026-03-01T14:00", "The range must lie in the past, not "),
+        ("from=2020-03-01&to=2026-03-01", "Choose a shorter one."),
         ("from=&to=2026-03-01", "found none."),
     ],
 )
@@ -357,7 +357,7 @@ def test_why_a_slot_has_not_begun_is_told_gate_by_gate(seen_by, ravi, noon):
 
     page = seen_by(ravi, f"{PAGE}why/")
 
-    assert "The slot of frequent for 2026-03-01 12:00:00 is due" in text_of(page)
+    assert "The slot of frequent for 2026-03-01 12:00:00 has been due since " in text_of(page)
     assert "No worker is alive" in text_of(page)
     assert 'href="/jobs/frequent/why/"' in text_of(seen_by(ravi, PAGE))
 

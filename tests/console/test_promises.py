@@ -54,7 +54,7 @@ def test_a_promise_that_nobody_has_checked_says_so(seen_by, ravi):
 
     assert {promise.state for promise, _ in page.context["promises"]} == {"never"}
     assert len(page.context["promises"]) == len(list(all_invariants()))
-    assert "A document has at most one run that is running." in text
+    assert "A document has at most one running run." in text
     assert "Nobody has looked yet" in text
 
 

@@ -362,7 +362,7 @@ def test_a_full_queue_says_so(pressed_by, olga, run_of, settings):
 
     page = pressed_by(olga, f"/runs/{run.pk}/again/")
 
-    assert page.said[0].startswith("The queue takes 1 runs and has 1")
+    assert page.said[0].startswith("The queue is full: it has 1 of 1 runs")
     assert Run.objects.count() == 2
 
 

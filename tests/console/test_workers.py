@@ -180,7 +180,7 @@ def test_a_worker_is_asked_to_drain_with_a_reason(pressed_by, in_charge, worker)
 
     worker.refresh_from_db()
     assert page.redirect_chain == [(f"/workers/{worker.pk}/", 302)]
-    assert page.said[0].startswith(f"{worker.owner} drains: it takes up nothing more")
+    assert page.said[0].startswith(f"{worker.owner} is draining: it claims nothing more")
     assert (worker.drain_requested_by, worker.drain_reason) == ("olga", "a new version")
     told = events_of(worker).last()
     assert (told.kind, told.actor, told.message) == ("WORKER_DRAIN_REQUESTED", "olga", "a new version")
@@ -193,15 +193,15 @@ def test_who_asks_second_is_told_since_when(pressed_by, in_charge, worker):
 
     (said,) = drain(pressed_by, in_charge, worker, reason="second").said
 
-    assert f"is draining already, since {worker.drain_requested_at:%Y-%m-%d %H:%M:%S} UTC, as ada has asked" in said
+    assert f"is already draining: ada requested it at {worker.drain_requested_at:%Y-%m-%d %H:%M:%S} UTC" in said
     assert events_of(worker).last().actor == "ada"
 
 
 @pytest.mark.parametrize(
     ("leave", "expected"),
     [
-        (lambda worker, settings: boots.sign_off(worker), "cannot drain: it has stopped at"),
-        (fall_silent, "cannot drain: nothing was heard of it since"),
+        (lambda worker, settings: boots.sign_off(worker), "cannot drain: it stopped at"),
+        (fall_silent, "cannot drain: it has sent no heartbeat since"),
     ],
 )
 def test_a_worker_that_is_gone_cannot_be_asked(pressed_by, in_charge, worker, settings, leave, expected):

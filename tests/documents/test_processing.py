@@ -380,7 +380,7 @@ def test_all_segments_of_a_document_are_read_by_one_fork(slot, forks):
 def test_whoever_waits_for_a_segment_ends_with_its_last_lease(slot, forks):
     document = processed_after(slot, lambda: [forks[0].trust_until(0.0), forks[0].wait()])
 
-    assert forks[0].ended.stop_reason == "not trusted any longer"
+    assert forks[0].ended.stop_reason == "no longer trusted"
     assert (document.status, document.jobs.get().attempts, len(forks)) == ("processed", 0, 4)
 
 

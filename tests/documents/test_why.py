@@ -66,7 +66,7 @@ def test_stages_that_are_ready_wait_for_a_slot(slots, holds):
 
     said = {
         True: "Its stages wait for a free slot of a worker; no stage is ahead of it.",
-        False: "Its stages are ready. 1 of 2 slots is free; no stage is ahead of it.",
+        False: "Its stages are ready. 1 of 2 threads is free; no stage is ahead of it.",
     }
     assert (gate.holds, gate.message) == (holds, said[holds])
 

@@ -619,7 +619,7 @@ def test_it_ends_when_its_time_is_over():
     turn = turn_of(EVENT_CLUSTERING)
     turn.until = 0
 
-    with pytest.raises(JobFailed, match="expected event_clustering to end within 600 s"):
+    with pytest.raises(JobFailed, match="event_clustering did not finish within 600 s"):
         EVENT_CLUSTERING.function(turn)
 
     assert not EventCluster.objects.exists()

@@ -213,7 +213,7 @@ def test_a_slot_that_has_had_its_time_says_so_and_leaves_the_rest_to_the_next(fe
 
     first = feed_of(late)
 
-    with pytest.raises(JobFailed, match="to end within 600 s"):
+    with pytest.raises(JobFailed, match="did not finish within 600 s"):
         ingest(turn)
     first.refresh_from_db()
     assert first.checked_at is None

@@ -231,9 +231,9 @@ def assert_place_was_told_as_it_is(said, way, run):
     if new:
         assert said == said_of_again(way, run, new)
     elif way == "page of the run":
-        assert said == ["The queue takes 1 runs and has 1: no place for 1 more. Submit again later."]
+        assert said == ["The queue is full: it has 1 of 1 runs and no room for 1 more. Submit again later."]
     else:
-        assert said == ["Skipped 1 for which the queue has no place."]
+        assert said == ["Skipped 1 because the queue is full."]
     return new
 
 

@@ -40,8 +40,8 @@ def test_with_a_free_slot_it_begins_now(worker, configuration, took):
     assert (told.position, told.position_in_words) == (1, "1")
     assert -5 < seconds_until(told) <= 0
     assert told.based_on == (
-        "0 ahead of it, 2 slots of workers that are alive, and 20.0 s for each: the median of the last 3 runs"
-        " of its configuration that succeeded"
+        "runs ahead of it: 0; threads of live workers: 2; 20.0 s per run"
+        " (median of the last 3 successful runs of its configuration)"
     )
 
 
@@ -105,27 +105,27 @@ def test_a_configuration_without_any_goes_by_all_others(worker, took):
 
     told = forecast.of(RunFactory(configuration=ConfigurationFactory()))
 
-    assert told.based_on.endswith("7.0 s for each: the median of the last 1 runs of any configuration that succeeded")
+    assert told.based_on.endswith("7.0 s per run (median of the last 1 successful runs of any configuration)")
 
 
 def test_nobody_can_say_without_runs_that_succeeded(worker):
     told = forecast.of(RunFactory())
 
     assert (told.position, told.estimated_start) == (1, None)
-    assert told.based_on == "Nobody can say: no run has succeeded yet."
+    assert told.based_on == "No estimate: no run has succeeded yet."
 
 
 def test_nobody_can_say_without_a_worker(took):
     took(7)
 
-    assert forecast.of(RunFactory()).based_on == "Nobody can say: no worker with slots for runs is alive."
+    assert forecast.of(RunFactory()).based_on == "No estimate: no live worker takes runs."
 
 
 def test_nobody_can_say_while_all_workers_drain(worker, took):
     took(7)
     drains.drain(worker, actor="olga")
 
-    assert forecast.of(RunFactory()).based_on == "Nobody can say: all workers with slots for runs drain."
+    assert forecast.of(RunFactory()).based_on == "No estimate: all workers that take runs are draining."
 
 
 def test_nobody_can_say_when_it_will_go_on(worker, took):
@@ -136,13 +136,13 @@ def test_nobody_can_say_when_it_will_go_on(worker, took):
     told = forecast.of(run)
 
     assert (told.position, told.estimated_start) == (1, None)
-    assert told.based_on == "Nobody can say: the queue is paused."
+    assert told.based_on == "No estimate: the run queue is paused."
 
 
 def test_nobody_can_say_when_its_build_will_be_ready(worker, took):
     took(7)
 
-    assert forecast.of(RunFactory(build=BuildFactory())).based_on == "Nobody can say: its build is not ready."
+    assert forecast.of(RunFactory(build=BuildFactory())).based_on == "No estimate: its build is not ready."
 
 
 def test_what_is_not_queued_has_no_place():

@@ -114,8 +114,8 @@ def test_a_build_that_came_to_nothing_fails_its_runs_at_once(configuration, stat
 
     run.refresh_from_db()
     assert (run.status, run.failure_type) == ("failed", "BUILD_FAILED")
-    why = f": {build.error_message}" if status == "failed" else ""
-    assert run.error_message == f"build failed: build {build.pk} is {status}{why}"
+    ended = f"failed: {build.error_message}" if status == "failed" else "was cancelled."
+    assert run.error_message == f"Build {build.pk} {ended}"
     assert run.started_at is None
     assert run.finished_at is not None
     assert told(run) == ["RUN_QUEUED", "RUN_FAILED"]

@@ -62,7 +62,7 @@ def test_why_says_first_who_has_paused_it_and_for_what(worker):
     gate = explanation.gates[0]
     assert (gate.name, gate.holds, gate.holder) == ("paused", True, "olga")
     assert gate.since == queue.now().paused_at
-    assert gate.message.startswith("The queue of runs is paused by olga since ")
+    assert gate.message.startswith("The run queue was paused by olga at ")
     assert gate.message.endswith(": a disk is full")
     assert [each.name for each in explanation.holding] == ["paused"]
 

@@ -34,10 +34,7 @@ def test_what_nothing_holds_is_claimed_at_once(worker):
 
     assert [gate.name for gate in explanation.gates] == ["paused", "worker", "capacity", "build", "document"]
     assert explanation.holding == []
-    assert (
-        explanation.message
-        == f"run {run.pk} is queued; nothing holds it: it will be claimed at once, or within a tick."
-    )
+    assert explanation.message == f"run {run.pk} is queued; nothing blocks it: a worker will claim it shortly."
     assert lifecycle.claim_next_run(worker.owner).id == run.pk
 
 
@@ -51,8 +48,8 @@ def test_a_run_that_is_not_queued_does_not_wait(worker):
         ("running", "running", ()),
         ("failed", "timed_out", ()),
     ]
-    assert told[0].message.startswith(f"run {running.pk} is running, by {running.lease_owner} since ")
-    assert told[1].message.startswith(f"run {late.pk} has ended at ")
+    assert told[0].message.startswith(f"run {running.pk} is running, claimed by {running.lease_owner} at ")
+    assert told[1].message.startswith(f"run {late.pk} ended at ")
     assert told[1].message.endswith(": timed out.")
 
 
@@ -80,7 +77,7 @@ def test_nobody_has_ever_been_there():
     found = gate(RunFactory(), "worker")
 
     assert (found.holds, found.holder, found.since) == (True, "", None)
-    assert found.message == "No worker is alive; none has ever been started."
+    assert found.message == "No worker is alive. None has ever been started."
 
 
 def test_the_last_worker_is_named_with_the_time_when_it_was_seen(worker):
@@ -91,7 +88,7 @@ def test_the_last_worker_is_named_with_the_time_when_it_was_seen(worker):
     found = gate(RunFactory(), "worker")
 
     assert (found.holds, found.holder, found.since) == (True, worker.owner, worker.heartbeat_at)
-    assert found.message.startswith(f"No worker is alive; {worker.owner} was last heard from at ")
+    assert found.message.startswith(f"No worker is alive. {worker.owner} sent its last heartbeat at ")
 
 
 def test_a_worker_that_was_stopped_says_so(worker):
@@ -100,7 +97,7 @@ def test_a_worker_that_was_stopped_says_so(worker):
     found = gate(RunFactory(), "worker")
 
     assert (found.holds, found.since) == (True, worker.stopped_at)
-    assert f"{worker.owner} has stopped at " in found.message
+    assert f"{worker.owner} stopped at " in found.message
 
 
 @pytest.mark.parametrize("lanes", [{}, {"build": 1}, {"run": 0}])
@@ -109,7 +106,7 @@ def test_a_worker_without_a_slot_for_runs_is_none(lanes):
 
     found = gate(RunFactory(), "worker")
 
-    assert (found.holds, found.message) == (True, "1 worker is alive, but none has a slot for runs.")
+    assert (found.holds, found.message) == (True, "1 worker is alive, but none takes runs.")
     assert found.data == {"alive": 1, "with_slots": 0, "draining": 0}
 
 
@@ -122,8 +119,8 @@ def test_workers_that_all_drain_are_told_with_who_has_asked(worker):
     found = gate(RunFactory(), "worker")
 
     assert (found.holds, found.holder, found.since) == (True, other.owner, other.drain_requested_at)
-    assert found.message.startswith("2 workers with slots for runs are alive, but drain: they take up nothing more; ")
-    assert f"{other.owner} was asked by olga since " in found.message
+    assert found.message.startswith("2 live workers take runs, but they are draining and will claim nothing more; ")
+    assert f"{other.owner} was asked to drain by olga at " in found.message
     assert found.data == {"alive": 3, "with_slots": 0, "draining": 2}
 
 
@@ -145,7 +142,7 @@ def test_without_a_worker_no_slot_is_busy():
 
     found = gate(RunFactory(), "capacity")
 
-    assert (found.holds, found.message) == (False, "There is no slot that could be busy; 1 run is ahead of it.")
+    assert (found.holds, found.message) == (False, "No worker has a thread for it; 1 run is ahead of it.")
 
 
 # Capacity
@@ -160,7 +157,7 @@ def test_all_slots_are_busy(worker):
 
     assert held_by(waiting[2]) == ["capacity"]
     assert (found.holder, found.since) == (f"run {second.pk}", second.started_at)
-    assert found.message.startswith(f"All 2 slots are busy: run {second.pk} by {worker.owner} since ")
+    assert found.message.startswith(f"All 2 threads are busy: run {second.pk} claimed by {worker.owner} at ")
     assert found.message.endswith("; 2 runs are ahead of it.")
     at_work = [{"kind": "run", "id": run.pk, "by": worker.owner, "since": run.started_at} for run in (second, first)]
     assert found.data == {"slots": 2, "free": 0, "ahead": 2, "at_work": at_work, "at_work_of_others": 0}
@@ -171,7 +168,7 @@ def test_one_slot_is_free_and_nobody_is_ahead(worker):
 
     found = gate(RunFactory(), "capacity")
 
-    assert (found.holds, found.message) == (False, "1 of 2 slots is free; no run is ahead of it.")
+    assert (found.holds, found.message) == (False, "1 of 2 threads is free; no run is ahead of it.")
 
 
 def test_the_free_slots_are_for_those_who_are_ahead(worker):
@@ -179,7 +176,7 @@ def test_the_free_slots_are_for_those_who_are_ahead(worker):
 
     assert held_by(second) == []
     assert held_by(third) == ["capacity"]
-    message = "2 of 2 slots are free; 2 runs are ahead of it and will be claimed first."
+    message = "2 of 2 threads are free; 2 runs are ahead of it and will be claimed first."
     assert gate(third, "capacity").message == message
 
 
@@ -232,8 +229,8 @@ def test_a_build_that_is_queued_tells_what_it_waits_for_itself(worker):
 
     assert held_by(run) == ["build"]
     assert (found.holder, found.since) == (f"build {second.pk}", second.queued_at)
-    assert found.message.startswith(f"Its build {second.pk} is queued since ")
-    assert found.message.endswith("1 of 1 slot is free; 1 build is ahead of it and will be claimed first.")
+    assert found.message.startswith(f"Its build {second.pk} has been queued since ")
+    assert found.message.endswith("1 of 1 thread is free; 1 build is ahead of it and will be claimed first.")
     assert first.pk < second.pk
 
 
@@ -244,16 +241,16 @@ def test_a_build_that_is_being_made(worker):
     found = gate(run, "build")
 
     assert (found.holds, found.holder, found.since) == (True, f"build {build.pk}", build.started_at)
-    assert found.message.startswith(f"Its build {build.pk} is being made by {worker.owner} since ")
+    assert found.message.startswith(f"Its build {build.pk} is in progress, claimed by {worker.owner} at ")
     assert found.data == {"id": build.pk, "status": "building", "by": worker.owner}
 
 
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        ("ready", "is ready; workers let the run go on to its turn within a tick."),
-        ("failed", "has failed; workers let the run fail with it within a tick."),
-        ("cancelled", "was cancelled; workers let the run fail with it within a tick."),
+        ("ready", "is ready; a worker will let this run continue shortly."),
+        ("failed", "failed; a worker will end this run as failed shortly."),
+        ("cancelled", "was cancelled; a worker will end this run as failed shortly."),
     ],
 )
 def test_a_build_that_has_ended_moves_the_run_in_the_next_tick(worker, status, said):
@@ -288,9 +285,9 @@ def test_another_run_of_the_document_is_running(worker, document, configuration)
     assert held_by(second) == ["document"]
     assert (found.holder, found.since) == (f"run {running.pk}", running.started_at)
     since = f"{running.started_at:%Y-%m-%d %H:%M:%S}"
-    assert found.message == f"Run {running.pk} of the same document is running by {worker.owner} since {since}."
+    assert found.message == f"Run {running.pk} of the same document is running, claimed by {worker.owner} at {since}."
     assert found.data == {"id": running.pk, "status": "running", "by": worker.owner, "ahead": 0}
-    assert gate(third, "document").message.endswith("; 1 run is ahead of it in the queue of the document.")
+    assert gate(third, "document").message.endswith("; 1 run is ahead of it for this document.")
 
 
 def test_an_older_run_of_the_document_is_ahead_and_says_why_it_waits(worker, document, configuration):
@@ -302,8 +299,8 @@ def test_an_older_run_of_the_document_is_ahead_and_says_why_it_waits(worker, doc
 
     assert held_by(run) == ["capacity", "document"]
     assert (found.holder, found.since) == (f"run {older.pk}", older.created_at)
-    assert found.message.startswith(f"Run {older.pk} of the same document goes first, queued since ")
-    assert "It waits in turn: All 2 slots are busy: " in found.message
+    assert found.message.startswith(f"Run {older.pk} of the same document goes first. It has been queued since ")
+    assert "It is waiting too: All 2 threads are busy: " in found.message
 
 
 def test_an_older_run_whose_build_is_not_ready_is_passed_over(worker, document, configuration, build):
@@ -317,9 +314,7 @@ def test_an_older_run_that_nothing_holds_will_be_claimed(worker, document, confi
 
     message = gate(run, "document").message
 
-    assert message.endswith(
-        f"run {older.pk} is queued; nothing holds it: it will be claimed at once, or within a tick."
-    )
+    assert message.endswith(f"run {older.pk} is queued; nothing blocks it: a worker will claim it shortly.")
 
 
 def test_a_gate_that_was_left_shut_is_told(worker):
@@ -329,7 +324,7 @@ def test_a_gate_that_was_left_shut_is_told(worker):
     gates.open_forgotten()
 
     assert (found.holds, found.holder, found.since) == (True, "", None)
-    assert found.message == "It is the next run of its document; workers open its gate within a few ticks."
+    assert found.message == "It is the next run of its document; a worker will let it start shortly."
     assert held_by(run) == []
 
 
@@ -359,7 +354,7 @@ def test_a_younger_run_waits_until_workers_have_heeded_the_build_of_an_older_one
 
     found = gate(younger, "document")
     assert found.holder == f"run {older.pk}"
-    assert "workers let the run go on to its turn within a tick" in found.message
+    assert "a worker will let this run continue shortly" in found.message
 
 
 def test_who_asks_is_told_of_others_only_how_many_there_are(worker, configuration, olga):
@@ -370,8 +365,8 @@ def test_who_asks_is_told_of_others_only_how_many_there_are(worker, configuratio
 
     assert [each["id"] for each in found.data["at_work"]] == [mine.pk]
     assert (found.holder, found.data["at_work_of_others"]) == (f"run {mine.pk}", 1)
-    assert f"run {mine.pk} by {worker.owner}" in found.message
-    assert ", and 1 of other workspaces; " in found.message
+    assert f"run {mine.pk} claimed by {worker.owner}" in found.message
+    assert ", and 1 in other workspaces; " in found.message
     assert f"run {other.pk}" not in found.message
 
 
@@ -381,7 +376,7 @@ def test_who_asks_is_not_told_which_run_of_others_has_the_slots(worker, configur
     found = next(each for each in explain(RunFactory(configuration=configuration), user=olga).gates if each.holds)
 
     assert (found.name, found.holder, found.since, found.data["at_work"]) == ("capacity", "", None, [])
-    assert found.message.startswith("All 2 slots are busy: 2 of other workspaces; ")
+    assert found.message.startswith("All 2 threads are busy: 2 in other workspaces; ")
     assert not any(f"run {each.pk}" in found.message for each in busy)
 
 
@@ -391,5 +386,5 @@ def test_who_asks_is_not_told_which_build_of_others_is_made_first(worker, config
 
     (found,) = (each for each in explain(waiting, user=olga).gates if each.name == "build")
 
-    assert "The only slot is busy: 1 of other workspaces" in found.message
+    assert "The only thread is busy: 1 in other workspaces" in found.message
     assert f"build {other.pk}" not in found.message.replace(f"build {waiting.build_id}", "")

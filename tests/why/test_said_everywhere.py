@@ -49,7 +49,7 @@ def gates_shown(page):
 
 def are_left_out(gates):
     """Return whether rows of other workspaces are left out, of which users only see the number."""
-    return any(gate["data"].get("at_work_of_others") or "of other workspaces" in gate["message"] for gate in gates)
+    return any(gate["data"].get("at_work_of_others") or "in other workspaces" in gate["message"] for gate in gates)
 
 
 @pytest.fixture

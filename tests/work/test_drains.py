@@ -36,7 +36,7 @@ def test_the_request_is_in_the_row_and_in_the_history(worker):
     assert (worker.drain_requested_by, worker.drain_reason) == ("olga", "a new version")
     assert (worker.state, worker.is_draining) == ("alive", True)
     assert told_of(worker) == [("WORKER_DRAIN_REQUESTED", "olga", "a new version")]
-    assert drains.said(worker, Outcome.DRAINING).startswith(f"{worker.owner} drains: it takes up nothing more")
+    assert drains.said(worker, Outcome.DRAINING).startswith(f"{worker.owner} is draining: it claims nothing more")
 
 
 def test_who_asks_second_is_told_who_was_first(worker):
@@ -48,7 +48,7 @@ def test_who_asks_second_is_told_who_was_first(worker):
     worker.refresh_from_db()
     assert (worker.drain_requested_at, worker.drain_reason) == (since, "first")
     assert len(told_of(worker)) == 1
-    said = f"{worker.owner} is draining already, since {since:%Y-%m-%d %H:%M:%S} UTC, as ada has asked."
+    said = f"{worker.owner} is already draining: ada requested it at {since:%Y-%m-%d %H:%M:%S} UTC."
     assert drains.said(worker, Outcome.WAS_DRAINING) == said
 
 
@@ -59,7 +59,7 @@ def test_a_worker_that_has_stopped_cannot_drain(worker):
     assert drains.drain(stale, actor="olga") == Outcome.NOT_ALIVE
 
     assert stale.drain_requested_at is None
-    assert "cannot drain: it has stopped at" in drains.said(stale, Outcome.NOT_ALIVE)
+    assert "cannot drain: it stopped at" in drains.said(stale, Outcome.NOT_ALIVE)
     assert [kind for kind, *_ in told_of(worker)] == ["WORKER_STOPPED"]
 
 
@@ -68,7 +68,7 @@ def test_a_worker_that_is_silent_cannot_drain(worker, settings):
 
     assert drains.drain(worker, actor="olga") == Outcome.NOT_ALIVE
 
-    assert "cannot drain: nothing was heard of it since" in drains.said(worker, Outcome.NOT_ALIVE)
+    assert "cannot drain: it has sent no heartbeat since" in drains.said(worker, Outcome.NOT_ALIVE)
     assert told_of(worker) == []
 
 

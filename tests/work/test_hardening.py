@@ -55,7 +55,7 @@ def test_off_uses_none_though_it_is_there(monkeypatch):
 def test_a_worker_does_not_start_without_the_sandbox_that_is_required(monkeypatch, bare):
     policy(monkeypatch, "required")
 
-    with pytest.raises(CommandError, match="ADE_SANDBOX=required, and bubblewrap is not installed"):
+    with pytest.raises(CommandError, match="ADE_SANDBOX=required, but bubblewrap is not installed"):
         call_command("worker")
 
     assert not Worker.objects.exists()
@@ -65,7 +65,7 @@ def test_up_does_not_start_either(monkeypatch, bare, settings, tmp_path):
     policy(monkeypatch, "required")
     settings.VAR_DIR = tmp_path
 
-    with pytest.raises(CommandError, match="ADE_SANDBOX=required, and bubblewrap is not installed"):
+    with pytest.raises(CommandError, match="ADE_SANDBOX=required, but bubblewrap is not installed"):
         call_command("up")
 
 
@@ -79,7 +79,7 @@ def test_a_worker_writes_down_what_is_weak_and_the_overview_says_it(monkeypatch,
 
     assert Worker.objects.get().weaknesses == ["no_sandbox", "root"]
     said = {line.word: line.said for line in lines}
-    assert "no sandbox stands around programs of configurations" in said["no sandbox"]
+    assert "configurations run without a sandbox" in said["no sandbox"]
     assert "it runs as root" in said["root"]
 
 
@@ -97,7 +97,7 @@ def test_doctor_fails_without_a_sandbox(monkeypatch, bare):
     found = children_are_walled_off()
 
     assert found.level == Level.FAIL
-    assert "its secret key and all files of all workspaces included" in found.found
+    assert "including its secret key and the files of all workspaces" in found.found
 
 
 def test_doctor_names_the_limits_that_the_kernel_does_not_enforce(monkeypatch):
@@ -111,6 +111,6 @@ def test_doctor_names_the_limits_that_the_kernel_does_not_enforce(monkeypatch):
     with_groups = limits_are_enforced()
 
     assert as_root.level == Level.WARN
-    assert "the number of processes of a run is only counted twice a second" in as_root.found
+    assert "the processes of a run are only counted twice a second" in as_root.found
     assert "number of processes" not in as_another.found
     assert "number of processes" not in with_groups.found

@@ -118,7 +118,12 @@ def test_what_is_too_much_to_wait_is_dropped_and_that_is_told(claim, errand, mon
 
     kept.write()
 
-    assert [e.message for e in events_of(errand)[2:]] == ["0", "1", "2", "[2 lines are missing: the database was away]"]
+    assert [e.message for e in events_of(errand)[2:]] == [
+        "0",
+        "1",
+        "2",
+        "[2 lines are missing: the database was unavailable]",
+    ]
 
 
 def test_the_child_is_recorded_and_ends_with_the_claim(claim, errand):

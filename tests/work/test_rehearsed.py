@@ -20,7 +20,7 @@ def test_a_rehearsal_says_what_is_done_first():
     outcomes = Counter({Outcome.NOT_YOURS: 8, Outcome.ENDED: 52, Outcome.CANCELLED: 1180})
 
     assert rehearsed(outcomes) == (
-        "Of 1,240 selected, 1,180 will be cancelled, 52 have already finished, 8 are not yours."
+        "Of 1,240 selected, 1,180 will be cancelled, 52 have already finished, 8 cannot be changed by you."
     )
 
 

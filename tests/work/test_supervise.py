@@ -46,7 +46,7 @@ def test_a_crash_is_told_by_the_name_of_its_signal(tmp_path, sandbox, name):
     ended, _ = run(["crash", name], tmp_path, sandbox=sandbox)
 
     assert (ended.reason, ended.returncode, ended.signal) == ("signalled", -getattr(signal, name), name)
-    assert str(ended).startswith(f"ended by {name}")
+    assert str(ended).startswith(f"was killed by {name}")
 
 
 def test_a_real_time_signal_has_a_number_for_a_name(tmp_path):
@@ -317,7 +317,7 @@ def test_an_end_can_be_read_aloud():
     )
     assert str(ended) == "stopped (cancelled by Olga) after 2.5 s"
     over = replace(ended, reason="over_limit", over_limit="disk: more than 1 MB in its files")
-    assert str(over) == "ended over its limit of disk: more than 1 MB in its files after 2.5 s"
+    assert str(over) == "exceeded its limit of disk: more than 1 MB in its files after 2.5 s"
     assert str(replace(ended, reason="timed_out")) == "timed out after 2.5 s"
     assert "over its limit of CPU time" in str(replace(ended, reason="signalled", signal="SIGXCPU"))
     assert "could not be killed: 7, 8" in str(replace(ended, left_behind=(7, 8)))

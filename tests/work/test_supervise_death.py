@@ -115,7 +115,7 @@ def test_a_killed_keeper_takes_all_with_it_and_no_other(tmp_path, sandbox, mode,
         ended = child.wait()
 
         assert (ended.reason, ended.returncode, ended.left_behind) == ("lost", None, ())
-        assert str(ended).startswith("lost: the process that kept it was killed")
+        assert str(ended).startswith("lost: its process guard was killed")
         assert all_gone(word)
         assert bystander.poll() is None
         assert carriers(other)

@@ -225,7 +225,7 @@ def test_who_gets_the_number_in_between_is_not_touched(stranger, monkeypatch):
 
 
 def test_a_worker_does_not_end_itself():
-    with pytest.raises(ValueError, match="found this very process"):
+    with pytest.raises(ValueError, match="is this process itself"):
         end_recorded(ProcessId.current(), 0)
 
 

@@ -100,9 +100,9 @@ def test_over_the_limit_the_beginning_and_the_end_are_kept():
 
     assert output.truncated
     assert output.seen_bytes == 10 + len(middle) + 9 + 10
-    assert texts[:3] == ["beginning", "m", "[more than 11 bytes of output: leaving out all but the end]"]
+    assert texts[:3] == ["beginning", "m", "[more than 11 bytes of output: only the end is kept]"]
     left_out = output.seen_bytes - 11 - TAIL_BYTES - 10
-    assert texts[3] == f"[{left_out:,} bytes left out]"
+    assert texts[3] == f"[{left_out:,} bytes omitted]"
     assert texts[-2:] == ["last out", "Traceback"]
     assert sum(len(text) + 1 for text in texts) < 11 + 2 * TAIL_BYTES + 200
 

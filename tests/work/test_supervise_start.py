@@ -41,7 +41,7 @@ def test_a_name_that_is_not_on_the_path(tmp_path, sandbox):
     error = refused(["no-such-program"], tmp_path, sandbox=sandbox, env={"PATH": "/usr/bin:/bin"})
 
     assert error.errno == errno.ENOENT
-    assert str(error) == "cannot start no-such-program: expected a program on PATH /usr/bin:/bin, found none"
+    assert str(error) == "Cannot start no-such-program: there is no such program on PATH /usr/bin:/bin."
 
 
 @each_level
@@ -49,7 +49,7 @@ def test_a_path_where_nothing_is(tmp_path, sandbox):
     error = refused([f"{tmp_path}/nothing"], tmp_path, sandbox=sandbox)
 
     assert error.errno == errno.ENOENT
-    assert f"expected a program, found nothing at {tmp_path}/nothing" in str(error)
+    assert f"{tmp_path}/nothing must be a program, but it does not exist." in str(error)
 
 
 def test_a_relative_path_is_of_the_childs_directory(tmp_path):
@@ -62,7 +62,7 @@ def test_a_relative_path_is_of_the_childs_directory(tmp_path):
 def test_a_directory(tmp_path, sandbox):
     error = refused([str(tmp_path)], tmp_path, sandbox=sandbox)
 
-    assert "expected a program, found a directory" in str(error)
+    assert "must be a program, but it is a directory." in str(error)
 
 
 @each_level
@@ -72,7 +72,7 @@ def test_a_file_that_may_not_be_executed(tmp_path, sandbox):
     error = refused([path], tmp_path, sandbox=sandbox)
 
     assert error.errno == errno.EACCES
-    assert "found a file that may not be executed" in str(error)
+    assert "is not executable." in str(error)
 
 
 @each_level
@@ -86,14 +86,14 @@ def test_a_script_whose_interpreter_is_missing(tmp_path, sandbox):
         assert error.errno == errno.ENOENT
         assert "(exec): its loader, or the interpreter in its #! line, does not exist" in str(error)
     else:
-        assert "bubblewrap ended without running it, and said: bwrap: execvp" in str(error)
+        assert "bubblewrap ended without running it. Output: bwrap: execvp" in str(error)
 
 
 def test_a_file_that_is_no_program(tmp_path):
     error = refused([program(tmp_path / "engine", "neither\n")], tmp_path, sandbox="limits")
 
     assert error.errno == errno.ENOEXEC
-    assert "neither a program of this machine nor a script" in str(error)
+    assert "neither a program for this machine nor a script" in str(error)
 
 
 @each_level
@@ -112,7 +112,7 @@ def test_a_nul_in_an_argument(tmp_path):
 
 @pytest.mark.parametrize("argv", [[], [""]])
 def test_no_program_at_all(tmp_path, argv):
-    assert "expected a program and its arguments, found none" in str(refused(argv, tmp_path))
+    assert "Cannot start: no program was given." in str(refused(argv, tmp_path))
 
 
 @each_level
@@ -120,26 +120,26 @@ def test_a_directory_that_is_missing(tmp_path, sandbox):
     error = refused(["true"], tmp_path / "gone", sandbox=sandbox)
 
     assert error.errno == errno.ENOENT
-    assert "expected a directory, found nothing" in str(error)
+    assert "it must be a directory, but it does not exist." in str(error)
 
 
 def test_a_directory_that_is_a_file(tmp_path):
     (tmp_path / "file").touch()
 
-    assert "expected a directory, found a file" in str(refused(["true"], tmp_path / "file"))
+    assert "it must be a directory, but it is a file." in str(refused(["true"], tmp_path / "file"))
 
 
 def test_a_scratch_directory_that_is_a_trap(tmp_path):
     (tmp_path / supervise.SCRATCH).symlink_to("/")
 
-    assert "expected .tmp to be a directory, found a symbolic link" in str(refused(["true"], tmp_path))
+    assert ".tmp must be a directory, but it is a symbolic link." in str(refused(["true"], tmp_path))
 
 
 @pytest.mark.parametrize("wall", ["writable", "readable", "hidden"])
 def test_a_wall_around_nothing(tmp_path, wall):
     error = refused(["true"], tmp_path, sandbox="bubblewrap", **{wall: [tmp_path / "gone"]})
 
-    assert f"expected {tmp_path}/gone to exist" in str(error)
+    assert f"{tmp_path}/gone, which should be shown or hidden, does not exist." in str(error)
 
 
 def test_a_descriptor_that_is_not_open(tmp_path):
@@ -249,8 +249,8 @@ import shutil; shutil.rmtree(cwd)
     with as_nobody(program) as helper:
         refusal, again = helper.line(), helper.line()
 
-    assert refusal.startswith(f"{errno.EAGAIN} cannot start ")
-    assert "(fork): the limit of processes" in refusal
+    assert refusal.startswith(f"{errno.EAGAIN} Cannot start ")
+    assert "(fork): the process limit" in refusal
     assert again == "0"
 
 

@@ -217,7 +217,7 @@ def test_trust_that_is_not_renewed_ends_the_child(tmp_path, sandbox):
     )
 
     # There is no grace period after the claim is no longer trusted.
-    assert (ended.reason, ended.stop_reason, ended.signal) == ("stopped", "not trusted any longer", "SIGKILL")
+    assert (ended.reason, ended.stop_reason, ended.signal) == ("stopped", "no longer trusted", "SIGKILL")
     assert 0.4 < ended.seconds < 0.5 + BUSY_SECONDS
 
 

@@ -232,7 +232,7 @@ def test_a_position_is_kept_as_text(position, text):
     ],
 )
 def test_no_other_text_is_a_position(text):
-    with pytest.raises(ValueError, match="expected"):
+    with pytest.raises(ValueError, match=r"^(A position is written like|The gaps of a position must be)"):
         Position.from_text(text)
 
 

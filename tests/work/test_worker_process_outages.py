@@ -150,7 +150,7 @@ def test_a_worker_that_starts_while_the_database_is_away_waits_for_it(programs, 
 
     impatient = programs.worker(DATABASE_URL=server.url, ADE_DATABASE_WAIT_SECONDS=1)
     assert impatient.code() == 1
-    assert "the database does not answer" in impatient.logged()
+    assert "The database is unavailable" in impatient.logged()
     assert "Traceback" not in impatient.logged()
 
     worker = programs.worker(DATABASE_URL=server.url)

@@ -71,7 +71,7 @@ def test_a_run_that_takes_too_long_ends_with_a_message_and_the_next_of_its_docum
     site.worker(ADE_RUN_TIMEOUT_SECONDS=1, **engines)
 
     assert until_ended(run, following) == ("failed", "TIMED_OUT")
-    assert run.error_message == "timed out after 1 s in step work"
+    assert run.error_message == "Timed out after 1 s in step work."
     assert 1 <= (run.finished_at - run.started_at).total_seconds() < 1 + GRACE_SECONDS
     assert [each.gone for each in site.witness.of(run)] == [True]
     assert outcome_of(following) == ("failed", "TIMED_OUT")
@@ -121,7 +121,7 @@ def test_a_full_queue_refuses_as_often_as_it_is_asked_and_takes_one_more_when_on
         refusals.add((refused.value.code, str(refused.value)))
 
     assert refusals == {
-        ("run_queue_full", "The queue takes 3 runs and has 3: no place for 1 more. Submit again later.")
+        ("run_queue_full", "The queue is full: it has 3 of 3 runs and no room for 1 more. Submit again later.")
     }
     assert Run.objects.count() == 3
     assert runs.cancel(waiting, actor="olga") == "cancelled"

@@ -91,7 +91,7 @@ def test_what_takes_longer_than_a_drain_may_is_given_back(site):
 
     stopped_well(worker)
     assert outcome_of(run) == GIVEN_BACK
-    assert run.error_message == "its worker was told to stop"
+    assert run.error_message == "its worker was stopped"
     until(lambda: seen.gone)
 
 

@@ -120,7 +120,7 @@ def test_the_slot_of_a_killed_worker_has_failed_when_its_lease_is_over_for_anoth
     worker.kill()
 
     killed = until_ended(slot)
-    assert (killed.status, killed.error_message) == ("failed", "the lease of its worker had expired")
+    assert (killed.status, killed.error_message) == ("failed", "the lease of its worker expired")
     assert until_ended(following).status == "success"
     assert_all_hold(quiet=True)
 
@@ -149,7 +149,7 @@ def test_a_worker_that_is_told_again_gives_up_its_slot(place, script):
 
     assert worker.code() == 0, worker.logged()
     run = run_of(slot)
-    assert (run.status, run.error_message) == ("failed", "its worker was told to stop")
+    assert (run.status, run.error_message) == ("failed", "its worker was stopped")
     assert_all_hold(quiet=True)
 
 
@@ -159,7 +159,7 @@ def test_a_slot_that_takes_longer_than_it_may_is_ended(place, script):
 
     run = until_ended(place.wanted())
 
-    said = "expected errands to end within 1 s, found it at work; what it has done stays, and the next slot goes on"
+    said = "errands did not finish within 1 s. What it has done is kept, and the next slot continues."
     assert (run.status, run.error_message) == ("failed", said)
     assert place.witnessed("end") == []
     assert_all_hold(quiet=True)

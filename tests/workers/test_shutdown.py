@@ -63,7 +63,7 @@ def test_a_worker_that_is_told_again_ends_its_engines_and_says_why(site, engines
 
     assert worker.code() == 0, worker.logged()
     assert [outcome_of(run) for run in running] == [GIVEN_BACK] * 2
-    assert {run.error_message for run in running} == {"its worker was told to stop"}
+    assert {run.error_message for run in running} == {"its worker was stopped"}
     assert kinds_of(running[0]) == ["RUN_QUEUED", "RUN_STARTED", "RUN_FAILED", "RECOVERED"]
     until(lambda: all(each.gone for each in seen))
     nothing_is_left(site)
@@ -78,7 +78,7 @@ def test_a_drain_that_lasts_too_long_ends_engines_even_if_they_are_deaf(site, en
 
     assert worker.code() == 0, worker.logged()
     assert outcome_of(run) == GIVEN_BACK
-    assert run.error_message == "its worker was told to stop"
+    assert run.error_message == "its worker was stopped"
     until(lambda: seen.gone)
     nothing_is_left(site)
 

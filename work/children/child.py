@@ -64,11 +64,11 @@ class Ended:
     def __str__(self) -> str:
         what = {
             "exited": f"exited with code {self.returncode}",
-            "signalled": f"ended by {self.signal}{_USUAL_CAUSES.get(self.signal or '', '')}",
+            "signalled": f"was killed by {self.signal}{_USUAL_CAUSES.get(self.signal or '', '')}",
             "timed_out": "timed out",
             "stopped": f"stopped ({self.stop_reason})",
-            "over_limit": f"ended over its limit of {self.over_limit}",
-            "lost": "lost: the process that kept it was killed",
+            "over_limit": f"exceeded its limit of {self.over_limit}",
+            "lost": "lost: its process guard was killed",
         }[self.reason]
         left = f"; could not be killed: {', '.join(map(str, self.left_behind))}" if self.left_behind else ""
         return f"{what} after {self.seconds:.1f} s{left}"
@@ -77,12 +77,12 @@ class Ended:
 _USUAL_CAUSES = {
     "SIGXCPU": " (over its limit of CPU time)",
     "SIGXFSZ": " (over its limit of file size)",
-    "SIGKILL": " (by the kernel when memory runs out, or by somebody)",
+    "SIGKILL": " (by the kernel because memory ran out, or by a user)",
 }
 
 
 class CannotStart(Exception):
-    """The program did not run at all. The message says what was expected and what happened."""
+    """The program did not run at all. The message says why."""
 
     def __init__(self, message: str, number: int | None = None) -> None:
         super().__init__(message)
@@ -305,8 +305,8 @@ class Child:
         if self._pipes.sandbox_report is None:
             return code
         if code == 1 and report["why"] is None and b"exit-code" not in os.read(self._pipes.sandbox_report, READ_BYTES):
-            found = " ".join(self._pipes.output.last) or "nothing"
-            raise CannotStart(f"cannot start {self._program}: bubblewrap ended without running it, and said: {found}")
+            found = " ".join(self._pipes.output.last) or "none"
+            raise CannotStart(f"Cannot start {self._program}: bubblewrap ended without running it. Output: {found}")
         # bubblewrap reports a signal as a shell does, so a program that exits with 137 looks killed.
         return 128 - code if code > 128 and code - 128 in signal.valid_signals() else code
 
@@ -314,7 +314,7 @@ class Child:
         if self._over_limit:
             return "over_limit", None
         if why == "trust_ended":
-            return "stopped", "not trusted any longer"
+            return "stopped", "no longer trusted"
         if why == "stopped":
             return "stopped", self._stop_reason
         return why or ("signalled" if returncode is not None and returncode < 0 else "exited"), None

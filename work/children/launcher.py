@@ -209,7 +209,7 @@ class Keeper:
             if not complete:
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             if len(data) > ANSWER_BYTES or len(descriptors) + len(received) > 1:
-                raise OSError(errno.EPROTO, "it said too much")
+                raise OSError(errno.EPROTO, "its answer was too long")
             if not part:
                 raise ConnectionAbortedError(errno.ECONNABORTED, "the launcher was killed, or has too many open files")
             data += part
@@ -220,7 +220,7 @@ class Keeper:
             number = answer["failed"] if isinstance(answer["failed"], int) else None
             raise Refused(str(answer.get("step")), number, str(answer.get("error")))
         if not descriptors:
-            raise OSError(errno.EPROTO, "it sent no descriptor")
+            raise OSError(errno.EPROTO, "it sent no file descriptor")
         return answer, unread, descriptors[0]
 
     def close(self) -> None:
@@ -233,16 +233,16 @@ def parse(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise OSError(errno.EPROTO, "it said what is no JSON") from error
+        raise OSError(errno.EPROTO, "its answer was not JSON") from error
     if not isinstance(found, dict):
-        raise OSError(errno.EPROTO, "it said what is no answer")
+        raise OSError(errno.EPROTO, "its answer was not an object")
     return found
 
 
 def _number(found: dict[str, Any], name: str) -> Any:
     value = found.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
-        raise OSError(errno.EPROTO, f"it said no {name}")
+        raise OSError(errno.EPROTO, f"its answer had no valid {name}")
     return value
 
 

@@ -87,7 +87,7 @@ class Output:
                 self._end_lines()
                 self._add(
                     stream,
-                    [f"[more than {self._limit_bytes:,} bytes of output: leaving out all but the end]"],
+                    [f"[more than {self._limit_bytes:,} bytes of output: only the end is kept]"],
                 )
 
     def _end_lines(self) -> None:
@@ -126,7 +126,7 @@ class Output:
         self._end_lines()
         if self.truncated:
             shown = sum(len(tail) for tail in self._tails.values())
-            self._add("stderr", [f"[{self._left_out_bytes - shown:,} bytes left out]"])
+            self._add("stderr", [f"[{self._left_out_bytes - shown:,} bytes omitted]"])
             for stream, tail in self._tails.items():
                 self._add(stream, Lines().feed(tail, final=True))
         self.flush()
@@ -183,7 +183,7 @@ class Events:
 def storable(value: Any) -> Any:
     """Drop NUL and replace lone surrogates, which jsonb refuses. Raise ValueError for infinity and NaN."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"expected a number that JSON knows, found {value}")
+        raise ValueError(f"{value} is not a number in JSON")
     if isinstance(value, str):
         return value.replace("\0", "").encode(errors="replace").decode()
     if isinstance(value, list):

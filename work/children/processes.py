@@ -47,7 +47,7 @@ class ProcessId:
     def current(cls) -> Self:
         found = cls.of(os.getpid())
         if found is None:
-            raise RuntimeError("expected to find this process in /proc, found nothing: is /proc mounted?")
+            raise RuntimeError("This process is missing in /proc. Is /proc mounted?")
         return found
 
     @classmethod
@@ -74,7 +74,7 @@ def end_recorded(process_id: ProcessId, grace_seconds: float) -> Literal["ended"
     if process_id.machine != _machine():
         return "elsewhere"
     if process_id == ProcessId.current():
-        raise ValueError(f"expected the process of a dead worker, found this very process {process_id.pid}")
+        raise ValueError(f"Process {process_id.pid} is this process itself, not one of a dead worker.")
     if not (victims := _belonging_to(process_id)):
         return "gone"
     _send(victims, signal.SIGTERM, signal.SIGCONT)

@@ -54,8 +54,8 @@ def environment(cwd: str, scratch: str, extra: Mapping[str, str]) -> dict[str, s
     for name in extra:
         if _SECRET.fullmatch(name):
             raise ValueError(
-                f"expected an environment without secrets, found {name}: pass only what the child needs, "
-                "and a secret it needs in a file or on a descriptor"
+                f"The environment of a child process must not have secrets such as {name}. Pass only what it needs, "
+                "and secrets in a file or on a descriptor."
             )
     return {
         "PATH": os.environ.get("PATH", PATH),

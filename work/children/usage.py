@@ -123,7 +123,7 @@ class Usage:
             if taken > most:
                 return f"memory: {taken / _MB:.0f} MB in {len(pids)} processes, at most {most / _MB:.0f} MB"
         if opened.has_shared_memory and (gone := _shared_bytes() - self._shared_at_first) > most:
-            return f"memory: {gone / _MB:.0f} MB of shared memory since it began, at most {most / _MB:.0f} MB"
+            return f"memory: {gone / _MB:.0f} MB of shared memory since it started, at most {most / _MB:.0f} MB"
         return None
 
     def _excess_of_disk(self, opened: "_Opened") -> str | None:
@@ -140,9 +140,7 @@ class Usage:
         if taken > most:
             return f"disk: more than {most / _MB:.0f} MB in its files"
         if hidden and self._free_at_first - _free_bytes(self._folders) > most:
-            return (
-                f"disk: more than {most / _MB:.0f} MB are gone since it began, and it has files that nobody can count"
-            )
+            return f"disk: more than {most / _MB:.0f} MB since it started, with files that cannot be counted"
         return None
 
 

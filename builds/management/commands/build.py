@@ -61,27 +61,32 @@ class Command(WatchedCommand):
     terminal = Build.TERMINAL
 
     def add_verbs(self, add: AddVerb) -> None:
-        listing = add("list", self.list_builds, "List builds, the newest first.")
+        listing = add("list", self.list_builds, "List builds, newest first.")
         listing.add_argument("--status", choices=Build.Status.values)
         listing.add_argument("--configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
         add_ids(add("show", self.show, "Show a build and its events."))
         self.add_watching(add)
-        again = add("again", self.again, "Build again what has failed or was cancelled.")
-        cancel = add("cancel", self.cancel, "Cancel builds: at once what waits; what is under way is asked to stop.")
+        again = add("again", self.again, "Build again: queue failed or cancelled builds.")
+        cancel = add("cancel", self.cancel, "Cancel builds: queued ones at once, running ones are asked to stop.")
         for verb in (again, cancel):
             add_ids(verb, many=True)
             add_actor(verb)
-        pruning = add("prune", self.prune, "Remove environments of this machine that no run has used for long.")
-        pruning.add_argument("--unused-days", metavar="N", type=number, help="for so long; else the setting")
+        pruning = add("prune", self.prune, "Remove environments of this machine that no run has used for a while.")
+        pruning.add_argument(
+            "--unused-days",
+            metavar="N",
+            type=number,
+            help="remove those unused for this many days (default: the setting)",
+        )
         pruning.add_argument(
             "--most-bytes",
             metavar="N",
             type=number,
-            help="and the longest unused until all take no more; else the setting",
+            help="also remove the least recently used until the total is below this size (default: the setting)",
         )
-        pruning.add_argument("--rehearse", action="store_true", help="only say what would go")
+        pruning.add_argument("--rehearse", action="store_true", help="preview: list what would be removed")
 
     def explain(self, id: int) -> Explanation:
         return why.explain(Build(pk=id))
@@ -132,7 +137,7 @@ class Command(WatchedCommand):
         try:
             pruned = environments.prune(unused_seconds=unused_seconds, most_bytes=most_bytes, rehearse=rehearse)
         except OSError as error:
-            message = f"expected to remove what nobody uses, found: {error}; be the user that the workers are"
+            message = f"Could not remove unused environments: {error}. Run this command as the user of the workers."
             raise Failure(message, Exit.REFUSED, "not_removed") from error
         freed = sum(each.size_bytes for each in pruned.removed)
         told = {
@@ -148,7 +153,7 @@ class Command(WatchedCommand):
 
 def number(text: str) -> int:
     if re.fullmatch(r"[0-9]{1,15}", text) is None:
-        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
     return int(text)
 
 
@@ -171,11 +176,11 @@ def _environments(found: list[Stored]) -> list[dict[str, Any]]:
 
 def _of_pruned(told: Row) -> str:
     rows = [(row, "would be removed" if told["rehearsed"] else "removed") for row in told["removed"]]
-    rows += [(row, "stays: in use") for row in told["in_use"]]
+    rows += [(row, "kept: in use") for row in told["in_use"]]
     shown = [row | {"fingerprint": row["fingerprint"][:12], "result": result} for row, result in rows]
     listed = table(shown, "fingerprint", "configurations", "size_bytes", "used_at", "result")
     freed, left = (f"{told[name] / 2**20:.1f} MB" for name in ("freed_bytes", "left_bytes"))
-    return f"{listed}\n\n{freed} {'would be' if told['rehearsed'] else 'are'} freed, {left} stay."
+    return f"{listed}\n\n{freed} {'would be freed' if told['rehearsed'] else 'freed'}, {left} kept."
 
 
 def _builds(ids: list[int]) -> dict[int, Build]:

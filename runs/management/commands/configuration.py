@@ -18,27 +18,31 @@ class Command(NounCommand):
     help = "Configurations: rules and code for processing documents."
 
     def add_verbs(self, add: AddVerb) -> None:
-        listing = add("list", self.list_configurations, "List configurations, the newest first.")
+        listing = add("list", self.list_configurations, "List configurations, newest first.")
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
         show = add("show", self.show, "Show a configuration with its files.")
         show.add_argument("configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
-        taking = add("import", self.import_package, "Store a package as a configuration, or as its new contents.")
-        taking.add_argument("path", metavar="PATH", type=Path, help="a folder or a zip file")
+        taking = add(
+            "import",
+            self.import_package,
+            "Store a package as a new configuration, or as the new contents of an existing one.",
+        )
+        taking.add_argument("path", metavar="PATH", type=Path, help="folder or zip file")
         taking.add_argument("--workspace", metavar="WORKSPACE", required=True, help="name or id")
-        taking.add_argument("--name", help="another one than the package says")
+        taking.add_argument("--name", help="name of the configuration (default: the name in the package)")
         giving = add("export", self.export, "Write a configuration as a package.")
         giving.add_argument("configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
-        giving.add_argument("path", metavar="PATH", type=Path, help="a folder, or a zip file when it ends in .zip")
-        giving.add_argument("--force", action="store_true", help="write over what is there")
-        trying = add("check", self.check_package, "Try a package or a configuration out; nothing is stored.")
+        giving.add_argument("path", metavar="PATH", type=Path, help="folder, or zip file if it ends in .zip")
+        giving.add_argument("--force", action="store_true", help="overwrite existing files")
+        trying = add("check", self.check_package, "Check a package or a configuration without storing anything.")
         trying.add_argument(
             "wanted",
             metavar="PATH|CONFIGURATION",
-            help="a folder, a zip file, or the id, WORKSPACE/NAME or name of one",
+            help="folder or zip file; or the id, WORKSPACE/NAME or name of a configuration",
         )
-        trying.add_argument("--document", metavar="FILE", type=Path, help="run the steps over this file")
-        trying.add_argument("--output", metavar="DIR", type=Path, help="keep what they make in this new folder")
+        trying.add_argument("--document", metavar="FILE", type=Path, help="run the steps on this file")
+        trying.add_argument("--output", metavar="DIR", type=Path, help="keep the artifacts in this new folder")
 
     def list_configurations(self, *, workspace: str | None, limit: int, before: int | None, **_: Any) -> Answer:
         found = Configuration.objects.select_related("workspace").defer("files").order_by("-id")
@@ -69,10 +73,14 @@ class Command(NounCommand):
         except BadPackage as bad:
             raise _refusal(str(found), bad) from bad
         except OSError as error:
-            message = f"expected to write {str(path)!r}, found: {error}; choose another path, or --force"
+            message = f"Could not write {str(path)!r}: {error}; choose another path, or use --force."
             raise Failure(message, Exit.REFUSED, "not_written", path=str(path)) from error
         told = {"path": str(path), "contents_sha256": found.contents_sha256, "others": others}
-        left = f" Left as they were, and part of what an import would read: {', '.join(others)}." if others else ""
+        left = (
+            f" Other files in the folder were kept, and an import would read them: {', '.join(others)}."
+            if others
+            else ""
+        )
         return Answer(told, clean(f"Wrote {found.workspace.name}/{found.name} to {path}.{left}"))
 
     def check_package(self, *, wanted: str, document: Path | None, output: Path | None, json: bool, **_: Any) -> Answer:
@@ -86,7 +94,7 @@ class Command(NounCommand):
             # Show progress line by line: downloading packages may take long.
             report = checking.check(package.snapshot(), document, output, None if json else self._say)
         except OSError as error:
-            message = f"expected to read the file and to write what is made of it, found: {error}"
+            message = f"Could not read the file or write the output: {error}."
             raise Failure(message, Exit.REFUSED, "not_written") from error
         return _checked({"name": package.name, **report.as_data()})
 
@@ -100,10 +108,10 @@ def _expect_files(document: Path | None, output: Path | None) -> None:
     if document is not None and not document.is_file():
         raise not_found("file", str(document), "give the path of a document")
     if output is not None and document is None:
-        message = "expected --output together with --document: without a document nothing is made"
+        message = "--output needs --document: without a document there are no artifacts."
         raise Failure(message, Exit.USAGE, "usage")
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
-        message = f"expected a new or an empty folder for --output, found {str(output)!r}; choose another one"
+        message = f"--output must be a new or empty folder, but {str(output)!r} is not. Choose another one."
         raise Failure(message, Exit.USAGE, "usage")
 
 
@@ -124,7 +132,7 @@ def _checked(told: dict[str, Any]) -> Answer:
 def _of_environment(told: dict[str, Any]) -> str:
     if told["name"] is None:
         return ""
-    environments = {"ready": "that of a build", "made": "made for this check", None: "not made"}
+    environments = {"ready": "from a build", "made": "made for this check", None: "not made"}
     locked = [line.removesuffix(" \\") for line in (told["lock"] or "").splitlines() if line[:1].strip(" #")]
     row = {"name": told["name"], "fingerprint": told["fingerprint"], "packages": ", ".join(locked)}
     return f"\n{fields(row | {'environment': environments[told['environment']]})}"
@@ -163,7 +171,7 @@ def _read(path: Path) -> Package:
             raise not_found("package", str(path), "give the path of a folder or of a zip file")
         return packages.read(path)
     except OSError as error:
-        message = f"expected to read the package {str(path)!r}, found: {error}"
+        message = f"Could not read the package {str(path)!r}: {error}."
         raise Failure(message, Exit.REFUSED, "not_readable", path=str(path)) from error
 
 
@@ -180,7 +188,7 @@ def _write(package: Package, path: Path, *, force: bool) -> list[str]:
 
 
 def _refusal(named: str, bad: BadPackage) -> Failure:
-    message = f"expected a package, but {named!r} is none. {bad}"
+    message = f"{named!r} is not a valid package. {bad}"
     return Failure(message, Exit.REFUSED, "bad_package", problems=bad.problems)
 
 

@@ -53,39 +53,41 @@ class Command(NounCommand):
     help = "Scheduled jobs, their slots and their runs."
 
     def add_verbs(self, add: AddVerb) -> None:
-        add("list", self.list_jobs, "List the jobs: when each has its next slot, and how the last one has ended.")
-        runs = add("runs", self.list_job_runs, "List job runs, the newest first.")
+        add("list", self.list_jobs, "List the jobs with the next slot and the last result of each.")
+        runs = add("runs", self.list_job_runs, "List job runs, newest first.")
         runs.add_argument("--status", choices=JobRun.Status.values)
         runs.add_argument("--job", metavar="NAME")
         add_limit(runs)
-        _add_name(add("why", self.why, "Say why the slot of a job has not begun, and who holds it since when."))
+        _add_name(add("why", self.why, "Explain why a job's slot has not started: what blocks it, and since when."))
         self._add_ledger(add)
         self._add_trigger(add)
-        pause = add("pause", self.pause, "Pause a job: its slots are passed over until it is resumed.")
-        pause.add_argument("--reason", default="", help="for the history")
-        resume = add("resume", self.resume, "Let a job go on with its next slot.")
+        pause = add("pause", self.pause, "Pause a job: its slots are skipped until it is resumed.")
+        pause.add_argument("--reason", default="", help="reason, recorded in the history")
+        resume = add("resume", self.resume, "Resume a job with its next slot.")
         for verb in (pause, resume):
             _add_name(verb)
             add_actor(verb)
-        backfill = add("backfill", self.backfill, "Run all slots of a range that have no run yet, the oldest first.")
+        backfill = add("backfill", self.backfill, "Run all slots of a range that have no run yet, oldest first.")
         _add_name(backfill)
         _add_range(backfill, required=True)
-        backfill.add_argument("--rehearse", action="store_true", help="only say which slots would be run")
+        backfill.add_argument("--rehearse", action="store_true", help="preview: list the slots without running them")
         add_actor(backfill)
 
     def _add_ledger(self, add: AddVerb) -> None:
-        verb = add("ledger", self.ledger, "Say what has become of each slot of a job, the newest first.")
+        verb = add("ledger", self.ledger, "List the slots of a job with the state of each, newest first.")
         _add_name(verb)
         _add_range(verb, required=False)
-        verb.add_argument("--limit", type=limit, default=50, help="at most so many, the newest first (%(default)s)")
+        verb.add_argument(
+            "--limit", type=limit, default=50, help="maximum number of rows, newest first (default: %(default)s)"
+        )
 
     def _add_trigger(self, add: AddVerb) -> None:
-        verb = add("trigger", self.trigger, "Have a job run now, beside its schedule; with --slot, one of its slots.")
+        verb = add("trigger", self.trigger, "Run a job now, outside its schedule; with --slot, run one of its slots.")
         _add_name(verb)
         which = verb.add_mutually_exclusive_group()
-        which.add_argument("--slot", metavar="TIME", type=moment, help="this slot, which has no run yet")
-        which.add_argument("--again", metavar="TIME", type=moment, help="now, in the stead of this slot, which has one")
-        verb.add_argument("--wait", action="store_true", help="until it has ended")
+        which.add_argument("--slot", metavar="TIME", type=moment, help="run this slot, which has no run yet")
+        which.add_argument("--again", metavar="TIME", type=moment, help="run now, replacing this slot, which has a run")
+        verb.add_argument("--wait", action="store_true", help="wait until it has ended")
         add_actor(verb)
 
     def list_jobs(self, **_: Any) -> Answer:
@@ -157,8 +159,8 @@ class Command(NounCommand):
                 found = asking.rehearse(job, since, until)
             else:
                 found = asking.backfill(job, since, until, actor=actor_of(actor))
-        would = "would be run" if rehearse else "are due, and are run one after the other, the oldest first"
-        said = f"{len(found.free)} slots {would}; {len(found.taken)} have been run, or wait, already."
+        would = "would run" if rehearse else "are due and will run one after another, oldest first"
+        said = f"{len(found.free)} slots {would}; {len(found.taken)} already ran or are waiting."
         shown = table([{"slot": slot} for slot in found.free], "slot")
         told = {"rehearsed": rehearse, "job": name, "free": found.free, "taken": found.taken}
         return Answer(told, f"{shown}\n\n{said}")
@@ -171,8 +173,8 @@ class Command(NounCommand):
             if run and run.finished_at:
                 return run
             if not waits and run is None:
-                said = f"expected the slot {due.scheduled_for.isoformat()} of {job.name} to be run, found it gone"
-                raise Failure(f"{said}: somebody has deleted it", Exit.REFUSED, "slot_gone", job=job.name)
+                said = f"The slot {due.scheduled_for.isoformat()} of {job.name} was deleted before it ran."
+                raise Failure(said, Exit.REFUSED, "slot_gone", job=job.name)
             time.sleep(LOOK_SECONDS)
 
 
@@ -181,8 +183,17 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_range(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    parser.add_argument("--from", dest="since", metavar="TIME", type=moment, required=required, help="ISO 8601, UTC")
-    parser.add_argument("--to", dest="until", metavar="TIME", type=moment, required=required, help="up to and with it")
+    parser.add_argument(
+        "--from",
+        dest="since",
+        metavar="TIME",
+        type=moment,
+        required=required,
+        help="start of the range (ISO 8601, default zone: UTC)",
+    )
+    parser.add_argument(
+        "--to", dest="until", metavar="TIME", type=moment, required=required, help="end of the range (inclusive)"
+    )
 
 
 def _job(name: str) -> Job:
@@ -238,9 +249,9 @@ def _told(row: Row) -> str:
     if not row["is_scheduled"]:
         said.append("by hand")
     if row["asked_by"] and row["job_run"]:
-        said.append(f"asked for by {row['asked_by']}")
+        said.append(f"requested by {row['asked_by']}")
     if row["covers"]:
-        said.append(f"in the stead of {row['covers']:%Y-%m-%d %H:%M}")
+        said.append(f"replaces {row['covers']:%Y-%m-%d %H:%M}")
     return "; ".join([*said, *([row["reason"]] if row["reason"] else [])])
 
 

@@ -9,14 +9,14 @@ from work.outcomes import Outcome
 
 
 class Command(NounCommand):
-    help = "The queue of runs as a whole: how full it is, and whether it goes on."
+    help = "The run queue: how full it is, and whether it is paused."
 
     def add_verbs(self, add: AddVerb) -> None:
-        add("show", self.show, "Say how full it is, and whether it is paused.")
-        pause = add("pause", self.pause, "Claim no queued run any more; what is running goes on.")
-        pause.add_argument("--reason", default="", help="why, for whoever waits")
+        add("show", self.show, "Show how full it is, and whether it is paused.")
+        pause = add("pause", self.pause, "Stop claiming queued runs; running ones continue.")
+        pause.add_argument("--reason", default="", help="reason, shown to people who wait for a run")
         add_actor(pause)
-        add_actor(add("resume", self.resume, "Let it go on."))
+        add_actor(add("resume", self.resume, "Claim queued runs again."))
 
     def show(self, **_: Any) -> Answer:
         told = _told()

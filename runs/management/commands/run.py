@@ -67,19 +67,30 @@ class Command(WatchedCommand):
         submit.add_argument("configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
         submit.add_argument("documents", metavar="DOCUMENT", type=identifier, nargs="+", help="id")
         add_actor(submit)
-        listing = add("list", self.list_runs, "List runs, the newest first.")
+        listing = add("list", self.list_runs, "List runs, newest first.")
         listing.add_argument("--status", choices=Run.Status.values)
-        listing.add_argument("--outcome", choices=Run.OUTCOMES, help="the status, but for runs that timed out")
+        listing.add_argument(
+            "--outcome",
+            choices=Run.OUTCOMES,
+            help="like the status, but with timed_out instead of failed for runs that timed out",
+        )
         listing.add_argument("--configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
-        add_ids(add("show", self.show, "Show a run, what it found and made, and its events."))
-        files = add("artifacts", self.artifacts, "List the files that a run made; with --to, copy them.")
+        add_ids(add("show", self.show, "Show a run with its fields, artifacts and events."))
+        files = add("artifacts", self.artifacts, "List the artifacts of a run; with --to, also copy them.")
         add_ids(files)
-        files.add_argument("--to", metavar="DIRECTORY", type=Path, help="copy them there; nothing is overwritten")
+        files.add_argument(
+            "--to",
+            metavar="DIRECTORY",
+            type=Path,
+            help="copy them to this directory; existing files are not overwritten",
+        )
         self.add_watching(add)
-        cancel = add("cancel", self.cancel, "Cancel runs: at once what is queued; what is running is asked to stop.")
-        again = add("again", self.again, "Run again: a new run of the same configuration and document for each.")
+        cancel = add("cancel", self.cancel, "Cancel runs: queued ones at once, running ones are asked to stop.")
+        again = add(
+            "again", self.again, "Run again: queue a new run with the same configuration and document for each."
+        )
         for verb in (cancel, again):
             add_ids(verb, many=True)
             add_actor(verb)
@@ -174,7 +185,9 @@ def _copied(artifact: Artifact, to: Path) -> Path:
     try:
         return copy_out(artifact, to)
     except (OSError, Damaged) as error:
-        message = str(error) if isinstance(error, Damaged) else f"cannot copy {artifact.name} to {to}: {error.strerror}"
+        message = (
+            str(error) if isinstance(error, Damaged) else f"Could not copy {artifact.name} to {to}: {error.strerror}."
+        )
         raise Failure(message, Exit.REFUSED, "not_written", artifact=artifact.name, path=str(to)) from error
 
 

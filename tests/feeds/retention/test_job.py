@@ -182,7 +182,7 @@ def test_a_slot_that_has_had_its_time_ends_and_what_it_has_done_stays():
     turn = turn_of(RETENTION)
     turn.until = time.monotonic()
 
-    with pytest.raises(JobFailed, match="the next slot goes on"):
+    with pytest.raises(JobFailed, match="the next slot continues"):
         RETENTION.function(turn)
 
     assert RawArticle.objects.count() == 1
@@ -195,8 +195,8 @@ def test_every_policy_says_for_how_long_and_what_is_due():
         "articles": "90 days",
         "clusters without articles": "90 days",
         "tombstones": "400 days",
-        "what runs have told": "succeeded 30 days",
-        "what slots have told": "success 90 days",
+        "run history": "succeeded 30 days",
+        "job run history": "success 90 days",
         "workers": "365 days",
         "environments": "14 days",
         "answers to creating requests": "24 hours",

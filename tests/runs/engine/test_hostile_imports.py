@@ -176,7 +176,7 @@ def test_what_the_engine_itself_takes_counts_for_its_runs(lane, settings):
     run = lane.execute("", configuration=configuration)
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert "over its limit of memory: " in run.error_message
+    assert "exceeded its limit of memory: " in run.error_message
 
 
 @cold_only

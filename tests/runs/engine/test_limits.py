@@ -32,7 +32,7 @@ def test_memory_has_a_limit(lane, level, settings):
     run = lane.execute(f"memory:{1024 * MB}")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert run.error_message.startswith("step act: out of memory within its limit")
+    assert run.error_message.startswith("step act: exceeded its memory limit")
     lane.assert_well(run.input_document)
 
 
@@ -42,7 +42,7 @@ def test_processor_time_has_a_limit(lane, level, tight):
 
     run = lane.execute("cpu:30")
 
-    assert error_of(run) == ("failed", "LIMIT_EXCEEDED", "the engine was over its limit of CPU time in step act")
+    assert error_of(run) == ("failed", "LIMIT_EXCEEDED", "The engine exceeded its limit of CPU time in step act.")
     lane.assert_well(run.input_document)
 
 
@@ -62,7 +62,7 @@ def test_the_size_of_a_file_has_a_limit(lane, level, tight):
     run = lane.execute(f"file:{64 * MB}")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert "over its limit of the size of a file" in run.error_message
+    assert "exceeded its limit of file size" in run.error_message
     lane.assert_well(run.input_document)
 
 

@@ -62,8 +62,8 @@ def test_an_exit_without_a_result_is_no_success(lane, level, code):
     run = lane.execute("field:a=1", "artifact:a.txt=x", f"os_exit:{code}")
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
-    assert run.error_message.startswith(f"the engine exited with code {code} after ")
-    assert run.error_message.endswith(" s in step act, without having told a result")
+    assert run.error_message.startswith(f"The engine exited with code {code} after ")
+    assert run.error_message.endswith(" s in step act, without reporting a result.")
     lane.assert_well(run.input_document)
 
 
@@ -72,7 +72,7 @@ def test_a_crash_in_c_fails_the_run_and_says_where(lane, level):
     run = lane.execute("segv")
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
-    assert run.error_message.startswith("the engine ended by SIGSEGV after ")
+    assert run.error_message.startswith("The engine was killed by SIGSEGV after ")
     assert "in step act" in run.error_message
     assert any("do_segv" in line for line in lines(run))
     lane.assert_well(run.input_document)
@@ -83,7 +83,7 @@ def test_an_engine_that_the_kernel_kills_fails_its_run_once(lane, level):
     run = lane.execute("kill:9")
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
-    expected = "the engine ended by SIGKILL (by the kernel when memory runs out, or by somebody) after "
+    expected = "The engine was killed by SIGKILL (by the kernel because memory ran out, or by a user) after "
     assert run.error_message.startswith(expected)
     assert "in step act" in run.error_message
     assert told(run).count("STEP_STARTED") == 2
@@ -127,5 +127,5 @@ def test_what_an_engine_tells_in_other_words_than_ours_fails_its_run(lane):
     run = lane.execute("garbage", "field:a=1")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert "of the results that the engine told could not be read" in run.error_message
+    assert "results of the engine were unreadable" in run.error_message
     lane.assert_well()

@@ -24,7 +24,7 @@ def test_output_without_end_is_cut_and_the_run_is_as_good(lane, level):
     kept = lines(run)
     assert kept[0] == "first"
     assert kept[-1].endswith("xlast")
-    assert "[more than 1,048,576 bytes of output: leaving out all but the end]" in kept
+    assert "[more than 1,048,576 bytes of output: only the end is kept]" in kept
     assert [line for line in kept if re.fullmatch(r"\[[\d,]+ bytes left out\]", line)]
     assert sum(map(len, kept)) < 1.1 * MB
 
@@ -73,7 +73,7 @@ def test_an_engine_that_cannot_tell_its_result_has_none(lane):
     run = lane.execute("field:a=1", "close_events:")
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
-    assert "without having told a result" in run.error_message
+    assert "without reporting a result" in run.error_message
     lane.assert_well()
 
 
@@ -115,7 +115,7 @@ def test_events_past_their_limit_fail_the_run_in_these_words(lane):
     run = lane.execute(f"events:2000 {line}", "field:a=1")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert "of the results that the engine told could not be read, or were too many or too large" in run.error_message
+    assert "results of the engine were unreadable, too many or too large." in run.error_message
     lane.assert_well()
 
 

@@ -106,7 +106,7 @@ def test_an_environment_whose_python_is_gone_from_this_machine_is_made_again(lan
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "may not be executed"),
+        (None, "is not executable"),
         ("#!/nowhere/python\n", "does not exist"),
         ("#!/bin/sh\nexit 3\n", "exited with code 3"),
         ("#!/bin/sh\nkill -9 $$\n", "ended by SIGKILL"),
@@ -179,7 +179,7 @@ def test_a_document_that_was_purged_all_the_same_fails_its_run_in_words(lane):
 
     lane.run_once()
 
-    said = "expected a document that is kept, found that 'invoice.txt' was purged on 2026-01-02 03:04 UTC"
+    said = "The content of document 'invoice.txt' was purged on 2026-01-02 03:04 UTC."
     run.refresh_from_db()
     assert error_of(run) == ("failed", "ENGINE_FAILED", said)
     lane.assert_well()
@@ -194,6 +194,6 @@ def test_a_machine_without_processes_fails_the_run_in_words(lane, monkeypatch, w
         run = lane.execute("field:a=1")
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
-    assert "the limit of processes, of this user or of the machine, is reached" in run.error_message
+    assert "the process limit of this user or machine is reached" in run.error_message
     # A temporary problem of the machine does not disable warm engines.
     assert way_of(lane.execute("field:a=1")) == way

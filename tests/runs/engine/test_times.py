@@ -43,7 +43,7 @@ def one_second(lane, settings, short):
 def test_a_run_is_ended_with_all_that_it_forked_when_its_time_is_over(level, lane, one_second, deeds, token):
     run = lane.execute(f"name:{token}", "field:a=1", "artifact:a.txt=x", *deeds)
 
-    assert error_of(run) == ("failed", "TIMED_OUT", "timed out after 1 s in step act")
+    assert error_of(run) == ("failed", "TIMED_OUT", "Timed out after 1 s in step act.")
     # The timeout, the grace period, and an allowance for a busy machine.
     assert 0.9 < took(run) < 1 + 0.3 + 15
     assert not named(token)

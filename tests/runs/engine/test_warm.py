@@ -156,7 +156,7 @@ def test_an_engine_that_is_killed_during_a_run_ends_it_with_all_that_it_forked(l
 
     killer.join()
     assert error_of(run)[:2] == ("failed", "PROCESS_TERMINATED")
-    assert "lost: the process that kept it was killed" in run.error_message
+    assert "lost: its process guard was killed" in run.error_message
     assert "in step act" in run.error_message
     until(lambda: not named(token))
     assert warm not in idle()
@@ -183,7 +183,7 @@ def test_an_engine_that_is_stopped_during_a_run_is_ended_when_time_is_over(lane,
     run = lane.execute(f"name:{token}", "hang")
 
     killer.join()
-    assert error_of(run) == ("failed", "TIMED_OUT", "timed out after 2 s in step act")
+    assert error_of(run) == ("failed", "TIMED_OUT", "Timed out after 2 s in step act.")
     assert took(run) < 2 + 30
     assert not named(token)
     settings.ADE_RUN_TIMEOUT_SECONDS = 60
@@ -323,7 +323,7 @@ def test_an_import_that_takes_too_long_is_the_runs_own_time(lane, settings):
 
     run = lane.execute("", configuration=configuration)
 
-    assert error_of(run) == ("failed", "TIMED_OUT", "timed out after 1 s while the configuration was imported")
+    assert error_of(run) == ("failed", "TIMED_OUT", "Timed out after 1 s while importing the configuration.")
     assert took(run) < 40
     assert idle() == []
 

@@ -27,7 +27,7 @@ def test_memory_of_many_children_is_added_up(lane, level, settings):
     run = lane.execute(f"family:8x{128 * MB}")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert "over its limit of memory: " in run.error_message
+    assert "exceeded its limit of memory: " in run.error_message
     assert "at most 512 MB in step act" in run.error_message
     # Without the limit it would sleep for a minute.
     assert took(run) < 30
@@ -54,7 +54,7 @@ def test_a_fork_bomb_ends(lane, level, settings):
 
     run = lane.execute("multiply")
 
-    message = "the engine was over its limit of processes and threads: more than 64 at the same time in step act"
+    message = "The engine exceeded its limit of processes and threads: more than 64 at the same time in step act."
     assert error_of(run) == ("failed", "LIMIT_EXCEEDED", message)
     assert_no_process_is_left()
     lane.assert_well(run.input_document)
@@ -68,7 +68,7 @@ def test_files_are_added_up(lane, level, settings, how):
     run = lane.execute(f"disk:{64 * MB}x{how}")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert run.error_message == "the engine was over its limit of disk: more than 32 MB in its files in step act"
+    assert run.error_message == "The engine exceeded its limit of disk: more than 32 MB in its files in step act."
     assert took(run) < 30
     lane.assert_well(run.input_document)
 
@@ -81,7 +81,7 @@ def test_files_that_no_folder_and_no_descriptor_shows_are_added_up(lane, level, 
     run = lane.execute(f"{how}:{256 * MB}")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert "over its limit of disk: more than 64 MB" in run.error_message
+    assert "exceeded its limit of disk: more than 64 MB" in run.error_message
     assert took(run) < 30
     lane.assert_well(run.input_document)
 
@@ -93,7 +93,7 @@ def test_shared_memory_that_nobody_has_mapped_is_counted(lane, level, settings):
     run = lane.execute(f"share_many:3x{240 * MB}")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert "over its limit of memory: " in run.error_message
+    assert "exceeded its limit of memory: " in run.error_message
     assert took(run) < 30
     lane.assert_well(run.input_document)
 
@@ -106,7 +106,7 @@ def test_what_waits_in_sockets_is_counted(lane, settings):
     run = lane.execute("sockets:3")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert "over its limit of memory: " in run.error_message
+    assert "exceeded its limit of memory: " in run.error_message
     assert took(run) < 30
     lane.assert_well(run.input_document)
 
@@ -135,7 +135,7 @@ def test_nobody_mounts_anything(lane):
     run = lane.execute("mount")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")
-    assert "it tried to mount something, or to make a namespace in step act" in run.error_message
+    assert "it tried to mount a file system or to create a namespace in step act" in run.error_message
     lane.assert_well(run.input_document)
 
 

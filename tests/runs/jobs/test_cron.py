@@ -116,12 +116,12 @@ def test_a_moment_between_slots_is_none():
     "line", ["", "* * * *", "* * * * * *", "61 * * * *", "@daily", "every day at six", "* * 32 * *"]
 )
 def test_what_is_no_schedule_is_refused_with_what_was_found(line):
-    with pytest.raises(BadSchedule, match="expected minute, hour, day, month and weekday"):
+    with pytest.raises(BadSchedule, match="Use the cron fields minute, hour, day, month and weekday"):
         cron.check(line, "UTC")
 
 
 def test_what_never_has_a_slot_is_refused():
-    with pytest.raises(BadSchedule, match="expected a schedule that has slots, found '0 0 30 2 \\*'"):
+    with pytest.raises(BadSchedule, match="The schedule '0 0 30 2 \\*' never comes due"):
         cron.check("0 0 30 2 *", "UTC")
 
 
@@ -132,5 +132,5 @@ def test_a_job_whose_schedule_is_none_cannot_be_declared():
 
 @pytest.mark.parametrize("zone", ["", "Berlin", "../../etc/passwd", "/etc/passwd", "Europe/Atlantis", "\0"])
 def test_what_is_no_zone_is_refused(zone):
-    with pytest.raises(BadSchedule, match="expected a time zone"):
+    with pytest.raises(BadSchedule, match="Unknown time zone"):
         cron.check("* * * * *", zone)

@@ -113,7 +113,7 @@ def test_a_slot_whose_grace_is_over_is_dropped_with_a_word():
 
     assert not DueSlot.objects.exists()
     assert not JobRun.objects.exists()
-    assert decisions() == [("SLOTS_MISFIRED", "no worker had a free slot for it in time")]
+    assert decisions() == [("SLOTS_MISFIRED", "no worker had a free thread for it in time")]
 
 
 def test_what_a_person_has_asked_for_is_never_too_late():
@@ -194,7 +194,7 @@ def test_a_job_that_has_had_its_time_is_told_so():
     turn = Turn(job_named("frequent"), NOON, lane.claim(W1))
     turn.until = 0.0
 
-    with pytest.raises(JobFailed, match="expected frequent to end within 300 s, found it at work"):
+    with pytest.raises(JobFailed, match="frequent did not finish within 300 s"):
         turn.go_on()
 
 

@@ -91,7 +91,7 @@ def test_a_slot_whose_time_has_come_is_expected_until_its_grace_is_over_and_then
 
     entry = only(row, NOON + QUARTER)
 
-    assert (entry.state, entry.reason) == ("missed", "nobody looked at the schedule in time")
+    assert (entry.state, entry.reason) == ("missed", "the scheduler did not run in time")
 
 
 def test_a_slot_that_is_running_says_who_runs_it_since_when(noon, at):
@@ -158,7 +158,7 @@ def test_slots_that_came_too_late_say_how_much(noon, at):
     entry = only(row, NOON + QUARTER)
 
     assert (entry.state, entry.by) == ("misfired", W1)
-    assert entry.reason == "nobody was there to run them within 300 s; looked at 360 s late"
+    assert entry.reason == "no worker could run them within 300 s; the scheduler ran 360 s late"
 
 
 def test_slots_of_a_pause_say_by_whom(noon, at):
@@ -170,7 +170,7 @@ def test_slots_of_a_pause_say_by_whom(noon, at):
     passed, coming = reversed(ledger.of(row, until=NOON + 2 * QUARTER, most=9))
 
     assert (passed.state, passed.reason) == ("passed_over", "the job is paused by olga")
-    assert (coming.state, coming.reason) == ("expected", "passed over while the job is paused")
+    assert (coming.state, coming.reason) == ("expected", "skipped while the job is paused")
 
 
 def test_what_was_decided_first_of_a_slot_has_held(noon, at):

@@ -45,7 +45,7 @@ def test_nothing_holds_what_is_to_be_claimed(row, worker):
     explanation = explain_due(due())
 
     assert held_by(explanation) == []
-    assert "nothing holds it: it will be claimed at once, or within a tick." in explanation.message
+    assert "nothing blocks it: a worker will claim it shortly." in explanation.message
 
 
 def test_nobody_is_there_to_run_it(row):
@@ -54,7 +54,7 @@ def test_nobody_is_there_to_run_it(row):
     explanation = explain_due(due())
 
     assert held_by(explanation) == ["worker"]
-    assert gate(explanation, "worker").message == "1 worker is alive, but none has a slot for job runs."
+    assert gate(explanation, "worker").message == "1 worker is alive, but none takes job runs."
 
 
 def test_the_lane_is_busy(row, worker):
@@ -63,7 +63,7 @@ def test_the_lane_is_busy(row, worker):
     explanation = explain_due(due())
 
     assert held_by(explanation) == ["capacity"]
-    assert "The only slot is busy: job_run" in gate(explanation, "capacity").message
+    assert "The only thread is busy: job_run" in gate(explanation, "capacity").message
 
 
 def test_other_jobs_come_first(row, worker):
@@ -99,7 +99,9 @@ def test_an_earlier_slot_of_the_job_is_running(row, worker):
     found = gate(explain_due(slot), "job")
 
     assert (found.holds, found.holder, found.since) == (True, f"job_run {run.pk}", run.started_at)
-    assert found.message.startswith(f"Its slot for 2026-03-01 11:45:00 is running as job run {run.pk} by w9 since ")
+    assert found.message.startswith(
+        f"Its slot for 2026-03-01 11:45:00 is running as job run {run.pk}, claimed by w9 at "
+    )
 
 
 def test_an_earlier_slot_of_the_job_goes_first(row, worker):
@@ -115,7 +117,7 @@ def test_its_job_is_paused(row, worker):
     found = gate(explain_due(due()), "pause")
 
     assert (found.holds, found.holder) == (True, "olga")
-    assert found.message.endswith("the slot is passed over when its turn comes.")
+    assert found.message.endswith("the slot will be skipped.")
 
 
 def test_what_a_person_asks_for_is_not_held_by_a_pause(row, worker):
@@ -135,7 +137,7 @@ def test_it_is_too_late(row, worker):
     found = gate(explain_due(due(expires_at=NOON)), "schedule")
 
     assert found.holds
-    assert found.message.endswith("is dropped when its turn comes: it should have begun by 2026-03-01 12:00:00.")
+    assert found.message.endswith("will be dropped, because it did not start by 2026-03-01 12:00:00.")
 
 
 def test_of_a_job_its_first_due_slot_is_explained(row, worker):
@@ -150,7 +152,7 @@ def test_of_a_job_its_first_due_slot_is_explained(row, worker):
 def test_nobody_looks_at_the_schedules_for_no_worker_is_alive(row):
     found = gate(explain(row), "schedule")
 
-    assert (found.holds, found.message) == (True, "Nobody looks at the schedules: no worker is alive.")
+    assert (found.holds, found.message) == (True, "No worker runs the scheduler: no worker is alive.")
 
 
 def test_nobody_looks_at_the_schedules_for_no_worker_is_to(row, worker):
@@ -158,7 +160,7 @@ def test_nobody_looks_at_the_schedules_for_no_worker_is_to(row, worker):
 
     found = gate(explain(row), "schedule")
 
-    said = "Nobody looks at the schedules since 2026-03-01 12:00:00: no worker that is alive has ADE_SCHEDULES=true."
+    said = "No worker has run the scheduler since 2026-03-01 12:00:00: no live worker has ADE_SCHEDULES=true."
     assert (found.holds, found.message, found.since) == (True, said, NOON)
 
 
@@ -169,7 +171,7 @@ def test_somebody_looks_at_the_schedules(row, worker):
 
     assert held_by(explanation) == []
     assert gate(explanation, "schedule").holder == worker.owner
-    assert "nothing holds it: it will begin then." in explanation.message
+    assert "nothing blocks it: it will start then." in explanation.message
 
 
 def test_a_slot_that_is_running_does_not_hold_what_is_not_due_yet(row, worker):

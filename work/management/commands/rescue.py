@@ -12,8 +12,8 @@ from work.models import Event
 
 class Command(OperatorCommand):
     help = (
-        "Do at once what every worker does in its ticks: move on what lost workers have left, and see to the small"
-        " duties of each kind of work. Does no harm beside workers, or when repeated."
+        "Do now what every worker does regularly: recover the work of lost workers, and run the periodic tasks of"
+        " each kind of work. Safe while workers run, and safe to repeat."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -33,8 +33,8 @@ SHOWN = ("id", "state", *DRAIN[:2], "owner", "version", "started_at", "heartbeat
 
 class Command(NounCommand):
     help = (
-        "Claim and do work until told to stop. SIGTERM: finish what is under way; a second one: give it back at once."
-        " With a verb: look at the workers there are."
+        "Claim and do work until stopped. SIGTERM: finish the current work, then exit; a second SIGTERM: give it back"
+        " at once. With a verb: list or drain workers."
     )
     # All checks except the URL checks, which load the API that a worker does not need.
     requires_system_checks = tuple(tag for name, tag in vars(Tags).items() if name.islower() and tag != Tags.urls)
@@ -43,7 +43,9 @@ class Command(NounCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "--name", default=settings.WORKER_NAME, help="what earlier boots of it left, it recovers at once"
+            "--name",
+            default=settings.WORKER_NAME,
+            help="a worker recovers the work of its name's earlier boots at once",
         )
         parser.add_argument(
             "--slots",
@@ -51,17 +53,17 @@ class Command(NounCommand):
             type=_slot,
             default=[],
             metavar="KIND=NUMBER",
-            help="instead of the setting's number",
+            help="threads for a kind of work (default: the setting)",
         )
 
     def add_verbs(self, add: AddVerb) -> None:
-        listing = add("list", self.list_workers, "List workers, the latest first.")
-        listing.add_argument("--alive", action="store_true", help="only those that have been heard from lately")
+        listing = add("list", self.list_workers, "List workers, newest first.")
+        listing.add_argument("--alive", action="store_true", help="only workers with a recent heartbeat")
         add_limit(listing)
-        drain = add("drain", self.drain, "Ask a worker to claim nothing more, finish what is under way, and stop.")
-        whose = "of one boot; or the name of a worker, for the one boot of it that is alive"
+        drain = add("drain", self.drain, "Ask a worker to claim nothing more, finish its work, and stop.")
+        whose = "id of one boot, or name of a worker with one live boot"
         drain.add_argument("worker", metavar="ID|NAME", type=_id_or_name, help=whose)
-        drain.add_argument("--reason", default="", help="why, for its history")
+        drain.add_argument("--reason", default="", help="reason, recorded in the history")
         add_actor(drain)
 
     def list_workers(self, *, alive: bool, limit: int, before: int | None, **_: Any) -> Answer:
@@ -118,8 +120,8 @@ def _found(wanted: int | str) -> Worker:
     alive = list(boots.alive())
     if len(alive) > 1:
         ids = [each.pk for each in alive]
-        message = f"expected the name of one worker, found {len(ids)} that are called {wanted!r}; say which by its id"
-        raise Failure(f"{message}: {', '.join(map(str, ids))}", Exit.USAGE, "ambiguous", ids=ids)
+        message = f"{len(ids)} live workers are named {wanted!r}. Choose one by id"
+        raise Failure(f"{message}: {', '.join(map(str, ids))}.", Exit.USAGE, "ambiguous", ids=ids)
     if found := alive[0] if alive else boots.first():
         return found
     raise not_found("worker", wanted, "`manage.py worker list` shows them")
@@ -128,8 +130,8 @@ def _found(wanted: int | str) -> Worker:
 def _slot(text: str) -> tuple[str, int]:
     lanes = sorted(kind.name for kind in all_kinds() if kind.lane)
     if not lanes:
-        raise argparse.ArgumentTypeError(f"found {text!r}, but no kind of work has slots yet")
+        raise argparse.ArgumentTypeError(f"cannot be {text!r}: no kind of work has threads")
     kind, _, number = text.partition("=")
     if kind not in lanes or not number.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected KIND=NUMBER with a kind of {', '.join(lanes)}, found {text!r}")
+        raise argparse.ArgumentTypeError(f"must be KIND=NUMBER, with a kind of {', '.join(lanes)}, not {text!r}")
     return kind, int(number)
