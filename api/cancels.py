@@ -20,6 +20,6 @@ def cancelled(moves: Moves, id: int, before: str, after: str) -> Literal["cancel
     """
     found = of_cancel(moves, before, after)
     if found == Outcome.ENDED:
-        message = f"Cannot cancel {moves.kind} {id}: it is already {after}."
+        message = f"Cannot cancel {moves.kind} {id}: its status is {after}."
         raise Problem("conflict", message, {"id": id, "status": after})
     return "asked" if found == Outcome.ASKED else "cancelled"

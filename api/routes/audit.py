@@ -36,7 +36,9 @@ class AuditEntryOut(Out):
     operation: str
     subject_kind: str | None
     subject_id: int | None
-    answered: Annotated[int | None, Field(description="status of the response; null if the process died before it")]
+    answered: Annotated[
+        int | None, Field(description="status of the response; null if the process died before answering")
+    ]
 
 
 class Audit(Listing):

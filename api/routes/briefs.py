@@ -63,7 +63,7 @@ class BriefStoryOut(Out):
     headline: str
     summary: str
     article_count: int
-    percent: Annotated[float, Field(description="share of the highest possible score")]
+    percent: Annotated[float, Field(description="percentage of the highest possible score")]
     reasons: list[BriefReasonOut]
     articles: list[BriefArticleOut]
 

@@ -41,7 +41,9 @@ class FeedOut(Out):
     site_url: str
     state: Literal["new", "ok", "failing", "paused"]
     standing: Annotated[str, Field(description="state of the feed, in words")]
-    next_check_at: Annotated[datetime, Field(description="moves further away while the feed fails")]
+    next_check_at: Annotated[
+        datetime, Field(description="time of the next check; later and later while the feed fails")
+    ]
     checked_at: datetime | None
     succeeded_at: datetime | None
     failures: Annotated[int, Field(description="failures in a row")]

@@ -21,7 +21,7 @@ routes = frame.routes("documents")
 
 
 class InOrder(Listing):
-    order: Annotated[Literal["-id", "id"], Field(description="last first (-id) or first first (id)")] = "id"
+    order: Annotated[Literal["-id", "id"], Field(description="from the end (-id) or from the start (id)")] = "id"
 
 
 class ChunkOut(Out):
