@@ -1,4 +1,4 @@
-"""A client for ADE's API, of Python alone: `Client("https://ade.example.com", token)`. See docs/api.md."""
+"""A client for ADE's API without dependencies: `Client("https://ade.example.com", token)`. See docs/api.md."""
 
 from typing import Any
 
@@ -10,5 +10,5 @@ __all__ = ["Client", "Event", "File", "Problem", "Progress", "Transport", "Unrea
 
 class Client(Operations):
     def __init__(self, address: str, token: str, **options: Any) -> None:
-        """`options` are those of Transport: `timeout_seconds`, `attempts`, `tls`."""
+        """`options` are passed to Transport: `timeout_seconds`, `attempts`, `tls`."""
         super().__init__(Transport(address, token, **options))

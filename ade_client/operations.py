@@ -287,6 +287,27 @@ class CorrectionOut(TypedDict):
     at: str
 
 
+class Deliveries(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[str]
+    order: NotRequired[Literal["-id", "id"]]
+    status: NotRequired[Literal["queued", "sending", "delivered", "failed"] | None]
+    topic: NotRequired[
+        Literal[
+            "run.succeeded",
+            "run.failed",
+            "run.cancelled",
+            "build.ready",
+            "build.failed",
+            "build.cancelled",
+            "document.processed",
+            "document.failed",
+        ]
+        | Literal["ping"]
+        | None
+    ]
+
+
 class DeliveryDetail(TypedDict):
     id: int
     webhook_id: int
@@ -898,6 +919,11 @@ class Trigger(TypedDict):
     in_stead_of: NotRequired[str | None]
 
 
+class Upload(TypedDict):
+    workspace: NotRequired[int | None]
+    again: NotRequired[bool]
+
+
 class WaitingOut(TypedDict):
     count: int
     run_ids: list[int]
@@ -997,7 +1023,7 @@ class Operations:
         self.transport = transport
 
     def add_feed(self, body: FeedAddition, *, idempotency_key: str | None = None) -> FeedOut:
-        """It is asked when the job runs next."""
+        """Add a feed. It is fetched when the job runs next."""
         return cast(
             "FeedOut",
             self.transport.json(
@@ -1013,7 +1039,7 @@ class Operations:
         )
 
     def add_webhook(self, id: int, body: NewWebhook, *, idempotency_key: str | None = None) -> WithSecret:
-        """Tell this URL how work of the workspace has ended. The secret with which it is signed is shown this once."""
+        """Add a webhook, which is notified when work of the workspace ends. Its secret is shown only once."""
         return cast(
             "WithSecret",
             self.transport.json(
@@ -1029,7 +1055,7 @@ class Operations:
         )
 
     def backfill_job(self, name: str, body: BackfillRange, *, idempotency_key: str | None = None) -> BackfillOut:
-        """Run all slots of a range that have no run yet, the oldest first: 201. A rehearsal changes nothing: 200."""
+        """Run all slots of a range that have no run yet, oldest first (201). A preview changes nothing (200)."""
         return cast(
             "BackfillOut",
             self.transport.json(
@@ -1045,7 +1071,7 @@ class Operations:
         )
 
     def build_again(self, id: int, *, idempotency_key: str | None = None) -> BuildOut:
-        """Build again what has failed or was cancelled: the same build is queued again."""
+        """Queue a failed or cancelled build again. It stays the same build."""
         return cast(
             "BuildOut",
             self.transport.json(
@@ -1060,37 +1086,37 @@ class Operations:
         )
 
     def cancel_build(self, id: int, body: Reason | None) -> BuildCancelOut:
-        """At once what is queued; what is being made is asked to stop."""
+        """Cancel a build. A queued build is cancelled at once; a build in progress is asked to stop."""
         return cast(
             "BuildCancelOut",
             self.transport.json(Call("POST", path_of("/api/v1/builds/{id}/cancel", id=id), {}, body=body)),
         )
 
     def cancel_run(self, id: int, body: Reason | None) -> RunCancelOut:
-        """At once what is queued; what is running is asked to stop."""
+        """Cancel a run. A queued run is cancelled at once; a running one is asked to stop."""
         return cast(
             "RunCancelOut", self.transport.json(Call("POST", path_of("/api/v1/runs/{id}/cancel", id=id), {}, body=body))
         )
 
     def change_webhook(self, id: int, body: Changes) -> WebhookOut:
-        """Change its name, its URL or its topics. What waits goes to the new URL."""
+        """Change the name, URL or topics of a webhook. Waiting deliveries go to the new URL."""
         return cast(
             "WebhookOut", self.transport.json(Call("PATCH", path_of("/api/v1/webhooks/{id}", id=id), {}, body=body))
         )
 
     def check_configuration(self, id: int) -> ConfigurationCheckOut:
-        """Look a configuration over. Nothing of it is run, and no environment is made: a build does that."""
+        """Check a configuration without running its code or building an environment."""
         return cast(
             "ConfigurationCheckOut",
             self.transport.json(Call("POST", path_of("/api/v1/configurations/{id}/check", id=id), {})),
         )
 
     def check_feed(self, id: int) -> FeedOut:
-        """It has its turn at once, when the job runs next."""
+        """Make a feed due now. It is fetched when the job runs next."""
         return cast("FeedOut", self.transport.json(Call("POST", path_of("/api/v1/feeds/{id}/check", id=id), {})))
 
     def correct_field(self, id: int, name: str, body: Correction) -> DocumentFieldOut:
-        """Say what a field is, whether a machine has found it or not; to say what was read confirms it."""
+        """Correct or add a field. Sending the extracted value confirms it."""
         return cast(
             "DocumentFieldOut",
             self.transport.json(
@@ -1107,7 +1133,7 @@ class Operations:
         *,
         idempotency_key: str | None = None,
     ) -> ConfigurationDetail:
-        """Store a package, which is a zip file, as a new configuration."""
+        """Create a configuration from a package, which is a zip file."""
         return cast(
             "ConfigurationDetail",
             self.transport.json(
@@ -1129,7 +1155,7 @@ class Operations:
         )
 
     def create_token(self, body: NewToken, *, idempotency_key: str | None = None) -> NewTokenOut:
-        """Make a token of one's own that may do no more than whoever asks. What is made with a token is revoked with it."""
+        """Create a token with at most your permissions. A token created with another one is revoked with it."""
         return cast(
             "NewTokenOut",
             self.transport.json(
@@ -1145,35 +1171,35 @@ class Operations:
         )
 
     def download_artifact(self, id: int, to: BinaryIO) -> int:
-        """The file, or one part of it (Range); 302 to where it lies, if the storage sends files itself."""
+        """Download the file or a part of it (Range); 302 to the storage if the storage sends files itself."""
         return self.transport.download(Call("GET", path_of("/api/v1/artifacts/{id}/content", id=id), {}), to)
 
     def download_configuration_package(self, id: int, to: BinaryIO) -> int:
-        """The configuration as a zip file: the same bytes for the same contents."""
+        """Download a configuration as a zip file. The same contents give the same bytes."""
         return self.transport.download(Call("GET", path_of("/api/v1/configurations/{id}/package", id=id), {}), to)
 
     def download_document(self, id: int, to: BinaryIO) -> int:
-        """The file as it came in, or one part of it (Range); 302 to where it lies, if the storage sends files itself."""
+        """Download the original file or a part of it (Range); 302 to the storage if it sends files itself."""
         return self.transport.download(Call("GET", path_of("/api/v1/documents/{id}/content", id=id), {}), to)
 
     def drain_worker(self, id: int, body: Reason | None) -> WorkerOut:
-        """It takes up nothing more, finishes what it has within ADE_DRAIN_SECONDS, and stops; its next boot works again."""
+        """Drain a worker: it takes no new work, finishes within ADE_DRAIN_SECONDS, and stops until its next boot."""
         return cast(
             "WorkerOut", self.transport.json(Call("POST", path_of("/api/v1/workers/{id}/drain", id=id), {}, body=body))
         )
 
     def explain_build(self, id: int) -> ExplanationOut:
-        """What a queued build waits for, and who holds that since when."""
+        """Explain what a queued build waits for, what blocks it, and since when."""
         return cast("ExplanationOut", self.transport.json(Call("GET", path_of("/api/v1/builds/{id}/why", id=id), {})))
 
     def explain_document(self, id: int) -> ExplanationOut:
-        """Why a document is not processed yet."""
+        """Explain why a document has not been processed yet."""
         return cast(
             "ExplanationOut", self.transport.json(Call("GET", path_of("/api/v1/documents/{id}/why", id=id), {}))
         )
 
     def explain_run(self, id: int) -> ExplanationOut:
-        """What a queued run waits for, and who holds that since when."""
+        """Explain what a queued run waits for, what blocks it, and since when."""
         return cast("ExplanationOut", self.transport.json(Call("GET", path_of("/api/v1/runs/{id}/why", id=id), {})))
 
     def find_search(
@@ -1189,7 +1215,7 @@ class Operations:
         limit: int | None = None,
         after: int | None = None,
     ) -> SearchOut:
-        """Find pieces of documents by words and meaning, the best first."""
+        """Search documents by words and meaning, best hits first."""
         return cast(
             "SearchOut",
             self.transport.json(
@@ -1212,19 +1238,19 @@ class Operations:
         )
 
     def follow_stream_build(self, id: int, *, last_event_id: str | None = None, after: str = "") -> Iterator[Event]:
-        """All events of a build and what it prints, as they come, to its end."""
+        """Follow the events and the output of a build until it ends."""
         return self.transport.follow(
             Call("GET", path_of("/api/v1/builds/{id}/stream", id=id), {"last_event_id": last_event_id}), after
         )
 
     def follow_stream_document(self, id: int, *, last_event_id: str | None = None, after: str = "") -> Iterator[Event]:
-        """All events of a document, as they come. It has no end: a document may be processed again."""
+        """Follow the events of a document. The stream has no end: a document may be processed again."""
         return self.transport.follow(
             Call("GET", path_of("/api/v1/documents/{id}/stream", id=id), {"last_event_id": last_event_id}), after
         )
 
     def follow_stream_run(self, id: int, *, last_event_id: str | None = None, after: str = "") -> Iterator[Event]:
-        """All events of a run and what it prints, as they come, to its end."""
+        """Follow the events and the output of a run until it ends."""
         return self.transport.follow(
             Call("GET", path_of("/api/v1/runs/{id}/stream", id=id), {"last_event_id": last_event_id}), after
         )
@@ -1232,7 +1258,7 @@ class Operations:
     def follow_stream_workspace(
         self, id: int, *, last_event_id: str | None = None, logs: bool | None = None, after: str = ""
     ) -> Iterator[Event]:
-        """Whatever happens in a workspace from now on: to its runs, builds, documents, processing jobs and stages."""
+        """Follow the events of a workspace: of its runs, builds, documents, processing jobs and stages."""
         return self.transport.follow(
             Call(
                 "GET", path_of("/api/v1/workspaces/{id}/stream", id=id), {"last_event_id": last_event_id, "logs": logs}
@@ -1241,13 +1267,13 @@ class Operations:
         )
 
     def link_artifact(self, id: int) -> ArtifactLinkOut:
-        """An address for whoever has it, without a token: it is good for some minutes."""
+        """Create a link for downloading the file without a token. It is valid for some minutes."""
         return cast(
             "ArtifactLinkOut", self.transport.json(Call("GET", path_of("/api/v1/artifacts/{id}/link", id=id), {}))
         )
 
     def link_document(self, id: int) -> DocumentLinkOut:
-        """An address for whoever has it, without a token: it is good for some minutes."""
+        """Create a link for downloading the file without a token. It is valid for some minutes."""
         return cast(
             "DocumentLinkOut", self.transport.json(Call("GET", path_of("/api/v1/documents/{id}/link", id=id), {}))
         )
@@ -1255,7 +1281,7 @@ class Operations:
     def list_artifacts(
         self, id: int, *, limit: int | None = None, cursor: str | None = None, order: Literal["-id", "id"] | None = None
     ) -> Iterator[ArtifactOut]:
-        """The files that a run made."""
+        """List the files that a run produced."""
         return self.transport.pages(
             Call(
                 "GET", path_of("/api/v1/runs/{id}/artifacts", id=id), {"limit": limit, "cursor": cursor, "order": order}
@@ -1275,7 +1301,7 @@ class Operations:
         since: str | None = None,
         until: str | None = None,
     ) -> Iterator[AuditEntryOut]:
-        """Who has asked for which change in the workspaces of which one is an admin, and how that was answered."""
+        """List the requested changes in the workspaces that you administer, and how they were answered."""
         return self.transport.pages(
             Call(
                 "GET",
@@ -1424,7 +1450,7 @@ class Operations:
     def list_document_processing_jobs(
         self, id: int, *, limit: int | None = None, cursor: str | None = None, order: Literal["-id", "id"] | None = None
     ) -> Iterator[ProcessingJobOut]:
-        """How the processing of a document goes and went, with its stages."""
+        """List the processing jobs of a document, with their stages."""
         return self.transport.pages(
             Call(
                 "GET", path_of("/api/v1/documents/{id}/jobs", id=id), {"limit": limit, "cursor": cursor, "order": order}
@@ -1482,7 +1508,7 @@ class Operations:
         order: Literal["-id", "id"] | None = None,
         after: int | None = None,
     ) -> Iterator[SubjectEventOut]:
-        """What has happened to a feed, and what people have asked of it."""
+        """List the history of a feed, with the actions of people."""
         return self.transport.pages(
             Call(
                 "GET",
@@ -1515,7 +1541,7 @@ class Operations:
         document_id: int | None = None,
         name: str | None = None,
     ) -> Iterator[FieldFoundOut]:
-        """What machines have read, in all documents that one sees."""
+        """List the extracted fields of all documents that you can see."""
         return self.transport.pages(
             Call(
                 "GET",
@@ -1541,7 +1567,7 @@ class Operations:
         order: Literal["-id", "id"] | None = None,
         after: int | None = None,
     ) -> Iterator[SubjectEventOut]:
-        """What was declared, asked for and decided of a job."""
+        """List the history of a job."""
         return self.transport.pages(
             Call(
                 "GET",
@@ -1559,7 +1585,7 @@ class Operations:
         order: Literal["-id", "id"] | None = None,
         status: Literal["running", "success", "failed", "skipped_timeout"] | None = None,
     ) -> Iterator[JobRunOut]:
-        """The slots of a job that workers have claimed."""
+        """List the runs of a job, one per slot that a worker claimed."""
         return self.transport.pages(
             Call(
                 "GET",
@@ -1569,7 +1595,7 @@ class Operations:
         )
 
     def list_jobs(self) -> Iterator[JobOut]:
-        """All jobs that the code declares, and those that it declared once. They are few: there is one page."""
+        """List the jobs that the code declares or once declared, on a single page."""
         return self.transport.pages(Call("GET", path_of("/api/v1/jobs"), {}))
 
     def list_run_events(
@@ -1636,7 +1662,7 @@ class Operations:
         order: Literal["-id", "id"] | None = None,
         workspace_id: int | None = None,
     ) -> Iterator[TokenOut]:
-        """One's own and, for admins of a workspace, all of it."""
+        """List your tokens and, if you are an admin of a workspace, all of its tokens."""
         return self.transport.pages(
             Call(
                 "GET",
@@ -1704,7 +1730,7 @@ class Operations:
     def list_workspace_members(
         self, id: int, *, limit: int | None = None, cursor: str | None = None, order: Literal["-id", "id"] | None = None
     ) -> Iterator[MemberOut]:
-        """Who belongs to a workspace, for those who administer it."""
+        """List the members of a workspace. Only its admins can."""
         return self.transport.pages(
             Call(
                 "GET",
@@ -1722,28 +1748,28 @@ class Operations:
         )
 
     def pause_feed(self, id: int, body: FeedPause | None) -> FeedOut:
-        """It is left alone until it is resumed."""
+        """Pause a feed. It is not fetched until it is resumed."""
         return cast(
             "FeedOut", self.transport.json(Call("POST", path_of("/api/v1/feeds/{id}/pause", id=id), {}, body=body))
         )
 
     def pause_job(self, name: str, body: JobPause | None) -> JobDetailOut:
-        """Its slots are passed over until it is resumed."""
+        """Pause a job. Its slots are skipped until it is resumed."""
         return cast(
             "JobDetailOut",
             self.transport.json(Call("POST", path_of("/api/v1/jobs/{name}/pause", name=name), {}, body=body)),
         )
 
     def pause_queue(self, body: Reason | None) -> QueueOut:
-        """No queued run is claimed any more. What is running goes on, and what is submitted is accepted."""
+        """Pause the queue. Running runs continue and new runs are accepted, but none starts."""
         return cast("QueueOut", self.transport.json(Call("POST", path_of("/api/v1/queue/pause"), {}, body=body)))
 
     def pause_webhook(self, id: int) -> WebhookOut:
-        """Send nothing until it is resumed; what happens meanwhile waits."""
+        """Pause a webhook. Deliveries wait until it is resumed."""
         return cast("WebhookOut", self.transport.json(Call("POST", path_of("/api/v1/webhooks/{id}/pause", id=id), {})))
 
     def ping_webhook(self, id: int, *, idempotency_key: str | None = None) -> DeliveryOut:
-        """Send it a delivery with the topic `ping`, to see whether the way is free."""
+        """Send a test delivery with the topic `ping` to a webhook."""
         return cast(
             "DeliveryOut",
             self.transport.json(
@@ -1758,33 +1784,33 @@ class Operations:
         )
 
     def rehearse_workspace(self, id: int, *, days: int | None = None) -> RehearsalOut:
-        """What a policy would purge now; nothing is done."""
+        """Preview what a retention policy would purge now, without purging."""
         return cast(
             "RehearsalOut",
             self.transport.json(Call("GET", path_of("/api/v1/workspaces/{id}/retention", id=id), {"days": days})),
         )
 
     def remove_feed(self, id: int) -> FeedOut:
-        """Only one without articles: others are paused instead. Answers what it was."""
+        """Remove a feed that has no articles, and return it. Pause a feed with articles instead."""
         return cast("FeedOut", self.transport.json(Call("DELETE", path_of("/api/v1/feeds/{id}", id=id), {})))
 
     def remove_webhook(self, id: int) -> WebhookOut:
-        """Tell it nothing more; what waits for it is not sent."""
+        """Remove a webhook. Waiting deliveries are not sent."""
         return cast("WebhookOut", self.transport.json(Call("DELETE", path_of("/api/v1/webhooks/{id}", id=id), {})))
 
     def rename_feed(self, id: int, body: FeedRenaming) -> FeedOut:
-        """Call a feed otherwise."""
+        """Rename a feed."""
         return cast("FeedOut", self.transport.json(Call("PATCH", path_of("/api/v1/feeds/{id}", id=id), {}, body=body)))
 
     def replace_configuration_package(self, id: int) -> ConfigurationStoredOut:
-        """Store a package, which is a zip file, as the new contents of a configuration, whatever name it says."""
+        """Replace the contents of a configuration with a package, which is a zip file. The name in it is ignored."""
         return cast(
             "ConfigurationStoredOut",
             self.transport.json(Call("PUT", path_of("/api/v1/configurations/{id}/package", id=id), {})),
         )
 
     def reprocess_document(self, id: int, *, idempotency_key: str | None = None) -> DocumentOut:
-        """Process a document again: its text, its fields and its chunks are made anew."""
+        """Process a document again and replace its text, fields and chunks."""
         return cast(
             "DocumentOut",
             self.transport.json(
@@ -1799,7 +1825,7 @@ class Operations:
         )
 
     def resend_webhook_delivery(self, id: int, *, idempotency_key: str | None = None) -> DeliveryOut:
-        """Send it again, as a new delivery of the same event."""
+        """Send a delivery again, as a new delivery of the same event."""
         return cast(
             "DeliveryOut",
             self.transport.json(
@@ -1814,11 +1840,11 @@ class Operations:
         )
 
     def resume_feed(self, id: int) -> FeedOut:
-        """It goes on, and has its turn at once."""
+        """Resume a feed and make it due now."""
         return cast("FeedOut", self.transport.json(Call("POST", path_of("/api/v1/feeds/{id}/resume", id=id), {})))
 
     def resume_job(self, name: str) -> JobDetailOut:
-        """It goes on with its next slot."""
+        """Resume a job. It continues with its next slot."""
         return cast(
             "JobDetailOut", self.transport.json(Call("POST", path_of("/api/v1/jobs/{name}/resume", name=name), {}))
         )
@@ -1832,18 +1858,18 @@ class Operations:
         return cast("WebhookOut", self.transport.json(Call("POST", path_of("/api/v1/webhooks/{id}/resume", id=id), {})))
 
     def revoke_token(self, id: int) -> TokenOut:
-        """From the next request on it is refused."""
+        """Revoke a token. It is refused from the next request on."""
         return cast("TokenOut", self.transport.json(Call("POST", path_of("/api/v1/tokens/{id}/revoke", id=id), {})))
 
     def rotate_webhook_secret(self, id: int, body: Rotation | None) -> WithSecret:
-        """Make a new secret, shown this once. For 24 hours what is sent is signed with both; to rotate again in that time,"""
+        """Create a new secret, shown only once. The previous one stays valid for 24 hours."""
         return cast(
             "WithSecret",
             self.transport.json(Call("POST", path_of("/api/v1/webhooks/{id}/rotate", id=id), {}, body=body)),
         )
 
     def run_again(self, id: int, *, idempotency_key: str | None = None) -> RunOut:
-        """A new run of the same configuration, as it is now, over the same document."""
+        """Start a new run of the same configuration, in its current version, for the same document."""
         return cast(
             "RunOut",
             self.transport.json(
@@ -1858,7 +1884,7 @@ class Operations:
         )
 
     def set_workspace_policy(self, id: int, body: Policy) -> WorkspaceDetail:
-        """Say for how many days a workspace keeps what its documents hold."""
+        """Set for how many days a workspace keeps the content of its documents."""
         return cast(
             "WorkspaceDetail",
             self.transport.json(Call("PATCH", path_of("/api/v1/workspaces/{id}", id=id), {}, body=body)),
@@ -1869,11 +1895,11 @@ class Operations:
         return cast("ArtifactOut", self.transport.json(Call("GET", path_of("/api/v1/artifacts/{id}", id=id), {})))
 
     def show_brief(self, name: str) -> BriefDetailOut:
-        """With its stories, the most important first, and why each is where it is."""
+        """Show a brief with its stories, most important first, and the reasons for their ranks."""
         return cast("BriefDetailOut", self.transport.json(Call("GET", path_of("/api/v1/briefs/{name}", name=name), {})))
 
     def show_build(self, id: int) -> BuildDetailOut:
-        """A build with what its environment has, and the runs that wait for it."""
+        """Show a build with its package versions and the runs that wait for it."""
         return cast("BuildDetailOut", self.transport.json(Call("GET", path_of("/api/v1/builds/{id}", id=id), {})))
 
     def show_build_log(
@@ -1886,7 +1912,7 @@ class Operations:
         stream: Literal["stdout", "stderr", "log"] | None = None,
         format: Literal["text", "json"] | None = None,
     ) -> int:
-        """What was printed while the environment was made, line by line."""
+        """Show the output of a build, line by line."""
         return self.transport.download(
             Call(
                 "GET",
@@ -1901,17 +1927,17 @@ class Operations:
         return cast("ClusterDetailOut", self.transport.json(Call("GET", path_of("/api/v1/clusters/{id}", id=id), {})))
 
     def show_configuration(self, id: int) -> ConfigurationDetail:
-        """A configuration with the names of its files, which its package has."""
+        """Show a configuration with the names of its files. The package has their contents."""
         return cast(
             "ConfigurationDetail", self.transport.json(Call("GET", path_of("/api/v1/configurations/{id}", id=id), {}))
         )
 
     def show_document(self, id: int) -> DocumentOut:
-        """The metadata of a document. The answer has a tag, and is 304 for whoever has the same already."""
+        """Show the metadata of a document. With If-None-Match, an unchanged document answers 304."""
         return cast("DocumentOut", self.transport.json(Call("GET", path_of("/api/v1/documents/{id}", id=id), {})))
 
     def show_document_text(self, id: int, *, offset: int | None = None, limit: int | None = None) -> DocumentTextOut:
-        """The text of a document as it was last extracted, by so many characters at a time."""
+        """Show the extracted text of a document in parts of up to `limit` characters."""
         return cast(
             "DocumentTextOut",
             self.transport.json(
@@ -1924,25 +1950,25 @@ class Operations:
         return cast("FeedDetailOut", self.transport.json(Call("GET", path_of("/api/v1/feeds/{id}", id=id), {})))
 
     def show_feed_export(self, to: BinaryIO) -> int:
-        """All feeds as OPML, which other readers import."""
+        """Export all feeds as OPML for other readers."""
         return self.transport.download(Call("GET", path_of("/api/v1/feeds/export"), {}), to)
 
     def show_fields(self, id: int) -> DocumentFieldsOut:
-        """In the order of the document; behind them what only people have found."""
+        """List the fields of a document in its order, then the fields that only people have added."""
         return cast(
             "DocumentFieldsOut", self.transport.json(Call("GET", path_of("/api/v1/documents/{id}/fields", id=id), {}))
         )
 
     def show_forecast_run(self, id: int) -> ForecastOut:
-        """When a queued run will probably begin."""
+        """Estimate when a queued run will start."""
         return cast("ForecastOut", self.transport.json(Call("GET", path_of("/api/v1/runs/{id}/forecast", id=id), {})))
 
     def show_health(self) -> HealthOut:
-        """Whether the database answers in time and the disk has room. Needs no token, and tells nothing else."""
+        """Check that the database answers in time and that the disk has space. No token is needed."""
         return cast("HealthOut", self.transport.json(Call("GET", path_of("/api/v1/health"), {})))
 
     def show_health_details(self) -> HealthDetailsOut:
-        """How much waits, and who is there to do it; of all workspaces together."""
+        """Show the queues and the workers of all workspaces together."""
         return cast("HealthDetailsOut", self.transport.json(Call("GET", path_of("/api/v1/health/details"), {})))
 
     def show_job(self, name: str) -> JobDetailOut:
@@ -1952,7 +1978,7 @@ class Operations:
     def show_job_ledger(
         self, name: str, *, from_: str | None = None, to: str | None = None, limit: int | None = None
     ) -> LedgerOut:
-        """What has become of each slot of a job, the newest first."""
+        """Show the result of each slot of a job, newest first."""
         return cast(
             "LedgerOut",
             self.transport.json(
@@ -1968,21 +1994,21 @@ class Operations:
         )
 
     def show_job_why(self, name: str) -> ExplanationOut:
-        """Why the slot of a job has not begun, and who holds it since when."""
+        """Explain why the slot of a job has not started, what blocks it, and since when."""
         return cast(
             "ExplanationOut", self.transport.json(Call("GET", path_of("/api/v1/jobs/{name}/why", name=name), {}))
         )
 
     def show_me(self) -> MeOut:
-        """Who asks, and what they may where."""
+        """Show the caller, with the scopes of the token and the roles in workspaces."""
         return cast("MeOut", self.transport.json(Call("GET", path_of("/api/v1/me"), {})))
 
     def show_queue(self) -> QueueOut:
-        """How full the queue of runs is, and whether it goes on."""
+        """Show the size of the queue of runs, and whether it is paused."""
         return cast("QueueOut", self.transport.json(Call("GET", path_of("/api/v1/queue"), {})))
 
     def show_run(self, id: int) -> RunDetailOut:
-        """A run with what it found and made."""
+        """Show a run with its fields and artifacts."""
         return cast("RunDetailOut", self.transport.json(Call("GET", path_of("/api/v1/runs/{id}", id=id), {})))
 
     def show_run_log(
@@ -1995,7 +2021,7 @@ class Operations:
         stream: Literal["stdout", "stderr", "log"] | None = None,
         format: Literal["text", "json"] | None = None,
     ) -> int:
-        """What the engine has printed and told, line by line."""
+        """Show the output and the log of a run, line by line."""
         return self.transport.download(
             Call(
                 "GET",
@@ -2026,7 +2052,7 @@ class Operations:
         return cast("WorkspaceDetail", self.transport.json(Call("GET", path_of("/api/v1/workspaces/{id}", id=id), {})))
 
     def submit_run(self, id: int, body: Submission, *, idempotency_key: str | None = None) -> RunOut:
-        """Queue a run of this configuration over a document of the same workspace."""
+        """Queue a run of this configuration for a document of the same workspace."""
         return cast(
             "RunOut",
             self.transport.json(
@@ -2042,7 +2068,7 @@ class Operations:
         )
 
     def submit_run_at_root(self, id: int, body: Submission, *, idempotency_key: str | None = None) -> RunOut:
-        """Queue a run of this configuration over a document of the same workspace."""
+        """Queue a run of this configuration for a document of the same workspace."""
         return cast(
             "RunOut",
             self.transport.json(
@@ -2058,7 +2084,7 @@ class Operations:
         )
 
     def submit_runs(self, body: Submissions, *, idempotency_key: str | None = None) -> RunsOut:
-        """Queue a run of one configuration over each of these documents: all of them or none."""
+        """Queue a run of one configuration for each of these documents: all of them or none."""
         return cast(
             "RunsOut",
             self.transport.json(
@@ -2081,7 +2107,7 @@ class Operations:
         rehearse: bool | None = None,
         idempotency_key: str | None = None,
     ) -> ImportOut:
-        """Add all feeds of a list that another reader has exported as OPML. Each is told of by itself."""
+        """Add all feeds of an OPML list, as exported by other readers. Each feed has its own result."""
         return cast(
             "ImportOut",
             self.transport.json(
@@ -2099,7 +2125,7 @@ class Operations:
         )
 
     def trigger_job(self, name: str, body: Trigger | None, *, idempotency_key: str | None = None) -> DueSlotOut:
-        """Have a job run now, or one of its slots. The ledger tells what becomes of it."""
+        """Run a job now, or run one of its slots. The ledger shows the result."""
         return cast(
             "DueSlotOut",
             self.transport.json(
@@ -2123,7 +2149,7 @@ class Operations:
         *,
         idempotency_key: str | None = None,
     ) -> DocumentOut:
-        """Store one file as a document, which is then processed."""
+        """Upload one file as a document. It is then processed."""
         return cast(
             "DocumentOut",
             self.transport.json(
@@ -2153,7 +2179,7 @@ class Operations:
         *,
         idempotency_key: str | None = None,
     ) -> DocumentOut:
-        """Store one file as a document, which is then processed."""
+        """Upload one file as a document. It is then processed."""
         return cast(
             "DocumentOut",
             self.transport.json(
@@ -2175,7 +2201,7 @@ class Operations:
         )
 
     def withdraw_field(self, id: int, name: str) -> DocumentFieldOut:
-        """Take a correction back: what was read holds again."""
+        """Withdraw a correction. The extracted value applies again."""
         return cast(
             "DocumentFieldOut",
             self.transport.json(Call("DELETE", path_of("/api/v1/documents/{id}/fields/{name}", id=id, name=name), {})),

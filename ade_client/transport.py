@@ -1,4 +1,4 @@
-"""How the client talks to a server: one request at a time, again where that does no harm, and streams that go on."""
+"""Sends the client's requests: one at a time, with retries where they are safe, and with streams that reconnect."""
 
 import http.client
 import json
@@ -14,17 +14,17 @@ from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
 
 READS = frozenset({"GET", "HEAD"})
-# Nothing was begun: the server was busy, or is on its way back.
+# The server did not start the work: it is busy or restarting.
 AGAIN = frozenset({429, 502, 503, 504})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS = 5
-# What an address that somebody else has written means already.
+# Characters with a meaning in URLs, so they are not quoted in the address of a redirect.
 IN_ADDRESSES = "%/?:@!$&'()*+,;=-._~[]"
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
-# Where the server does not say how long.
+# Used until the server sends an interval.
 BETWEEN_STREAMS_SECONDS = 0.1
-# The kind of what is no event, but tells for how many milliseconds whoever is cut off should wait.
+# Kind of a line that is not an event: the milliseconds to wait before a reconnect.
 RETRY = "retry"
 CHUNK_BYTES = 1 << 16
 
@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 
 
 class Problem(Exception):
-    """What the API says when it does not do what was asked."""
+    """An error response of the API."""
 
     def __init__(self, status: int, code: str, message: str, details: Mapping[str, Any], request_id: str) -> None:
         super().__init__(f"{code} ({status}): {message}")
@@ -42,7 +42,7 @@ class Problem(Exception):
 
 
 class Unreachable(Exception):
-    """There was no answer, however often it was asked for."""
+    """The server could not be reached, or the connection broke off."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Event:
 
 @dataclass(frozen=True)
 class File:
-    """What is uploaded: read from the disk while it is sent."""
+    """A file to upload. It is read from the disk while it is sent."""
 
     path: str | os.PathLike[str]
     name: str | None = None
@@ -63,7 +63,7 @@ class File:
 
 @dataclass(frozen=True)
 class Call:
-    """One operation of the API, with all that was said."""
+    """One call of an API operation, with all of its arguments."""
 
     method: str
     path: str
@@ -111,16 +111,16 @@ class Transport:
     ) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"expected an address such as https://ade.example.com, found {address!r}")
+            raise ValueError(f"{address!r} is not an address of a server. Use one such as https://ade.example.com.")
         self._parts, self._token, self._tls = parts, token, tls
         self._timeout_seconds, self._attempts, self._sleep = timeout_seconds, attempts, sleep
 
     def json(self, call: Call) -> Any:
-        """What it answers; raises Problem, or Unreachable."""
+        """Return the decoded response. Raises Problem or Unreachable."""
         return json.loads(self._answered(call, Answer.whole, self._ask))
 
     def download(self, call: Call, to: BinaryIO) -> int:
-        """Copies what it answers there, or what lies where the answer leads; how many bytes that were."""
+        """Copy the response, or the target of its redirect, to a file. Return the number of bytes."""
         with closing(self._answered(call, Answer.itself, self._ask_where_it_lies)) as answer:
             if answer.http.status not in (200, 206):
                 raise _problem(answer)
@@ -129,13 +129,13 @@ class Transport:
                 while chunk := answer.http.read(CHUNK_BYTES):
                     count += to.write(chunk)
             except (OSError, http.client.HTTPException) as error:
-                raise Unreachable(f"the connection broke off after {count} bytes") from error
+                raise Unreachable(f"The connection broke off after {count} bytes.") from error
         if expected is not None and count < int(expected):
-            raise Unreachable(f"expected {expected} bytes, and the connection ended after {count}")
+            raise Unreachable(f"The connection ended after {count} of {expected} bytes.")
         return count
 
     def pages(self, call: Call) -> Iterator[Any]:
-        """All rows of a list, page after page."""
+        """Yield all rows of a list, page by page."""
         cursor = call.query.get("cursor")
         while cursor != "":
             page = self.json(_with_query(call, cursor=cursor))
@@ -143,8 +143,8 @@ class Transport:
             cursor = page["next"] or ""
 
     def follow(self, call: Call, after: str = "") -> Iterator[Event]:
-        """Events as they come. Where the stream breaks off it goes on after the last one; it ends with the event `end`,
-        whose data has the reason, or when whoever reads has seen enough.
+        """Yield events as they come. If the stream breaks off, reconnect and continue after the last event. The last
+        event is `end`, whose data has the reason.
         """
         failures, wanted = 0, BETWEEN_STREAMS_SECONDS
         while True:
@@ -171,7 +171,7 @@ class Transport:
 
     def _answered(self, call: Call, read: Callable[[Answer], T], ask: Callable[[Call], Answer]) -> T:
         if call.creates:
-            # The same for all attempts: what was made before an answer was lost is not made again.
+            # The same for all attempts, so that nothing is created twice if a response is lost.
             call = _with_headers(call, {"Idempotency-Key": str(uuid.uuid4())} | dict(call.headers or {}))
         may_again = call.creates or call.method in READS
         for attempt in range(1, self._attempts + 1):
@@ -185,12 +185,12 @@ class Transport:
                     raise Unreachable(f"{call.method} {call.path}: {error or type(error).__name__}") from error
                 self._sleep(_pause(attempt))
                 continue
-            # Whoever is told to come later has not been served, whatever was asked.
+            # After 429 nothing was done, so any request may be sent again.
             is_busy = problem.status == 429 or (may_again and problem.status in AGAIN)
             if not is_busy or attempt == self._attempts:
                 raise problem
             self._sleep(_pause(attempt, answer.http.headers.get("Retry-After")))
-        raise AssertionError("the last attempt has answered or raised")
+        raise AssertionError("the last attempt returns or raises")
 
     def _ask(self, call: Call) -> Answer:
         body, headers = _body(call)
@@ -198,7 +198,7 @@ class Transport:
         return self._sent(self._parts, call.method, self._target(call), body, headers)
 
     def _ask_where_it_lies(self, call: Call) -> Answer:
-        """A storage may send files itself. Wherever that is, it is not told the token: the address says enough."""
+        """Follow redirects to a storage that sends files itself. It gets no token: the signed URL is enough."""
         headers = {"Accept": "*/*"} | {name: told for name, told in (call.headers or {}).items() if name == "Range"}
         address = f"{self._parts.scheme}://{self._parts.netloc}{self._target(call)}"
         answer = self._ask(call)
@@ -235,26 +235,28 @@ def path_of(template: str, **ids: Any) -> str:
 
 
 def _led(address: str, location: str) -> tuple[str, SplitResult]:
-    """Where that is, seen from this address. What came over TLS goes on over TLS. Raises Unreachable."""
+    """Return the target of a redirect. A redirect from https must lead to https. Raises Unreachable."""
     schemes = ("https",) if address.startswith("https:") else ("http", "https")
     try:
         parts = urlsplit(found := urljoin(address, location))
-        # To ask for the port is what finds out whether it is one.
+        # Reading the port raises ValueError if it is not valid.
         if location and parts.scheme in schemes and parts.hostname and parts.port != 0:
             return found, parts
     except ValueError:
         pass
-    raise Unreachable(f"expected to be led to an address of {' or '.join(schemes)}, found {_shown(location)}")
+    raise Unreachable(
+        f"The redirect to {_shown(location)} is refused: only addresses with {' or '.join(schemes)} are followed."
+    )
 
 
 def _shown(location: str) -> str:
-    # What is signed stands behind the path.
+    # Without the query, which may contain a signature.
     return repr(location.partition("?")[0][:200])
 
 
 def events_of(lines: Any) -> Iterator[Event]:
-    """What a stream of server-sent events has told; an event that was broken off has not been told. Where nothing is
-    told but an id, from which to go on, the event is of no kind; where that is how long to wait, of the kind RETRY.
+    """Parse a stream of server-sent events. An incomplete event at the end is left out. A message with nothing but an
+    ID has no kind, and one with the time to wait before a reconnect has the kind RETRY.
     """
     id, kind = "", "message"
     data: list[str] = []
@@ -304,7 +306,7 @@ def _text(value: Any) -> str:
 
 
 def _pause(attempt: int, retry_after: str | None = None) -> float:
-    """Twice as long each time, and by chance not quite, so that those who failed together do not come together."""
+    """Return a pause that doubles with each attempt, with jitter, so that clients do not retry all at once."""
     chance = random.random() / 2  # noqa: S311 - no secret
     if retry_after is not None and retry_after.isdecimal():
         return min(float(retry_after), LONGEST_PAUSE_SECONDS) + chance
@@ -317,11 +319,11 @@ def _problem(answer: Answer) -> Problem:
         told = json.loads(answer.whole())
         return Problem(status, told["code"], told["message"], told["details"], request_id)
     except (ValueError, KeyError, TypeError):
-        # Somebody in between, who knows nothing of the API.
+        # The response comes from a proxy, not from the API.
         found = f"{status} {answer.http.reason} from {answer.connection.host}"
         if status in REDIRECTS:
-            found += f", which leads to {_shown(answer.http.headers.get('Location', ''))}"
-        return Problem(status, "", f"expected an answer of ADE, found {found}", {}, request_id)
+            found += f", which redirects to {_shown(answer.http.headers.get('Location', ''))}"
+        return Problem(status, "", f"The response is not from ADE: {found}.", {}, request_id)
 
 
 def _body(call: Call) -> tuple[Any, dict[str, str]]:
@@ -334,7 +336,7 @@ def _body(call: Call) -> tuple[Any, dict[str, str]]:
 
 
 class Form:
-    """A form with files, read piece by piece: a file is as long as the disk can hold, and memory is not."""
+    """A form with files, read in pieces, because a file may be larger than the memory."""
 
     def __init__(self, files: Mapping[str, File], fields: Mapping[str, Any], progress: Progress | None) -> None:
         self._boundary = f"ade-{uuid.uuid4().hex}"
@@ -374,5 +376,5 @@ class Form:
 
 
 def _quoted(text: str) -> str:
-    # As browsers do it.
+    # The same escapes as browsers use.
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -21,7 +21,7 @@ class AuditEntryAdmin(ScopedAdmin, ReadOnlyAdmin):
         WorkspaceFilter,
     ]
     search_fields = ["actor", "request_id", "address"]
-    search_help_text = "The number of an entry, an actor, an address or the id of a request"
+    search_help_text = "Entry number, actor, address or request ID"
     fields = [
         *("at", "actor", "person", "token", "workspace", "address", "request_id", "method", "path", "operation"),
         *("subject", "answered"),

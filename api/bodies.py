@@ -29,11 +29,11 @@ class StrictParser(Parser):
     def parse_body(self, request: HttpRequest) -> dict[str, Any]:
         if request.content_type != JSON:
             raise Problem(
-                "unsupported_media_type", f"expected a body of {JSON}, found {request.content_type or 'none'}"
+                "unsupported_media_type", f"Unsupported content type {request.content_type or '(none)'}. Use {JSON}."
             )
         body = request.body
         if len(body) > MOST_BYTES:
-            raise Problem("too_large", f"expected at most {MOST_BYTES:,} bytes of JSON, found {len(body):,}")
+            raise Problem("too_large", f"The body has {len(body):,} bytes; the limit for JSON is {MOST_BYTES:,} bytes.")
         return cast(dict[str, Any], loads(body))
 
     def parse_querydict(
@@ -41,7 +41,8 @@ class StrictParser(Parser):
     ) -> dict[str, Any]:
         for name, values in data.lists():
             if len(values) > 1 and name not in list_fields:
-                raise Problem("invalid_request", f"expected {name} once, found it {len(values)} times", {"name": name})
+                message = f"The parameter {name} was given {len(values)} times. Give it once."
+                raise Problem("invalid_request", message, {"name": name})
             for value in values:
                 if isinstance(value, str):
                     _must_be_text(value, f"parameter {name}", "invalid_request")
@@ -58,9 +59,9 @@ def loads(body: bytes) -> Any:
             text, object_pairs_hook=_unique, parse_int=_integer, parse_float=_number, parse_constant=_refuse
         )
     except UnicodeDecodeError as error:
-        raise Problem("invalid_json", "expected JSON in UTF-8, found bytes that are not") from error
+        raise Problem("invalid_json", "The body is not JSON in UTF-8.") from error
     except json.JSONDecodeError as error:
-        raise Problem("invalid_json", f"expected JSON, found {error.msg} at character {error.pos}") from error
+        raise Problem("invalid_json", f"The body is not valid JSON: {error.msg} at character {error.pos}.") from error
     # Only escapes can produce NUL or surrogates: JSON has no raw control characters, and UTF-8 no surrogates.
     if b"\\u" in body:
         _look_at(value, "the body")
@@ -76,7 +77,7 @@ def _must_not_be_deep(body: bytes) -> None:
             break
         brackets = brackets.replace(b"[]", b"")
     if b"[]" in brackets or brackets.count(b"[") > MOST_DEPTH:
-        raise Problem("invalid_json", f"expected at most {MOST_DEPTH} levels, found more")
+        raise Problem("invalid_json", f"The JSON is nested too deeply: the limit is {MOST_DEPTH} levels.")
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -84,7 +85,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         counted = Counter(name for name, _ in pairs)
         twice = counted.most_common(1)[0][0]
-        raise Problem("invalid_json", f"expected each key once, found {twice!r} again")
+        raise Problem("invalid_json", f"The key {twice!r} is repeated in the JSON. Each key may occur once.")
     return found
 
 
@@ -102,22 +103,22 @@ def _look_at(value: Any, where: str) -> None:
 
 def _must_be_text(text: str, what: str, code: str = "invalid_json") -> None:
     if _NO_TEXT.search(text):
-        raise Problem(code, f"expected text in {what}, found NUL or half of a surrogate pair")
+        raise Problem(code, f"The text in {what} contains NUL or half of a surrogate pair.")
 
 
 def _integer(digits: str) -> int:
     if len(digits.lstrip("-")) > MOST_DIGITS:
-        raise Problem("invalid_json", f"expected numbers of at most {MOST_DIGITS} digits, found more")
+        raise Problem("invalid_json", f"A number in the JSON has too many digits: the limit is {MOST_DIGITS}.")
     return int(digits)
 
 
 def _number(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
-        raise Problem("invalid_json", "expected numbers that are finite, found a larger one")
+        raise Problem("invalid_json", "A number in the JSON is too large.")
     # In JSON Schema, 5.0 is an integer.
     return int(number) if number.is_integer() and abs(number) < 10**MOST_DIGITS else number
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise Problem("invalid_json", f"expected a number that JSON knows, found {constant}")
+    raise Problem("invalid_json", f"{constant} is not a valid number in JSON.")

@@ -70,14 +70,15 @@ class Caller:
         # A token always belongs to a member.
         if self.token or self.person.is_superuser or Workspace.objects.for_user(self.person).exists():
             return
-        raise Problem("forbidden", f"expected a member of a workspace, found {self.person.username}, who is in none")
+        message = f"{self.person.username} is not a member of any workspace. Ask an administrator for access."
+        raise Problem("forbidden", message)
 
     def may(self, permission: str) -> None:
         """Require a permission for what all workspaces share. Raises Problem."""
         if self.token:
             _must_allow(self.token, Scope.INSTALLATION)
         if not self.person.has_perm(permission):
-            message = f"expected somebody with the permission {permission}, found {self.person.username}"
+            message = f"{self.person.username} does not have the permission {permission}."
             raise Problem("forbidden", message, {"permission": permission})
 
     def _narrowed(self, token: ApiToken) -> Narrowed:
@@ -88,7 +89,7 @@ class Caller:
         if self.record:
             self.record.workspace_id = workspace.pk
         if not self._is(workspace, *roles):
-            message = f"expected an {roles[0]} of workspace {workspace.name}, found {self.actor}"
+            message = f"{self.actor} does not have the role {roles[0]} in workspace {workspace.name}."
             raise Problem("forbidden", message, {"role": roles[0], "workspace": workspace.pk})
 
     def _is(self, workspace: Workspace, *roles: str) -> bool:
@@ -125,7 +126,7 @@ class ByToken(HttpBearer):
 
 class BySession(APIKeyCookie):
     param_name = "sessionid"
-    openapi_description = "Somebody who is signed in; what changes something needs X-CSRFToken too."
+    openapi_description = "The session of a signed-in user; changes also need X-CSRFToken."
 
     def __init__(self) -> None:
         super().__init__(csrf=False)
@@ -137,9 +138,8 @@ class BySession(APIKeyCookie):
         record = audit.know(request, person, person.username)
         caller = _counted(request, Caller(person, record=record), record)
         if check_csrf(request):
-            raise Problem(
-                "csrf_failed", "expected the header X-CSRFToken as the cookie csrftoken has it, found another"
-            )
+            message = "The header X-CSRFToken is missing or does not match the cookie csrftoken."
+            raise Problem("csrf_failed", message)
         return caller
 
 
@@ -171,7 +171,7 @@ def _actor(person: AbstractUser, token: ApiToken | None) -> str:
 def _must_allow(token: ApiToken, scope: Scope) -> None:
     if not token.allows(scope):
         details = {"scope": scope.value, "found": token.scopes}
-        raise Problem("forbidden", f"expected a token with the scope {scope.value}", details)
+        raise Problem("forbidden", f"The token does not have the scope {scope.value}.", details)
 
 
 def _workspace_of(row: Any) -> int | None:
@@ -181,7 +181,7 @@ def _workspace_of(row: Any) -> int | None:
 def not_usable() -> Problem:
     return Problem(
         "not_authenticated",
-        "expected a token that is known and usable, found another one",
+        "This token is not valid. It is unknown, expired or revoked.",
         headers={"WWW-Authenticate": 'Bearer realm="ADE", error="invalid_token"'},
     )
 

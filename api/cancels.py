@@ -11,7 +11,7 @@ from work.outcomes import Outcome, of_cancel
 
 
 class Reason(In):
-    reason: Annotated[str, Field(max_length=500, description="for its history")] = ""
+    reason: Annotated[str, Field(max_length=500, description="reason, for the history")] = ""
 
 
 def cancelled(moves: Moves, id: int, before: str, after: str) -> Literal["cancelled", "asked"]:
@@ -20,6 +20,6 @@ def cancelled(moves: Moves, id: int, before: str, after: str) -> Literal["cancel
     """
     found = of_cancel(moves, before, after)
     if found == Outcome.ENDED:
-        message = f"expected a {moves.kind} that is queued or under way, found that {moves.kind} {id} is {after}"
+        message = f"Cannot cancel {moves.kind} {id}: its status is {after}."
         raise Problem("conflict", message, {"id": id, "status": after})
     return "asked" if found == Outcome.ASKED else "cancelled"

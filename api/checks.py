@@ -33,7 +33,7 @@ def are_made_of(operation: Operation) -> None:
 def _refuse_unknown(request: HttpRequest, known: set[str]) -> None:
     """Refuse unknown parameters: a misspelt filter must not return all rows."""
     if unknown := sorted(set(request.GET) - known):
-        message = f"expected parameters {', '.join(sorted(known)) or '(none)'}, found {unknown[0]!r}"
+        message = f"Unknown parameter {unknown[0]!r}. Known parameters: {', '.join(sorted(known)) or 'none'}."
         raise Problem("invalid_request", message, {"unknown": unknown})
 
 

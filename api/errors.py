@@ -8,38 +8,47 @@ from django.http import HttpRequest, JsonResponse
 
 # Code -> status and meaning.
 CODES: dict[str, tuple[int, str]] = {
-    "invalid_request": (400, "A parameter or a value is not one of those that are allowed; `details` name them."),
-    "invalid_json": (400, "The body is not JSON as it is taken: UTF-8, no key twice, no NaN, not too deep."),
-    "invalid_multipart": (400, "The body is not a form with files as it is taken."),
-    "invalid_cursor": (400, "The cursor is not one that this list has given for these filters."),
-    "bad_package": (400, "The file is no package of a configuration; `details` have all that is wrong with it."),
-    "bad_url": (400, "The URL is not one from which feeds are fetched; `details` say why in a word."),
-    "bad_list": (400, "The file is no list of feeds in OPML, or none that is taken."),
-    "not_authenticated": (401, "No token, or one that is not known, has expired or was revoked."),
-    "forbidden": (403, "Whoever asks may see this but not do it; `details` say which role or scope is missing."),
-    "csrf_failed": (403, "A session needs the token against forged requests: X-CSRFToken."),
-    "not_found": (404, "There is no such thing, or not for whoever asks."),
-    "method_not_allowed": (405, "The path exists, but not with this method; the header Allow lists those it has."),
-    "not_acceptable": (406, "What is there is not of a type that was asked for."),
-    "conflict": (409, "It is in a state in which this cannot be done; `details` say which."),
+    "invalid_request": (400, "A parameter or value is not allowed; `details` names it."),
+    "invalid_json": (
+        400,
+        "The body is not JSON that ADE accepts: UTF-8, no repeated keys, no NaN, not nested too deeply.",
+    ),
+    "invalid_multipart": (400, "The body is not a valid form with files."),
+    "invalid_cursor": (400, "The cursor does not belong to this list with these filters."),
+    "bad_package": (400, "The file is not a valid configuration package; `details` lists all problems."),
+    "bad_url": (400, "Feeds cannot be fetched from this URL; `details` has the reason as a code."),
+    "bad_list": (400, "The file is not a list of feeds in OPML, or not one that ADE accepts."),
+    "not_authenticated": (401, "The token is missing, unknown, expired or revoked."),
+    "forbidden": (403, "You may see this but not do it; `details` names the missing role or scope."),
+    "csrf_failed": (403, "A request with a session needs a valid CSRF token in the header X-CSRFToken."),
+    "not_found": (404, "It does not exist, or you do not have access."),
+    "method_not_allowed": (
+        405,
+        "The path does not support this method; the header Allow lists the methods that it supports.",
+    ),
+    "not_acceptable": (406, "The content is not available in a type that the request accepts."),
+    "conflict": (409, "The current state does not allow this; `details` has the state."),
     "slot_already_claimed": (
         409,
-        "This slot of the job has a run already, or is due; `details` name its job run.",
+        "This slot of the job already has a run, or is due; `details` names the job run.",
     ),
-    "not_a_slot": (409, "The schedule has no slot there that can be run, or more than are run at once."),
-    "already_there": (409, "There is one of this URL already; `details` have its id."),
-    "gone": (410, "What it held is gone, by the retention policy or by hand."),
-    "precondition_failed": (412, "It has changed since."),
-    "too_large": (413, "The body or the file is larger than it may be."),
-    "unsupported_media_type": (415, "The body is not of a content type that this path takes."),
-    "range_not_satisfiable": (416, "The file has no such range."),
-    "idempotency_key_reused": (422, "This Idempotency-Key was used for another request."),
-    "rate_limited": (429, "Too many requests; Retry-After says when to come again."),
-    "run_queue_full": (429, "The queue has no place for these runs, and none was made; try again later."),
-    "internal_error": (500, "A mistake of ADE's own. The request id finds it in the log."),
-    "unavailable": (503, "The database or the storage does not answer; try again later."),
+    "not_a_slot": (
+        409,
+        "The schedule has no slot at this time that can be run, or too many slots were requested at once.",
+    ),
+    "already_there": (409, "This URL was already added; `details` has the ID."),
+    "gone": (410, "The content was deleted, by the retention policy or by a person."),
+    "precondition_failed": (412, "It has changed since you read it."),
+    "too_large": (413, "The body or the file is too large."),
+    "unsupported_media_type": (415, "This path does not accept the content type of the body."),
+    "range_not_satisfiable": (416, "The range is not in the file."),
+    "idempotency_key_reused": (422, "This Idempotency-Key was already used for another request."),
+    "rate_limited": (429, "Too many requests; try again after the seconds in Retry-After."),
+    "run_queue_full": (429, "The queue has no room for these runs, so none was created; try again later."),
+    "internal_error": (500, "Internal error. Look for the request ID in the server log."),
+    "unavailable": (503, "The database or the storage is unavailable; try again later."),
     "busy": (503, "All database connections of the web process are in use; try again in a moment."),
-    "too_slow": (503, "A query took longer than it may and was cancelled; ask for less."),
+    "too_slow": (503, "A query took too long and was cancelled; request less."),
     "disk_full": (507, "The disk of the server is full; nothing was changed."),
 }
 
@@ -74,7 +83,9 @@ def is_for_programs(path: str) -> bool:
 
 def not_found(what: str, id: object) -> Problem:
     """Return a 404, also for rows of other workspaces, so that callers can't probe for IDs."""
-    return Problem("not_found", f"expected the id of a {what} of yours, found {id}", {what: id})
+    named = what.replace("_", " ").capitalize()
+    message = f"{named} {id} not found. It does not exist, or you do not have access."
+    return Problem("not_found", message, {what: id})
 
 
 def of_request(request: HttpRequest, status: int) -> Problem:

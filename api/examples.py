@@ -8,7 +8,7 @@ NAMED: dict[str, Any] = {
     "id": 17,
     "next": None,
     "name": "invoice.pdf",
-    "message": "expected the id of a run of yours, found 17",
+    "message": "Run 17 not found. It does not exist, or you do not have access.",
     "email": "olga@example.com",
     "url": "https://example.com/news.xml",
     "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",

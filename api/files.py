@@ -38,7 +38,7 @@ def answer(
         raise _not_readable(stored_as, error) from error
     try:
         if file.size != size_bytes:
-            raise _not_readable(stored_as, f"{file.size} bytes in the place of {size_bytes}")
+            raise _not_readable(stored_as, f"{file.size} bytes instead of {size_bytes}")
         wanted = _wanted(request, tag, size_bytes)
         span = range(size_bytes) if wanted is None else wanted
         response = downloads.sent(request, _Part(file, span), name, content_type)
@@ -81,7 +81,8 @@ def as_known(request: HttpRequest, tag: str) -> Answer | None:
     if response is None:
         return None
     if response.status_code == 412:
-        raise Problem("precondition_failed", f"expected the tag {tag} in If-Match, found another", {"etag": tag})
+        message = f"It has changed: the tag is now {tag}, which is not the one in If-Match."
+        raise Problem("precondition_failed", message, {"etag": tag})
     response["ETag"] = tag
     return response
 
@@ -103,7 +104,7 @@ def _wanted(request: HttpRequest, tag: str, size_bytes: int) -> range | None:
     else:
         span, is_backwards = whole[max(0, size_bytes - int(last or 0)) :], False
     if not span or is_backwards:
-        message = f"expected a range of {size_bytes:,} bytes, like bytes=0-99, found another one"
+        message = f"The range is not in the file, which has {size_bytes:,} bytes. Use a range such as bytes=0-99."
         headers = {"Content-Range": f"bytes */{size_bytes}"}
         raise Problem("range_not_satisfiable", message, {"size_bytes": size_bytes}, headers=headers)
     return span
@@ -111,5 +112,5 @@ def _wanted(request: HttpRequest, tag: str, size_bytes: int) -> range | None:
 
 def _not_readable(stored_as: str, found: object) -> Problem:
     log.error("files.not_readable", file=stored_as, error=str(found))
-    message = "expected the file in the storage, found none that can be read; try again later, or tell an operator"
+    message = "The file cannot be read from the storage. Try again later, or contact an operator."
     return Problem("unavailable", message, headers={"Retry-After": "30"})

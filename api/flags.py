@@ -11,7 +11,7 @@ def _read(given: Any) -> bool:
     if isinstance(given, bool):
         return given
     if given not in _WORDS:
-        raise ValueError("expected true or false")
+        raise ValueError("must be true or false")
     return _WORDS[given]
 
 

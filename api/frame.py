@@ -63,7 +63,7 @@ def _told(request: HttpRequest, problem: Problem) -> HttpResponse:
 
 
 def _not_authenticated(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
-    message = "expected the header Authorization: Bearer with a token, or a session, found neither"
+    message = "Authentication required. Send the header Authorization: Bearer with a token, or sign in."
     return answer_of(Problem("not_authenticated", message, headers=UNAUTHENTICATED))
 
 
@@ -71,8 +71,8 @@ def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     if problem := uploads.problem_of(request, [each["loc"] for each in error.errors]):
         return answer_of(problem)
     wrong = [{"where": _where(each["loc"]), "problem": each["msg"], "type": each["type"]} for each in error.errors[:20]]
-    first = f"{wrong[0]['where']}: {wrong[0]['problem']}" if wrong else "found something else"
-    return answer_of(Problem("invalid_request", f"expected a request as described, found {first}", {"wrong": wrong}))
+    first = f"{wrong[0]['where']}: {wrong[0]['problem']}" if wrong else "see the API description"
+    return answer_of(Problem("invalid_request", f"The request is invalid: {first.rstrip('.')}.", {"wrong": wrong}))
 
 
 def _where(path: tuple[Any, ...]) -> str:
@@ -91,19 +91,19 @@ def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
 
 
 def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
-    return answer_of(Problem("not_found", str(error) or "expected something that is there, found nothing"))
+    return answer_of(Problem("not_found", str(error) or "Not found. It does not exist, or you do not have access."))
 
 
 def _too_big(request: HttpRequest, error: Exception) -> HttpResponse:
-    return answer_of(Problem("too_large", "expected a smaller body, found one that is larger than is read"))
+    return answer_of(Problem("too_large", "The request body is too large."))
 
 
 def _suspicious(request: HttpRequest, error: Exception) -> HttpResponse:
-    return answer_of(Problem("invalid_request", f"expected a request as described, found: {error}"))
+    return answer_of(Problem("invalid_request", f"The request is invalid: {error}"))
 
 
 def _multipart(request: HttpRequest, error: Exception) -> HttpResponse:
-    return answer_of(Problem("invalid_multipart", f"expected a form with files, found: {error}"))
+    return answer_of(Problem("invalid_multipart", f"The form is invalid: {error}"))
 
 
 def _outage(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -116,7 +116,7 @@ def _outage(request: HttpRequest, error: Exception) -> HttpResponse:
 
 def _broken(request: HttpRequest, error: Exception) -> HttpResponse:
     log.exception("api.broken", path=request.path, exc_info=error)
-    return answer_of(Problem("internal_error", "A mistake of ADE's own. The log has it under the id of this request."))
+    return answer_of(Problem("internal_error", "Internal error. Look for this request ID in the server log."))
 
 
 HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {

@@ -61,30 +61,30 @@ def make(
     try:
         with transaction.atomic():
             if made_with and not tokens.hold(made_with):
-                raise NotUsable(f"expected a token that is usable, found {made_with.name}")
+                raise NotUsable(f"The token {made_with.name} has been revoked or has expired.")
             return tokens.issue(
                 workspace, person, name, wanted, actor=actor, expires_at=expires_at, made_with=made_with
             )
     except IntegrityError as error:
         if not ApiToken.objects.not_revoked().filter(workspace=workspace, user_id=person.pk, name=name).exists():
             raise
-        message = f"expected a new name, found {name!r}, which another token of {person.username} has there"
+        message = f"{person.username} already has a token named {name!r} in this workspace."
         raise Refused(message, "name", name=name) from error
 
 
 def _check_name(name: str) -> None:
     if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
-        raise Refused(f"expected a name of 1 to {LONGEST_NAME} printable characters, found {name[:200]!r}", "name")
+        raise Refused(f"The name must have 1 to {LONGEST_NAME} printable characters, not {name[:200]!r}.", "name")
 
 
 def _check_time(expires_at: datetime | None, made_with: ApiToken | None) -> None:
     if expires_at is not None and expires_at <= clock.now():
-        raise Refused(f"expected a time to come, found {written.moment(expires_at)}", "expires_at")
+        raise Refused(f"The expiry must be in the future, not {written.moment(expires_at)}.", "expires_at")
     latest = made_with.expires_at if made_with else None
     if latest and (expires_at is None or expires_at > latest):
-        message = f"expected a time until {written.moment(latest)}, when the token expires that makes this one, found"
-        found = written.moment(expires_at) if expires_at else "none"
-        raise Refused(f"{message} {found}", "expires_at", latest=written.moment(latest))
+        given = f"The expiry {written.moment(expires_at)} is too late" if expires_at else "The expiry is missing"
+        message = f"{given}: the token that creates this one expires at {written.moment(latest)}."
+        raise Refused(message, "expires_at", latest=written.moment(latest))
 
 
 def _check_scopes(wanted: set[Scope], workspace: Workspace, person: AbstractUser, made_with: ApiToken | None) -> None:
@@ -94,5 +94,5 @@ def _check_scopes(wanted: set[Scope], workspace: Workspace, person: AbstractUser
     if beyond := sorted(wanted - may):
         whom = f"{person.username} in {workspace.name}" + (f" with the token {made_with.name}" if made_with else "")
         allowed = ", ".join(sorted(may)) or "none"
-        message = f"expected scopes that {whom} may give: {allowed}; found {', '.join(beyond)}"
+        message = f"Scopes not allowed for {whom}: {', '.join(beyond)}. Allowed scopes: {allowed}."
         raise Refused(message, "scopes", allowed=sorted(may), found=beyond)

@@ -24,8 +24,8 @@ class SubjectEventOut(Out):
 
 
 class History(Listing):
-    order: Annotated[Literal["-id", "id"], Field(description="the newest first, or the oldest")] = "id"
-    after: Annotated[int | None, Field(ge=0, le=MOST, description="only what has a higher sequence")] = None
+    order: Annotated[Literal["-id", "id"], Field(description="newest first (-id) or oldest first (id)")] = "id"
+    after: Annotated[int | None, Field(ge=0, le=MOST, description="only events with a higher sequence")] = None
 
     def more(self) -> dict[str, Any]:
         """Return further lookups; a subclass with filters overrides this."""

@@ -81,7 +81,7 @@ BUCKETS = Buckets()
 class RateLimited(Problem):
     def __init__(self, kind: str, who: str, per_minute: int, seconds: float) -> None:
         wait = math.ceil(seconds)
-        message = f"expected at most {per_minute} {kind} per minute, found more; come again in {wait} s"
+        message = f"Too many requests: the limit is {per_minute} {kind} per minute. Try again in {wait} s."
         details = {"kind": kind, "per_minute": per_minute, "retry_after_seconds": wait}
         super().__init__("rate_limited", message, details, headers={"Retry-After": str(wait)})
         # Only the first of many refusals is audited, so that refusing costs less than serving.

@@ -14,7 +14,7 @@ FIELD = "file"
 _TEXT = {"schema": {"type": "string"}, "example": '<opml version="2.0"><body/></opml>'}
 _IN_A_FORM = {"type": "object", "required": [FIELD], "properties": {FIELD: {"type": "string", "format": "binary"}}}
 TAKEN = {"requestBody": {"required": True, "content": dict.fromkeys(XML, _TEXT) | {FORM: {"schema": _IN_A_FORM}}}}
-GIVEN = {"responses": {200: {"description": "A file", "content": {"application/xml": {"schema": {"type": "string"}}}}}}
+GIVEN = {"responses": {200: {"description": "A file.", "content": {"application/xml": {"schema": {"type": "string"}}}}}}
 
 
 def body_of(request: HttpRequest) -> bytes:
@@ -25,10 +25,10 @@ def body_of(request: HttpRequest) -> bytes:
         # Not `request.body`, because a list may be longer than DATA_UPLOAD_MAX_MEMORY_SIZE allows.
         data = request.read(MOST_BYTES + 1)
     else:
-        expected = f"expected OPML as {', '.join(XML)} or {FORM}"
-        raise Problem("unsupported_media_type", f"{expected}, found {request.content_type or 'none'}")
+        message = f"Unsupported content type {request.content_type or '(none)'}. Use {', '.join(XML)} or {FORM}."
+        raise Problem("unsupported_media_type", message)
     if len(data) > MOST_BYTES:
-        raise Problem("too_large", f"expected a list of at most {MOST_BYTES:,} bytes, found a longer one")
+        raise Problem("too_large", f"The list is larger than {MOST_BYTES:,} bytes. Split it.")
     return data
 
 
@@ -45,5 +45,8 @@ def _in_a_form(request: HttpRequest) -> bytes:
     files = [(name, file) for name, found in request.FILES.lists() for file in found]
     if [name for name, _ in files] != [FIELD] or request.POST:
         found = ", ".join([*request.POST, *(name for name, _ in files)]) or "none"
-        raise Problem("invalid_request", f"expected one file in the field {FIELD!r}, and no other, found {found[:200]}")
+        message = (
+            f"The form must have one file in the field {FIELD!r} and no other fields. Fields found: {found[:200]}."
+        )
+        raise Problem("invalid_request", message)
     return bytes(files[0][1].read(MOST_BYTES + 1))

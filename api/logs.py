@@ -23,7 +23,7 @@ LAST, MORE = "X-Last-Sequence", "X-More"
 LINES_OF_TEXT: dict[str, Any] = {
     "responses": {
         200: {
-            "description": f"The lines. {LAST} is the sequence of the last one, {MORE} says whether there are more.",
+            "description": f"The lines. {LAST} has the sequence of the last line, and {MORE} whether there are more.",
             "content": {name.partition(";")[0]: {"schema": {"type": "string"}} for name in TYPES.values()},
             "headers": {LAST: {"schema": {"type": "integer"}}, MORE: {"schema": {"enum": ["true", "false"]}}},
         }
@@ -32,8 +32,10 @@ LINES_OF_TEXT: dict[str, Any] = {
 
 
 class Told(History):
-    kind: Annotated[str | None, Field(max_length=40, pattern="^[A-Z_]+$", description="only this kind")] = None
-    level: Annotated[int | None, Field(ge=0, le=100, description="only of this level or above")] = None
+    kind: Annotated[str | None, Field(max_length=40, pattern="^[A-Z_]+$", description="only events of this kind")] = (
+        None
+    )
+    level: Annotated[int | None, Field(ge=0, le=100, description="only events of this level or above")] = None
 
     def more(self) -> dict[str, Any]:
         asked = {"kind": self.kind, "level__gte": self.level}
@@ -43,10 +45,10 @@ class Told(History):
 class Lines(Schema):
     model_config = ConfigDict(extra="forbid")
 
-    after: Annotated[int, Field(ge=0, le=MOST, description="only what has a higher sequence")] = 0
-    limit: Annotated[int, Field(ge=1, le=MOST_LINES, description="events of an answer")] = LINES
+    after: Annotated[int, Field(ge=0, le=MOST, description="only events with a higher sequence")] = 0
+    limit: Annotated[int, Field(ge=1, le=MOST_LINES, description="events per response")] = LINES
     stream: Literal["stdout", "stderr", "log"] | None = None
-    format: Annotated[Literal["text", "json"], Field(description="lines as they are, or each in JSON")] = "text"
+    format: Annotated[Literal["text", "json"], Field(description="plain lines, or one JSON object per line")] = "text"
 
 
 def log_of(kind: str, id: int, asked: Lines) -> Answer:

@@ -15,7 +15,7 @@ _SHAPE = (
 
 def _read(given: Any) -> datetime:
     if not isinstance(given, str) or not re.fullmatch(_SHAPE, given):
-        raise ValueError("expected a time with its offset, such as 2026-03-01T06:00:00Z or 2026-03-01T06:00:00+01:00")
+        raise ValueError("must be a time with an offset, such as 2026-03-01T06:00:00Z or 2026-03-01T06:00:00+01:00")
     return datetime.fromisoformat(given).astimezone(UTC)
 
 

@@ -67,8 +67,8 @@ def committing(
     if key is None:
         return _answer(attempt(lambda made: None), status)
     if not re.fullmatch(KEY, key):
-        expected = f"expected an {HEADER} of 1 to 200 printable ASCII characters, found another"
-        raise Problem("invalid_request", expected, {"header": HEADER})
+        message = f"The {HEADER} must have 1 to 200 printable ASCII characters, without spaces at the ends."
+        raise Problem("invalid_request", message, {"header": HEADER})
     caller, fingerprint = caller_of(request).key, _fingerprint(request, body_sha256)
 
     def keep(made: Made) -> None:
@@ -98,7 +98,7 @@ def _find(caller: str, key: str) -> KeptAnswer | None:
 
 def _again(kept: KeptAnswer, fingerprint: str) -> HttpResponse:
     if kept.fingerprint != fingerprint:
-        message = f"expected the request for which this {HEADER} was first used, found another one"
+        message = f"This {HEADER} was already used for another request. Use a new key."
         raise Problem("idempotency_key_reused", message, {"first_used_at": written.moment(kept.created_at)})
     return HttpResponse(kept.body, "application/json", kept.answered, headers={REPLAYED: "true"})
 

@@ -22,68 +22,73 @@ if TYPE_CHECKING:
 Told = dict[str, Any]
 
 TAGS = {
-    "workspaces": "The tenants: whoever is a member of one sees what belongs to it.",
-    "documents": "Files, and what was extracted from them.",
-    "fields": "What is known of documents, as machines have read it and as people have corrected it.",
-    "search": "Documents by their words and by their meaning.",
-    "configurations": "Rules and code for documents, with their requirements.",
-    "builds": "Prepared environments of configurations, each made once and used by many runs.",
-    "runs": "Executions of configurations over documents.",
-    "artifacts": "Files that runs have made.",
-    "queue": "What waits to be run: how much, why, and until when.",
-    "jobs": "What runs by the clock, and what has become of each of its slots.",
-    "feeds": "Where articles come from.",
-    "articles": "What feeds have told.",
-    "clusters": "Articles that tell of one event.",
-    "briefs": "What has happened, each morning.",
-    "workers": "The processes that do the work.",
-    "health": "Whether ADE can do its work.",
-    "events": "What has happened, as it happens.",
-    "streams": "Server-sent events: what happens, as it happens.",
-    "webhooks": "Outcomes, sent to addresses of yours and signed.",
-    "me": "Who asks, and what they may.",
-    "tokens": "What programs show instead of a password.",
-    "audit": "Who has changed what.",
+    "workspaces": "The tenants. Members of a workspace see what belongs to it.",
+    "documents": "Stored files, with the extracted text and fields.",
+    "fields": "Values read from documents, with people's corrections.",
+    "search": "Full-text and semantic search in documents.",
+    "configurations": "Rules and code for processing documents, with their requirements.",
+    "builds": "Environments of configurations. Each is built once and used by many runs.",
+    "runs": "Executions of a configuration for a document.",
+    "artifacts": "Files that runs produced.",
+    "queue": "The queue of runs: its size, its limit, and whether it is paused.",
+    "jobs": "Scheduled jobs, and the result of each slot.",
+    "feeds": "The sources of articles.",
+    "articles": "Pages listed by feeds.",
+    "clusters": "Articles about the same event.",
+    "briefs": "Daily summaries of the news.",
+    "workers": "The processes that claim and do the work.",
+    "health": "Health checks for monitoring.",
+    "events": "The history of rows.",
+    "streams": "Live events, as server-sent events.",
+    "webhooks": "Signed notifications to your addresses when work ends.",
+    "me": "The caller, with roles and scopes.",
+    "tokens": "Tokens with which programs authenticate.",
+    "audit": "The audit log.",
 }
-SCOPES = "\n".join(f"* `{scope.value}`: {scope.label}" for scope in Scope)
+SCOPES = "\n".join(f"* `{scope.value}`: {scope.label.partition(': ')[2]}" for scope in Scope)
 SECURITY: Told = {
     "token": {
         "type": "http",
         "scheme": "bearer",
         "description": f"A token of one workspace: `Authorization: Bearer ade_…`. Its scopes:\n\n{SCOPES}",
     },
-    "session": {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "Somebody who is signed in."},
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "sessionid",
+        "description": "The session of a signed-in user.",
+    },
     "csrf": {
         "type": "apiKey",
         "in": "header",
         "name": "X-CSRFToken",
-        "description": "Beside a session, for what changes something: the value of the cookie `csrftoken`.",
+        "description": "The value of the cookie `csrftoken`. Required with a session for changes.",
     },
 }
 HEADERS: Told = {
     "X-Request-ID": {
-        "description": "The id of this request, as the log has it: the one that was sent, or a new one.",
+        "description": "The ID of this request, as in the server log: the one that was sent, or a new one.",
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{8,64}$"},
         "example": "4b1cf66e5d0c4b6f9f7c3a3b5a8e2d10",
     },
     "Retry-After": {
-        "description": "In how many seconds to come again.",
+        "description": "Seconds to wait before the next try.",
         "schema": {"type": "integer", "minimum": 0},
         "example": 5,
     },
     "WWW-Authenticate": {
-        "description": "How to say who asks.",
+        "description": "How to authenticate.",
         "schema": {"type": "string"},
         "example": 'Bearer realm="ADE"',
     },
-    "Allow": {"description": "The methods of this path.", "schema": {"type": "string"}, "example": "GET"},
+    "Allow": {"description": "The methods that this path supports.", "schema": {"type": "string"}, "example": "GET"},
     "Idempotency-Replayed": {
-        "description": "`true`: this was made before, with the same key, and is answered again.",
+        "description": "`true` if this is the stored response to an earlier request with the same key.",
         "schema": {"type": "string", "const": "true"},
         "example": "true",
     },
     "ETag": {
-        "description": "What it is now; send it as If-None-Match, or as If-Match.",
+        "description": "The tag of the current version. Send it as If-None-Match or If-Match.",
         "schema": {"type": "string"},
         "example": '"9f86d081884c7d65"',
     },
@@ -94,8 +99,8 @@ IDEMPOTENCY_KEY: Told = {
     "name": HEADER,
     "required": False,
     "description": (
-        "A new one for each thing to be made, the same one whenever it is asked for again: it is made once, and"
-        " answered again."
+        "Use a new key for each creation, and the same key to repeat a request: nothing is created twice, and the"
+        " first response is returned again."
     ),
     "schema": {"type": "string", "maxLength": 200, "pattern": KEY},
     "example": "5f0c7a52-3d0e-4f6d-9f3e-1a0f6c1b2d3e",
@@ -109,7 +114,7 @@ class _Schemas(OpenAPISchema):
         for name, schema in definitions.items():
             # ninja would silently use one schema for both.
             if self.schemas.get(name, schema) != schema:
-                raise ValueError(f"expected one schema of the name {name}, found two that are not the same")
+                raise ValueError(f"Two different schemas have the name {name}.")
         super().add_schema_definitions(definitions)
 
 

@@ -39,20 +39,20 @@ def problem_of(error: BaseException | None) -> Problem | None:
     # A pool that can't connect raises the same error as one whose connections are all in use.
     is_pool = any(isinstance(each, PoolTimeout | TooManyRequests) for each in causes)
     if is_pool and health.database_answers(ASK_SECONDS):
-        return _problem("busy", "all database connections of this web process are in use; try again in a moment")
+        return _problem("busy", "All database connections of this web process are in use. Try again in a moment.")
     if any(map(_was_cancelled, causes)):
-        return _problem("too_slow", "the query took too long and was cancelled; ask for less, or try again later")
+        return _problem("too_slow", "The query took too long and was cancelled. Request less, or try again later.")
     is_away = is_pool or any(isinstance(each, OperationalError | InterfaceError) for each in causes)
     if is_away and connection.vendor == "sqlite" and health.disk_is_full():
         # It cannot even be opened, without room for the files beside its own.
         return disk_full()
     if is_away:
-        return _problem("unavailable", "the database does not answer; try again in a moment")
+        return _problem("unavailable", "The database is unavailable. Try again in a moment.")
     return None
 
 
 def disk_full() -> Problem:
-    return _problem("disk_full", "the disk is full; free space on the server, then try again")
+    return _problem("disk_full", "The disk is full. Free some space on the server, then try again.")
 
 
 def is_full_disk(error: BaseException) -> bool:
@@ -90,7 +90,7 @@ def answer_to(request: HttpRequest, error: BaseException | None) -> HttpResponse
     log.error("web.outage", path=request.path, code=problem.code, error=str(error).strip())
     if is_for_programs(request.path):
         return answer_of(problem)
-    text = f"{problem.message[0].upper()}{problem.message[1:]}.\n"
+    text = f"{problem.message}\n"
     return HttpResponse(text, "text/plain; charset=utf-8", problem.answered, headers=problem.headers)
 
 

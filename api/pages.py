@@ -24,11 +24,11 @@ class Listing(Schema):
 
     model_config = ConfigDict(extra="forbid")
 
-    limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="rows of a page")] = LIMIT
+    limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="rows per page")] = LIMIT
     cursor: Annotated[
-        str, Field(max_length=200, description="`next` of the page before", json_schema_extra={"format": "cursor"})
+        str, Field(max_length=200, description="`next` of the previous page", json_schema_extra={"format": "cursor"})
     ] = ""
-    order: Annotated[Literal["-id", "id"], Field(description="the newest first, or the oldest")] = "-id"
+    order: Annotated[Literal["-id", "id"], Field(description="newest first (-id) or oldest first (id)")] = "-id"
 
     # The request path, which ties a cursor to its list.
     _path: str = PrivateAttr()
@@ -75,9 +75,8 @@ def after_of(listing: Listing) -> int | None:
             return int(pk)
     except (ValueError, binascii.Error):
         pass
-    raise Problem(
-        "invalid_cursor", "expected the cursor of a page of this list with the same filters and order, found another"
-    )
+    message = "This cursor does not belong to this list with these filters and this order. Start with the first page."
+    raise Problem("invalid_cursor", message)
 
 
 def _of_list(listing: Listing) -> str:

@@ -86,6 +86,6 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
     def how(self, token: ApiToken) -> str:
         return token.state
 
-    @admin.display(description="may")
+    @admin.display(description="scopes")
     def may(self, token: ApiToken) -> str:
         return ", ".join(token.scopes)

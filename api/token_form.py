@@ -13,22 +13,24 @@ from documents.workspace_admin import UsernameField
 
 
 class TokenForm(forms.Form):
-    workspace = forms.ModelChoiceField(queryset=Workspace.objects.none(), help_text="The only one that it opens.")
+    workspace = forms.ModelChoiceField(
+        queryset=Workspace.objects.none(), help_text="The only workspace that the token gives access to."
+    )
     name = forms.CharField(
         max_length=grants.LONGEST_NAME,
-        help_text="What it is for: histories name it.",
+        help_text="What the token is for. Histories show this name.",
         widget=forms.TextInput(attrs={"class": "vTextField", "autofocus": True}),
     )
     scopes = forms.MultipleChoiceField(
         choices=[(scope.value, scope.label) for scope in Scope if scope != Scope.READ],
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Every token may read. None may do more than the person whose it is, now or later.",
+        help_text="Every token can read. A token never has more permissions than its owner has at that time.",
     )
     expires_at = forms.DateTimeField(
         label="expires (UTC)",
         required=False,
-        help_text="As 2027-01-31 or 2027-01-31 18:00. Empty: it does not expire.",
+        help_text="YYYY-MM-DD or YYYY-MM-DD HH:MM. Empty: the token does not expire.",
         widget=forms.TextInput(attrs={"class": "vTextField"}),
     )
 
@@ -41,7 +43,7 @@ class TokenForm(forms.Form):
         mine.queryset = Workspace.objects.for_user(request.user).order_by("name")
         if request.user.is_superuser:
             self.fields["person"] = UsernameField(
-                required=False, help_text="User name of whose it is to be. Empty: yours."
+                required=False, help_text="User name of the token's owner. Empty: you."
             )
 
     def made(self) -> tuple[ApiToken, str] | None:

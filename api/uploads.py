@@ -20,7 +20,7 @@ def problem_of(request: HttpRequest, places: Iterable[Sequence[Any]]) -> Problem
     if not any(place and place[0] == "file" for place in places):
         return None
     if request.content_type != FORM:
-        message = f"expected a body of {FORM}, found {request.content_type or 'none'}"
+        message = f"Unsupported content type {request.content_type or '(none)'}. Use {FORM}."
         return Problem("unsupported_media_type", message)
     return too_large() if uploads.was_too_large(request) else None
 
@@ -31,10 +31,10 @@ def check(request: HttpRequest, *names: str) -> None:
         raise too_large()
     sent = [name for name, files in request.FILES.lists() for _ in files]
     if sent != ["file"]:
-        message = f"expected one file, called file, found {len(sent)}"
+        message = f"The form must have exactly one file, in the field file. Files found: {len(sent)}."
         raise Problem("invalid_request", message, {"files": sent[:20]})
     if unknown := sorted(set(request.POST) - {*names, *_OF_PAGES}):
-        message = f"expected values {', '.join(names)}, found {unknown[0]!r}"
+        message = f"Unknown field {unknown[0]!r}. Known fields: {', '.join(names)}."
         raise Problem("invalid_request", message, {"unknown": unknown[:20]})
 
 

@@ -87,7 +87,7 @@ class WebhookAdmin(AdministeredAdmin):
     @admin.display(description="deliveries")
     def delivered(self, webhook: Webhook) -> str:
         url = f"{reverse('admin:api_delivery_changelist')}?webhook={webhook.pk}"
-        return format_html('<a href="{}">those of this webhook</a>', url)
+        return format_html('<a href="{}">Show deliveries</a>', url)
 
 
 @admin.register(Delivery)
@@ -122,7 +122,7 @@ class DeliveryAdmin(AdministeredAdmin):
     def error(self, delivery: Delivery) -> str:
         return short(delivery.error_message) or "-"
 
-    @admin.display(description="what is told")
+    @admin.display(description="payload")
     def told(self, delivery: Delivery) -> str:
         return format_html("<pre>{}</pre>", json.dumps(delivery.payload, indent=2))
 

@@ -60,4 +60,4 @@ class AuditEntry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.operation or self.path} by {self.actor or 'somebody'}"
+        return f"{self.operation or self.path} by {self.actor or 'unknown'}"

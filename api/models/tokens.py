@@ -11,9 +11,9 @@ from work import clock
 class Scope(models.TextChoices):
     """What a token may be used for, within the permissions of its owner."""
 
-    READ = "read", "read"
+    READ = "read", "read: reading, which every token can do"
     OPERATE = "operate", "operate: upload, submit, cancel, run again, correct"
-    ADMIN = "admin", "administer: what admins of the workspace do"
+    ADMIN = "admin", "admin: everything that admins of the workspace do"
     INSTALLATION = "installation", "installation: jobs, feeds and the queue, which all workspaces share"
 
 

@@ -18,7 +18,7 @@ routes = frame.routes("artifacts")
 BYTES: dict[str, Any] = {
     "responses": {
         status: {"description": said, "content": {"application/octet-stream": {"schema": {}}}}
-        for status, said in ((200, "All of it."), (206, "The part that was asked for."))
+        for status, said in ((200, "The whole file."), (206, "The requested part."))
     }
 }
 
@@ -40,7 +40,7 @@ class ArtifactLinkOut(Out):
 
 @routes.get("/runs/{id:id}/artifacts", response=answers({200: Page[ArtifactOut]}))
 def list_artifacts(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
-    """The files that a run made."""
+    """List the files that a run produced."""
     run = caller_of(request).see(Run.objects, id, "run")
     return page(run.artifacts.all(), listing, artifact_of)
 
@@ -52,16 +52,16 @@ def show_artifact(request: HttpRequest, id: int) -> Answer:
 
 @routes.get("/artifacts/{id:id}/content", response=answers({200: None}, 412, 416), openapi_extra=BYTES)
 def download_artifact(request: HttpRequest, id: int) -> Answer:
-    """The file, or one part of it (Range); 302 to where it lies, if the storage sends files itself."""
+    """Download the file or a part of it (Range); 302 to the storage if the storage sends files itself."""
     found = _seen(request, id)
     return files.answer(
         request, found.file, found.name, found.content_type, size_bytes=found.size_bytes, sha256=found.sha256
     )
 
 
-@routes.get("/artifacts/{id:id}/link", response=answers({200: ArtifactLinkOut}))
+@routes.get("/artifacts/{id:id}/link", response=answers({200: ArtifactLinkOut}), summary="Create artifact link")
 def link_artifact(request: HttpRequest, id: int) -> dict[str, Any]:
-    """An address for whoever has it, without a token: it is good for some minutes."""
+    """Create a link for downloading the file without a token. It is valid for some minutes."""
     link = views.link(_seen(request, id), caller_of(request).person)
     return {
         "url": request.build_absolute_uri(link),

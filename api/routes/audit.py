@@ -36,7 +36,9 @@ class AuditEntryOut(Out):
     operation: str
     subject_kind: str | None
     subject_id: int | None
-    answered: Annotated[int | None, Field(description="the status of the answer; null where the process died before")]
+    answered: Annotated[
+        int | None, Field(description="status of the response; null if the process died before answering")
+    ]
 
 
 class Audit(Listing):
@@ -52,14 +54,14 @@ class Audit(Listing):
         return {columns.get(name, name): value for name, value in super().filters().items()}
 
 
-@routes.get("/audit", response=answers({200: Page[AuditEntryOut]}), auth=ADMIN)
+@routes.get("/audit", response=answers({200: Page[AuditEntryOut]}), auth=ADMIN, summary="List audit entries")
 def list_audit(request: HttpRequest, listing: Query[Audit]) -> dict[str, Any]:
-    """Who has asked for which change in the workspaces of which one is an admin, and how that was answered."""
+    """List the requested changes in the workspaces that you administer, and how they were answered."""
     caller = caller_of(request)
     # Superusers read all of it, also what belongs to no workspace, and also before there is one.
     sees_all = caller.token is None and caller.person.is_superuser
     if not (sees_all or Workspace.objects.administered_by(caller.user).exists()):
-        message = f"expected an admin of a workspace, found {caller.actor}"
+        message = f"{caller.actor} is not an admin of any workspace."
         raise Problem("forbidden", message, {"role": "admin"})
     if listing.workspace_id is not None:
         caller.administer(caller.see(Workspace.objects, listing.workspace_id, "workspace"))

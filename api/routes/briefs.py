@@ -23,12 +23,14 @@ routes = frame.routes("briefs")
 class BriefLinksOut(Out):
     html: str
     text: str
-    rss: Annotated[str, Field(description="of the latest briefs")]
+    rss: Annotated[str, Field(description="feed of the latest briefs")]
 
 
 class BriefOut(Out):
     id: int
-    name: Annotated[str, Field(description="its address: the day of its slot, and a number if the day has several")]
+    name: Annotated[
+        str, Field(description="the day of its slot, with a number if the day has several briefs; used in the address")
+    ]
     title: str
     scheduled_for: datetime
     time_zone: str
@@ -44,7 +46,7 @@ class BriefOut(Out):
 
 class BriefArticleOut(Out):
     title: str
-    link: Annotated[str, Field(description="empty where it is not to be followed")]
+    link: Annotated[str, Field(description="empty if the link is not safe to follow")]
     url: str
     source: str
     at: datetime
@@ -61,7 +63,7 @@ class BriefStoryOut(Out):
     headline: str
     summary: str
     article_count: int
-    percent: Annotated[float, Field(description="of the highest score there can be")]
+    percent: Annotated[float, Field(description="percentage of the highest possible score")]
     reasons: list[BriefReasonOut]
     articles: list[BriefArticleOut]
 
@@ -83,7 +85,7 @@ def list_briefs(request: HttpRequest, listing: Query[Briefs]) -> dict[str, Any]:
 
 @routes.get("/briefs/{name:name}", response=answers({200: BriefDetailOut}))
 def show(request: HttpRequest, name: str) -> dict[str, Any]:
-    """With its stories, the most important first, and why each is where it is."""
+    """Show a brief with its stories, most important first, and the reasons for their ranks."""
     insider_of(request)
     brief = with_items(Brief.objects.filter(name=name)).first()
     if brief is None:

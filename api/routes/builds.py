@@ -39,7 +39,7 @@ class BuildOut(Out):
     failure_type: str | None
     error_message: str | None
     size_bytes: int | None
-    losses: Annotated[int, Field(description="workers that were lost over it")]
+    losses: Annotated[int, Field(description="number of workers that were lost during the build")]
     created_at: datetime
     queued_at: datetime
     started_at: datetime | None
@@ -50,17 +50,17 @@ class BuildOut(Out):
 
 class WaitingOut(Out):
     count: Annotated[int, Field(description=f"at most {MOST_COUNTED + 1:,}, which means more than {MOST_COUNTED:,}")]
-    run_ids: Annotated[list[int], Field(description=f"the oldest {MOST_NAMED}")]
+    run_ids: Annotated[list[int], Field(description=f"the {MOST_NAMED} oldest")]
 
 
 class BuildDetailOut(BuildOut):
-    lock: Annotated[str | None, Field(description="the exact versions that its environment has")]
-    waiting: Annotated[WaitingOut, Field(description="the queued runs that wait for it")]
+    lock: Annotated[str | None, Field(description="exact package versions of its environment")]
+    waiting: Annotated[WaitingOut, Field(description="queued runs that wait for this build")]
 
 
 class BuildCancelOut(Out):
     result: Annotated[
-        Literal["cancelled", "asked"], Field(description="at once, or its worker was asked and will obey")
+        Literal["cancelled", "asked"], Field(description="cancelled at once, or its worker was asked to stop")
     ]
     build: BuildOut
 
@@ -87,7 +87,7 @@ def list_builds(request: HttpRequest, listing: Query[Builds]) -> dict[str, Any]:
 
 @routes.get("/builds/{id:id}", response=answers({200: BuildDetailOut}))
 def show_build(request: HttpRequest, id: int) -> dict[str, Any]:
-    """A build with what its environment has, and the runs that wait for it."""
+    """Show a build with its package versions and the runs that wait for it."""
     build = _seen(request, id)
     waiting = Run.objects.for_user(caller_of(request).user).filter(build=build, status="queued", gate="build")
     ids = list(waiting.order_by("created_at", "id").values_list("pk", flat=True)[: MOST_COUNTED + 1])
@@ -101,19 +101,19 @@ def list_build_events(request: HttpRequest, id: int, listing: Query[Told]) -> di
 
 @routes.get("/builds/{id:id}/log", response=answers({200: None}), openapi_extra=LINES_OF_TEXT)
 def show_build_log(request: HttpRequest, id: int, asked: Query[Lines]) -> Answer:
-    """What was printed while the environment was made, line by line."""
+    """Show the output of a build, line by line."""
     return log_of(BUILD.kind, _seen(request, id).pk, asked)
 
 
 @routes.get("/builds/{id:id}/why", response=answers({200: ExplanationOut}))
 def explain_build(request: HttpRequest, id: int) -> dict[str, Any]:
-    """What a queued build waits for, and who holds that since when."""
+    """Explain what a queued build waits for, what blocks it, and since when."""
     return why.explain(_seen(request, id), user=caller_of(request).user).to_json()
 
 
 @routes.post("/builds/{id:id}/cancel", response=answers({200: BuildCancelOut}, 409), auth=OPERATE)
 def cancel_build(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
-    """At once what is queued; what is being made is asked to stop."""
+    """Cancel a build. A queued build is cancelled at once; a build in progress is asked to stop."""
     build, caller = _seen(request, id), caller_of(request)
     caller.operate(build.configuration.workspace)
     status = lifecycle.cancel(build, actor=caller.actor, reason=body.reason if body else "")
@@ -122,14 +122,14 @@ def cancel_build(request: HttpRequest, id: int, body: Reason | None = None) -> d
 
 @routes.post("/builds/{id:id}/again", response=answers({200: BuildOut}, 409, 422), auth=OPERATE)
 def build_again(request: HttpRequest, id: int) -> Answer:
-    """Build again what has failed or was cancelled: the same build is queued again."""
+    """Queue a failed or cancelled build again. It stays the same build."""
     build, caller = _seen(request, id), caller_of(request)
     caller.operate(build.configuration.workspace)
 
     def make() -> dict[str, Any]:
         if not lifecycle.again(id, actor=caller.actor):
             status = _seen(request, id).status
-            message = f"expected a build that has failed or was cancelled, found that build {id} is {status}"
+            message = f"Build {id} cannot be queued again: it is {status}. Only failed and cancelled builds can."
             raise Problem("conflict", message, {"id": id, "status": status})
         return row_of(_seen(request, id))
 

@@ -28,16 +28,16 @@ class ClusterOut(Out):
     article_count: int
     first_at: datetime
     last_at: datetime
-    merged_into_id: Annotated[int | None, Field(description="where its articles have gone")]
+    merged_into_id: Annotated[int | None, Field(description="the cluster that now has its articles")]
     created_at: datetime
 
 
 class ClusterDetailOut(ClusterOut):
-    articles: Annotated[list[ArticleOut], Field(description=f"at most {MOST_TOLD}, those nearest to its centre first")]
+    articles: Annotated[list[ArticleOut], Field(description=f"at most {MOST_TOLD}, nearest to the centre first")]
 
 
 class Clusters(Listing):
-    since: Annotated[Moment | None, Field(description="whose last article is not older")] = None
+    since: Annotated[Moment | None, Field(description="only clusters whose last article is not older")] = None
 
 
 class ClusterArticles(Listing):

@@ -31,7 +31,7 @@ routes = frame.routes("configurations")
 ZIP = "application/zip"
 BYTES: dict[str, Any] = {"schema": {"type": "string", "contentMediaType": ZIP}}
 IN: dict[str, Any] = {"requestBody": {"required": True, "content": {ZIP: BYTES}}}
-SAME: dict[int, Any] = {304: {"description": "Whoever asks has the same already."}}
+SAME: dict[int, Any] = {304: {"description": "Not changed since the version that the caller has."}}
 OUT: dict[str, Any] = {"responses": {200: {"description": "A zip file.", "content": {ZIP: BYTES}}} | SAME}
 
 
@@ -40,7 +40,7 @@ class ConfigurationOut(Out):
     workspace_id: int
     name: str
     entry_point: str
-    python_version: Annotated[str, Field(description="empty: the one that ADE itself runs on")]
+    python_version: Annotated[str, Field(description="empty: the version that ADE itself uses")]
     contents_sha256: str
     created_at: datetime
     updated_at: datetime
@@ -71,7 +71,7 @@ class ConfigurationCheckOut(Out):
     ok: bool
     problems: list[ProblemOfPackage]
     fingerprint: str
-    environment: Annotated[str | None, Field(description="ready, if there is a build of exactly this; else null")]
+    environment: Annotated[str | None, Field(description="ready if this version is already built; otherwise null")]
 
 
 class Configurations(Listing):
@@ -82,9 +82,10 @@ class Configurations(Listing):
 class Creation(Schema):
     model_config = ConfigDict(extra="forbid")
 
-    workspace: Annotated[Id | None, Field(description="needed by whoever operates several")] = None
+    workspace: Annotated[Id | None, Field(description="required if you are an operator of several workspaces")] = None
     name: Annotated[
-        str | None, Field(min_length=1, max_length=contents.LONGEST_NAME, description="another than the package says")
+        str | None,
+        Field(min_length=1, max_length=contents.LONGEST_NAME, description="name (default: the name in the package)"),
     ] = None
 
 
@@ -99,7 +100,7 @@ def list_configurations(request: HttpRequest, listing: Query[Configurations]) ->
 
 @routes.post("/configurations", response=answers({201: ConfigurationDetail}, 409, 422), auth=OPERATE)
 def create_configuration(request: HttpRequest, form: Form[Creation], file: File[UploadedFile]) -> Answer:
-    """Store a package, which is a zip file, as a new configuration."""
+    """Create a configuration from a package, which is a zip file."""
     uploads.check(request, *Creation.model_fields)
     workspace = one_operated(caller_of(request), form.workspace)
     package = _read(file.read(archives.MOST_BYTES + 1))
@@ -122,13 +123,13 @@ def create_configuration(request: HttpRequest, form: Form[Creation], file: File[
     openapi_extra={"responses": SAME},
 )
 def show_configuration(request: HttpRequest, id: int) -> Answer:
-    """A configuration with the names of its files, which its package has."""
+    """Show a configuration with the names of its files. The package has their contents."""
     return files.tagged(request, _detail(_seen(request, id)))
 
 
 @routes.get("/configurations/{id:id}/package", response=answers({200: None}, 409, 412), openapi_extra=OUT)
 def download_package(request: HttpRequest, id: int) -> Answer:
-    """The configuration as a zip file: the same bytes for the same contents."""
+    """Download a configuration as a zip file. The same contents give the same bytes."""
     configuration = _seen(request, id)
     if unchanged := files.as_known(request, _tag(configuration)):
         return unchanged
@@ -136,7 +137,7 @@ def download_package(request: HttpRequest, id: int) -> Answer:
     try:
         packages.write_zip(configurations.packed(configuration), whole)
     except BadPackage as bad:
-        raise Problem("conflict", f"expected contents that are a package. {bad}", {"problems": bad.problems}) from bad
+        raise Problem("conflict", f"The contents are not a valid package. {bad}", {"problems": bad.problems}) from bad
     named = content_disposition_header(as_attachment=True, filename=f"{configuration.name}.zip") or "attachment"
     headers = {
         "ETag": _tag(configuration),
@@ -154,14 +155,15 @@ def download_package(request: HttpRequest, id: int) -> Answer:
     openapi_extra=IN,
 )
 def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
-    """Store a package, which is a zip file, as the new contents of a configuration, whatever name it says.
+    """Replace the contents of a configuration with a package, which is a zip file. The name in it is ignored.
 
-    With If-Match and the tag of a package that was downloaded, only if it is that still.
+    With If-Match and the tag of a downloaded package, the contents are replaced only if they have not changed since.
     """
     caller, configuration = caller_of(request), _seen(request, id)
     caller.operate(configuration.workspace)
     if request.content_type != ZIP:
-        raise Problem("unsupported_media_type", f"expected a body of {ZIP}, found {request.content_type or 'none'}")
+        message = f"Unsupported content type {request.content_type or '(none)'}. Use {ZIP}."
+        raise Problem("unsupported_media_type", message)
     package = _read(request.read(archives.MOST_BYTES + 1))
     with transaction.atomic():
         configuration = Configuration.objects.select_for_update().get(pk=id)
@@ -173,7 +175,7 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.post("/configurations/{id:id}/check", response=answers({200: ConfigurationCheckOut}), auth=OPERATE)
 def check(request: HttpRequest, id: int) -> dict[str, Any]:
-    """Look a configuration over. Nothing of it is run, and no environment is made: a build does that."""
+    """Check a configuration without running its code or building an environment."""
     caller, configuration = caller_of(request), _seen(request, id)
     caller.operate(configuration.workspace)
     try:
@@ -210,7 +212,7 @@ def _tag(configuration: Configuration) -> str:
 
 def _read(data: bytes) -> Package:
     if len(data) > archives.MOST_BYTES:
-        raise Problem("too_large", f"expected a zip file of at most {archives.MOST_BYTES:,} bytes, found a larger one")
+        raise Problem("too_large", f"The zip file is larger than {archives.MOST_BYTES:,} bytes.")
     try:
         return packages.read_zip(io.BytesIO(data))
     except BadPackage as bad:
@@ -218,4 +220,6 @@ def _read(data: bytes) -> Package:
 
 
 def _bad(bad: BadPackage) -> Problem:
-    return Problem("bad_package", f"expected a package. {bad}", {"problems": bad.problems[: contents.MOST_TOLD]})
+    return Problem(
+        "bad_package", f"The file is not a valid package. {bad}", {"problems": bad.problems[: contents.MOST_TOLD]}
+    )

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from api import files, frame, uploads
 from api.callers import OPERATE, Caller, caller_of
-from api.errors import Problem, not_found
+from api.errors import Problem
 from api.flags import Flag
 from api.frame import Answer, Out, answers
 from api.ids import Id
@@ -29,13 +29,13 @@ Status = Literal["processing", "processed", "failed"]
 _BYTES: dict[str, Any] = {"application/octet-stream": {"schema": {}}}
 BYTES: dict[str, Any] = {
     "responses": {
-        200: {"description": "All of it.", "content": _BYTES},
-        206: {"description": "The part that was asked for.", "content": _BYTES},
-        302: {"description": "It lies elsewhere, for some minutes: where the storage sends files itself."},
-        304: {"description": "Whoever asks has it already."},
+        200: {"description": "The whole file.", "content": _BYTES},
+        206: {"description": "The requested part.", "content": _BYTES},
+        302: {"description": "A link to the storage, valid for some minutes, if the storage sends files itself."},
+        304: {"description": "Not changed since the version that the caller has."},
     }
 }
-TAGGED: dict[str, Any] = {"responses": {304: {"description": "Whoever asks has the same already."}}}
+TAGGED: dict[str, Any] = {"responses": {304: {"description": "Not changed since the version that the caller has."}}}
 # Characters of text per response.
 CHARACTERS, MOST_CHARACTERS = 100_000, 1_000_000
 # No text is longer, and PostgreSQL counts characters no further.
@@ -58,8 +58,8 @@ class DocumentOut(Out):
 class Upload(Schema):
     model_config = ConfigDict(extra="forbid")
 
-    workspace: Annotated[Id | None, Field(description="needed by whoever operates several")] = None
-    again: Annotated[Flag, Field(description="also when the workspace has the same bytes")] = False
+    workspace: Annotated[Id | None, Field(description="required if you are an operator of several workspaces")] = None
+    again: Annotated[Flag, Field(description="upload even if an identical file exists")] = False
 
 
 class Documents(Listing):
@@ -67,7 +67,7 @@ class Documents(Listing):
     workspace_id: Id | None = None
     content_type: Annotated[str | None, Field(max_length=100)] = None
     sha256: Annotated[str | None, Field(pattern="^[0-9a-f]{64}$")] = None
-    created_after: Annotated[Moment | None, Field(description="from then on")] = None
+    created_after: Annotated[Moment | None, Field(description="only documents from this time on")] = None
     created_before: Moment | None = None
 
     def lookups(self) -> dict[str, Any]:
@@ -85,8 +85,8 @@ class DocumentTextOut(Out):
 
 
 class Part(Schema):
-    offset: Annotated[int, Field(ge=0, le=LAST_CHARACTER, description="characters to pass over")] = 0
-    limit: Annotated[int, Field(ge=1, le=MOST_CHARACTERS, description="characters of an answer")] = CHARACTERS
+    offset: Annotated[int, Field(ge=0, le=LAST_CHARACTER, description="number of characters to skip")] = 0
+    limit: Annotated[int, Field(ge=1, le=MOST_CHARACTERS, description="characters per response")] = CHARACTERS
 
 
 class DocumentLinkOut(Out):
@@ -97,7 +97,7 @@ class DocumentLinkOut(Out):
 @at_root.post("/documents", response=answers({200: DocumentOut}, 409, 422), auth=OPERATE, operation_id="upload_at_root")
 @routes.post("/documents", response=answers({200: DocumentOut}, 409, 422), auth=OPERATE)
 def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -> Answer:
-    """Store one file as a document, which is then processed."""
+    """Upload one file as a document. It is then processed."""
     uploads.check(request, *Upload.model_fields)
     caller = caller_of(request)
     workspace = one_operated(caller, form.workspace)
@@ -127,13 +127,13 @@ def list_documents(request: HttpRequest, listing: Query[Documents]) -> dict[str,
 
 @routes.get("/documents/{id:id}", response=answers({200: DocumentOut}, 412), openapi_extra=TAGGED)
 def show_document(request: HttpRequest, id: int) -> Answer:
-    """The metadata of a document. The answer has a tag, and is 304 for whoever has the same already."""
+    """Show the metadata of a document. With If-None-Match, an unchanged document answers 304."""
     return files.tagged(request, row_of(seen(request, id)))
 
 
 @routes.get("/documents/{id:id}/text", response=answers({200: DocumentTextOut}, 410))
 def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any]:
-    """The text of a document as it was last extracted, by so many characters at a time."""
+    """Show the extracted text of a document in parts of up to `limit` characters."""
     document = _kept(request, id)
     text, characters = (
         # Cut the text in the database, or the whole text would be loaded for each part.
@@ -153,9 +153,9 @@ def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any
     }
 
 
-@routes.get("/documents/{id:id}/link", response=answers({200: DocumentLinkOut}, 410))
+@routes.get("/documents/{id:id}/link", response=answers({200: DocumentLinkOut}, 410), summary="Create document link")
 def link_document(request: HttpRequest, id: int) -> dict[str, Any]:
-    """An address for whoever has it, without a token: it is good for some minutes."""
+    """Create a link for downloading the file without a token. It is valid for some minutes."""
     link = views.link(_with_file(request, id), caller_of(request).person)
     return {
         "url": request.build_absolute_uri(link),
@@ -165,7 +165,7 @@ def link_document(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.get("/documents/{id:id}/content", response=answers({200: None}, 410, 412, 416), openapi_extra=BYTES)
 def download_document(request: HttpRequest, id: int) -> Answer:
-    """The file as it came in, or one part of it (Range); 302 to where it lies, if the storage sends files itself."""
+    """Download the original file or a part of it (Range); 302 to the storage if it sends files itself."""
     found = _with_file(request, id)
     return files.answer(
         request,
@@ -179,7 +179,7 @@ def download_document(request: HttpRequest, id: int) -> Answer:
 
 @routes.post("/documents/{id:id}/reprocess", response=answers({200: DocumentOut}, 409, 410, 422), auth=OPERATE)
 def reprocess(request: HttpRequest, id: int) -> Answer:
-    """Process a document again: its text, its fields and its chunks are made anew."""
+    """Process a document again and replace its text, fields and chunks."""
     caller, document = caller_of(request), seen(request, id)
     caller.operate(document.workspace)
 
@@ -188,7 +188,7 @@ def reprocess(request: HttpRequest, id: int) -> Answer:
         if outcome is Outcome.PURGED:
             raise _purged(Document.objects.listed().get(pk=id))
         if outcome is not Outcome.MADE:
-            message = f"expected a document that is not being processed, found that document {id} {outcome}"
+            message = f"Document {id} cannot be processed again: it {outcome}."
             raise Problem("conflict", message, {"document_id": id, "status": "processing"})
         return row_of(Document.objects.listed().get(pk=id))
 
@@ -214,12 +214,12 @@ def _kept(request: HttpRequest, id: int) -> Document:
 def _with_file(request: HttpRequest, id: int) -> Document:
     document = _kept(request, id)
     if not document.file:
-        raise not_found("document with a file", id)
+        raise Problem("not_found", f"Document {id} has no file.", {"document with a file": id})
     return document
 
 
 def _purged(document: Document) -> Problem:
-    message = f"expected a document that is kept, found that it was {retention.purged_on(document)}"
+    message = f"Document {document.pk} was {retention.purged_on(document)}."
     return Problem("gone", message, {"document_id": document.pk})
 
 
@@ -230,9 +230,12 @@ def one_operated(caller: Caller, id: int | None) -> Workspace:
         return workspace
     mine = list(Workspace.objects.operated_by(caller.user)[:2])
     if not mine:
-        raise Problem("forbidden", f"expected an operator of a workspace, found {caller.actor}", {"role": "operator"})
+        message = f"{caller.actor} is not an operator of any workspace. Ask an administrator for access."
+        raise Problem("forbidden", message, {"role": "operator"})
     if len(mine) > 1:
-        raise Problem("invalid_request", "expected the id of a workspace, for you operate several, found none")
+        raise Problem(
+            "invalid_request", "You are an operator of several workspaces. Choose one with the parameter workspace."
+        )
     return mine[0]
 
 
@@ -242,7 +245,7 @@ _CODES = {"too_large": "too_large", "empty": "invalid_request", "already_there":
 
 def _problem_of(refused: Refused) -> Problem:
     if refused.__cause__ is not None and is_full_disk(refused.__cause__):
-        message = "the disk is full; free space on the server, then send the file again"
+        message = "The disk is full. Free some space on the server, then upload the file again."
         return Problem("disk_full", message, {"reason": refused.code}, headers={"Retry-After": "30"})
     if isinstance(refused, NotStored):
         return Problem("unavailable", str(refused), {"reason": refused.code}, headers={"Retry-After": "30"})

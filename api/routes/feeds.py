@@ -40,13 +40,17 @@ class FeedOut(Out):
     title: str
     site_url: str
     state: Literal["new", "ok", "failing", "paused"]
-    standing: Annotated[str, Field(description="how it stands, in words")]
-    next_check_at: Annotated[datetime, Field(description="later and later while it fails")]
+    standing: Annotated[str, Field(description="state of the feed, in words")]
+    next_check_at: Annotated[
+        datetime, Field(description="time of the next check; later and later while the feed fails")
+    ]
     checked_at: datetime | None
     succeeded_at: datetime | None
-    failures: Annotated[int, Field(description="in a row")]
-    failing_since: Annotated[datetime | None, Field(description="the first of these; null while it does not fail")]
-    last_error: Annotated[str, Field(description="how it last failed, or what of it could not be taken")]
+    failures: Annotated[int, Field(description="failures in a row")]
+    failing_since: Annotated[
+        datetime | None, Field(description="time of the first of these failures; null if there are none")
+    ]
+    last_error: Annotated[str, Field(description="last failure, or what could not be stored")]
     paused_at: datetime | None
     paused_by: str
     created_at: datetime
@@ -72,7 +76,7 @@ class ImportedOut(Out):
     line: int | None
     url: str
     title: str
-    result: Annotated[str, Field(description="added, already_there, twice, or the code of what it was refused for")]
+    result: Annotated[str, Field(description="added, already_there, twice, or the code of the refusal")]
     id: int | None
     message: str
 
@@ -92,16 +96,18 @@ class Articles(Listing):
 
 
 class FeedAddition(In):
-    url: Annotated[str, Field(max_length=LONGEST_FOUND, description="of the feed itself, not of the page that has it")]
-    title: Annotated[str, Field(max_length=LONGEST_TITLE, description="empty: as it calls itself")] = ""
+    url: Annotated[
+        str, Field(max_length=LONGEST_FOUND, description="URL of the feed itself, not of a page that links to it")
+    ]
+    title: Annotated[str, Field(max_length=LONGEST_TITLE, description="title (empty: the feed's own title)")] = ""
 
 
 class FeedRenaming(In):
-    title: Annotated[str, Field(max_length=LONGEST_TITLE, description="empty: as it calls itself")]
+    title: Annotated[str, Field(max_length=LONGEST_TITLE, description="title (empty: the feed's own title)")]
 
 
 class FeedPause(In):
-    reason: Annotated[str, Field(max_length=500, description="for the history")] = ""
+    reason: Annotated[str, Field(max_length=500, description="reason, for the history")] = ""
 
 
 @routes.get("/feeds", response=answers({200: Page[FeedOut]}))
@@ -113,7 +119,7 @@ def list_feeds(request: HttpRequest, listing: Query[Feeds]) -> dict[str, Any]:
 
 @routes.post("/feeds", response=answers({201: FeedOut}, 409, 422), auth=INSTALLATION)
 def add(request: HttpRequest, body: FeedAddition) -> Answer:
-    """It is asked when the job runs next."""
+    """Add a feed. It is fetched when the job runs next."""
     caller = _operator_of(request, ADD)
 
     def make() -> dict[str, Any]:
@@ -132,16 +138,17 @@ def add(request: HttpRequest, body: FeedAddition) -> Answer:
     response=answers({200: ImportOut}, 409, 422),
     auth=INSTALLATION,
     openapi_extra=lists.TAKEN,
+    summary="Import feeds",
 )
 def take_in(request: HttpRequest, rehearse: bool = False) -> Answer:
-    """Add all feeds of a list that another reader has exported as OPML. Each is told of by itself."""
+    """Add all feeds of an OPML list, as exported by other readers. Each feed has its own result."""
     caller, data = _operator_of(request, ADD), lists.body_of(request)
     try:
         entries = opml.read(data)
     except BadOpml as bad:
         raise Problem("bad_list", str(bad)) from bad
     if len(entries) > MOST_AT_ONCE:
-        message = f"expected at most {MOST_AT_ONCE} feeds at once, found {len(entries)}; split the list"
+        message = f"The list has {len(entries)} feeds; the limit is {MOST_AT_ONCE}. Split the list."
         raise Problem("too_large", message, {"most": MOST_AT_ONCE, "found": len(entries)})
 
     def attempt(keep: Keep) -> dict[str, Any]:
@@ -153,9 +160,9 @@ def take_in(request: HttpRequest, rehearse: bool = False) -> Answer:
     return committing(request, 200, attempt, lists.sha256_of(data))
 
 
-@routes.get("/feeds/export", response=answers({200: None}), openapi_extra=lists.GIVEN)
+@routes.get("/feeds/export", response=answers({200: None}), openapi_extra=lists.GIVEN, summary="Export feeds")
 def export(request: HttpRequest) -> HttpResponse:
-    """All feeds as OPML, which other readers import."""
+    """Export all feeds as OPML for other readers."""
     insider_of(request)
     return lists.answer(opml.write(sources.entries()))
 
@@ -169,7 +176,7 @@ def show(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.patch("/feeds/{id:id}", response=answers({200: FeedOut}), auth=INSTALLATION)
 def rename(request: HttpRequest, id: int, body: FeedRenaming) -> dict[str, Any]:
-    """Call a feed otherwise."""
+    """Rename a feed."""
     caller = _operator_of(request, CHANGE)
     sources.rename(_feed(id), body.title, actor=caller.actor)
     return row_of(_feed(id))
@@ -177,7 +184,7 @@ def rename(request: HttpRequest, id: int, body: FeedRenaming) -> dict[str, Any]:
 
 @routes.delete("/feeds/{id:id}", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
 def remove(request: HttpRequest, id: int) -> dict[str, Any]:
-    """Only one without articles: others are paused instead. Answers what it was."""
+    """Remove a feed that has no articles, and return it. Pause a feed with articles instead."""
     caller, feed = _operator_of(request, DELETE), _feed(id)
     _expect_done(feed, sources.remove(feed, actor=caller.actor))
     return row_of(feed)
@@ -185,7 +192,7 @@ def remove(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.post("/feeds/{id:id}/check", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
 def check(request: HttpRequest, id: int) -> dict[str, Any]:
-    """It has its turn at once, when the job runs next."""
+    """Make a feed due now. It is fetched when the job runs next."""
     caller, feed = _operator_of(request, CHANGE), _feed(id)
     _expect_done(feed, sources.make_due(feed, actor=caller.actor))
     return row_of(_feed(id))
@@ -193,7 +200,7 @@ def check(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.post("/feeds/{id:id}/pause", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
 def pause(request: HttpRequest, id: int, body: FeedPause | None = None) -> dict[str, Any]:
-    """It is left alone until it is resumed."""
+    """Pause a feed. It is not fetched until it is resumed."""
     caller, feed = _operator_of(request, CHANGE), _feed(id)
     _expect_done(feed, sources.pause(feed, actor=caller.actor, reason=body.reason if body else ""))
     return row_of(_feed(id))
@@ -201,7 +208,7 @@ def pause(request: HttpRequest, id: int, body: FeedPause | None = None) -> dict[
 
 @routes.post("/feeds/{id:id}/resume", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
 def resume(request: HttpRequest, id: int) -> dict[str, Any]:
-    """It goes on, and has its turn at once."""
+    """Resume a feed and make it due now."""
     caller, feed = _operator_of(request, CHANGE), _feed(id)
     _expect_done(feed, sources.resume(feed, actor=caller.actor))
     return row_of(_feed(id))
@@ -215,7 +222,7 @@ def list_articles(request: HttpRequest, id: int, listing: Query[Articles]) -> di
 
 @routes.get("/feeds/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
 def list_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
-    """What has happened to a feed, and what people have asked of it."""
+    """List the history of a feed, with the actions of people."""
     insider_of(request)
     return history_of(FEED.kind, _feed(id).pk, listing)
 
@@ -246,7 +253,7 @@ def _expect_done(feed: FeedSource, outcome: Outcome) -> None:
     if outcome == Outcome.NOT_FOUND:
         raise not_found("feed", feed.pk)
     if outcome not in DONE:
-        message = f"expected a feed of which that can be asked, found that feed {feed.pk} {outcome}"
+        message = f"Nothing was changed: feed {feed.pk} {outcome}."
         raise Problem("conflict", message, {"state": feed.state})
 
 

@@ -28,12 +28,14 @@ class CorrectionOut(Out):
 
 class DocumentFieldOut(Out):
     name: str
-    value: Annotated[str, Field(description="the one that holds: what a person says, if anybody does")]
+    value: Annotated[
+        str, Field(description="current value: the correction if there is one, otherwise the extracted value")
+    ]
     machine_value: str | None
     kind: str | None
     confidence: float | None
     page: int | None
-    box: Annotated[list[float] | None, Field(description="left, top, right, bottom, as shares of the page")]
+    box: Annotated[list[float] | None, Field(description="left, top, right and bottom, as fractions of the page")]
     source: str | None
     correction: CorrectionOut | None
     agrees: bool | None
@@ -60,7 +62,8 @@ class FieldFoundOut(Out):
 
 class Found(Listing):
     state: Annotated[
-        Literal["to_look_at", "corrected"] | None, Field(description="what is unsure and nobody has looked at, or has")
+        Literal["to_look_at", "corrected"] | None,
+        Field(description="only uncertain fields that need review, or only corrected fields"),
     ] = None
     workspace_id: Id | None = None
     document_id: Id | None = None
@@ -68,12 +71,12 @@ class Found(Listing):
 
 
 class Correction(In):
-    value: Annotated[str, Field(max_length=LONGEST_VALUE, description="what the field is; empty: nothing")]
+    value: Annotated[str, Field(max_length=LONGEST_VALUE, description="value of the field; empty: the field is absent")]
 
 
 @routes.get("/fields", response=answers({200: Page[FieldFoundOut]}))
 def list_fields(request: HttpRequest, listing: Query[Found]) -> dict[str, Any]:
-    """What machines have read, in all documents that one sees."""
+    """List the extracted fields of all documents that you can see."""
     caller = caller_of(request)
     rows = DocumentField.objects.for_user(caller.user).with_corrections()
     if listing.workspace_id is not None:
@@ -88,14 +91,14 @@ def list_fields(request: HttpRequest, listing: Query[Found]) -> dict[str, Any]:
 
 @routes.get("/documents/{id:id}/fields", response=answers({200: DocumentFieldsOut}))
 def show_fields(request: HttpRequest, id: int) -> dict[str, Any]:
-    """In the order of the document; behind them what only people have found."""
+    """List the fields of a document in its order, then the fields that only people have added."""
     document = seen(request, id)
     return {"document_id": id, "items": [_told(row) for row in fields.of_document(document.pk)]}
 
 
 @routes.put("/documents/{id:id}/fields/{path:name}", response=answers({200: DocumentFieldOut}, 410), auth=OPERATE)
 def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[str, Any]:
-    """Say what a field is, whether a machine has found it or not; to say what was read confirms it."""
+    """Correct or add a field. Sending the extracted value confirms it."""
     caller, document = caller_of(request), seen(request, id)
     caller.operate(document.workspace)
     try:
@@ -110,7 +113,7 @@ def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[
 
 @routes.delete("/documents/{id:id}/fields/{path:name}", response=answers({200: DocumentFieldOut}), auth=OPERATE)
 def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
-    """Take a correction back: what was read holds again."""
+    """Withdraw a correction. The extracted value applies again."""
     caller, document = caller_of(request), seen(request, id)
     caller.operate(document.workspace)
     if not corrections.withdraw(id, name, actor=caller.actor):

@@ -37,26 +37,28 @@ class QueueNumbersOut(Out):
 class HealthDetailsOut(Out):
     version: str
     workers_alive: int
-    slots: Annotated[dict[str, int], Field(description="of the workers that are alive, for each kind of work")]
+    slots: Annotated[
+        dict[str, int], Field(description="worker threads of the workers that are alive, per kind of work")
+    ]
     queues: list[QueueNumbersOut]
     oldest_waiting_since: datetime | None
 
 
 @routes.get("/health", response=answers({200: HealthOut}), auth=None)
 def show(request: HttpRequest) -> dict[str, Any]:
-    """Whether the database answers in time and the disk has room. Needs no token, and tells nothing else."""
+    """Check that the database answers in time and that the disk has space. No token is needed."""
     # First: it is why SQLite does not answer, which has no room for the files beside its own.
     if health.disk_is_full():
-        raise Problem("disk_full", "the disk is full", {"status": "failing"}, headers={"Retry-After": "5"})
+        raise Problem("disk_full", "The disk is full.", {"status": "failing"}, headers={"Retry-After": "5"})
     if not health.database_answers(ANSWER_SECONDS):
-        message = "expected the database to answer in time, found that it does not"
+        message = "The database did not answer in time."
         raise Problem("unavailable", message, {"status": "failing"}, headers={"Retry-After": "5"})
     return {"status": "ok"}
 
 
 @routes.get("/health/details", response=answers({200: HealthDetailsOut}), auth=INSTALLATION)
 def show_details(request: HttpRequest) -> dict[str, Any]:
-    """How much waits, and who is there to do it; of all workspaces together."""
+    """Show the queues and the workers of all workspaces together."""
     insider_of(request)
     queues = [*health.queues(), _due_slots()]
     slots = health.slots()

@@ -36,9 +36,9 @@ class JobOut(Out):
     state: Literal["new", "scheduled", "waiting", "running", "paused", "retired"]
     paused_by: str
     paused_at: datetime | None
-    running: Annotated[int | None, Field(description="the id of its job run")]
+    running: Annotated[int | None, Field(description="ID of its job run")]
     running_since: datetime | None
-    waiting: Annotated[int, Field(description="slots that are due")]
+    waiting: Annotated[int, Field(description="number of due slots")]
     next_slot: datetime | None
     last_outcome: str
     last_slot: datetime | None
@@ -55,12 +55,12 @@ class JobDetailOut(JobOut):
 
 
 class JobPause(In):
-    reason: Annotated[str, Field(max_length=500, description="for the history")] = ""
+    reason: Annotated[str, Field(max_length=500, description="reason, for the history")] = ""
 
 
 @routes.get("/jobs", response=answers({200: Page[JobOut]}))
 def list_jobs(request: HttpRequest) -> dict[str, Any]:
-    """All jobs that the code declares, and those that it declared once. They are few: there is one page."""
+    """List the jobs that the code declares or once declared, on a single page."""
     insider_of(request)
     return {"items": [asdict(each) for each in standing.of_all()], "next": None}
 
@@ -73,36 +73,36 @@ def show(request: HttpRequest, name: str) -> dict[str, Any]:
 
 @routes.get("/jobs/{name:name}/events", response=answers({200: Page[SubjectEventOut]}))
 def list_events(request: HttpRequest, name: str, listing: Query[History]) -> dict[str, Any]:
-    """What was declared, asked for and decided of a job."""
+    """List the history of a job."""
     insider_of(request)
     # A job that no worker has stored yet has no events.
     return history_of(SCHEDULED_JOB.kind, row_of(name).pk or 0, listing)
 
 
-@routes.get("/jobs/{name:name}/why", response=answers({200: ExplanationOut}))
+@routes.get("/jobs/{name:name}/why", response=answers({200: ExplanationOut}), summary="Explain job")
 def show_why(request: HttpRequest, name: str) -> dict[str, Any]:
-    """Why the slot of a job has not begun, and who holds it since when."""
+    """Explain why the slot of a job has not started, what blocks it, and since when."""
     insider_of(request)
     return why.explain(row_of(name)).to_json()
 
 
 @routes.post("/jobs/{name:name}/pause", response=answers({200: JobDetailOut}, 409), auth=INSTALLATION)
 def pause(request: HttpRequest, name: str, body: JobPause | None = None) -> dict[str, Any]:
-    """Its slots are passed over until it is resumed."""
+    """Pause a job. Its slots are skipped until it is resumed."""
     caller = operator_of(request)
     row = introduce(declared(name), actor=caller.actor)
     if not pause_job(row, actor=caller.actor, reason=body.reason if body else ""):
-        raise Problem("conflict", f"expected a job that is not paused, found that {name} is", {"state": "paused"})
+        raise Problem("conflict", f"Job {name} is already paused.", {"state": "paused"})
     return _detail(name)
 
 
 @routes.post("/jobs/{name:name}/resume", response=answers({200: JobDetailOut}, 409), auth=INSTALLATION)
 def resume(request: HttpRequest, name: str) -> dict[str, Any]:
-    """It goes on with its next slot."""
+    """Resume a job. It continues with its next slot."""
     caller = operator_of(request)
     row = introduce(declared(name), actor=caller.actor)
     if not resume_job(row, actor=caller.actor):
-        raise Problem("conflict", f"expected a job that is paused, found that {name} is not", {"state": "not paused"})
+        raise Problem("conflict", f"Job {name} is not paused.", {"state": "not paused"})
     return _detail(name)
 
 
@@ -117,7 +117,7 @@ def declared(name: str) -> Job:
         return job_named(name)
     except UnknownJob as error:
         if ScheduledJob.objects.filter(name=name).exists():
-            message = f"expected a job that the code declares, found that it does not declare {name} any more"
+            message = f"Job {name} is retired: the code no longer declares it."
             raise Problem("conflict", message, {"state": "retired"}) from error
         raise not_found("job", name) from error
 

@@ -34,15 +34,15 @@ class MyWorkspaceOut(Out):
 class MeOut(Out):
     user: str
     is_superuser: bool
-    token: Annotated[MyTokenOut | None, Field(description="null for a session")]
+    token: Annotated[MyTokenOut | None, Field(description="null if the caller uses a session")]
     workspaces: Annotated[
-        list[MyWorkspaceOut], Field(description=f"the first {MOST_NAMED}, by id; /workspaces lists all")
+        list[MyWorkspaceOut], Field(description=f"the first {MOST_NAMED} by ID; /workspaces lists all")
     ]
 
 
-@routes.get("/me", response=answers({200: MeOut}))
+@routes.get("/me", response=answers({200: MeOut}), summary="Show caller")
 def show(request: HttpRequest) -> dict[str, Any]:
-    """Who asks, and what they may where."""
+    """Show the caller, with the scopes of the token and the roles in workspaces."""
     caller = caller_of(request)
     person = caller.person
     told = {"user": person.get_username(), "is_superuser": person.is_superuser}

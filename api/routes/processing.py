@@ -21,7 +21,7 @@ routes = frame.routes("documents")
 
 
 class InOrder(Listing):
-    order: Annotated[Literal["-id", "id"], Field(description="the last first, or the first")] = "id"
+    order: Annotated[Literal["-id", "id"], Field(description="from the end (-id) or from the start (id)")] = "id"
 
 
 class ChunkOut(Out):
@@ -68,7 +68,7 @@ def list_chunks(request: HttpRequest, id: int, listing: Query[InOrder]) -> dict[
 
 @routes.get("/documents/{id:id}/jobs", response=answers({200: Page[ProcessingJobOut]}))
 def list_processing_jobs(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
-    """How the processing of a document goes and went, with its stages."""
+    """List the processing jobs of a document, with their stages."""
     document = seen(request, id)
     rows = DocumentProcessingJob.objects.filter(document=document).prefetch_related("stages")
     return page(rows, listing, _job_of)
@@ -81,7 +81,7 @@ def list_document_events(request: HttpRequest, id: int, listing: Query[History])
 
 @routes.get("/documents/{id:id}/why", response=answers({200: ExplanationOut}))
 def explain_document(request: HttpRequest, id: int) -> dict[str, Any]:
-    """Why a document is not processed yet."""
+    """Explain why a document has not been processed yet."""
     return why.explain(seen(request, id)).to_json()
 
 

@@ -26,11 +26,11 @@ class OwnDepthOut(DepthOut):
 
 
 class QueueOut(Out):
-    total: Annotated[DepthOut, Field(description="of all workspaces")]
-    own: Annotated[list[OwnDepthOut], Field(description="of your workspaces, those that have any")]
-    limit: Annotated[int | None, Field(description="ADE_QUEUE_SIZE; null: the queue takes any number")]
-    free: Annotated[int | None, Field(description="places; null without a limit")]
-    slots: Annotated[int, Field(description="for runs, of workers that are alive")]
+    total: Annotated[DepthOut, Field(description="sum over all workspaces")]
+    own: Annotated[list[OwnDepthOut], Field(description="your workspaces that have runs in the queue")]
+    limit: Annotated[int | None, Field(description="ADE_QUEUE_SIZE; null: no limit")]
+    free: Annotated[int | None, Field(description="free places; null without a limit")]
+    slots: Annotated[int, Field(description="worker threads for runs, of the workers that are alive")]
     paused: bool
     paused_at: datetime | None
     paused_by: str | None
@@ -39,16 +39,16 @@ class QueueOut(Out):
 
 @routes.get("/queue", response=answers({200: QueueOut}))
 def show_queue(request: HttpRequest) -> dict[str, Any]:
-    """How full the queue of runs is, and whether it goes on."""
+    """Show the size of the queue of runs, and whether it is paused."""
     return _told(caller_of(request))
 
 
 @routes.post("/queue/pause", response=answers({200: QueueOut}, 409), auth=INSTALLATION)
 def pause_queue(request: HttpRequest, body: Reason | None = None) -> dict[str, Any]:
-    """No queued run is claimed any more. What is running goes on, and what is submitted is accepted."""
+    """Pause the queue. Running runs continue and new runs are accepted, but none starts."""
     caller = _operator(request)
     if not queue.pause(actor=caller.actor, reason=body.reason if body else ""):
-        raise _as_it_was("a queue that goes on", "paused")
+        raise _as_it_was("already paused", is_paused=True)
     return _told(caller)
 
 
@@ -56,7 +56,7 @@ def pause_queue(request: HttpRequest, body: Reason | None = None) -> dict[str, A
 def resume_queue(request: HttpRequest) -> dict[str, Any]:
     caller = _operator(request)
     if not queue.resume(actor=caller.actor):
-        raise _as_it_was("a queue that is paused", "not paused")
+        raise _as_it_was("not paused", is_paused=False)
     return _told(caller)
 
 
@@ -66,8 +66,8 @@ def _operator(request: HttpRequest) -> Caller:
     return caller
 
 
-def _as_it_was(expected: str, found: str) -> Problem:
-    return Problem("conflict", f"expected {expected}, found that it is {found}", {"paused": found == "paused"})
+def _as_it_was(state: str, *, is_paused: bool) -> Problem:
+    return Problem("conflict", f"The queue is {state}.", {"paused": is_paused})
 
 
 def _told(caller: Caller) -> dict[str, Any]:

@@ -26,16 +26,16 @@ routes = frame.routes("runs")
 
 class RunCancelOut(Out):
     result: Annotated[
-        Literal["cancelled", "asked"], Field(description="at once, or its worker was asked and will obey")
+        Literal["cancelled", "asked"], Field(description="cancelled at once, or its worker was asked to stop")
     ]
     run: RunOut
 
 
 class ForecastOut(Out):
     status: str
-    position: Annotated[int | None, Field(description="1 is the next; null when more are ahead than are counted")]
+    position: Annotated[int | None, Field(description="1 is next; null if more runs are ahead than are counted")]
     position_in_words: str
-    estimated_start: Annotated[datetime | None, Field(description="null when nobody can say; `based_on` says why")]
+    estimated_start: Annotated[datetime | None, Field(description="null if unknown; `based_on` has the reason")]
     based_on: str
 
 
@@ -46,25 +46,25 @@ def list_run_events(request: HttpRequest, id: int, listing: Query[Told]) -> dict
 
 @routes.get("/runs/{id:id}/log", response=answers({200: None}), openapi_extra=LINES_OF_TEXT)
 def show_run_log(request: HttpRequest, id: int, asked: Query[Lines]) -> Answer:
-    """What the engine has printed and told, line by line."""
+    """Show the output and the log of a run, line by line."""
     return log_of(RUN.kind, _seen(request, id).pk, asked)
 
 
 @routes.get("/runs/{id:id}/why", response=answers({200: ExplanationOut}))
 def explain_run(request: HttpRequest, id: int) -> dict[str, Any]:
-    """What a queued run waits for, and who holds that since when."""
+    """Explain what a queued run waits for, what blocks it, and since when."""
     return why.explain(_seen(request, id), user=caller_of(request).user).to_json()
 
 
-@routes.get("/runs/{id:id}/forecast", response=answers({200: ForecastOut}))
+@routes.get("/runs/{id:id}/forecast", response=answers({200: ForecastOut}), summary="Show run forecast")
 def forecast_run(request: HttpRequest, id: int) -> dict[str, Any]:
-    """When a queued run will probably begin."""
+    """Estimate when a queued run will start."""
     return vars(forecast.of(_seen(request, id)))
 
 
 @routes.post("/runs/{id:id}/cancel", response=answers({200: RunCancelOut}, 409), auth=OPERATE)
 def cancel_run(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
-    """At once what is queued; what is running is asked to stop."""
+    """Cancel a run. A queued run is cancelled at once; a running one is asked to stop."""
     run, caller = _seen(request, id), caller_of(request)
     caller.operate(run.workspace)
     status = lifecycle.cancel(run, actor=caller.actor, reason=body.reason if body else "")
@@ -73,7 +73,7 @@ def cancel_run(request: HttpRequest, id: int, body: Reason | None = None) -> dic
 
 @routes.post("/runs/{id:id}/again", response=answers({201: RunOut}, 409, 410, 422), auth=OPERATE)
 def run_again(request: HttpRequest, id: int) -> Answer:
-    """A new run of the same configuration, as it is now, over the same document."""
+    """Start a new run of the same configuration, in its current version, for the same document."""
     run, caller = _seen(request, id), caller_of(request)
     caller.operate(run.workspace)
 

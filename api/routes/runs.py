@@ -35,9 +35,9 @@ _ADDRESSES = {"stream": "stream", "log": "log", "files": "artifacts"}
 
 
 class RunAddressesOut(Out):
-    stream: Annotated[str, Field(description="server-sent events, to its end")]
-    log: Annotated[str, Field(description="its log as lines of text")]
-    files: Annotated[str, Field(description="the list of the files that it has made")]
+    stream: Annotated[str, Field(description="server-sent events until the run ends")]
+    log: Annotated[str, Field(description="log of the run, as lines of text")]
+    files: Annotated[str, Field(description="list of the files that the run produced")]
 
 
 class RunOut(Out):
@@ -47,7 +47,7 @@ class RunOut(Out):
     input_document_id: int
     build_id: int
     status: Status
-    outcome: Annotated[Outcome, Field(description="the status, but for a run that timed out")]
+    outcome: Annotated[Outcome, Field(description="same as the status, except for a run that timed out")]
     failure_type: str | None
     error_message: str | None
     created_at: datetime
@@ -55,7 +55,7 @@ class RunOut(Out):
     finished_at: datetime | None
     cancel_requested_at: datetime | None
     cancel_requested_by: str | None
-    pruned_at: Annotated[datetime | None, Field(description="from then on its log and its artifacts are gone")]
+    pruned_at: Annotated[datetime | None, Field(description="time when its log and its artifacts were deleted")]
     addresses: Annotated[RunAddressesOut, Field(description="paths on this server")]
 
 
@@ -70,8 +70,8 @@ class RunFieldOut(Out):
 
 
 class RunDetailOut(RunOut):
-    fields: Annotated[list[RunFieldOut], Field(description=f"what it found; the first {MOST_TOLD:,}")]
-    artifacts: Annotated[list[ArtifactOut], Field(description=f"the files that it made; the first {MOST_TOLD:,}")]
+    fields: Annotated[list[RunFieldOut], Field(description=f"fields that the run reported; the first {MOST_TOLD:,}")]
+    artifacts: Annotated[list[ArtifactOut], Field(description=f"files that the run produced; the first {MOST_TOLD:,}")]
 
 
 class RunsOut(Out):
@@ -89,12 +89,12 @@ class Submission(In):
     model_config = ConfigDict(json_schema_extra={"oneOf": [_one("document_id"), _one("input_document_id")]})
 
     document_id: Id | None = None
-    input_document_id: Annotated[Id | None, Field(description="the same by its other name")] = None
+    input_document_id: Annotated[Id | None, Field(description="another name for document_id")] = None
 
     @model_validator(mode="after")
     def _names_one(self) -> "Submission":
         if (self.document_id is None) == (self.input_document_id is None):
-            raise ValueError("expected document_id or input_document_id, found both or neither")
+            raise ValueError("give either document_id or input_document_id, not both or neither")
         return self
 
     @property
@@ -114,7 +114,7 @@ class Runs(Listing):
     configuration_id: Id | None = None
     document_id: Id | None = None
     build_id: Id | None = None
-    created_after: Annotated[Moment | None, Field(description="from then on")] = None
+    created_after: Annotated[Moment | None, Field(description="only runs from this time on")] = None
     created_before: Moment | None = None
 
 
@@ -126,7 +126,7 @@ class Runs(Listing):
 )
 @routes.post("/configurations/{id:id}/runs", response=answers({201: RunOut}, 409, 410, 422), auth=OPERATE)
 def submit_run(request: HttpRequest, id: int, body: Submission) -> Answer:
-    """Queue a run of this configuration over a document of the same workspace."""
+    """Queue a run of this configuration for a document of the same workspace."""
     caller = caller_of(request)
     configuration = _operated(caller, id)
     document = caller.see(Document.objects, body.document, "document")
@@ -140,7 +140,7 @@ def submit_run(request: HttpRequest, id: int, body: Submission) -> Answer:
 
 @routes.post("/runs", response=answers({201: RunsOut}, 409, 410, 422), auth=OPERATE)
 def submit_runs(request: HttpRequest, body: Submissions) -> Answer:
-    """Queue a run of one configuration over each of these documents: all of them or none."""
+    """Queue a run of one configuration for each of these documents: all of them or none."""
     caller = caller_of(request)
     configuration = _operated(caller, body.configuration_id)
     seen = Document.objects.for_user(caller.user).listed().in_bulk(body.document_ids)
@@ -173,7 +173,7 @@ def list_runs(request: HttpRequest, asked: Query[Runs]) -> dict[str, Any]:
 
 @routes.get("/runs/{id:id}", response=answers({200: RunDetailOut}))
 def show_run(request: HttpRequest, id: int) -> dict[str, Any]:
-    """A run with what it found and made."""
+    """Show a run with its fields and artifacts."""
     run = caller_of(request).see(Run.objects, id, "run")
     found, made = run.fields.order_by("position")[:MOST_TOLD], run.artifacts.order_by("pk")[:MOST_TOLD]
     return row_of(run) | {

@@ -40,8 +40,8 @@ class HitOut(Out):
 
 class SearchOut(Out):
     hits: list[HitOut]
-    how: Annotated[list[str], Field(description="the ways that were gone: words, meaning")]
-    notes: Annotated[list[str], Field(description="what somebody should know who misses something")]
+    how: Annotated[list[str], Field(description="search methods that were used: words, meaning")]
+    notes: Annotated[list[str], Field(description="reasons why results may be missing")]
     has_more: bool
 
 
@@ -49,21 +49,21 @@ class Wanted(Schema):
     model_config = ConfigDict(extra="forbid")
 
     q: Annotated[
-        str, Field(min_length=1, max_length=MOST_CHARACTERS, description='words, "a phrase", -without, begin*')
+        str, Field(min_length=1, max_length=MOST_CHARACTERS, description='words, "a phrase", -excluded, prefix*')
     ]
     by: Literal["both", "words", "meaning"] = "both"
     workspace_id: Id | None = None
     content_type: Annotated[str | None, Field(max_length=100)] = None
     status: Literal["processing", "processed", "failed"] | None = None
-    created_after: Annotated[Moment | None, Field(description="came in from then on")] = None
+    created_after: Annotated[Moment | None, Field(description="only documents uploaded from this time on")] = None
     created_before: Moment | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 20
-    after: Annotated[int, Field(ge=0, le=MOST_IN_ALL, description="hits to pass over")] = 0
+    after: Annotated[int, Field(ge=0, le=MOST_IN_ALL, description="number of hits to skip")] = 0
 
 
-@routes.get("/search", response=answers({200: SearchOut}))
+@routes.get("/search", response=answers({200: SearchOut}), summary="Search documents")
 def find(request: HttpRequest, wanted: Query[Wanted]) -> dict[str, Any]:
-    """Find pieces of documents by words and meaning, the best first."""
+    """Search documents by words and meaning, best hits first."""
     caller = caller_of(request)
     visible = Workspace.objects.for_user(caller.user)
     if wanted.workspace_id is not None:

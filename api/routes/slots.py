@@ -78,18 +78,18 @@ class DueSlotOut(Out):
 class BackfillOut(Out):
     job: str
     rehearsed: bool
-    free: Annotated[list[datetime], Field(description="the slots that are run, or would be")]
-    taken: Annotated[list[datetime], Field(description="those that have been run, or wait, already")]
+    free: Annotated[list[datetime], Field(description="slots that are run, or would be run")]
+    taken: Annotated[list[datetime], Field(description="slots that were already run or are already due")]
 
 
 class LedgerOf(Schema):
-    """Without a range: the last slots, and the next ones."""
+    """Without a range: the latest slots, and the next ones."""
 
     model_config = ConfigDict(extra="forbid")
 
     since: Annotated[Moment | None, Field(alias="from")] = None
-    until: Annotated[Moment | None, Field(alias="to", description="up to and with it")] = None
-    limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="at most so many slots, the newest first")] = LIMIT
+    until: Annotated[Moment | None, Field(alias="to", description="inclusive")] = None
+    limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="maximum number of slots, newest first")] = LIMIT
 
 
 class JobRuns(Listing):
@@ -97,30 +97,32 @@ class JobRuns(Listing):
 
 
 class Trigger(In):
-    """With neither: now, beside the schedule."""
+    """With neither: run now, in addition to the schedule."""
 
     model_config = ConfigDict(json_schema_extra={"not": {"required": ["slot", "in_stead_of"]}})
 
-    slot: Annotated[Moment | None, Field(description="this slot of the schedule, which has no run yet")] = None
-    in_stead_of: Annotated[Moment | None, Field(description="now, in the stead of this slot, which has one")] = None
+    slot: Annotated[Moment | None, Field(description="run this slot of the schedule, which has no run yet")] = None
+    in_stead_of: Annotated[
+        Moment | None, Field(description="run now to replace this slot, which already has a run")
+    ] = None
 
     @model_validator(mode="after")
     def one_of_them(self) -> "Trigger":
         # Also refused if both are null, as the JSON schema says.
         if {"slot", "in_stead_of"} <= self.model_fields_set:
-            raise ValueError("expected slot or in_stead_of, found both")
+            raise ValueError("give either slot or in_stead_of, not both")
         return self
 
 
 class BackfillRange(In):
     since: Annotated[Moment, Field(alias="from")]
-    until: Annotated[Moment, Field(alias="to", description="up to and with it")]
-    rehearse: Annotated[bool, Field(description="only say which slots would be run")] = False
+    until: Annotated[Moment, Field(alias="to", description="inclusive")]
+    rehearse: Annotated[bool, Field(description="only list the slots that would be run")] = False
 
 
 @routes.get("/jobs/{name:name}/ledger", response=answers({200: LedgerOut}))
 def show_ledger(request: HttpRequest, name: str, asked: Query[LedgerOf]) -> dict[str, Any]:
-    """What has become of each slot of a job, the newest first."""
+    """Show the result of each slot of a job, newest first."""
     insider_of(request)
     entries, now = _entries(row_of(name), asked), standing.of(name)
     told = {"job": name, "last_success": now.last_success, "next_slot": now.next_slot}
@@ -129,7 +131,7 @@ def show_ledger(request: HttpRequest, name: str, asked: Query[LedgerOf]) -> dict
 
 @routes.get("/jobs/{name:name}/runs", response=answers({200: Page[JobRunOut]}))
 def list_runs(request: HttpRequest, name: str, listing: Query[JobRuns]) -> dict[str, Any]:
-    """The slots of a job that workers have claimed."""
+    """List the runs of a job, one per slot that a worker claimed."""
     insider_of(request)
     row_of(name)
     rows = JobRun.objects.filter(job_name=name, **listing.filters())
@@ -147,7 +149,7 @@ def show_run(request: HttpRequest, name: str, id: int) -> dict[str, Any]:
 
 @routes.post("/jobs/{name:name}/runs", response=answers({201: DueSlotOut}, 409, 422), auth=INSTALLATION)
 def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> Answer:
-    """Have a job run now, or one of its slots. The ledger tells what becomes of it."""
+    """Run a job now, or run one of its slots. The ledger shows the result."""
     caller, job, wish = operator_of(request), declared(name), body or Trigger()
 
     def make() -> dict[str, Any]:
@@ -163,7 +165,7 @@ def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> Ans
     "/jobs/{name}/backfill", response=answers({200: BackfillOut, 201: BackfillOut}, 409, 422), auth=INSTALLATION
 )
 def backfill(request: HttpRequest, name: str, body: BackfillRange) -> Answer:
-    """Run all slots of a range that have no run yet, the oldest first: 201. A rehearsal changes nothing: 200."""
+    """Run all slots of a range that have no run yet, oldest first (201). A preview changes nothing (200)."""
     caller, job = operator_of(request), declared(name)
 
     def make() -> dict[str, Any]:

@@ -20,9 +20,13 @@ from runs.models import Run
 routes = frame.routes("streams")
 
 Last = Annotated[
-    str, Query(max_length=2100, description="where to go on, for clients that cannot set the header Last-Event-ID")
+    str,
+    Query(
+        max_length=2100,
+        description="ID of the last event received, for clients that cannot set the header Last-Event-ID",
+    ),
 ]
-Logs = Annotated[bool, Query(description="also what engines and builds print")]
+Logs = Annotated[bool, Query(description="also send the output of engines and builds")]
 EXAMPLE = """retry: 2000
 
 id: 1
@@ -39,45 +43,47 @@ STREAM: dict[str, Any] = {
             "name": "Last-Event-ID",
             "required": False,
             "schema": {"type": "string", "maxLength": 2100},
-            "description": "the last `id` that was read; what came after it follows",
+            "description": "the last `id` received; later events follow",
         }
     ],
     "responses": {
         200: {
-            "description": "Server-sent events; docs/streams.md says which.",
+            "description": "Server-sent events; see docs/streams.md.",
             "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}},
         }
     },
 }
 
 
-@routes.get("/runs/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM)
+@routes.get("/runs/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow run")
 def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
-    """All events of a run and what it prints, as they come, to its end."""
+    """Follow the events and the output of a run until it ends."""
     caller_of(request).see(Run.objects, id, "run")
     source = sources.OfSubject(RUN, id, Run.TERMINAL, _last(request, last_event_id))
     return _followed(request, source, Run.objects, id)
 
 
-@routes.get("/builds/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM)
+@routes.get("/builds/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow build")
 def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
-    """All events of a build and what it prints, as they come, to its end."""
+    """Follow the events and the output of a build until it ends."""
     caller_of(request).see(Build.objects, id, "build")
     source = sources.OfSubject(BUILD, id, Build.TERMINAL, _last(request, last_event_id))
     return _followed(request, source, Build.objects, id)
 
 
-@routes.get("/documents/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM)
+@routes.get("/documents/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow document")
 def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
-    """All events of a document, as they come. It has no end: a document may be processed again."""
+    """Follow the events of a document. The stream has no end: a document may be processed again."""
     caller_of(request).see(Document.objects, id, "document")
     source = sources.OfSubject(DOCUMENT, id, frozenset(), _last(request, last_event_id))
     return _followed(request, source, Document.objects, id)
 
 
-@routes.get("/workspaces/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM)
+@routes.get(
+    "/workspaces/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow workspace"
+)
 def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", logs: Logs = False) -> Answer:
-    """Whatever happens in a workspace from now on: to its runs, builds, documents, processing jobs and stages."""
+    """Follow the events of a workspace: of its runs, builds, documents, processing jobs and stages."""
     caller_of(request).see(Workspace.objects, id, "workspace")
     source = sources.OfWorkspace(id, _last(request, last_event_id), with_log=logs)
     return _followed(request, source, Workspace.objects, id)

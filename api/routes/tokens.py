@@ -27,7 +27,7 @@ ScopeName = Literal["read", "operate", "admin", "installation"]
 class TokenOut(Out):
     id: int
     name: str
-    prefix: Annotated[str, Field(description="how it begins; the rest is known to whoever has it")]
+    prefix: Annotated[str, Field(description="beginning of the token; the rest is not stored")]
     state: State
     scopes: list[ScopeName]
     workspace_id: int
@@ -44,14 +44,14 @@ class TokenOut(Out):
 class NewTokenOut(TokenOut):
     token: Annotated[
         str | None,
-        Field(description="what programs send; shown in this answer only, and null when it is asked for again"),
+        Field(description="the token, shown in this response only; null in a repeated response"),
     ]
 
 
 class NewToken(In):
     workspace_id: Id
     name: Annotated[str, Field(min_length=1, max_length=grants.LONGEST_NAME)]
-    scopes: Annotated[list[ScopeName], Field(max_length=len(Scope), description="reading is always among them")] = []
+    scopes: Annotated[list[ScopeName], Field(max_length=len(Scope), description="read is always included")] = []
     expires_at: Annotated[Moment | None, Field(strict=False)] = None
 
 
@@ -61,7 +61,7 @@ class Tokens(Listing):
 
 @routes.get("/tokens", response=answers({200: Page[TokenOut]}))
 def list_tokens(request: HttpRequest, listing: Query[Tokens]) -> dict[str, Any]:
-    """One's own and, for admins of a workspace, all of it."""
+    """List your tokens and, if you are an admin of a workspace, all of its tokens."""
     caller = caller_of(request)
     if listing.workspace_id is not None:
         caller.see(Workspace.objects, listing.workspace_id, "workspace")
@@ -76,7 +76,7 @@ def show_token(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.post("/tokens", response=answers({201: NewTokenOut}, 409, 422), auth=OPERATE)
 def create_token(request: HttpRequest, body: NewToken) -> Answer:
-    """Make a token of one's own that may do no more than whoever asks. What is made with a token is revoked with it."""
+    """Create a token with at most your permissions. A token created with another one is revoked with it."""
     caller = caller_of(request)
     workspace = caller.see(Workspace.objects, body.workspace_id, "workspace")
 
@@ -110,11 +110,11 @@ def create_token(request: HttpRequest, body: NewToken) -> Answer:
 
 @routes.post("/tokens/{id:id}/revoke", response=answers({200: TokenOut}, 409), auth=OPERATE)
 def revoke_token(request: HttpRequest, id: int) -> dict[str, Any]:
-    """From the next request on it is refused."""
+    """Revoke a token. It is refused from the next request on."""
     caller = caller_of(request)
     token = caller.see(ApiToken.objects, id, "token")
     if not tokens.revoke(token, actor=caller.actor):
-        raise Problem("conflict", f"expected a token that is not revoked, found {token.name}", {"state": "revoked"})
+        raise Problem("conflict", f"Token {token.name} is already revoked.", {"state": "revoked"})
     token.refresh_from_db()
     return row_of(token)
 

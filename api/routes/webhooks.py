@@ -40,13 +40,13 @@ class WebhookOut(Out):
     paused_at: datetime | None
     paused_by: str | None
     paused_for: str | None
-    earlier_expires_at: Annotated[datetime | None, Field(description="until then the secret before is good too")]
+    earlier_expires_at: Annotated[datetime | None, Field(description="until then, the previous secret is also valid")]
     created_at: datetime
     created_by: str
 
 
 class WithSecret(WebhookOut):
-    secret: Annotated[str | None, Field(description="shown this once; null when an earlier answer is given again")]
+    secret: Annotated[str | None, Field(description="shown only once; null in a repeated response")]
 
 
 class DeliveryOut(Out):
@@ -57,11 +57,11 @@ class DeliveryOut(Out):
     resend_of: int | None
     status: Literal["queued", "sending", "delivered", "failed"]
     attempts: int
-    answered: Annotated[int | None, Field(description="status of the last answer")]
+    answered: Annotated[int | None, Field(description="status of the last response")]
     failure_type: str | None
     error_message: str | None
     created_at: datetime
-    next_attempt_at: Annotated[datetime | None, Field(description="null unless it is queued")]
+    next_attempt_at: Annotated[datetime | None, Field(description="null unless queued")]
     finished_at: datetime | None
 
 
@@ -71,7 +71,7 @@ class Attempt(Schema):
     message: str
     status: int | None
     seconds: float | None
-    answer: Annotated[str | None, Field(description="how the answer begins")]
+    answer: Annotated[str | None, Field(description="beginning of the response")]
 
 
 class DeliveryDetail(DeliveryOut):
@@ -93,7 +93,7 @@ class Changes(In):
 
 class Rotation(In):
     drop: Annotated[
-        Literal["newest", "earlier"] | None, Field(description="of two secrets that are good, which ends at once")
+        Literal["newest", "earlier"] | None, Field(description="secret that ends at once, if two are valid")
     ] = None
 
 
@@ -110,7 +110,7 @@ def list_webhooks(request: HttpRequest, id: int, listing: Query[Listing]) -> dic
 
 @routes.post("/workspaces/{id:id}/webhooks", response=answers({201: WithSecret}, 409, 422), auth=ADMIN)
 def add_webhook(request: HttpRequest, id: int, body: NewWebhook) -> Answer:
-    """Tell this URL how work of the workspace has ended. The secret with which it is signed is shown this once."""
+    """Add a webhook, which is notified when work of the workspace ends. Its secret is shown only once."""
     workspace, actor = _administered(request, id), caller_of(request).actor
 
     def make() -> dict[str, Any]:
@@ -130,7 +130,7 @@ def show_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.patch("/webhooks/{id:id}", response=answers({200: WebhookOut}, 409), auth=ADMIN)
 def change_webhook(request: HttpRequest, id: int, body: Changes) -> dict[str, Any]:
-    """Change its name, its URL or its topics. What waits goes to the new URL."""
+    """Change the name, URL or topics of a webhook. Waiting deliveries go to the new URL."""
     webhook = _webhook(request, id)
     try:
         hooks.change(webhook, body.dict(exclude_none=True), actor=caller_of(request).actor)
@@ -141,7 +141,7 @@ def change_webhook(request: HttpRequest, id: int, body: Changes) -> dict[str, An
 
 @routes.delete("/webhooks/{id:id}", response=answers({200: WebhookOut}), auth=ADMIN)
 def remove_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
-    """Tell it nothing more; what waits for it is not sent."""
+    """Remove a webhook. Waiting deliveries are not sent."""
     webhook = _webhook(request, id)
     hooks.remove(webhook, actor=caller_of(request).actor)
     webhook.refresh_from_db()
@@ -150,7 +150,7 @@ def remove_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.post("/webhooks/{id:id}/pause", response=answers({200: WebhookOut}, 409), auth=ADMIN)
 def pause_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
-    """Send nothing until it is resumed; what happens meanwhile waits."""
+    """Pause a webhook. Deliveries wait until it is resumed."""
     webhook = _webhook(request, id)
     _expect(Outcome.PAUSED, hooks.pause(webhook, actor=caller_of(request).actor), webhook)
     return row_of(_webhook(request, id))
@@ -165,8 +165,9 @@ def resume_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.post("/webhooks/{id:id}/rotate", response=answers({200: WithSecret}, 409), auth=ADMIN)
 def rotate_secret(request: HttpRequest, id: int, body: Rotation | None = None) -> dict[str, Any]:
-    """Make a new secret, shown this once. For 24 hours what is sent is signed with both; to rotate again in that time,
-    say which of the two to drop.
+    """Create a new secret, shown only once. The previous one stays valid for 24 hours.
+
+    Deliveries are signed with both secrets. To rotate again in that time, choose the secret to drop.
     """
     webhook, drop = _webhook(request, id), body.drop if body else None
     try:
@@ -174,13 +175,13 @@ def rotate_secret(request: HttpRequest, id: int, body: Rotation | None = None) -
     except Refused as refused:
         raise _problem(refused) from refused
     if secret is None:
-        raise Problem("conflict", "expected the only one to rotate this secret, found another", {"webhook": id})
+        raise Problem("conflict", "Another request has just rotated this secret.", {"webhook": id})
     return row_of(_webhook(request, id)) | {"secret": secret}
 
 
 @routes.post("/webhooks/{id:id}/ping", response=answers({201: DeliveryOut}, 422), auth=ADMIN)
 def ping_webhook(request: HttpRequest, id: int) -> Answer:
-    """Send it a delivery with the topic `ping`, to see whether the way is free."""
+    """Send a test delivery with the topic `ping` to a webhook."""
     webhook, actor = _webhook(request, id), caller_of(request).actor
     return creating(request, 201, lambda: delivery_row(hooks.ping(webhook, actor=actor)))
 
@@ -199,7 +200,7 @@ def show_delivery(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.post("/deliveries/{id:id}/resend", response=answers({201: DeliveryOut}, 409, 422), auth=ADMIN)
 def resend_delivery(request: HttpRequest, id: int) -> Answer:
-    """Send it again, as a new delivery of the same event."""
+    """Send a delivery again, as a new delivery of the same event."""
     delivery, actor = _delivery(request, id), caller_of(request).actor
 
     def make() -> dict[str, Any]:
@@ -244,7 +245,8 @@ def _delivery(request: HttpRequest, id: int) -> Delivery:
 
 def _expect(wanted: Outcome, outcome: Outcome, webhook: Webhook) -> None:
     if outcome != wanted:
-        raise Problem("conflict", f"expected a webhook for it, found that it {outcome}", {"state": webhook.state})
+        message = f"Nothing was changed: webhook {webhook.pk} {outcome}."
+        raise Problem("conflict", message, {"state": webhook.state})
 
 
 def _problem(refused: Refused) -> Problem:

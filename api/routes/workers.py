@@ -28,30 +28,31 @@ _DRAIN = ("drain_requested_at", "drain_requested_by", "drain_reason")
 
 class DoingOut(Out):
     kind: str
-    id: Annotated[int | None, Field(description="null for what is of a workspace of others")]
+    id: Annotated[int | None, Field(description="null if it belongs to a workspace that you cannot see")]
 
 
 class WorkerOut(Out):
     id: int
     name: str
-    owner: Annotated[str, Field(description="as leases and histories name it")]
+    owner: Annotated[str, Field(description="name of the worker in leases and histories")]
     state: Literal["alive", "stopped", "silent"]
     host: str
     pid: int
     version: str
-    lanes: Annotated[dict[str, int], Field(description="how many slots it has for each kind of work")]
+    lanes: Annotated[dict[str, int], Field(description="worker threads per kind of work")]
     started_at: datetime
     heartbeat_at: datetime
     stopped_at: datetime | None
     doing: list[DoingOut]
-    drain_requested_at: Annotated[datetime | None, Field(description="since then it takes up nothing, and will stop")]
+    drain_requested_at: Annotated[datetime | None, Field(description="since then it takes no new work, and will stop")]
     drain_requested_by: str | None
     drain_reason: str | None
 
 
 class Workers(Listing):
     state: Annotated[
-        Literal["alive", "stopped", "silent"] | None, Field(description="silent: not heard from for a lease")
+        Literal["alive", "stopped", "silent"] | None,
+        Field(description="silent: no heartbeat for the length of a lease"),
     ] = None
 
 
@@ -73,7 +74,7 @@ def show(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.post("/workers/{id:id}/drain", response=answers({200: WorkerOut}, 409), auth=INSTALLATION)
 def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
-    """It takes up nothing more, finishes what it has within ADE_DRAIN_SECONDS, and stops; its next boot works again."""
+    """Drain a worker: it takes no new work, finishes within ADE_DRAIN_SECONDS, and stops until its next boot."""
     caller = insider_of(request)
     caller.may(drains.PERMISSION)
     worker = _worker(id)

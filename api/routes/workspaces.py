@@ -24,8 +24,8 @@ class WorkspaceOut(Out):
     id: int
     name: str
     created_at: datetime
-    document_retention_days: Annotated[int | None, Field(description="how long documents are kept; null: for ever")]
-    role: Annotated[Role, Field(description="what whoever asks may do there")]
+    document_retention_days: Annotated[int | None, Field(description="how long documents are kept; null: no limit")]
+    role: Annotated[Role, Field(description="role of the caller")]
 
 
 class WorkspaceDetail(WorkspaceOut):
@@ -39,12 +39,12 @@ class MemberOut(Out):
 
 
 class Policy(In):
-    document_retention_days: Annotated[Days | None, Field(description="null: for ever")]
-    purge: Annotated[bool, Field(description="also when documents are due at once by a shorter time")] = False
+    document_retention_days: Annotated[Days | None, Field(description="null: no limit")]
+    purge: Annotated[bool, Field(description="apply a shorter retention even if documents become due at once")] = False
 
 
 class Rehearsed(Schema):
-    days: Annotated[Days | None, Field(description="the policy to try; without it, the one that holds")] = None
+    days: Annotated[Days | None, Field(description="retention to preview (default: the current one)")] = None
 
 
 class SampleOut(Out):
@@ -56,10 +56,10 @@ class SampleOut(Out):
 
 class RehearsalOut(Out):
     days: int | None
-    documents: Annotated[int, Field(description="of which nothing would be left")]
+    documents: Annotated[int, Field(description="documents that would be purged")]
     size_bytes: int
     oldest: datetime | None
-    kept: Annotated[int, Field(description="that are as old, and kept because work needs them")]
+    kept: Annotated[int, Field(description="documents of the same age that are kept because work needs them")]
     sample: list[SampleOut]
 
 
@@ -75,9 +75,11 @@ def show_workspace(request: HttpRequest, id: int) -> dict[str, Any]:
     return _detail(caller, caller.see(Workspace.objects, id, "workspace"))
 
 
-@routes.patch("/workspaces/{id:id}", response=answers({200: WorkspaceDetail}, 409), auth=ADMIN)
+@routes.patch(
+    "/workspaces/{id:id}", response=answers({200: WorkspaceDetail}, 409), auth=ADMIN, summary="Set retention policy"
+)
 def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
-    """Say for how many days a workspace keeps what its documents hold."""
+    """Set for how many days a workspace keeps the content of its documents."""
     caller, workspace = _administered(request, id)
     days = body.document_retention_days
     if not body.purge and retention.is_shorter(days, workspace.document_retention_days):
@@ -86,9 +88,11 @@ def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
     return _detail(caller, workspace)
 
 
-@routes.get("/workspaces/{id:id}/retention", response=answers({200: RehearsalOut}), auth=ADMIN)
+@routes.get(
+    "/workspaces/{id:id}/retention", response=answers({200: RehearsalOut}), auth=ADMIN, summary="Preview retention"
+)
 def rehearse(request: HttpRequest, id: int, wanted: Query[Rehearsed]) -> dict[str, Any]:
-    """What a policy would purge now; nothing is done."""
+    """Preview what a retention policy would purge now, without purging."""
     _, workspace = _administered(request, id)
     days = wanted.days if wanted.days is not None else workspace.document_retention_days
     found = retention.rehearse(workspace, days)
@@ -97,7 +101,7 @@ def rehearse(request: HttpRequest, id: int, wanted: Query[Rehearsed]) -> dict[st
 
 @routes.get("/workspaces/{id:id}/members", response=answers({200: Page[MemberOut]}), auth=ADMIN)
 def list_members(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
-    """Who belongs to a workspace, for those who administer it."""
+    """List the members of a workspace. Only its admins can."""
     _, workspace = _administered(request, id)
     rows = Membership.objects.filter(workspace=workspace).select_related("user")
     return page(rows, listing, lambda member: {"user": member.user.get_username(), "role": member.role})
@@ -113,7 +117,9 @@ def _administered(request: HttpRequest, id: int) -> tuple[Caller, Workspace]:
 def _refuse_when_due(workspace: Workspace, days: int | None) -> None:
     due = retention.rehearse(workspace, days)
     if due.documents:
-        message = f"expected purge, for {due.documents} documents are older than {days} days and would go at once"
+        message = (
+            f"{due.documents} documents are older than {days} days and would be purged at once. Set purge to confirm."
+        )
         raise Problem("conflict", message, {"documents": due.documents, "size_bytes": due.size_bytes})
 
 

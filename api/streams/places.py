@@ -24,10 +24,11 @@ class Places:
         headers = {"Retry-After": str(COME_AGAIN_SECONDS)}
         with self._lock:
             if self._taken[caller] >= OF_ONE_CALLER:
-                message = f"expected at most {OF_ONE_CALLER} open streams, found as many; close one first"
+                message = f"Too many open streams: the limit is {OF_ONE_CALLER} per caller. Close one first."
                 raise Problem("rate_limited", message, {"streams": OF_ONE_CALLER}, headers=headers)
             if self._taken.total() >= OF_ALL:
-                raise Problem("unavailable", "expected fewer open streams, found as many as may be", headers=headers)
+                message = "The server has too many open streams. Try again in a moment."
+                raise Problem("unavailable", message, headers=headers)
             self._taken[caller] += 1
         return Place(self, caller)
 

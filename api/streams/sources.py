@@ -59,7 +59,7 @@ class OfSubject:
         row = self._row.first()
         if row is not None and self._last > row[1]:
             self._last = 0
-            return message("reset", reason="expected an id that this stream has given; all events follow")
+            return message("reset", reason="Unknown event ID. All events follow.")
         return ""
 
     def read(self) -> str:
@@ -115,7 +115,7 @@ class OfWorkspace:
             return id_only(self._marked)
         top = newest()
         if self._came_from.last > top or top - self._came_from.floor > MOST_BEHIND:
-            reason = "expected an id that is not so old; ask the lists what has happened since, new events follow"
+            reason = "The event ID is too old. Read the missed events from the lists; new events follow."
             return message("reset", reason=reason) + id_only(self._marked)
         self._tail, self.is_behind = Tail(self._came_from), True
         return ""
@@ -158,5 +158,5 @@ def _number(text: str) -> int:
 
 
 def _not_given(text: str) -> Problem:
-    message = "expected as Last-Event-ID an id that this stream has given, found another one"
+    message = "Last-Event-ID is not an ID of this stream."
     return Problem("invalid_request", message, {"last_event_id": text[:100]})

@@ -69,8 +69,8 @@ def rotate(webhook: Webhook, *, drop: str | None = None, actor: str) -> str | No
     if drop is None and webhook.is_earlier_good(clock.now()):
         raise Refused(
             "conflict",
-            f"expected one good secret, found two until {webhook.earlier_expires_at:%Y-%m-%d %H:%M} UTC; say which of"
-            f" them to drop: {NEWEST}, which receivers may not know yet, or {EARLIER}, which they may still use",
+            f"Two secrets are valid until {webhook.earlier_expires_at:%Y-%m-%d %H:%M} UTC. Choose the one to drop:"
+            f" {NEWEST}, which receivers may not know yet, or {EARLIER}, which they may still use.",
         )
     return lifecycle.rotate(webhook, drop=drop or EARLIER, actor=actor)
 
@@ -82,7 +82,7 @@ def ping(webhook: Webhook, *, actor: str) -> Delivery:
 def resend(delivery: Delivery, *, actor: str) -> Delivery:
     """Raises Refused if the webhook was removed."""
     if not Webhook.objects.there().filter(pk=delivery.webhook_id).exists():
-        raise Refused("conflict", f"expected a webhook that is there, found that {delivery.webhook_id} was removed")
+        raise Refused("conflict", f"Webhook {delivery.webhook_id} was removed. Its deliveries cannot be sent again.")
     return lifecycle.resend(delivery, actor=actor)
 
 
@@ -94,7 +94,7 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
 def _name(text: str) -> str:
     name = one_line(text)
     if not 0 < len(name) <= LONGEST_NAME:
-        raise Refused("invalid_request", f"expected a name of 1 to {LONGEST_NAME} characters, found {len(name)}")
+        raise Refused("invalid_request", f"The name must have 1 to {LONGEST_NAME} characters, not {len(name)}.")
     return name
 
 
@@ -108,8 +108,9 @@ def _url(text: str) -> str:
 def _topics(wanted: Iterable[str]) -> list[str]:
     asked = set(wanted)
     if not asked or asked - set(Topic.values):
-        found = ", ".join(sorted(asked - set(Topic.values))) or "none"
-        raise Refused("invalid_request", f"expected topics of {', '.join(Topic.values)}, found {found}")
+        unknown = ", ".join(sorted(asked - set(Topic.values)))
+        problem = f"Unknown topics: {unknown}" if unknown else "No topics were given"
+        raise Refused("invalid_request", f"{problem}. Known topics: {', '.join(Topic.values)}.")
     return [topic for topic in Topic.values if topic in asked]
 
 
@@ -117,7 +118,7 @@ _CHECKS = {"name": _name, "url": _url, "topics": _topics}
 
 
 def _named_so(workspace_id: int, name: str) -> Refused:
-    return Refused("conflict", f"expected a new name, found a webhook named {name} in workspace {workspace_id}")
+    return Refused("conflict", f"Workspace {workspace_id} already has a webhook named {name}.")
 
 
 def _not_done(webhook: Webhook, why: Outcome) -> Outcome:

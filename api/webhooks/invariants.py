@@ -32,21 +32,21 @@ def _followed(dialect: Dialect) -> str:
 INVARIANTS = (
     Invariant(
         "an_event_is_delivered_once",
-        "Of one event, a webhook has one delivery, beside those that somebody had sent again.",
+        "A webhook has one delivery per event, apart from deliveries that were sent again.",
         _once,
         "The constraints of webhook_deliveries are missing: compare the schema with the migrations.",
     ),
     Invariant(
         "a_delivery_that_is_due_has_its_turn",
-        f"While a worker is alive, no webhook that is not paused waits for more than {TURN_SECONDS} s for its turn, and"
-        " what waits for one that was removed is dropped by then.",
+        f"While a worker is alive, an active webhook waits at most {TURN_SECONDS} s for its turn, and the waiting"
+        " deliveries of a removed webhook are dropped within the same time.",
         _turn,
-        "Look for `slot.failed` and `caretaker.chore_failed` in the logs of the workers. ADE_WEBHOOK_CONCURRENCY"
-        " says how many are sent at once.",
+        "Look for `slot.failed` and `caretaker.chore_failed` in the logs of the workers. ADE_WEBHOOK_CONCURRENCY is"
+        " the number of deliveries that a worker sends at once.",
     ),
     Invariant(
         "events_are_followed_for_webhooks",
-        f"While a worker is alive, no more than {RESCUE_SECONDS} s pass without one that follows events for webhooks.",
+        f"While a worker is alive, events are read for webhooks at least every {RESCUE_SECONDS} s.",
         _followed,
         f"Look for `caretaker.chore_failed` in the logs of the workers. {DEFECT}",
     ),

@@ -38,6 +38,7 @@ DELIVERY = Moves(
 # The pauses double from the first to the longest, so 18 attempts take 15 to 30 hours.
 ATTEMPTS = 18
 FIRST_SECONDS, LONGEST_SECONDS = 10.0, 4 * 3600.0
+_LAST = f"This was the last of {ATTEMPTS} attempts."
 # How long the previous secret stays valid after a rotation, for receivers that only know that one.
 OVERLAP = timedelta(hours=24)
 # Which of two valid secrets to drop.
@@ -120,7 +121,7 @@ def ping(webhook: Webhook, payload: Data, *, actor: str) -> Delivery:
 def resend(delivery: Delivery, *, actor: str) -> Delivery:
     """Create a new delivery of the same event; the old one doesn't change."""
     values = {name: getattr(delivery, name) for name in ("webhook_id", "event_id", "topic", "payload")}
-    told: dict[str, Any] = {"actor": actor, "message": f"delivery {delivery.pk} again"}
+    told: dict[str, Any] = {"actor": actor, "message": f"Repeats delivery {delivery.pk}."}
     made: Delivery = lifecycle.create_one(DELIVERY, values | {"resend_of": delivery.pk}, **told)
     return made
 
@@ -140,7 +141,7 @@ def postpone(claim: Claim, status: int | None, message: str, data: Data, retry_a
     """Queue the delivery for another attempt, or fail it if this was the last one."""
     counted = _counted(claim, status)
     if counted["attempts"] >= ATTEMPTS:
-        return fail(claim, status, "ATTEMPTS_EXHAUSTED", f"{message}; that was attempt {ATTEMPTS}, the last", data)
+        return fail(claim, status, "ATTEMPTS_EXHAUSTED", f"{message.rstrip('.')}. {_LAST}", data)
     pause = backoff.seconds(counted["attempts"], first=FIRST_SECONDS, longest=LONGEST_SECONDS)
     if retry_after is not None:
         # A receiver that asks for an immediate retry still has to wait for the usual pause.
@@ -171,7 +172,7 @@ def rescue(found: Found) -> str | None:
     if found.move("release", message=found.rule, guards=guards, **counted):
         wakeups.ring(DELIVERY.kind)
         return "release"
-    counted["error_message"] = message = f"{found.rule}; that was attempt {ATTEMPTS}, the last"
+    counted["error_message"] = message = f"{found.rule.rstrip('.')}. {_LAST}"
     return found.move("give_up", message=message, failure_type=found.failure_type, **counted)
 
 

@@ -35,7 +35,7 @@ def do(claim: Claim) -> tuple[Posted, float]:
     """Send the delivery. Return the response, and how many seconds it took. Raises NotTaken."""
     delivery = Delivery.objects.select_related("webhook").get(pk=claim.id)
     if delivery.webhook.removed_at:
-        raise NotTaken("its webhook was removed", 0.0, failure_type="DROPPED")
+        raise NotTaken("The webhook was removed.", 0.0, failure_type="DROPPED")
     claim.go_on()
     began = time.monotonic()
     try:
@@ -47,7 +47,9 @@ def do(claim: Claim) -> tuple[Posted, float]:
     failpoints.hit("delivery.sent")
     seconds = time.monotonic() - began
     if not 200 <= posted.status < 300:
-        raise NotTaken(f"expected an answer of 200 to 299, found {posted.words}", seconds, posted)
+        raise NotTaken(
+            f"The receiver answered {posted.words}. Only statuses from 200 to 299 count as delivered.", seconds, posted
+        )
     return posted, seconds
 
 
@@ -58,12 +60,12 @@ def succeed(claim: Claim, sent: tuple[Posted, float]) -> bool:
 
 def fail(claim: Claim, error: BaseException) -> bool:
     if not isinstance(error, NotTaken):
-        return lifecycle.postpone(claim, None, f"ADE itself failed: {type(error).__name__}", {}, None)
+        return lifecycle.postpone(claim, None, f"Internal error: {type(error).__name__}.", {}, None)
     posted, data, message = error.posted, _data(error.posted, error.seconds), str(error)
     if error.failure_type:
         return lifecycle.fail(claim, None, error.failure_type, message, data)
     if posted and posted.status == GONE:
-        return lifecycle.fail_for_good(claim, GONE, f"its receiver says that it is gone: {message}", data)
+        return lifecycle.fail_for_good(claim, GONE, f"The receiver is gone, so the webhook was paused. {message}", data)
     retry_after = posted.retry_after if posted else None
     return lifecycle.postpone(claim, posted.status if posted else None, message, data, retry_after)
 

@@ -54,5 +54,5 @@ def signature(webhook: Webhook, body: bytes, now: datetime) -> str:
 def _signed(salt: str, sha256: str, body: bytes, moment: int) -> str:
     secret = secret_of(salt)
     if not hmac.compare_digest(known_by(secret), sha256):
-        raise SecretLost("expected the SECRET_KEY with which the secret was made, found another one: rotate the secret")
+        raise SecretLost("SECRET_KEY has changed since the secret was created. Rotate the secret.")
     return hmac.new(secret.encode(), f"{moment}.".encode() + body, hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""Maintenance of deliveries: deletes old ones, and drops those that will not be sent."""
+"""Maintenance of deliveries: deletes old ones, and drops the ones that will not be sent."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ def keep_up(turn: Turn) -> int:
         turn.go_on()
     days = settings.ADE_KEEP_DELIVERIES_DAYS
     if days is not None:
-        why = f"it has waited for {days} days"
+        why = f"Not sent within {days} days."
         for dropped in lifecycle.drop(Q(created_at__lt=days_before_now(days)), why, actor=turn.owner):
             done += dropped
             turn.go_on()
@@ -64,7 +64,7 @@ def purge(days: int) -> Iterator[Batch]:
 
 
 def _drop_of_removed(owner: str) -> Iterator[int]:
-    return lifecycle.drop(Q(webhook__removed_at__isnull=False), "its webhook was removed", actor=owner)
+    return lifecycle.drop(Q(webhook__removed_at__isnull=False), "The webhook was removed.", actor=owner)
 
 
 def _forget(old: "QuerySet[Delivery]") -> Mapping[str, int]:
@@ -78,7 +78,7 @@ def _forget(old: "QuerySet[Delivery]") -> Mapping[str, int]:
 
 WEBHOOK_UPKEEP = Job(
     name="webhook_upkeep",
-    about="Lets go of deliveries of webhooks that are kept for no longer, and of those that wait for nobody.",
+    about="Deletes expired webhook deliveries, and drops deliveries that will not be sent.",
     cron="17 * * * *",
     time_zone="UTC",
     function=keep_up,

@@ -36,7 +36,7 @@ def test_an_upload_that_finds_no_room_is_told(full_disk, path):
 
     assert client.status == 507
     assert client.taken == 50
-    assert b"the disk is full" in client.bodies[0]
+    assert b"The disk is full." in client.bodies[0]
     assert len(client.headers["X-Request-ID"]) == 32
     if path == "/documents":
         assert json.loads(client.bodies[0])["code"] == "disk_full"

@@ -97,7 +97,7 @@ def test_yes_and_no_have_one_word_each(operator, word):
     answer = operator.post("/documents", {"file": sent(), "again": word})
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
-    assert "expected true or false" in str(answer.json())
+    assert "must be true or false" in str(answer.json())
     assert not Document.objects.exists()
 
 
@@ -265,5 +265,5 @@ def test_a_storage_without_room_is_told(operator, monkeypatch):
     answer = operator.post("/documents", {"file": sent()})
 
     assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")
-    assert answer.json()["message"].startswith("the disk is full")
+    assert answer.json()["message"].startswith("The disk is full.")
     assert not Document.objects.exists()

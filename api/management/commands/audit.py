@@ -11,19 +11,23 @@ COLUMNS = ("id", "at", "actor", "address", "operation", "subject", "workspace", 
 
 
 class Command(NounCommand):
-    help = "Who has asked for which change, and how that was answered."
+    help = "Show the audit log: requested changes, and how they were answered."
 
     def add_verbs(self, add: AddVerb) -> None:
-        listing = add("list", self.list_entries, "List entries, the newest first.")
-        listing.add_argument("--actor", metavar="NAME", help="as entries name it")
-        listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
-        listing.add_argument("--operation", metavar="NAME", help="as runs.submit, sign_in_failed")
-        listing.add_argument("--about", metavar="KIND/ID", type=subject, help="as run/17")
-        listing.add_argument("--request", metavar="ID", help="the id of one request, as answers and logs have it")
-        listing.add_argument("--address", metavar="ADDRESS", help="from where it was asked")
-        listing.add_argument("--refused", action="store_true", help="what was not done: answers from 400 on")
-        listing.add_argument("--since", metavar="TIME", type=moment, help="from then on")
-        listing.add_argument("--until", metavar="TIME", type=moment, help="before")
+        listing = add("list", self.list_entries, "List entries, newest first.")
+        listing.add_argument("--actor", metavar="NAME", help="actor, as shown in the entries")
+        listing.add_argument("--workspace", metavar="WORKSPACE", help="only this workspace (name or ID)")
+        listing.add_argument(
+            "--operation", metavar="NAME", help="operation, for example runs.submit_run or sign_in_failed"
+        )
+        listing.add_argument(
+            "--about", metavar="KIND/ID", type=subject, help="kind and ID of the subject, for example run/17"
+        )
+        listing.add_argument("--request", metavar="ID", help="request ID, as in responses and logs")
+        listing.add_argument("--address", metavar="ADDRESS", help="address of the client")
+        listing.add_argument("--refused", action="store_true", help="only refused requests (status 400 or higher)")
+        listing.add_argument("--since", metavar="TIME", type=moment, help="only entries from this time on")
+        listing.add_argument("--until", metavar="TIME", type=moment, help="only entries before this time")
         add_limit(listing)
 
     def list_entries(
@@ -64,7 +68,7 @@ class Command(NounCommand):
 def subject(text: str) -> tuple[str, int]:
     found = re.fullmatch(r"([a-z_]{1,40})/([0-9]{1,18})", text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"expected a kind and an id as run/17, found {text!r}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a kind and an ID, for example run/17")
     return found[1], int(found[2])
 
 

@@ -29,25 +29,31 @@ COLUMNS = ("id", "name", "prefix", "state", "scopes", "user", "workspace", "expi
 
 
 class Command(NounCommand):
-    help = "Tokens, with which programs use the API."
+    help = "Manage tokens, with which programs use the API."
 
     def add_verbs(self, add: AddVerb) -> None:
-        create = add("create", self.create, "Make a token and print it, once: it is kept nowhere.")
-        create.add_argument("workspace", metavar="WORKSPACE", help="name or id: the only one that it opens")
-        create.add_argument("user", metavar="USER", help="whose it is: it may do no more than they")
-        create.add_argument("name", metavar="NAME", help="what it is for")
+        create = add("create", self.create, "Create a token and print it, only once: it is not stored.")
+        create.add_argument(
+            "workspace", metavar="WORKSPACE", help="name or ID of the only workspace that the token gives access to"
+        )
+        create.add_argument("user", metavar="USER", help="owner, whose permissions limit the token")
+        create.add_argument("name", metavar="NAME", help="what the token is for")
         others = [scope.value for scope in Scope if scope != Scope.READ]
         create.add_argument(
-            "--scope", dest="scopes", choices=others, action="append", default=[], help="beside reading"
+            "--scope", dest="scopes", choices=others, action="append", default=[], help="scope besides read; repeatable"
         )
-        create.add_argument("--expires", metavar="TIME", type=moment, help="as 2027-01-31; in UTC")
+        create.add_argument(
+            "--expires", metavar="TIME", type=moment, help="expiry in UTC, for example 2027-01-31 (default: none)"
+        )
         add_actor(create)
-        listing = add("list", self.list_tokens, "List tokens, the newest first.")
-        listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
-        listing.add_argument("--user", metavar="USER", help="user name")
-        listing.add_argument("--usable", action="store_true", help="neither revoked nor expired")
+        listing = add("list", self.list_tokens, "List tokens, newest first.")
+        listing.add_argument("--workspace", metavar="WORKSPACE", help="only this workspace (name or ID)")
+        listing.add_argument("--user", metavar="USER", help="only tokens of this user")
+        listing.add_argument("--usable", action="store_true", help="only tokens that are neither revoked nor expired")
         add_limit(listing)
-        revoke = add("revoke", self.revoke, "Revoke tokens, and what was made with them, from the next request on.")
+        revoke = add(
+            "revoke", self.revoke, "Revoke tokens, and the tokens created with them, from the next request on."
+        )
         add_ids(revoke, many=True)
         add_actor(revoke)
 
@@ -91,7 +97,7 @@ class Command(NounCommand):
 def _find_user(name: str) -> User:
     person = User.objects.filter(username=name).first()
     if person is None:
-        raise not_found("user", name, "`manage.py createsuperuser` or the admin makes one")
+        raise not_found("user", name, "create one with `manage.py createsuperuser` or in the admin")
     return person
 
 

@@ -39,35 +39,43 @@ EVENTS = 100
 
 
 class Command(NounCommand):
-    help = "Webhooks: who is told how work has ended."
+    help = "Manage webhooks, which are notified when work ends."
 
     def add_verbs(self, add: AddVerb) -> None:
-        adding = add("add", self.add, "Add a webhook, and show its secret this once.")
+        adding = add("add", self.add, "Add a webhook and show its secret, only once.")
         adding.add_argument("url", metavar="URL")
-        adding.add_argument("--workspace", metavar="WORKSPACE", required=True, help="name or id")
-        adding.add_argument("--name", required=True, help="what to call it")
-        adding.add_argument("--topic", dest="topics", action="append", choices=Topic.values, help="else all of them")
+        adding.add_argument("--workspace", metavar="WORKSPACE", required=True, help="name or ID of the workspace")
+        adding.add_argument("--name", required=True, help="name of the webhook")
+        adding.add_argument(
+            "--topic",
+            dest="topics",
+            action="append",
+            choices=Topic.values,
+            help="topic to subscribe to; repeatable (default: all)",
+        )
         add_actor(adding)
-        listing = add("list", self.list_webhooks, "List webhooks, the newest first.")
-        listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
+        listing = add("list", self.list_webhooks, "List webhooks, newest first.")
+        listing.add_argument("--workspace", metavar="WORKSPACE", help="only this workspace (name or ID)")
         add_limit(listing)
         add_ids(add("show", self.show, "Show a webhook and its events."))
-        pausing = _of_several(add("pause", self.pause, "Send nothing to webhooks until they are resumed."))
-        pausing.add_argument("--reason", default="", help="for the history, and for whoever looks at it")
-        _of_several(add("resume", self.resume, "Let webhooks that are paused go on; what has waited is sent now."))
-        _of_several(add("remove", self.remove, "Remove webhooks; what waits for them is not sent."))
-        rotating = add("rotate", self.rotate, "Make a new secret, shown this once; the old one is good for a day.")
+        pausing = _of_several(add("pause", self.pause, "Pause webhooks: nothing is sent until they are resumed."))
+        pausing.add_argument("--reason", default="", help="reason, shown in the history")
+        _of_several(add("resume", self.resume, "Resume paused webhooks and send the waiting deliveries."))
+        _of_several(add("remove", self.remove, "Remove webhooks. Waiting deliveries are not sent."))
+        rotating = add(
+            "rotate", self.rotate, "Create a new secret, shown only once. The old one stays valid for a day."
+        )
         add_ids(rotating)
-        rotating.add_argument("--drop", choices=[NEWEST, EARLIER], help="of two that are good, which ends at once")
+        rotating.add_argument("--drop", choices=[NEWEST, EARLIER], help="secret that ends at once, if two are valid")
         add_actor(rotating)
-        pinging = add("ping", self.ping, "Send a webhook a delivery to see whether the way is free.")
+        pinging = add("ping", self.ping, "Send a test delivery to a webhook.")
         add_ids(pinging)
         add_actor(pinging)
-        delivered = add("deliveries", self.deliveries, "List what was delivered to a webhook, the newest first.")
+        delivered = add("deliveries", self.deliveries, "List the deliveries of a webhook, newest first.")
         add_ids(delivered)
-        delivered.add_argument("--status", choices=Delivery.Status.values, help="only those")
+        delivered.add_argument("--status", choices=Delivery.Status.values, help="only deliveries with this status")
         add_limit(delivered)
-        _of_several(add("resend", self.resend, "Send deliveries again, each as a new one of the same event."))
+        _of_several(add("resend", self.resend, "Send deliveries again, each as a new delivery of the same event."))
 
     def add(
         self, *, url: str, workspace: str, name: str, topics: list[str] | None, actor: str | None, **_: Any
@@ -105,10 +113,12 @@ class Command(NounCommand):
         except Refused as refused:
             raise Failure(str(refused), Exit.REFUSED, refused.code, id=id) from refused
         if secret is None:
-            raise Failure("expected nobody else to rotate it now, found somebody", Exit.REFUSED, "refused", id=id)
+            raise Failure(
+                f"Another request has just rotated the secret of webhook {id}.", Exit.REFUSED, "refused", id=id
+            )
         webhook = _webhook(id)
         until = f"{webhook.earlier_expires_at:%Y-%m-%d %H:%M}"
-        return _with_secret(webhook, secret, f"Webhook {id} has a new secret. Until {until} the old one is good too.")
+        return _with_secret(webhook, secret, f"Webhook {id} has a new secret. The old one is valid until {until} UTC.")
 
     def ping(self, *, id: int, actor: str | None, **_: Any) -> Answer:
         delivery = hooks.ping(_webhook(id), actor=actor_of(actor))
@@ -163,5 +173,5 @@ def _delivery_row(delivery: Delivery) -> dict[str, Any]:
 
 
 def _with_secret(webhook: Webhook, secret: str, said: str) -> Answer:
-    text = f"{clean(said)}\nIts secret, which is not shown again: {secret}"
+    text = f"{clean(said)}\nSecret (shown only once): {secret}"
     return Answer(_row(webhook) | {"secret": secret}, text)

@@ -57,7 +57,7 @@ def test_what_is_answered_otherwise_is_sent_again_later(delivery, answered, stat
 
     delivery.refresh_from_db()
     assert (delivery.status, delivery.answered, delivery.attempts) == ("queued", status, 1)
-    assert f"found {status}" in delivery.error_message
+    assert f"The receiver answered {status}" in delivery.error_message
     pause = (delivery.next_attempt_at - clock.now()).total_seconds()
     assert lifecycle.FIRST_SECONDS / 2 - 1 < pause <= lifecycle.FIRST_SECONDS
 
@@ -253,7 +253,7 @@ def test_a_secret_whose_key_has_changed_signs_nothing(server, delivery, answered
 
     delivery.refresh_from_db()
     assert delivery.status == "queued"
-    assert "rotate the secret" in delivery.error_message
+    assert "Rotate the secret." in delivery.error_message
     assert not server.asked
 
 
