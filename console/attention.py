@@ -120,7 +120,7 @@ def _disk(now: Situation) -> Iterator[Line]:
         said = "The disk that holds ADE's files on this machine is full. Uploads and changes are refused."
         yield Line("broken", "disk", said, reverse("console:promises"), "See all checks")
         return
-    said = f"Only {left} are free on the disk that holds ADE's files on this machine. {then}."
+    said = f"Only {left} is free on the disk that holds ADE's files on this machine. {then}."
     yield Line("broken" if is_full else "warning", "disk", said, reverse("console:promises"), "See all checks")
 
 

@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 def answer(document: Document, number: int) -> HttpResponse:
     if not previews.has_looks(document) or not 1 <= number <= last_page(document):
-        raise Http404("No such page, or there are no images of this file type.")
+        raise Http404("No such page, or this file type has no page images.")
     return drawn(document, number)
 
 

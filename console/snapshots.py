@@ -84,7 +84,7 @@ def _compared(pairs: Iterator[tuple[str, str | None, str | None]]) -> Iterator[T
         change = "added" if before is None else "removed" if after is None else "changed"
         old, new = (before or "").splitlines(), (after or "").splitlines()
         if len(old) + len(new) > effort:
-            yield Text(path, change, (), f"{len(old):,} and {len(new):,} lines: too long to be compared here.")
+            yield Text(path, change, (), f"{len(old):,} and {len(new):,} lines: too many to be compared here.")
             continue
         effort -= len(old) + len(new)
         found = list(islice(_lines(old, new), room + 1))
