@@ -60,7 +60,7 @@ class Square:
     entry: Entry
     sign: str
     look: str
-    # For example: 12:15 missed: no worker checked the schedule in time
+    # For example: 12:15 missed: the scheduler did not run in time
     says: str
     # The page of its run, or the form to run it; empty if there is neither.
     href: str

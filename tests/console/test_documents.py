@@ -471,6 +471,8 @@ def test_what_cannot_be_kept_is_told(pressed_by, olga, field, name, value):
     page = pressed_by(olga, page_of(field.document, "correct"), name=name, value=value)
 
     assert page.said[0].startswith("The correction was not saved")
+    assert page.said[0].endswith(".")
+    assert len(page.said[0]) > len("The correction was not saved") + 20
     assert not FieldCorrection.objects.exists()
 
 

@@ -211,6 +211,8 @@ def test_what_is_no_list_is_refused(pressed_by, editor, sent):
 
     assert page.redirect_chain == [("/feeds/add/", 302)]
     assert page.said[0].startswith("No feed was added")
+    assert page.said[0].endswith(".")
+    assert len(page.said[0]) > len("No feed was added") + 20
 
 
 def test_feeds_are_exported_as_a_list(seen_by, ravi):
