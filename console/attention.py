@@ -57,25 +57,25 @@ def _workers(now: Situation) -> Iterator[Line]:
     url, link = reverse("console:workers"), "See the workers"
     if not now.crew.alive:
         waiting = _what_waits(now)
-        said = f"No worker is alive, and {waiting}." if waiting else "No worker is alive: what comes in will wait."
+        said = f"No worker is alive, and {waiting}." if waiting else "No worker is alive, so new work will wait."
         like = "broken" if waiting else "warning"
-        yield Line(like, "no worker", said, url, link, now.crew.gone_since, "The last one was there")
+        yield Line(like, "no worker", said, url, link, now.crew.gone_since, "The last one was alive")
     elif len(now.crew.draining) == len(now.crew.alive):
         yield _all_drain(now, url, link)
     elif now.waiting.number and not now.slots:
         alive = words.number(len(now.crew.alive), "worker")
-        stays = " that does not drain" if now.crew.draining else ""
-        said = f"{_are_queued(now)}, but of {alive} none{stays} has a slot for runs."
-        yield Line("broken", "no slot", said, url, link, now.waiting.since, "The oldest came")
+        stays = " that is not draining" if now.crew.draining else ""
+        said = f"{_are_queued(now)}, but no worker{stays} has a thread for runs ({alive} alive)."
+        yield Line("broken", "no thread", said, url, link, now.waiting.since, "The oldest was submitted")
 
 
 def _all_drain(now: Situation, url: str, link: str) -> Line:
     number, waiting = len(now.crew.draining), _what_waits(now)
-    those = "The only worker drains" if number == 1 else f"All {number} workers drain"
-    then = f"and {waiting}" if waiting else "and what comes in will wait"
+    those = "The only worker is draining" if number == 1 else f"All {number} workers are draining"
+    then = f"and {waiting}" if waiting else "and new work will wait"
     since = max(worker.drain_requested_at for worker in now.crew.draining if worker.drain_requested_at)
     like = "broken" if waiting else "warning"
-    return Line(like, "draining", f"{those}: nothing is taken up, {then}.", url, link, since, "That was asked")
+    return Line(like, "draining", f"{those}: no work is started, {then}.", url, link, since, "Requested")
 
 
 def _what_waits(now: Situation) -> str:
@@ -83,8 +83,8 @@ def _what_waits(now: Situation) -> str:
     documents = DocumentProcessingJob.objects.filter(status="PENDING").order_by()[: MOST_COUNTED + 1].count()
     many = f"over {MOST_COUNTED:,} documents" if documents > MOST_COUNTED else words.number(documents, "document")
     parts = [_are_queued(now)] if now.waiting.number else []
-    parts += [f"{words.number(builds, 'build')} {_wait(builds)}"] if builds else []
-    parts += [f"{many} {_wait(documents)} to be read"] if documents else []
+    parts += [f"{words.number(builds, 'build')} {_are(builds)} waiting"] if builds else []
+    parts += [f"{many} {_are(documents)} waiting to be processed"] if documents else []
     return " and ".join(parts)
 
 
@@ -92,13 +92,13 @@ def _are_queued(now: Situation) -> str:
     return f"{now.waiting.said} {'run is' if now.waiting.number == 1 else 'runs are'} queued"
 
 
-def _wait(number: int) -> str:
-    return "waits" if number == 1 else "wait"
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _no_workspace(now: Situation) -> Iterator[Line]:
     if now.person.theirs is None and not now.builds and not Workspace.objects.exists():
-        said = "There is no workspace yet, and every document belongs to one."
+        said = "There is no workspace yet. Every document belongs to a workspace."
         yield Line("warning", "no workspace", said, reverse("console:document_add"), "Create a workspace")
 
 
@@ -106,8 +106,8 @@ def _pause(now: Situation) -> Iterator[Line]:
     if now.queue and now.queue.paused_at:
         reason = f": {now.queue.pause_reason}" if now.queue.pause_reason else ", without a reason"
         held = f" {_are_queued(now)}." if now.waiting.number else ""
-        said = f"The queue of runs is paused by {now.queue.paused_by}{reason}.{held}"
-        yield Line("paused", "paused", said, "#queue", "Go to the queue", now.queue.paused_at, "It was paused")
+        said = f"The run queue was paused by {now.queue.paused_by}{reason}.{held}"
+        yield Line("paused", "paused", said, "#queue", "Go to the queue", now.queue.paused_at, "Paused")
 
 
 def _disk(now: Situation) -> Iterator[Line]:
@@ -115,13 +115,13 @@ def _disk(now: Situation) -> Iterator[Line]:
         return
     left = filesizeformat(now.free_bytes).replace("\xa0", " ")
     is_full = now.free_bytes < LEAST_FREE_BYTES
-    then = "the next file, or the next row, may not be written" if is_full else "make room soon"
+    then = "Writing the next file or row may fail" if is_full else "Free some space soon"
     if now.free_bytes < FULL_BYTES:
-        said = "The disk on which ADE keeps its files on this machine is full: uploads and changes are refused."
-        yield Line("broken", "disk", said, reverse("console:promises"), "See what is checked")
+        said = "The disk that holds ADE's files on this machine is full. Uploads and changes are refused."
+        yield Line("broken", "disk", said, reverse("console:promises"), "See all checks")
         return
-    said = f"Only {left} are free where ADE keeps its files on this machine: {then}."
-    yield Line("broken" if is_full else "warning", "disk", said, reverse("console:promises"), "See what is checked")
+    said = f"Only {left} is free on the disk that holds ADE's files on this machine. {then}."
+    yield Line("broken" if is_full else "warning", "disk", said, reverse("console:promises"), "See all checks")
 
 
 def _builds(now: Situation) -> Iterator[Line]:
@@ -130,7 +130,7 @@ def _builds(now: Situation) -> Iterator[Line]:
         newest[build.configuration_id] = build
     failed = [each for each in newest.values() if each.status == "failed" and _is_of_late(now, each.finished_at)]
     failed.sort(key=lambda build: build.pk, reverse=True)
-    yield from _few(map(_of_build, failed), "build fails", "builds fail", reverse("console:builds"))
+    yield from _few(map(_of_build, failed), "build failed", "builds failed", reverse("console:builds"))
 
 
 def _is_of_late(now: Situation, moment: datetime | None) -> bool:
@@ -147,30 +147,32 @@ def _waits(now: Situation) -> Iterator[Line]:
     if not now.waiting.long or now.is_paused or not now.slots:
         return
     long = now.waiting.long
-    said = f"{words.number(long, 'run')} {'has' if long == 1 else 'have'} waited for over {_minutes(LONG_WAIT)}."
+    said = f"{words.number(long, 'run')} {'has' if long == 1 else 'have'} been waiting for over {_minutes(LONG_WAIT)}."
     oldest = now.waiting.oldest
     url = reverse("console:run", args=[oldest]) if oldest else _listed("queued")
-    link = "See why the oldest waits" if oldest else "See what is queued"
-    yield Line("waiting", "waiting", said, url, link, now.waiting.since, "The oldest came")
+    link = "See why the oldest is waiting" if oldest else "See the queued runs"
+    yield Line("waiting", "waiting", said, url, link, now.waiting.since, "The oldest was submitted")
 
 
 def _over_time(now: Situation) -> Iterator[Line]:
     most = timedelta(seconds=settings.ADE_RUN_TIMEOUT_SECONDS)
     late = [each for each in now.running if each.started_at and each.started_at < now.now - most - GRACE]
     mine = (_of_late_run(run, now, most) for run in late if now.person.sees(run))
-    yield from _few(mine, "run is over its time", "runs are over their time", _listed("running"))
+    yield from _few(mine, "run has exceeded its time limit", "runs have exceeded their time limit", _listed("running"))
     most = timedelta(seconds=settings.ADE_BUILD_TIMEOUT)
     for build in now.builds:
         if build.status == "building" and build.started_at and build.started_at < now.now - most - GRACE:
-            said = f"The build of {build.configuration.name} is at work for longer than {_minutes(most)}, its time."
+            said = f"The build of {build.configuration.name} has exceeded its time limit of {_minutes(most)}."
             url = reverse("console:build", args=[build.pk])
-            yield Line("overdue", "over time", said, url, "See the build", build.started_at, "It began")
+            yield Line("overdue", "over time", said, url, "See the build", build.started_at, "It started")
 
 
 def _of_late_run(run: Run, now: Situation, most: timedelta) -> Line:
     assert run.started_at
     length = words.length((now.now - run.started_at).total_seconds())
-    said = f"Run {run.pk} of {run.configuration.name} is at work for {length}, and may be for {_minutes(most)}."
+    said = (
+        f"Run {run.pk} of {run.configuration.name} has been running for {length}; its time limit is {_minutes(most)}."
+    )
     url = reverse("console:run", args=[run.pk])
     return Line("overdue", "over time", said, url, "See the run")
 
@@ -187,7 +189,7 @@ def _of_job(turns: Turns) -> Line:
     counted = " and ".join(f"{number} {_state(each)}" for each, number in wrong.items())
     error = f" “{_cut(turns.errors[last])}”" if last in turns.errors else ""
     number = "1 slot" if len(turns.wrong) == 1 else f"{len(turns.wrong)} slots"
-    said = f"{turns.job.name}: {number} of the last day went wrong, {counted}, the last at {last:%H:%M} UTC.{error}"
+    said = f"{turns.job.name}: {number} went wrong in the last day ({counted}), the last at {last:%H:%M} UTC.{error}"
     like = "missed" if state in NOT_RUN else "failed"
     return Line(like, "job", said, turns.url, "See the job")
 
@@ -216,8 +218,8 @@ def _families(now: Situation) -> Iterator[Line]:
 def _of_family(cause: Cause, counts: "Counter[bool]", newer: timedelta, older: timedelta) -> Line:
     times = f"in the last {_minutes(newer)}"
     if older:
-        times += f", and of {counts[False]:,} in the {_minutes(older)} before"
-    said = f"{_cut(cause.words) or cause.key}: the end of {words.number(counts[True], 'run')} {times}."
+        times += f" ({counts[False]:,} in the {_minutes(older)} before)"
+    said = f"{_cut(cause.words) or cause.key}: {words.number(counts[True], 'run')} failed this way {times}."
     return Line("rising", "rising", said, reverse("console:failure", args=[cause.key]), "See these failures")
 
 
@@ -263,7 +265,7 @@ def _weaknesses(now: Situation) -> Iterator[Line]:
         if those:
             who = f"{those[0].name} on {those[0].host}" if len(those) == 1 else words.number(len(those), "worker")
             like, word = ("broken", "no sandbox") if weakness == hardening.NO_SANDBOX else ("warning", "root")
-            sentence = f"{who}: {said[0].lower()}{said[1:]} {hardening.ADVICE[weakness]}"
+            sentence = f"{said} {hardening.ADVICE[weakness]} Affected: {who}."
             yield Line(like, word, sentence, reverse("console:workers"), "See the workers")
 
 

@@ -60,7 +60,7 @@ class Line:
     @property
     def said(self) -> str:
         """Label of the box for screen readers."""
-        return f"{self.row.name}: {self.row.value[:LONG] or 'nothing'}"
+        return f"{self.row.name}: {self.row.value[:LONG] or 'empty'}"
 
 
 def lines_of(document_id: int) -> list[Line]:

@@ -52,13 +52,13 @@ class Changes:
 def in_words(build: Build) -> str:
     """Return the rest of the sentence that starts with the status."""
     if build.status == "queued":
-        return f"waits since {words.ago(build.queued_at)}."
+        return f"waiting for {words.since(build.queued_at)}."
     if build.status == "building":
-        asked = f" {build.cancel_requested_by} has asked it to stop." if build.cancel_requested_at else ""
+        asked = f" Cancel requested by {build.cancel_requested_by}." if build.cancel_requested_at else ""
         return f"for {words.length(words.seconds_of(build))}.{asked}"
     ended = words.ago(build.finished_at) if build.finished_at else ""
     if build.started_at is None:
-        return f"{ended}, without having begun."
+        return f"{ended}, before it started."
     kind = f": {words.plain(build.failure_type)}" if build.failure_type not in ("", "BUILD_FAILED") else ""
     return f"{ended}, after {words.length(words.seconds_of(build))}{kind}."
 

@@ -34,7 +34,7 @@ LONGEST = 200
 SPARSE, MOST_DAYS = 92, 28
 # An ordinary day, in the middle of a week and of a month.
 ANY_DAY = datetime(2026, 1, 14, tzinfo=UTC)
-# Each state has a sign, so that it can be told apart without colours.
+# Each state has a sign, so that it can be recognised without colours.
 SIGNS = {
     State.EXPECTED: "·",
     State.WAITING: "W",
@@ -60,7 +60,7 @@ class Square:
     entry: Entry
     sign: str
     look: str
-    # For example: 12:15 missed: nobody looked at the schedule in time
+    # For example: 12:15 missed: the scheduler did not run in time
     says: str
     # The page of its run, or the form to run it; empty if there is neither.
     href: str
@@ -184,7 +184,7 @@ def is_askable(entry: Entry) -> bool:
 
 
 def _square(entry: Entry, name: str) -> Square:
-    by_hand = "" if entry.is_scheduled else ", beside the schedule"
+    by_hand = "" if entry.is_scheduled else ", outside the schedule"
     reason = f": {entry.reason}" if entry.reason else ""
     says = f"{entry.slot:%H:%M} {entry.words}{by_hand}{reason}"[:LONGEST]
     look = f"is-{tone(entry.state)} of-{entry.state.replace('_', '-')}"

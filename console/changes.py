@@ -1,4 +1,4 @@
-"""What has changed since a moment, restricted to what the user may see. Numbers are bounded, and important cases are
+"""Changes since a moment, restricted to what the user may see. Numbers are bounded, and important cases are
 listed.
 """
 

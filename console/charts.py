@@ -120,7 +120,7 @@ def of_runs(submitted: Submitted) -> Chart:
 def _about(submitted: Submitted) -> str:
     if submitted.is_cut:
         span = words.length((submitted.until - submitted.since).total_seconds())
-        return f"Of the last {submitted.number:,} runs, submitted within {span}."
+        return f"The last {submitted.number:,} runs, submitted within {span}."
     hours = words.length((submitted.until - submitted.since).total_seconds())
     return f"{words.number(submitted.number, 'run')} submitted in the last {'24 h' if hours == '1 d' else hours}."
 

@@ -16,7 +16,7 @@ from work.models import Event
 MOST_FIELDS = 500
 LONGEST_VALUE = 2000
 # The title of the working part in `console/timeline.py`, and the name of its bar if a run has no steps.
-AT_WORK, NO_STEP = "At work", "engine"
+AT_WORK, NO_STEP = "Running", "engine"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Duration:
         if self.left is None or self.right is None:
             return ""
         more = self.right - self.left
-        return f"{words.length(abs(more))} {'more' if more > 0 else 'less'}" if abs(more) >= 0.001 else "the same"
+        return f"{words.length(abs(more))} {'longer' if more > 0 else 'less'}" if abs(more) >= 0.001 else "the same"
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _settings(left: Run, right: Run) -> list[Setting]:
         ("Configuration", lambda run: run.configuration.name),
         ("Fingerprint", lambda run: run.build.fingerprint[:12]),
         ("Entry point", lambda run: run.build.snapshot.get("entry_point")),
-        ("Python", lambda run: run.build.snapshot.get("python_version") or "as ADE's"),
+        ("Python", lambda run: run.build.snapshot.get("python_version") or "same as ADE's"),
         ("Files", lambda run: len(run.build.snapshot.get("files") or ())),
         ("Failure", lambda run: run.error_message[:LONGEST_VALUE] or "none"),
     )
@@ -128,7 +128,7 @@ def _seconds(run: Run) -> dict[tuple[str, str], float]:
     events = Event.objects.about(RUN.kind, run.pk)
     for part in timeline_of(run, events):
         if part.title == AT_WORK:
-            found[part.title, "all of it"] = part.seconds
+            found[part.title, "total"] = part.seconds
         for row in part.rows:
             found[part.title, row.bar.name] += row.bar.seconds
     # Without steps, the timeline has one bar for the whole part, which is listed already.
@@ -164,5 +164,5 @@ def _label(key: tuple[str, int]) -> str:
 
 def _as_text(value: Any) -> str:
     if value is None:
-        return "nothing"
+        return "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)

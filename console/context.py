@@ -10,7 +10,7 @@ from work import clock
 
 # The menu in order: label, page, and prefixes of the URL names that belong to it.
 MENU = (
-    ("Now", "console:dashboard", ("dashboard", "news")),
+    ("Overview", "console:dashboard", ("dashboard", "news")),
     ("Runs", "console:runs", ("run", "artifact")),
     ("Documents", "console:documents", ("document", "search")),
     ("Builds", "console:builds", ("build",)),

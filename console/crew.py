@@ -84,7 +84,9 @@ def at_work(
     """
     done: dict[str | None, list[Doing]] = {}
     for run in runs:
-        done.setdefault(run.lease_owner, []).append(_of_run(run) if is_mine(run) else Doing("a run of others"))
+        done.setdefault(run.lease_owner, []).append(
+            _of_run(run) if is_mine(run) else Doing("a run of another workspace")
+        )
     for build in builds:
         done.setdefault(build.lease_owner, []).append(_of_build(build))
     for job_run in job_runs:
@@ -97,7 +99,7 @@ def _hand(worker: Worker, doing: Sequence[Doing]) -> Hand:
 
 
 def _of_run(run: Run) -> Doing:
-    said = f"run {run.pk} of {run.configuration.name} over {run.input_document.name}"
+    said = f"run {run.pk} of {run.configuration.name} for {run.input_document.name}"
     return Doing(said, reverse("console:run", args=[run.pk]), run.started_at)
 
 

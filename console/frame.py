@@ -38,7 +38,7 @@ def act(view: View) -> View:
         if request.method == "POST":
             return pressed(request, *args, **named)
         # Opened directly or with the browser's back button, instead of by submitting the form.
-        page = render(request, "405.html", {"title": "Only a button leads here"}, status=405)
+        page = render(request, "405.html", {"title": "Use the button on the page"}, status=405)
         page["Allow"] = "POST"
         return page
 
@@ -51,7 +51,7 @@ def for_members(view: View) -> View:
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **named: Any) -> HttpResponseBase:
         if not (is_superuser(request) or Workspace.objects.for_user(request.user).exists()):
-            raise PermissionDenied("This is told to members of a workspace, and you are in none.")
+            raise PermissionDenied("Only members of a workspace can see this. You are not a member of any.")
         return view(request, *args, **named)
 
     return checked
@@ -85,7 +85,7 @@ def find(request: HttpRequest, rows: Any, id: int, what: str = "") -> Any:
     """
     row = rows.for_user(request.user).filter(pk=id).first()
     if row is None:
-        raise Http404(f"There is no such {what or 'thing'}, or not for you.")
+        raise Http404(f"No such {what or 'row'}, or you do not have access to it.")
     if record := record_of(request):
         record.saw(what or row._meta.model_name, row.pk, getattr(row, "workspace_id", None))
     return row
@@ -97,13 +97,13 @@ def operates(request: HttpRequest, workspace_id: int) -> bool:
 
 def must_operate(request: HttpRequest, workspace_id: int) -> None:
     if not operates(request, workspace_id):
-        raise PermissionDenied("To do this, you would have to be an operator of the workspace.")
+        raise PermissionDenied("You must be an operator of the workspace to do this.")
 
 
 def must_have(request: HttpRequest, permission: str) -> None:
     """Require a permission for what all workspaces share, the same one as in the admin and the API."""
     if not person_of(request).has_perm(permission):
-        raise PermissionDenied(f"To do this, you would need the permission {permission}.")
+        raise PermissionDenied(f"You need the permission {permission} to do this.")
 
 
 def reason_of(request: HttpRequest) -> str:

@@ -47,8 +47,8 @@ class Cases:
 
 
 def cases_for(request: HttpRequest) -> Cases:
-    """Return the newest late writes that this user may see: those of their workspaces, and for members also those of
-    the installation.
+    """Return the newest late writes that this user may see: in their workspaces, and for members also in the
+    installation.
     """
     if not (is_superuser(request) or Workspace.objects.for_user(request.user).exists()):
         return Cases(Slice((), "", "", is_first=True), 0, 0, is_cut=False)

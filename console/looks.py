@@ -11,7 +11,7 @@ import structlog
 from django.core.files.storage import default_storage
 from django.template.defaultfilters import filesizeformat
 
-from console import pretty
+from console import pretty, words
 from documents import previews, sniffing
 from documents.previews import Busy, Glance, NotDrawn
 from documents.sniffing import CSV, DOCX, EML, HTML, ODS, PDF, TIFF, TXT, XLS, XLSX, Ambiguous, Unknown
@@ -84,9 +84,9 @@ def look_at(artifact: Artifact, number: int) -> Look:
     try:
         _look(artifact, look)
     except (NotShown, NotDrawn) as error:
-        look.why_not = str(error)
+        look.why_not = words.sentence(str(error))
     except Busy:
-        look.why_not = "expected a moment for it, found that other files are being looked at: reload"
+        look.why_not = "Other files are being previewed. Reload in a moment."
     return look
 
 
@@ -95,7 +95,7 @@ def drawn(artifact: Artifact) -> Source:
     with _opened(artifact) as file:
         found = _type_of(artifact, file)
     if found not in DRAWN:
-        raise NotShown("expected a PDF or an image, found something else")
+        raise NotShown("This file is neither a PDF nor an image.")
     return Source(artifact.sha256, found, artifact.file)
 
 
@@ -116,8 +116,9 @@ def _draw(source: Source, look: Look) -> None:
     # The number of pages is known from the first one.
     look.last = max(1, previews.glance(source, 1).pages)
     look.number = min(look.number, look.last)
-    look.why_not = previews.why_not(source, look.number)
-    look.is_drawn = not look.why_not
+    reason = previews.why_not(source, look.number)
+    look.is_drawn = not reason
+    look.why_not = words.sentence(reason) if reason else ""
 
 
 def _read(source: Source, look: Look) -> bool:
@@ -129,7 +130,7 @@ def _read(source: Source, look: Look) -> bool:
     except NotDrawn as error:
         if source.content_type != CSV:
             raise
-        look.note = f"Not shown as a table: {error}"
+        look.note = words.after("Not shown as a table", str(error))
         return False
     if found.rows:
         rows = [[pretty.plain(cell) for cell in row] for row in found.rows]
@@ -148,7 +149,9 @@ def _show_text(artifact: Artifact, file: IO[bytes], look: Look) -> None:
             look.text = pretty.plain(text)
             look.is_cut = len(text) > JSON_BYTES
             return
-        look.note = f"Its name says JSON, and it is none, or is nested more than {pretty.DEEPEST} levels deep."
+        look.note = (
+            f"The name says JSON, but the content is not JSON or is nested more than {pretty.DEEPEST} levels deep."
+        )
     look.text = pretty.plain(_decoded(data[:TEXT_BYTES]))
     look.is_cut = len(data) > TEXT_BYTES
 
@@ -156,14 +159,14 @@ def _show_text(artifact: Artifact, file: IO[bytes], look: Look) -> None:
 def _opened(artifact: Artifact) -> IO[bytes]:
     if artifact.size_bytes > MOST_BYTES:
         most, found = filesizeformat(MOST_BYTES), filesizeformat(artifact.size_bytes)
-        raise NotShown(f"expected a file of at most {most}, found one of {found}")
+        raise NotShown(f"This file is {found}. Files of up to {most} can be previewed.")
     try:
         return cast("IO[bytes]", default_storage.open(artifact.file))
     except FileNotFoundError as error:
-        raise NotShown("expected the file in the storage, found none: tell an operator") from error
+        raise NotShown("This file is missing from the storage. Report this to an operator.") from error
     except (OSError, ValueError) as error:
         log.error("looks.not_readable", file=artifact.file, error=str(error))
-        raise NotShown("expected the file in the storage, found that it cannot be read now: try again later") from error
+        raise NotShown("This file cannot be read from the storage now. Try again later.") from error
 
 
 def _type_of(artifact: Artifact, file: IO[bytes]) -> str:
@@ -188,13 +191,13 @@ def _in_words(artifact: Artifact, found: str) -> str:
 
 
 def _mismatch(artifact: Artifact, found: str) -> str:
-    """Return a warning if the name doesn't fit the content. Text files may have any suffix except that of an image or
-    a document.
+    """Return a warning if the name doesn't fit the content. Text files may have any suffix except the suffix of
+    an image or a document.
     """
     if found in _TEXTS and sniffing.SUFFIXES.get(sniffing.suffix_of(artifact.name), found) in _TEXTS:
         return ""
     problem = sniffing.problem(artifact.name, "", found)
-    return f"Its name does not tell what it is: {problem}." if problem else ""
+    return words.after("The name does not match the content", problem) if problem else ""
 
 
 def _decoded(data: bytes) -> str:

@@ -36,7 +36,7 @@ class FailureNoteQuerySet(models.QuerySet["FailureNote"]):
 
 
 class FailureNote(models.Model):
-    """What people know about failures of one cause, for the next person who meets it."""
+    """A note about failures of one cause, for the next person who meets them."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="failure_notes")
     # The key of the cause: see `console/causes.py`.

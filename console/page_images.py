@@ -22,7 +22,7 @@ NO_PICTURE = (
     b'<svg xmlns="http://www.w3.org/2000/svg" width="1000" height="400" viewBox="0 0 1000 400">'
     b'<rect width="1000" height="400" fill="#eef1f4"/>'
     b'<text x="500" y="210" fill="#535f6b" font-family="sans-serif" font-size="32" text-anchor="middle">'
-    b"This page cannot be drawn. Reload to see why.</text></svg>"
+    b"This page cannot be shown. Reload to see why.</text></svg>"
 )
 
 log = structlog.get_logger(__name__)
@@ -30,19 +30,21 @@ log = structlog.get_logger(__name__)
 
 def answer(document: Document, number: int) -> HttpResponse:
     if not previews.has_looks(document) or not 1 <= number <= last_page(document):
-        raise Http404("There is no such page, or it has no looks.")
+        raise Http404("No such page, or this file type has no page images.")
     return drawn(document, number)
 
 
 def drawn(stored: previews.Stored, number: int) -> HttpResponse:
     """Return the image of a page. The file must be of a type that has page images."""
     if not 1 <= number <= LAST_PAGE:
-        raise Http404("There is no such page.")
+        raise Http404("No such page.")
     try:
         return _image(previews.picture(stored, number), "image/png", f"private, max-age={KEPT_SECONDS}")
     except previews.Busy:
         headers = {"Retry-After": str(COME_AGAIN_SECONDS), "Cache-Control": "no-store"}
-        return HttpResponse("Other pages are being drawn; try again.\n", "text/plain", 503, headers=headers)
+        return HttpResponse(
+            "Other pages are being drawn. Try again in a few seconds.\n", "text/plain", 503, headers=headers
+        )
     except previews.NoSuchPage as error:
         raise Http404(str(error)) from error
     except previews.NotDrawn as error:

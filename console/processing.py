@@ -11,7 +11,7 @@ from work import clock
 
 MOST_STAGES = 40
 LONGEST_LOG = 4000
-# Stages that are running or failed are shown first if there are too many; the displayed order is that of the work.
+# Stages that are running or failed are shown first if there are too many; the displayed order is the order of the work.
 _FIRST = ("ERROR", "RUNNING")
 
 
@@ -46,14 +46,14 @@ def processing_of(document: Document) -> Processing | None:
 def said_of(document: Document, found: Processing | None) -> str:
     """Return the rest of the sentence that starts with the status."""
     if document.purged_at:
-        return f"and {purged_on(document)}: nothing of it is left but this row and its history."
+        return f"and {purged_on(document)}. Only this row and its history remain."
     if document.status == Document.Status.PROCESSING:
         since = words.length((clock.now() - (found.job.created_at if found else document.created_at)).total_seconds())
-        return f"since {since}.{_parts(found)}"
+        return f"for {since}.{_parts(found)}"
     pages = f"{words.number(document.pages, 'page')}, " if document.pages is not None else ""
     if found is None or found.job.finished_at is None:
         return f"{pages}{words.ago(document.created_at)}."
-    return f"{pages}after {words.length(words.seconds_of(found.job))}, {words.ago(found.job.finished_at)}."
+    return f"{pages}in {words.length(words.seconds_of(found.job))}, {words.ago(found.job.finished_at)}."
 
 
 def _place(stage: Stage) -> tuple[int, int]:

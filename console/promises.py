@@ -67,10 +67,10 @@ class Round:
     left: int
 
     def __str__(self) -> str:
-        said = [f"Checked {self.checked} of {self.checked + self.troubled + self.left} promises"]
-        said.append(f"{self.broken} broken" if self.broken else "none of them is broken" if self.checked else "")
+        said = [f"Checked {self.checked} of {self.checked + self.troubled + self.left} invariants"]
+        said.append(f"{self.broken} broken" if self.broken else "none is broken" if self.checked else "")
         said.append(f"{self.troubled} could not be checked" if self.troubled else "")
-        said.append(f"{self.left} left for the next time" if self.left else "")
+        said.append(f"{self.left} left for the next check" if self.left else "")
         return f"{'; '.join(filter(None, said))}."
 
 
@@ -169,5 +169,5 @@ def _microsoft(seconds: float) -> Iterator[None]:
 def _in_words(error: DatabaseError, took: float, seconds: float) -> str:
     # The error messages of databases for this differ, so the time decides.
     if took >= seconds * 0.9:
-        return f"It took longer than {seconds:.0f} s, and was given up. `manage.py doctor` takes its time."
+        return f"The check was stopped after {seconds:.0f} s. `manage.py doctor` has no time limit."
     return clean(" ".join(str(error).split()))[:LONGEST_TROUBLE]

@@ -1,6 +1,6 @@
 """The current state for one user: everything that the dashboard shows, queried once.
 
-Members see what all workspaces share; runs and builds are those of their workspaces. Every query is bounded, and a
+Members see what all workspaces share; runs and builds only of their workspaces. Every query is bounded, and a
 number that reaches its bound is shown as "over" it.
 """
 

@@ -57,7 +57,7 @@ class Difference:
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference:
     settings = [
-        Setting(name, str(before.get(key) or "as ADE's"), str(after.get(key) or "as ADE's"))
+        Setting(name, str(before.get(key) or "same as ADE's"), str(after.get(key) or "same as ADE's"))
         for name, key in _SETTINGS
         if (before.get(key) or "") != (after.get(key) or "")
     ]
@@ -84,12 +84,12 @@ def _compared(pairs: Iterator[tuple[str, str | None, str | None]]) -> Iterator[T
         change = "added" if before is None else "removed" if after is None else "changed"
         old, new = (before or "").splitlines(), (after or "").splitlines()
         if len(old) + len(new) > effort:
-            yield Text(path, change, (), f"Of {len(old):,} and {len(new):,} lines: too long to be compared here.")
+            yield Text(path, change, (), f"{len(old):,} and {len(new):,} lines: too many to be compared here.")
             continue
         effort -= len(old) + len(new)
         found = list(islice(_lines(old, new), room + 1))
-        said = "Only what is behind its lines differs." if not found else ""
-        said = "There is more than is shown here." if len(found) > room else said
+        said = "Only the line endings differ." if not found else ""
+        said = "More lines differ than are shown here." if len(found) > room else said
         yield Text(path, change, found[:room], said)
         room -= len(found[:room])
 

@@ -52,11 +52,11 @@ class Part:
 
 def timeline_of(run: Run, events: Any) -> Sequence[Part]:
     until = run.finished_at or clock.now()
-    before = _part("Before it began", [_wait(run, until), *_build(run, until)], run.created_at)
+    before = _part("Waiting", [_wait(run, until), *_build(run, until)], run.created_at)
     if run.started_at is None:
         return [before]
     steps = events.filter(kind__in=["STEP_STARTED", *_ENDS]).order_by("sequence")[: MOST_BARS * 2]
-    return [before, _part("At work", _steps(list(steps), run, until), run.started_at, until)]
+    return [before, _part("Running", _steps(list(steps), run, until), run.started_at, until)]
 
 
 def _part(title: str, bars: Sequence[Bar], first: datetime, last: datetime | None = None) -> Part:

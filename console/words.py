@@ -46,6 +46,20 @@ def ago(value: datetime) -> str:
     return f"{number} ago" if seconds > 0 else f"in {number}"
 
 
+def since(value: datetime) -> str:
+    return length((clock.now() - value).total_seconds())
+
+
+def after(result: str, reason: str) -> str:
+    """Add the message of an error to what it led to. The message may be a sentence or the rest of one."""
+    return sentence(f"{result}{'. ' if reason[:1].isupper() else ': '}{reason}")
+
+
+def sentence(text: str) -> str:
+    """Add the full stop if the text has none."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def seconds_of(work: Work) -> float:
     """Return the seconds from the start to the end, or until now; 0 if it has not started."""
     return ((work.finished_at or clock.now()) - work.started_at).total_seconds() if work.started_at else 0.0
@@ -54,13 +68,13 @@ def seconds_of(work: Work) -> float:
 def of_run(run: Run) -> str:
     """Return the rest of the sentence that starts with the status."""
     if run.status == "queued":
-        return f"waits since {ago(run.created_at)}."
+        return f"waiting for {since(run.created_at)}."
     if run.status == "running":
-        asked = f" {run.cancel_requested_by} has asked it to stop." if run.cancel_requested_at else ""
+        asked = f" Cancel requested by {run.cancel_requested_by}." if run.cancel_requested_at else ""
         return f"for {length(seconds_of(run))}.{asked}"
     ended = ago(run.finished_at) if run.finished_at else ""
     if run.started_at is None:
-        return f"{ended}, without having begun."
+        return f"{ended}, before it started."
     kind = f": {run.Failure(run.failure_type).label}" if run.failure_type else ""
     return f"{ended}, after {length(seconds_of(run))}{kind}."
 

@@ -29,7 +29,7 @@ def clusters(request: HttpRequest) -> HttpResponseBase:
 def cluster(request: HttpRequest, id: int) -> HttpResponseBase:
     found = EventCluster.objects.defer("centroid").filter(pk=id).first()
     if found is None:
-        raise Http404("There is no such event.")
+        raise Http404("No such event.")
     links = list(_links(id)[: MOST_TOLD + 1])
     context = {
         "cluster": found,

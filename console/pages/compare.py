@@ -19,7 +19,7 @@ def compare(request: HttpRequest, id: int) -> HttpResponseBase:
         return _choose(request, run)
     against = _seen(request, other)
     if against.input_document_id != run.input_document_id:
-        return _choose(request, run, f"Run {other} is of another document. Choose one of this document.")
+        return _choose(request, run, f"Run {other} is for a different document. Choose a run of this document.")
     # The older run is on the left, whichever was requested first.
     left, right = sorted((run, against), key=lambda each: each.pk)
     context = {"run": run, "sides": (left, right), "found": compared(left, right), "most_fields": MOST_FIELDS}

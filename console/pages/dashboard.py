@@ -23,4 +23,4 @@ def dashboard(request: HttpRequest) -> HttpResponseBase:
         "failures": now.failed.runs[:LATEST_FAILURES],
         "strips": [(turns, charts.of_hours(turns.hours)) for turns in now.turns],
     }
-    return show(request, "console/dashboard.html", "Now", context, live=reverse("console:live"))
+    return show(request, "console/dashboard.html", "Overview", context, live=reverse("console:live"))

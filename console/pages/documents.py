@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from console import boxes, lists, page_images
+from console import boxes, lists, page_images, words
 from console.frame import act, back, find, is_superuser, must_operate, page, person_of, show
 from console.opened import opened
 from console.processing import processing_of, said_of
@@ -55,7 +55,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         if is_superuser(request):
             # A superuser operates every workspace, so none exists.
             return show(request, "console/no_workspace.html", "No workspace yet", {}, status=_nothing_done(request))
-        raise PermissionDenied("To add a document, you would have to be an operator of a workspace.")
+        raise PermissionDenied("You must be an operator of a workspace to add a document.")
     is_again, is_sent = "again" in request.POST, request.method == "POST"
     upload = UploadForm(request, is_sent=is_sent and not is_again)
     form = AgainForm(request, is_sent=True) if is_again else upload
@@ -111,10 +111,10 @@ def correct(request: HttpRequest, id: int) -> HttpResponseBase:
     try:
         made = corrections.correct(id, name, value, actor=person_of(request).get_username())
     except NotTaken as refused:
-        messages.error(request, f"Nothing was kept: {refused}.")
+        messages.error(request, words.after("The correction was not saved", str(refused)))
     else:
         if made is None:
-            raise Http404("There is no such document any more.")
+            raise Http404("This document no longer exists.")
         messages.success(request, str(made))
     return back(request, reverse("console:document", args=[id]))
 
@@ -126,7 +126,7 @@ def withdraw(request: HttpRequest, id: int) -> HttpResponseBase:
     if corrections.withdraw(id, name, actor=person_of(request).get_username()):
         messages.success(request, f"Withdrew the correction of {corrections.shown(name)}.")
     else:
-        messages.warning(request, f"There was no correction of {corrections.shown(name)} to withdraw.")
+        messages.warning(request, f"There is no correction of {corrections.shown(name)} to withdraw.")
     return back(request, reverse("console:document", args=[id]))
 
 

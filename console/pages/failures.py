@@ -54,7 +54,7 @@ def note(request: HttpRequest, cause: str) -> HttpResponseBase:
     family = _find(families_of(request.user), cause)
     text = request.POST.get("text", "").replace("\0", "").replace("\r\n", "\n").strip()[:LONGEST_NOTE]
     _write(workspace, family, text, by=person_of(request).get_username())
-    messages.success(request, f"Kept the note for {workspace}." if text else f"{workspace} has no note on this now.")
+    messages.success(request, f"Saved the note for {workspace}." if text else f"Removed the note for {workspace}.")
     return HttpResponseRedirect(reverse("console:failure", args=[cause]))
 
 
@@ -97,14 +97,14 @@ def outcome(request: HttpRequest, cause: str, key: str) -> HttpResponseBase:
     """Show what became of each run, only to the user who requested it."""
     told = once.find(person_of(request), key)
     if told is None or told.get("family", cause) != cause:
-        raise Http404("There is no such outcome, or not for you; each is kept for a day.")
+        raise Http404("No such result, or you do not have access to it. Results are kept for a day.")
     rows = told.get("rows", ())
     if request.GET.get("format") == "csv":
         return rehearsals.table("run-again", str(Run._meta.verbose_name), rows)
     counts = Counter(Outcome(row[2]) for row in rows)
     said = [(each.value, number, each in DONE) for each, number in counts.items()]
     context = {"told": told, "rows": rows, "counts": said, "cause": cause, "as_of": clock.now()}
-    return show(request, "console/failure_outcome.html", f"What became of {len(rows):,} runs", context)
+    return show(request, "console/failure_outcome.html", f"Result for {len(rows):,} runs", context)
 
 
 def _wanted(request: HttpRequest) -> Wanted:
@@ -117,14 +117,14 @@ def _wanted(request: HttpRequest) -> Wanted:
 def _find(found: Families, cause: str) -> Family:
     family = found.find(cause)
     if family is None:
-        raise Http404("Nothing of what failed last has this cause, or it is not for you.")
+        raise Http404("None of the latest failures has this cause, or you do not have access to them.")
     return family
 
 
 def _must_be_theirs(request: HttpRequest, family: Family) -> None:
     operated = Workspace.objects.operated_by(request.user).filter(pk__in=family.workspace_ids)
     if not (family.is_of_runs and operated.exists()):
-        raise PermissionDenied("To run them again, you would have to be an operator of one of their workspaces.")
+        raise PermissionDenied("You must be an operator of one of their workspaces to run them again.")
 
 
 def _notes(family: Family, operated: list[Workspace]) -> list[tuple[Workspace, FailureNote | None]]:

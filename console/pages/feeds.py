@@ -95,7 +95,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
     must_have(request, ADD)
     form = FeedForm(request.POST if request.method == "POST" else None)
     if made := form.made(person_of(request).get_username()):
-        messages.success(request, f"Added feed {made.pk}, {made}. It is asked when the job runs next.")
+        messages.success(request, f"Added feed {made.pk}, {made}. It is checked when the job runs next.")
         return redirect("console:feed", made.pk)
     return show(request, "console/add_feed.html", "Add feeds", {"form": form})
 
@@ -109,11 +109,11 @@ def take_in(request: HttpRequest) -> HttpResponseBase:
     try:
         done = _taken_in(request, rehearse=rehearse)
     except BadOpml as bad:
-        messages.warning(request, f"Nothing was added: {bad}.")
+        messages.warning(request, words.after("No feed was added", str(bad)))
         return redirect("console:add_feed")
     counts = Counter(each.result.replace("_", " ") for each in done)
     context = {"done": done, "counts": dict(counts), "rehearse": rehearse}
-    return show(request, "console/imported_feeds.html", "Feeds of a list", context)
+    return show(request, "console/imported_feeds.html", "Feed import", context)
 
 
 @page
@@ -126,7 +126,7 @@ def export(request: HttpRequest) -> HttpResponseBase:
 def _feed(request: HttpRequest, id: int) -> FeedSource:
     found = FeedSource.objects.filter(pk=id).first()
     if found is None:
-        raise Http404("There is no such feed.")
+        raise Http404("No such feed.")
     if record := record_of(request):
         record.saw(FEED.kind, id, None)
     return found
@@ -143,8 +143,10 @@ def _done(request: HttpRequest, id: int, verb: Callable[[FeedSource, str], Outco
 def _taken_in(request: HttpRequest, *, rehearse: bool) -> list[Imported]:
     file = request.FILES.get("file")
     if file is None:
-        raise BadOpml("expected a file, found none")
+        raise BadOpml("No file was sent. Choose a file.")
     entries = opml.read(file.read(MOST_BYTES + 1))
     if len(entries) > MOST_AT_ONCE:
-        raise BadOpml(f"expected at most {MOST_AT_ONCE} feeds at once, found {len(entries)}; split the list")
+        raise BadOpml(
+            f"The list has {len(entries)} feeds, but at most {MOST_AT_ONCE} can be added at once. Split the list."
+        )
     return list(sources.take_in(entries, actor=person_of(request).get_username(), rehearse=rehearse))

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from api.audit import record_of
+from console import words
 from console.calendar import SQUARES, calendar_of, moment_of
 from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
 from console.roster import Line, all_lines, line_of
@@ -58,7 +59,7 @@ def job(request: HttpRequest, name: str) -> HttpResponseBase:
 def show_why(request: HttpRequest, name: str) -> HttpResponseBase:
     """Show why a job waits, on a page of its own because this costs as much as the rest of the job's page."""
     context = {"explanation": why.explain(_line(name).row), "name": name}
-    return show(request, "console/job_why.html", f"Why {name} waits", context, live=reverse("console:live"))
+    return show(request, "console/job_why.html", f"Why {name} is waiting", context, live=reverse("console:live"))
 
 
 @page
@@ -66,7 +67,7 @@ def show_why(request: HttpRequest, name: str) -> HttpResponseBase:
 def job_run(request: HttpRequest, name: str, id: int) -> HttpResponseBase:
     found = JobRun.objects.filter(job_name=name, pk=id).first()
     if found is None:
-        raise Http404("There is no such job run.")
+        raise Http404("No such job run.")
     context = {
         "run": found,
         "may": found.finished_at and found.status != JobRun.Status.SUCCESS and is_declared(name) and _may(request),
@@ -97,9 +98,9 @@ def pause(request: HttpRequest, name: str) -> HttpResponseBase:
     actor = person_of(request).get_username()
     row = history.introduce(_declared(request, name), actor=actor)
     if history.pause(row, actor=actor, reason=reason_of(request)):
-        messages.success(request, f"Paused {name}: its slots are passed over until it is resumed.")
+        messages.success(request, f"Paused {name}. Its slots are passed over until it is resumed.")
     else:
-        messages.warning(request, f"{name} was paused already. Nothing was done.")
+        messages.warning(request, f"{name} is already paused. Nothing was changed.")
     return back(request, _path(name))
 
 
@@ -109,9 +110,9 @@ def resume(request: HttpRequest, name: str) -> HttpResponseBase:
     actor = person_of(request).get_username()
     row = history.introduce(_declared(request, name), actor=actor)
     if history.resume(row, actor=actor):
-        messages.success(request, f"{name} goes on with its next slot.")
+        messages.success(request, f"Resumed {name}. It continues with its next slot.")
     else:
-        messages.warning(request, f"{name} is not paused. Nothing was done.")
+        messages.warning(request, f"{name} is not paused. Nothing was changed.")
     return back(request, _path(name))
 
 
@@ -134,15 +135,16 @@ def backfill(request: HttpRequest, name: str) -> HttpResponseBase:
     job, actor = _declared(request, name), person_of(request).get_username()
     with _refusals(request, job):
         found = asking.backfill(job, *_range(request.POST), actor=actor)
-        said = f"{len(found.free)} slots are due, and are run one after the other, the oldest first"
-        messages.success(request, f"{said}. Of the range, {len(found.taken)} had been run, or waited, already.")
+        said = f"Requested {words.number(len(found.free), 'slot')}, to run one after the other, the oldest first."
+        skipped = f"Skipped {words.number(len(found.taken), 'slot')} of the range: already run or waiting."
+        messages.success(request, f"{said} {skipped}")
     return _to(name)
 
 
 def _line(name: str) -> Line:
     found = line_of(name)
     if found is None:
-        raise Http404("There is no such job.")
+        raise Http404("No such job.")
     return found
 
 
@@ -155,7 +157,7 @@ def _declared(request: HttpRequest, name: str) -> Job:
     try:
         job = job_named(name)
     except UnknownJob as error:
-        raise Http404("The code declares no such job.") from error
+        raise Http404("No such job is declared in the code.") from error
     line = line_of(name)
     if (record := record_of(request)) and line and line.row.pk:
         record.saw("scheduled_job", line.row.pk, None)
@@ -169,7 +171,8 @@ def _range(asked: QueryDict) -> tuple[datetime, datetime]:
 def _meant(text: str) -> datetime:
     found = moment_of(text)
     if found is None:
-        raise NotASlot(f"expected a time in UTC such as 2026-03-01T06:00, found {clean(text)[:40] or 'none'}")
+        wrong = f"The time {clean(text)[:40]} is not valid" if text else "The time is missing"
+        raise NotASlot(f"{wrong}. Use a time in UTC, for example 2026-03-01T06:00.")
     return found
 
 
@@ -180,14 +183,15 @@ def _refusals(request: HttpRequest, job: Job) -> Iterator[None]:
     except SlotTaken as taken:
         messages.warning(request, _said_of(taken, job))
     except NotASlot as error:
-        messages.warning(request, f"Nothing was done: {error}.")
+        messages.warning(request, words.after("No run was requested", str(error)))
 
 
 def _said_of(taken: SlotTaken, job: Job) -> str:
     if taken.job_run is None:
-        return f"slot already claimed: {taken}."
+        return words.after("No run was requested", str(taken))
     path = reverse("console:job_run", args=[job.name, taken.job_run.pk])
-    return format_html('slot already claimed: {}. <a href="{}">See job run {}</a>', taken, path, taken.job_run.pk)
+    said = words.after("No run was requested", str(taken))
+    return format_html('{} <a href="{}">See job run {}</a>', said, path, taken.job_run.pk)
 
 
 def _tell(request: HttpRequest, due: DueSlot) -> None:

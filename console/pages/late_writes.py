@@ -13,4 +13,4 @@ def late_writes(request: HttpRequest) -> HttpResponseBase:
     found = cases_for(request)
     context = {"found": found, "slice": found.slice, "most": LOOKED_AT}
     live = reverse("console:live")
-    return show(request, "console/late_writes.html", "Late writes refused", context, live=live)
+    return show(request, "console/late_writes.html", "Refused late writes", context, live=live)

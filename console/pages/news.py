@@ -1,4 +1,4 @@
-"""What has changed since the user last confirmed having seen the news."""
+"""Changes since the user last confirmed having seen the news."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseRedirect
@@ -15,7 +15,7 @@ def news(request: HttpRequest) -> HttpResponseBase:
     person = person_of(request)
     found = changes.since(person, visits.absence_of(person))
     # Not live: the user confirms exactly what the page shows.
-    return show(request, "console/news.html", "Since you last looked", {"changes": found, "most": changes.MOST_SHOWN})
+    return show(request, "console/news.html", "Since your last visit", {"changes": found, "most": changes.MOST_SHOWN})
 
 
 @act
@@ -23,9 +23,9 @@ def news(request: HttpRequest) -> HttpResponseBase:
 def seen(request: HttpRequest) -> HttpResponseBase:
     until = visits.moment_of(request.POST.get("until", ""))
     if until is None:
-        messages.warning(request, "Nothing was changed: the page did not say up to when you have looked.")
+        messages.warning(request, "Nothing was changed: the form did not contain a valid time.")
     elif visits.has_looked(person_of(request), until):
-        messages.success(request, f"You have seen what there was up to {until:%H:%M:%S} UTC.")
+        messages.success(request, f"Marked everything up to {until:%H:%M:%S} UTC as seen.")
     else:
-        messages.warning(request, "Nothing was changed: you had looked as far before.")
+        messages.warning(request, "Nothing was changed: you had already marked this as seen.")
     return HttpResponseRedirect(reverse("console:news"))

@@ -24,7 +24,7 @@ def promises(request: HttpRequest) -> HttpResponseBase:
         "may": person_of(request).has_perm(PERMISSION),
         "limits": (f"{SECONDS:.0f} s", f"{SECONDS_OF_ONE:.0f} s"),
     }
-    return show(request, "console/promises.html", "Promises", context)
+    return show(request, "console/promises.html", "Invariants", context)
 
 
 @act

@@ -16,10 +16,10 @@ PERMISSION = "runs.change_queue"
 def pause(request: HttpRequest) -> HttpResponseBase:
     must_have(request, PERMISSION)
     if queue.pause(actor=person_of(request).get_username(), reason=reason_of(request)):
-        said = "The queue is paused: no queued run begins. What is running goes on, and what is submitted is accepted."
+        said = "Paused the run queue. No queued run starts; running runs continue, and new runs are accepted."
         messages.success(request, said)
     else:
-        messages.warning(request, f"The queue was paused already{_by_whom()}. Nothing was changed.")
+        messages.warning(request, f"The run queue is already paused{_by_whom()}. Nothing was changed.")
     return back(request, reverse("console:dashboard"))
 
 
@@ -27,9 +27,9 @@ def pause(request: HttpRequest) -> HttpResponseBase:
 def resume(request: HttpRequest) -> HttpResponseBase:
     must_have(request, PERMISSION)
     if queue.resume(actor=person_of(request).get_username()):
-        messages.success(request, "The queue goes on: what is queued is taken up in its turn.")
+        messages.success(request, "Resumed the run queue. Queued runs start in their order.")
     else:
-        messages.warning(request, "The queue was not paused. Nothing was changed.")
+        messages.warning(request, "The run queue is not paused. Nothing was changed.")
     return back(request, reverse("console:dashboard"))
 
 

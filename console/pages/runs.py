@@ -87,7 +87,7 @@ def again(request: HttpRequest, id: int) -> HttpResponseBase:
     except (QueueFull, Purged) as refused:
         messages.warning(request, str(refused))
         return back(request, reverse("console:run", args=[id]))
-    messages.success(request, f"Run {new.pk} does again what run {id} did.")
+    messages.success(request, f"Started run {new.pk}, a repeat of run {id}.")
     return back(request, reverse("console:run", args=[new.pk]))
 
 

@@ -80,7 +80,7 @@ def drain(request: HttpRequest, id: int) -> HttpResponseBase:
 def _worker(id: int) -> Worker:
     found = Worker.objects.filter(pk=id).first()
     if found is None:
-        raise Http404("There is no such worker.")
+        raise Http404("No such worker.")
     return found
 
 

@@ -112,7 +112,7 @@ def documents(person, workspace):
     person.push("Correct total")
     assert FieldCorrection.objects.get(document=document).value == "423.00"
     person.page.locator("#field-1 details.fix > summary").click()
-    person.push("Withdraw what was said of total")
+    person.push("Withdraw correction of total")
     assert not FieldCorrection.objects.filter(document=document).exists()
     person.act(path, "Process again")
     document.refresh_from_db()
@@ -183,4 +183,4 @@ def the_rest(person):
     assert Worker.objects.get(pk=worker.pk).drain_requested_by == "root"
     assert person.act("/promises/", "Check now")
     person.go("/news/")
-    assert "You have seen" in person.push("I have seen this")
+    assert "Marked everything up to" in person.push("I have seen this")

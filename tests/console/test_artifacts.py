@@ -158,7 +158,10 @@ def test_what_is_no_json_or_too_deep_is_shown_as_text(look, made, no_child, cont
     page = look(made("a.json", content))
 
     assert text_of(page) == content[: looks.TEXT_BYTES]
-    assert "Its name says JSON, and it is none, or is nested more than 40 levels deep." in page.content.decode()
+    assert (
+        "The name says JSON, but the content is not JSON or is nested more than 40 levels deep."
+        in page.content.decode()
+    )
 
 
 def test_large_json_is_shown_as_text(look, made, no_child):
@@ -235,7 +238,7 @@ def test_of_a_child_that_was_taken_over_nothing_is_believed(look, made, monkeypa
 
     page = look(made("a.xlsx", xlsx_of(tmp_path / "a.xlsx", A=[[1]]).read_bytes()))
 
-    assert "Cannot be previewed: expected the extractor to tell how the page begins" in card(page)
+    assert "No preview. expected the extractor to tell how the page begins" in card(page)
 
 
 # Images
@@ -287,7 +290,7 @@ def test_an_image_is_never_sent_as_it_is(look, seen_by, ravi, made, name, conten
 def test_what_cannot_be_previewed_says_why(look, made, name, content):
     page = look(made(name, content))
 
-    assert re.search(r"Cannot be previewed: expected .+, found .+\. You can download it\.", card(page))
+    assert re.search(r"No preview\. expected .+, found .+\. You can download the file instead\.", card(page))
     assert "<img src" not in page.content.decode().split("<main")[1]
     assert "<script>alert" not in page.content.decode()
 
@@ -300,7 +303,7 @@ def test_a_pdf_whose_page_cannot_be_drawn_says_so_after_it_was_tried(look, seen_
     picture, page = seen_by(ravi, f"/artifacts/{artifact.pk}/pages/1.png"), look(artifact)
 
     assert picture["Content-Type"] == "image/svg+xml"
-    assert "Cannot be previewed: expected a page of some size, found none. You can download it." in card(page)
+    assert "No preview. expected a page of some size, found none. You can download the file instead." in card(page)
 
 
 def test_a_name_that_says_something_else_is_told(look, made, tmp_path):
@@ -329,7 +332,9 @@ def test_whoever_comes_while_others_are_looked_at_is_told_to_come_again(look, ma
     artifact = made("a.csv", CSV)
 
     with previews._turn(), previews._turn():
-        assert "other files are being looked at: reload. You can download it." in card(look(artifact))
+        assert "Other files are being previewed. Reload in a moment. You can download the file instead." in card(
+            look(artifact)
+        )
 
 
 # Any type
@@ -338,16 +343,15 @@ def test_whoever_comes_while_others_are_looked_at_is_told_to_come_again(look, ma
 def test_what_is_too_large_is_not_opened(look, made, no_child):
     page = look(made("a.txt", "small", size_bytes=looks.MOST_BYTES + 1))
 
-    assert "Cannot be previewed: expected a file of at most 64.0 MB, found one of 64.0 MB" in card(page).replace(
-        "\xa0", " "
-    )
+    said = "No preview. This file is 64.0 MB. Files of up to 64.0 MB can be previewed. You can download the file"
+    assert said in card(page).replace("\xa0", " ")
 
 
 def test_a_file_that_is_gone_says_so(look, seen_by, ravi, made):
     artifact = made("a.txt", "here")
     default_storage.delete(artifact.file)
 
-    assert "expected the file in the storage, found none: tell an operator. You can" in card(look(artifact))
+    assert "This file is missing from the storage. Report this to an operator. You can" in card(look(artifact))
     assert seen_by(ravi, f"/artifacts/{artifact.pk}/pages/1.png").status_code == 404
 
 
@@ -358,7 +362,7 @@ def test_a_storage_that_is_away_says_so(look, made, monkeypatch):
     artifact = made("a.txt", "here")
     monkeypatch.setattr(default_storage.__class__, "open", refuse)
 
-    assert "cannot be read now: try again later. You can" in card(look(artifact))
+    assert "This file cannot be read from the storage now. Try again later. You can" in card(look(artifact))
 
 
 def test_of_a_run_that_was_pruned_no_file_is_left(seen_by, ravi, run, made):

@@ -82,7 +82,7 @@ def test_work_that_waits_without_any_worker(told, run_of, worker, workspace):
     run_of()
     JobFactory(document__workspace=workspace)
 
-    said = "No worker is alive, and 2 runs are queued and 1 document waits to be read."
+    said = "No worker is alive, and 2 runs are queued and 1 document is waiting to be processed."
     assert told() == [("no worker", said, "/workers/")]
 
 
@@ -96,28 +96,30 @@ def test_since_when_nobody_works(seen_by, olga, run_of, worker):
 
 
 def test_that_nobody_works_is_told_before_something_waits(told):
-    assert told() == [("no worker", "No worker is alive: what comes in will wait.", "/workers/")]
+    assert told() == [("no worker", "No worker is alive, so new work will wait.", "/workers/")]
 
 
 def test_workers_without_a_slot_for_runs(told, worker, run_of):
     write(worker, lanes={"run": 0, "stage": 2})
     run_of("queued", HOUR)
 
-    assert told() == [("no slot", "1 run is queued, but of 1 worker none has a slot for runs.", "/workers/")]
+    assert told() == [
+        ("no thread", "1 run is queued, but no worker has a thread for runs (1 worker alive).", "/workers/")
+    ]
 
 
 def test_workers_that_all_drain(told, worker, run_of):
     drains.drain(worker, actor="ada")
 
     assert told() == [
-        ("draining", "The only worker drains: nothing is taken up, and what comes in will wait.", "/workers/")
+        ("draining", "The only worker is draining: no work is started, and new work will wait.", "/workers/")
     ]
     run_of()
     assert told() == [
-        ("draining", "The only worker drains: nothing is taken up, and 1 run is queued.", "/workers/"),
+        ("draining", "The only worker is draining: no work is started, and 1 run is queued.", "/workers/"),
     ]
     drains.drain(boots.register("w2", "boot2", {"run": 1}), actor="ada")
-    assert told()[0][1] == "All 2 workers drain: nothing is taken up, and 1 run is queued."
+    assert told()[0][1] == "All 2 workers are draining: no work is started, and 1 run is queued."
 
 
 def test_of_several_workers_the_one_for_runs_drains(told, worker, run_of):
@@ -126,8 +128,8 @@ def test_of_several_workers_the_one_for_runs_drains(told, worker, run_of):
     assert told() == []
     run_of()
 
-    said = "1 run is queued, but of 2 workers none that does not drain has a slot for runs."
-    assert told() == [("no slot", said, "/workers/")]
+    said = "1 run is queued, but no worker that is not draining has a thread for runs (2 workers alive)."
+    assert told() == [("no thread", said, "/workers/")]
 
 
 def test_a_pause_with_its_person_and_reason(told, worker, run_of):
@@ -135,14 +137,14 @@ def test_a_pause_with_its_person_and_reason(told, worker, run_of):
     queue.pause(actor="ada", reason="a disk is full")
 
     assert told() == [
-        ("paused", "The queue of runs is paused by ada: a disk is full. 1 run is queued.", "#queue"),
+        ("paused", "The run queue was paused by ada: a disk is full. 1 run is queued.", "#queue"),
     ]
 
 
 def test_a_pause_without_a_reason(told, worker):
     queue.pause(actor="ada")
 
-    assert told() == [("paused", "The queue of runs is paused by ada, without a reason.", "#queue")]
+    assert told() == [("paused", "The run queue was paused by ada, without a reason.", "#queue")]
 
 
 def test_a_build_that_fails(told, worker, configuration):
@@ -170,7 +172,7 @@ def test_of_many_builds_that_fail_the_first_are_named(told, worker, workspace):
     for _ in range(5):
         BuildFactory(configuration=ConfigurationFactory(workspace=workspace), status="failed")
 
-    assert [said for _, said, _ in told()][3:] == ["2 more builds fail."]
+    assert [said for _, said, _ in told()][3:] == ["2 more builds failed."]
 
 
 def test_runs_that_wait_for_long(told, worker, run_of):
@@ -178,13 +180,13 @@ def test_runs_that_wait_for_long(told, worker, run_of):
     oldest = run_of("queued", 30 * MINUTE)
     run_of("queued", 20 * MINUTE)
 
-    assert told() == [("waiting", "2 runs have waited for over 10 min.", f"/runs/{oldest.pk}/")]
+    assert told() == [("waiting", "2 runs have been waiting for over 10 min.", f"/runs/{oldest.pk}/")]
 
 
 def test_a_run_of_others_that_waits_for_long_is_not_named(told, worker):
     write(RunFactory(), created_at=clock.now() - HOUR)
 
-    assert told() == [("waiting", "1 run has waited for over 10 min.", "/runs/?outcome=queued")]
+    assert told() == [("waiting", "1 run has been waiting for over 10 min.", "/runs/?outcome=queued")]
 
 
 def test_runs_over_their_time(told, worker, run_of, settings):
@@ -192,7 +194,7 @@ def test_runs_over_their_time(told, worker, run_of, settings):
     run = run_of("running", HOUR)
     run_of("running", 2 * MINUTE)
 
-    said = f"Run {run.pk} of invoices is at work for 1 h, and may be for 2 min."
+    said = f"Run {run.pk} of invoices has been running for 1 h; its time limit is 2 min."
     assert told() == [("over time", said, f"/runs/{run.pk}/")]
 
 
@@ -201,7 +203,7 @@ def test_a_build_over_its_time(told, worker, configuration, settings):
     build = BuildFactory(configuration=configuration, status="building")
     write(build, created_at=clock.now() - HOUR, started_at=clock.now() - HOUR)
 
-    said = "The build of invoices is at work for longer than 10 min, its time."
+    said = "The build of invoices has exceeded its time limit of 10 min."
     assert told() == [("over time", said, f"/builds/{build.pk}/")]
 
 
@@ -215,7 +217,7 @@ def test_a_job_whose_last_slots_failed(told, worker):
 
     last = at - MINUTE
     said = (
-        f"rss_ingestion: 2 slots of the last day went wrong, 2 failed, the last at {last:%H:%M} UTC. “nobody answered”"
+        f"rss_ingestion: 2 slots went wrong in the last day (2 failed), the last at {last:%H:%M} UTC. “nobody answered”"
     )
     assert told() == [("job", said, "/jobs/rss_ingestion/")]
 
@@ -290,7 +292,7 @@ def test_a_cause_of_failures_that_rises(told, worker, run_of):
 
     assert word == "rising"
     assert said.startswith("expected ")
-    assert said.endswith(": the end of 4 runs in the last 1 h, and of 1 in the 23 h before.")
+    assert said.endswith(": 4 runs failed this way in the last 1 h (1 in the 23 h before).")
     assert url.startswith("/failures/")
 
 
@@ -305,7 +307,7 @@ def test_a_cause_that_rises_is_seen_behind_any_backlog(told, worker, run_of, mon
     ((word, said, _),) = told()
 
     assert word == "rising"
-    assert said.endswith(": the end of 4 runs in the last 1 h, and of 1 in the 23 h before.")
+    assert said.endswith(": 4 runs failed this way in the last 1 h (1 in the 23 h before).")
 
 
 def test_a_burst_of_failures_is_seen_behind_any_number_of_good_runs(told, worker, run_of):
@@ -315,7 +317,7 @@ def test_a_burst_of_failures_is_seen_behind_any_number_of_good_runs(told, worker
     ((word, said, _),) = told()
 
     assert word == "rising"
-    assert said == "the disk is gone: the end of 250 runs in the last 1 h, and of 0 in the 23 h before."
+    assert said == "the disk is gone: 250 runs failed this way in the last 1 h (0 in the 23 h before)."
 
 
 @pytest.mark.parametrize("ago", [17 * MINUTE, 90 * MINUTE])
@@ -327,7 +329,8 @@ def test_a_burst_of_more_failures_than_are_looked_at_is_not_taken_for_usual(told
     ((word, said, _),) = told()
 
     assert word == "rising"
-    assert said.startswith("the disk is gone: the end of 2")
+    assert said.startswith("the disk is gone: 2")
+    assert "runs failed this way in the last" in said
 
 
 def test_as_many_failures_as_ever_need_nobody_again(told, worker, run_of):

@@ -84,17 +84,17 @@ def test_a_list_without_builds_says_what_to_do(seen_by, ravi):
 def test_the_page_of_a_build_says_what_has_become_of_it(seen_by, ravi, build_of, status):
     page = seen_by(ravi, at(build_of(status=status))).content.decode()
 
-    assert {"queued": "waits since", "building": "for ", "cancelled": "without having begun"}.get(
+    assert {"queued": "waiting for ", "building": "for ", "cancelled": "before it started"}.get(
         status, "just now, after"
     ) in page
-    assert ("Why it waits" in page) == (status == "queued")
+    assert ("Why it is waiting" in page) == (status == "queued")
 
 
 def test_somebody_who_asked_a_build_to_stop_is_named(build_of):
     build = build_of(status="building")
     write(build, cancel_requested_at=clock.now(), cancel_requested_by="olga")
 
-    assert "olga has asked it to stop" in building.in_words(build)
+    assert "Cancel requested by olga." in building.in_words(build)
 
 
 def test_the_queued_runs_that_wait_for_it_are_linked(seen_by, ravi, build_of):

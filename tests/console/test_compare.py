@@ -128,18 +128,18 @@ def test_their_durations_are_compared_step_by_step(run_of):
 
     found = {(each.part, each.name): each for each in comparing.compared(left, right).durations}
 
-    assert list(found) == [("Before it began", "wait"), ("At work", "all of it"), ("At work", "read")]
-    assert found["Before it began", "wait"].right == 3
-    assert found["Before it began", "wait"].right_width == 1000
-    assert found["At work", "all of it"].right == 2
-    assert (found["At work", "read"].right, found["At work", "read"].change) == (None, "")
+    assert list(found) == [("Waiting", "wait"), ("Running", "total"), ("Running", "read")]
+    assert found["Waiting", "wait"].right == 3
+    assert found["Waiting", "wait"].right_width == 1000
+    assert found["Running", "total"].right == 2
+    assert (found["Running", "read"].right, found["Running", "read"].change) == (None, "")
 
 
 def test_the_difference_of_two_durations_is_said_in_words():
     def change(left, right):
-        return comparing.Duration("At work", "read", left, right, 0, 0).change
+        return comparing.Duration("Running", "read", left, right, 0, 0).change
 
-    assert [change(1, 3), change(3, 1.5), change(1, 1)] == ["2.0 s more", "1.5 s less", "the same"]
+    assert [change(1, 3), change(3, 1.5), change(1, 1)] == ["2.0 s longer", "1.5 s less", "the same"]
 
 
 def test_a_run_that_has_not_ended_is_followed(seen_by, ravi, run_of):
@@ -152,7 +152,7 @@ def test_a_run_that_has_not_ended_is_followed(seen_by, ravi, run_of):
 def test_a_run_of_another_document_is_not_compared(seen_by, ravi, workspace, run_of):
     left, right = run_of(), run_of(input_document=DocumentFactory(workspace=workspace))
 
-    assert "is of another document" in seen_by(ravi, compare(left, right)).content.decode()
+    assert "is for a different document" in seen_by(ravi, compare(left, right)).content.decode()
 
 
 @pytest.mark.parametrize("wanted", ["", "0x1", "-1", "99999999999999999999999", "self"])

@@ -74,9 +74,9 @@ def test_who_is_not_signed_in_is_asked_to(client):
 def test_an_empty_installation_has_a_page(seen_by, olga, worker):
     page = seen_by(olga, "/")
 
-    assert "Nothing needs you." in page.content.decode()
-    assert "No run was submitted in this time." in page.content.decode()
-    assert "No run has failed in the last 24 h." in page.content.decode()
+    assert "Nothing needs attention." in page.content.decode()
+    assert "No runs were submitted in this time." in page.content.decode()
+    assert "No runs have failed in the last 24 h." in page.content.decode()
 
 
 def test_the_queue_is_told_of_with_its_places_and_slots(seen_by, olga, run_of, worker, settings):
@@ -114,7 +114,7 @@ def test_what_has_ended_is_seen_behind_any_backlog(seen_by, olga, run_of, monkey
 
     assert (throughput.soon, throughput.hour, throughput.wait_seconds) == (1, 3, 0)
     assert [run.pk for run in page.context["failures"]] == [run.pk for run in failed]
-    assert "Of the last 4 runs, submitted within" in text_of(page)
+    assert "The last 4 runs, submitted within" in text_of(page)
     assert "Ended, last 5 min</dt><dd>1</dd>" in text_of(page)
 
 
@@ -126,8 +126,8 @@ def test_of_more_runs_than_are_looked_at_it_is_said_that_there_are_more(seen_by,
     throughput = page.context["now"].throughput
     assert (throughput.soon, throughput.is_soon_cut, throughput.hour, throughput.is_hour_cut) == (3, True, 3, True)
     assert 'Ended, last 5 min</dt><dd><span class="small">over</span> 3</dd>' in text_of(page)
-    assert "No run has failed in the last 24 h." in text_of(page)
-    assert "the medians are of the last 3 of them" in text_of(page)
+    assert "No runs have failed in the last 24 h." in text_of(page)
+    assert "with medians of the last 3" in text_of(page)
     monkeypatch.setattr("console.latest.MOST", 4)
 
     throughput = seen_by(olga, "/").context["now"].throughput
@@ -158,7 +158,7 @@ def test_workers_say_what_they_do(seen_by, olga, run_of, worker):
     (hand,) = page.context["now"].hands
 
     assert [doing.url for doing in hand.doing if doing.url] == [f"/runs/{run.pk}/", "/jobs/rss_ingestion/"]
-    assert "a run of others" in page.content.decode()
+    assert "a run of another workspace" in page.content.decode()
     assert "secret.pdf" not in page.content.decode()
     assert "1 stage" in page.content.decode()
 
@@ -201,7 +201,7 @@ def test_runs_are_drawn_by_the_hour_and_told_as_a_table(seen_by, olga, run_of):
         ("timed_out", 1),
         ("failed", 1),
     ]
-    assert 'role="img" aria-label="Runs by when they were submitted and by outcome: 3 succeeded,' in text_of(page)
+    assert 'role="img" aria-label="Runs by time of submission and by outcome: 3 succeeded,' in text_of(page)
     assert "5 runs submitted in the last 24 h." in text_of(page)
     # A minute ago may still be in the previous hour.
     assert [bar.boxes[0].tone for bar in chart.bars if bar.boxes] == ["good", "warn"]
@@ -217,7 +217,7 @@ def test_many_runs_are_drawn_by_shorter_times(olga, run_of, monkeypatch):
 
     assert found.is_cut
     assert chart.step == "1 min"
-    assert "Of the last 3 runs, submitted within 18 min" in chart.about
+    assert "The last 3 runs, submitted within 18 min" in chart.about
     assert sum(share.count for share in chart.shares) == 3
 
 

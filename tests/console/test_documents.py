@@ -280,7 +280,7 @@ def test_a_document_that_was_read_is_shown_with_its_text_and_fields(seen_by, rav
     assert 'href="?page=2#box-1"' in source
     assert 'id="field-2"' in source
     assert '<a href="#field-2" aria-label="date: 2026-01-01"' in source
-    assert "1 to look at" in text
+    assert "1 to check" in text
     assert "<button>Correct" not in source
 
 
@@ -311,7 +311,7 @@ def test_why_a_document_is_not_read_yet_is_explained(seen_by, ravi, document):
 
     page = seen_by(ravi, page_of(document))
 
-    assert "Why it waits" in text_of(page)
+    assert "Why it is waiting" in text_of(page)
     assert "no worker" in text_of(page).lower()
     assert page.context["live"]
 
@@ -448,7 +448,7 @@ def test_a_value_is_corrected_in_place_and_withdrawn(pressed_by, olga, field):
     assert page.said == ["Withdrew the correction of “total”."]
     assert not FieldCorrection.objects.exists()
     page = pressed_by(olga, page_of(document, "withdraw"), name="total")
-    assert page.said == ["There was no correction of “total” to withdraw."]
+    assert page.said == ["There is no correction of “total” to withdraw."]
     assert told(document)[-2:] == ["FIELD_CORRECTED", "FIELD_CORRECTION_WITHDRAWN"]
 
 
@@ -470,7 +470,9 @@ def test_what_nobody_has_found_is_said(pressed_by, olga, field):
 def test_what_cannot_be_kept_is_told(pressed_by, olga, field, name, value):
     page = pressed_by(olga, page_of(field.document, "correct"), name=name, value=value)
 
-    assert page.said[0].startswith("Nothing was kept: expected a")
+    assert page.said[0].startswith("The correction was not saved")
+    assert page.said[0].endswith(".")
+    assert len(page.said[0]) > len("The correction was not saved") + 20
     assert not FieldCorrection.objects.exists()
 
 

@@ -283,7 +283,7 @@ def test_a_note_is_kept_shown_changed_and_removed(seen_by, pressed_by, olga, rav
     failed()
 
     page = pressed_by(olga, f"{PAGE}note/", workspace=workspace.pk, text=" The bank\r\nchanged its form. \0")
-    assert page.said == ["Kept the note for Aster."]
+    assert page.said == ["Saved the note for Aster."]
     note = FailureNote.objects.get()
     assert (note.cause, note.text, note.written_by) == (KEY, "The bank\nchanged its form.", "olga")
     for path in ("/failures/", PAGE):
@@ -293,7 +293,7 @@ def test_a_note_is_kept_shown_changed_and_removed(seen_by, pressed_by, olga, rav
     assert FailureNote.objects.get().text == "Another."
 
     page = pressed_by(olga, f"{PAGE}note/", workspace=workspace.pk, text="  ")
-    assert page.said == ["Aster has no note on this now."]
+    assert page.said == ["Removed the note for Aster."]
     assert not FailureNote.objects.exists()
 
 

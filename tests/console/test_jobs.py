@@ -197,7 +197,7 @@ def test_what_was_run_beside_the_schedule_is_there_too(seen_by, ravi, noon):
     page = seen_by(ravi, PAGE)
 
     assert squares_of(page)["01 11:53"] == "succeeded"
-    assert "beside the schedule" in text_of(page)
+    assert "outside the schedule" in text_of(page)
 
 
 def test_a_missed_square_leads_to_a_form_that_runs_its_slot(seen_by, pressed_by, editor, noon, at):
@@ -252,7 +252,7 @@ def test_a_slot_that_is_taken_is_said_to_be_with_a_link(pressed_by, editor, noon
 
     page = pressed_by(editor, f"{PAGE}trigger/", slot="2026-03-01T12:00")
 
-    assert page.said[0].startswith("slot already claimed: ")
+    assert page.said[0].startswith("No run was requested")
     assert f'<a href="/jobs/frequent/runs/{taken.pk}/">See job run {taken.pk}</a>' in text_of(page)
     assert not DueSlot.objects.exists()
 
@@ -262,7 +262,7 @@ def test_a_slot_that_waits_already_is_said_to(pressed_by, editor, noon):
 
     page = pressed_by(editor, f"{PAGE}trigger/", slot="2026-03-01T12:00")
 
-    assert page.said[0].startswith("slot already claimed: ")
+    assert page.said[0].startswith("No run was requested")
 
 
 @pytest.mark.parametrize(
@@ -270,28 +270,28 @@ def test_a_slot_that_waits_already_is_said_to(pressed_by, editor, noon):
     [
         ({"slot": "2026-03-01T12:07"}, "2026-03-01T12:07:00+00:00 is not a slot of frequent "),
         ({"slot": "2026-03-01T12:15"}, "is not due yet"),
-        ({"slot": "<b>"}, "expected a time in UTC such as 2026-03-01T06:00, found <b>."),
-        ({"in_stead_of": "never"}, "found never."),
+        ({"slot": "<b>"}, "The time <b> is not valid. Use a time in UTC, for example 2026-03-01T06:00."),
+        ({"in_stead_of": "never"}, "The time never is not valid."),
     ],
 )
 def test_what_is_no_slot_is_not_run(pressed_by, editor, noon, sent, said):
     page = pressed_by(editor, f"{PAGE}trigger/", **sent)
 
-    assert page.said[0].startswith("Nothing was done: ")
+    assert page.said[0].startswith("No run was requested")
     assert said in page.said[0]
     assert not DueSlot.objects.exists()
 
 
 def test_a_job_is_paused_with_a_reason_and_resumed(pressed_by, seen_by, editor, noon):
     assert pressed_by(editor, f"{PAGE}pause/", reason="the disk is full").said == [
-        "Paused frequent: its slots are passed over until it is resumed."
+        "Paused frequent. Its slots are passed over until it is resumed."
     ]
-    assert pressed_by(editor, f"{PAGE}pause/").said == ["frequent was paused already. Nothing was done."]
+    assert pressed_by(editor, f"{PAGE}pause/").said == ["frequent is already paused. Nothing was changed."]
     shown = text_of(seen_by(editor, PAGE))
     assert "Paused by olga" in shown
     assert "the disk is full" in shown
-    assert pressed_by(editor, f"{PAGE}resume/").said == ["frequent goes on with its next slot."]
-    assert pressed_by(editor, f"{PAGE}resume/").said == ["frequent is not paused. Nothing was done."]
+    assert pressed_by(editor, f"{PAGE}resume/").said == ["Resumed frequent. It continues with its next slot."]
+    assert pressed_by(editor, f"{PAGE}resume/").said == ["frequent is not paused. Nothing was changed."]
 
     paused = events_of(noon).get(kind="JOB_PAUSED")
     assert (paused.actor, paused.message) == ("olga", "the disk is full")
@@ -305,8 +305,8 @@ def test_a_backfill_is_rehearsed_and_then_done(seen_by, pressed_by, editor, noon
     assert not DueSlot.objects.exists()
     then = pressed_by(editor, f"{PAGE}backfill/", **{"from": "2026-03-01T11:00+00:00", "to": "2026-03-01T12:00+00:00"})
 
-    assert then.said[0].startswith("4 slots are due, and are run one after the other, the oldest first.")
-    assert then.said[0].endswith("Of the range, 1 had been run, or waited, already.")
+    assert then.said[0].startswith("Requested 4 slots, to run one after the other, the oldest first.")
+    assert then.said[0].endswith("Skipped 1 slot of the range: already run or waiting.")
     assert DueSlot.objects.filter(asked_by="olga").count() == 4
 
 
@@ -315,7 +315,7 @@ def test_a_backfill_is_rehearsed_and_then_done(seen_by, pressed_by, editor, noon
     [
         ("from=2026-03-01T13:00&to=2026-03-01T14:00", "The range must lie in the past, not "),
         ("from=2020-03-01&to=2026-03-01", "Choose a shorter one."),
-        ("from=&to=2026-03-01", "found none."),
+        ("from=&to=2026-03-01", "The time is missing. Use a time in UTC, for example 2026-03-01T06:00."),
     ],
 )
 def test_a_range_that_cannot_be_run_is_refused(seen_by, editor, noon, asked, said):

@@ -139,7 +139,7 @@ def test_what_somebody_has_seen_is_new_no_more(seen_by, pressed_by, olga, ravi, 
 
     page = pressed_by(olga, "/news/seen/", until=until_of(seen_by(olga, "/news/")))
 
-    assert page.said[0].startswith("You have seen what there was up to ")
+    assert page.said[0].startswith("Marked everything up to ")
     assert page.context["changes"].outcomes == {}
     assert seen_by(ravi, "/news/").context["changes"].outcomes == {"failed": 1}
 
@@ -160,7 +160,7 @@ def test_an_older_page_takes_nothing_back(seen_by, pressed_by, olga):
 
     page = pressed_by(olga, "/news/seen/", until=old)
 
-    assert page.said == ["Nothing was changed: you had looked as far before."]
+    assert page.said == ["Nothing was changed: you had already marked this as seen."]
     assert Visit.objects.get().looked_until == before.looked_until
 
 

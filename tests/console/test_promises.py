@@ -70,7 +70,7 @@ def test_pressing_the_button_checks_all_of_them(pressed_by, warden):
     page = pressed_by(warden, "/promises/check/")
 
     number = len(list(all_invariants()))
-    assert page.said == [f"Checked {number} of {number} promises; none of them is broken."]
+    assert page.said == [f"Checked {number} of {number} invariants; none is broken."]
     assert set(states().values()) == {"holds"}
     assert set(PromiseCheck.objects.values_list("checked_by", flat=True)) == {"olga"}
 
@@ -82,7 +82,7 @@ def test_one_that_is_broken_names_who_breaks_it(pressed_by, warden, seen_by, rav
     page = pressed_by(warden, "/promises/check/")
     text = seen_by(ravi, "/promises/").content.decode()
 
-    assert page.said == ["Checked 2 of 2 promises; 1 broken."]
+    assert page.said == ["Checked 2 of 2 invariants; 1 broken."]
     assert states() == {"broken": "broken", "good": "holds"}
     assert f'<a href="/runs/{mine.pk}/">run {mine.pk}</a>' in text
     assert f"run {other.pk}<" not in text
@@ -109,7 +109,7 @@ def test_one_that_takes_too_long_is_given_up(promised, monkeypatch, transactiona
     assert time.monotonic() - began < 60
     assert (done.checked, done.troubled) == (1, 1)
     assert states() == {"endless": "unknown", "good": "holds"}
-    assert "took longer" in PromiseCheck.objects.get(name="endless").trouble
+    assert "The check was stopped after" in PromiseCheck.objects.get(name="endless").trouble
 
 
 def test_one_that_cannot_be_asked_is_no_promise_that_holds(pressed_by, warden, promised, monkeypatch):
@@ -121,7 +121,7 @@ def test_one_that_cannot_be_asked_is_no_promise_that_holds(pressed_by, warden, p
 
     page = pressed_by(warden, "/promises/check/")
 
-    assert page.said == ["Checked 0 of 1 promises; 1 could not be checked."]
+    assert page.said == ["Checked 0 of 1 invariants; 1 could not be checked."]
     assert states() == {"good": "unknown"}
     assert HOSTILE not in page.content.decode()
 
@@ -155,7 +155,7 @@ def test_nobody_checks_what_somebody_else_is_checking(promised):
     promised(good=NOTHING)
     check = PromiseCheck.objects.create(name="good", began_at=clock.now())
 
-    assert str(promises.check_all("olga")) == "Checked 0 of 1 promises; 1 left for the next time."
+    assert str(promises.check_all("olga")) == "Checked 0 of 1 invariants; 1 left for the next check."
 
     write(check, began_at=clock.now() - promises.FORGOTTEN - timedelta(seconds=1))
     assert promises.check_all("olga").checked == 1

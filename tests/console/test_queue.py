@@ -23,9 +23,9 @@ def test_it_is_paused_with_a_reason_and_goes_on(pressed_by, in_charge):
     row = queue.now()
     resumed = pressed_by(in_charge, "/queue/resume/")
 
-    assert paused.said[0].startswith("The queue is paused")
+    assert paused.said[0].startswith("Paused the run queue.")
     assert (row.paused_by, row.pause_reason) == ("olga", "a disk is full")
-    assert resumed.said == ["The queue goes on: what is queued is taken up in its turn."]
+    assert resumed.said == ["Resumed the run queue. Queued runs start in their order."]
     assert queue.now().paused_at is None
     assert list(events_of(queue.now()).values_list("kind", "actor"))[1:] == [
         ("QUEUE_PAUSED", "olga"),
@@ -41,9 +41,9 @@ def test_who_comes_second_is_told_so(pressed_by, in_charge):
     queue.resume(actor="ada")
     resumed = pressed_by(in_charge, "/queue/resume/")
 
-    assert paused.said == ["The queue was paused already, by ada. Nothing was changed."]
+    assert paused.said == ["The run queue is already paused, by ada. Nothing was changed."]
     assert row.pause_reason == "first"
-    assert resumed.said == ["The queue was not paused. Nothing was changed."]
+    assert resumed.said == ["The run queue is not paused. Nothing was changed."]
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])

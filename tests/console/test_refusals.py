@@ -7,7 +7,7 @@ def test_a_refusal_says_why_in_the_look_of_the_pages(seen_by, zed):
     page = seen_by(zed, "/workers/")
 
     assert page.status_code == 403
-    assert "This is told to members of a workspace, and you are in none." in page.content.decode()
+    assert "Only members of a workspace can see this. You are not a member of any." in page.content.decode()
     assert '<main id="main"' in page.content.decode()
 
 

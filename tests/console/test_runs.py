@@ -128,7 +128,7 @@ def test_a_page_says_what_has_become_of_a_run(seen_by, ravi, run_of):
 
     assert f"Run {run.pk}" in page.context["title"]
     assert "the engine failed" in text_of(page)
-    assert "without having begun." in text_of(page)
+    assert "before it started." in text_of(page)
     assert "Cancel…" not in text_of(page)
     assert "Run again…" not in text_of(page)
 
@@ -352,7 +352,7 @@ def test_olga_runs_again_and_comes_to_the_new_run(pressed_by, olga, run_of):
 
     new = Run.objects.exclude(pk=run.pk).get()
     assert page.redirect_chain == [(f"/runs/{new.pk}/", 302)]
-    assert page.said == [f"Run {new.pk} does again what run {run.pk} did."]
+    assert page.said == [f"Started run {new.pk}, a repeat of run {run.pk}."]
 
 
 def test_a_full_queue_says_so(pressed_by, olga, run_of, settings):

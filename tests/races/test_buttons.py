@@ -179,7 +179,7 @@ def test_what_was_claimed_between_two_updates_is_asked_to_stop(threads, step_at,
 
 def said_of_again(way, run, new):
     if way == "page of the run":
-        return [f"Run {new.pk} does again what run {run.pk} did."]
+        return [f"Started run {new.pk}, a repeat of run {run.pk}."]
     return ["Queued 1 run again.", f'New: <a href="/admin/runs/run/{new.pk}/change/">run {new.pk}</a>.']
 
 
