@@ -84,7 +84,7 @@ def test_a_job_at_whose_schedule_nobody_looks_is_overdue(seen_by, ravi, noon, at
 
     assert page.context["lines"][0].state == "overdue"
     assert page.context["lines"][0].overdue_since == NOON + QUARTER
-    assert "not checked since" in text_of(page)
+    assert "</time>, not checked</span>" in text_of(page)
 
 
 def test_a_job_that_runs_says_since_when_and_one_that_waits_how_many_slots(seen_by, ravi, noon):
