@@ -128,7 +128,7 @@ def families(person, workspace):
     person.press(person.page.locator("tbody a").first)
     person.page.locator("summary", has_text="Write a note").click()
     person.page.get_by_label("Note for").fill("the template has changed")
-    person.push("Keep")
+    person.push("Save")
     assert "the template has changed" in person.page.locator(".note-text").inner_text()
     person.press(person.page.get_by_role("link", name="Run all of these again"))
     person.press(person.page.get_by_role("button", name="Run 1 again"))
@@ -146,9 +146,9 @@ def jobs(person):
     assert row().paused_at is None
     assert person.act(JOB, "Run now")
     person.go(JOB)
-    person.page.get_by_label("From, UTC").fill("2026-03-01T06:00")
-    person.page.get_by_label("To and with, UTC").fill("2026-03-01T07:00")
-    person.press(person.page.get_by_role("button", name="Rehearse"))
+    person.page.get_by_label("From (UTC)").fill("2026-03-01T06:00")
+    person.page.get_by_label("To (inclusive, UTC)").fill("2026-03-01T07:00")
+    person.press(person.page.get_by_role("button", name="Preview"))
     person.press(person.page.locator("main").get_by_role("button", name="slot"))
     assert person.page.locator(".messages").inner_text()
 
@@ -183,4 +183,4 @@ def the_rest(person):
     assert Worker.objects.get(pk=worker.pk).drain_requested_by == "root"
     assert person.act("/promises/", "Check now")
     person.go("/news/")
-    assert "Marked everything up to" in person.push("I have seen this")
+    assert "Marked everything up to" in person.push("Mark as seen")

@@ -94,14 +94,14 @@ def test_text_is_shown_as_it_is(look, made, no_child):
     page = look(made("report.txt", "Dear Ms Müller,\n\n  324.00 €\n"))
 
     assert text_of(page) == "Dear Ms Müller,\n\n  324.00 €\n"
-    assert "It is plain text" in page.content.decode()
+    assert "This file is plain text" in page.content.decode()
 
 
 def test_of_long_text_its_beginning_is_shown(look, made, no_child):
     page = look(made("long.txt", "é" * looks.TEXT_BYTES))
 
     assert text_of(page) == "é" * (looks.TEXT_BYTES // 2)
-    assert "Only its beginning is shown" in card(page)
+    assert "Only the beginning is shown" in card(page)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_text_may_be_encoded_otherwise(look, made, no_child, codec):
 
 
 def test_an_empty_file_says_so(look, made, no_child):
-    assert "There is nothing in it." in card(look(made("a.txt", "")))
+    assert "No content to show." in card(look(made("a.txt", "")))
 
 
 # JSON
@@ -150,7 +150,7 @@ def test_json_is_indented(look, made, no_child):
 
     assert text_of(page) == '{\n  "total": 324.00,\n  "lines": [],\n  "who": "' + HOSTILE + '"\n}'
     assert HOSTILE not in page.content.decode()
-    assert "It is JSON" in page.content.decode()
+    assert "This file is JSON" in page.content.decode()
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"a": ', "hello", "[" * 60 + "]" * 60])
@@ -168,14 +168,14 @@ def test_large_json_is_shown_as_text(look, made, no_child):
     page = look(made("a.json", "[" + "1," * 200_000 + "1]"))
 
     assert len(text_of(page)) == looks.TEXT_BYTES
-    assert "Only its beginning is shown" in card(page)
+    assert "Only the beginning is shown" in card(page)
 
 
 def test_json_that_grows_when_it_is_indented_is_cut(look, made, no_child):
     page = look(made("a.json", "[" * 39 + "1," * 100_000 + "1" + "]" * 39))
 
     assert len(text_of(page)) < looks.JSON_BYTES + 10
-    assert "Only its beginning is shown" in card(page)
+    assert "Only the beginning is shown" in card(page)
 
 
 # Tables
@@ -188,14 +188,14 @@ def test_a_table_in_text_is_a_table(look, made):
     assert cells(page)[:3] == ["2024-01-02", "3.50", "coffee"]
     assert cells(page)[-3:] == [HOSTILE, "=1+1", "\\u202e"]
     assert HOSTILE not in page.content.decode()
-    assert "4 rows of 3 columns. The first row is taken for the heading." in card(page)
+    assert "4 rows, 3 columns. The first row is used as the heading." in card(page)
 
 
 def test_of_a_long_table_the_first_rows_are_shown(look, made):
     page = look(made("long.csv", "".join(f"{number},a,b\n" for number in range(2000))))
 
     assert len(cells(page)) == 99 * 3
-    assert "2000 rows of 3 columns; the first 100 rows are shown, and the first 3 columns." in card(page)
+    assert "2000 rows, 3 columns; only the first 100 rows and 3 columns are shown." in card(page)
 
 
 def test_a_workbook_is_shown_sheet_by_sheet(look, made, tmp_path):
@@ -311,7 +311,7 @@ def test_a_name_that_says_something_else_is_told(look, made, tmp_path):
     mail = look(made("mail.pdf", EML))
 
     assert "expected plain text, because its name ends in .txt, found a PDF" in unescape(page.content.decode())
-    assert "It is a PDF, as its content says." in page.content.decode()
+    assert "This file is a PDF (detected from the content)." in page.content.decode()
     assert "expected a PDF, because its name ends in .pdf, found an e-mail" in unescape(mail.content.decode())
 
 
@@ -371,8 +371,8 @@ def test_of_a_run_that_was_pruned_no_file_is_left(seen_by, ravi, run, made):
 
     assert seen_by(ravi, f"/artifacts/{artifact.pk}/").status_code == 404
     page = seen_by(ravi, f"/runs/{run.pk}/").content.decode()
-    assert "Files that it made" in page
-    assert "so long they are kept" in page
+    assert "Output files" in page
+    assert "(retention period)" in page
 
 
 @pytest.mark.parametrize("name", [*NAMES, *TRAVERSAL[:12], *CONTROLS[:8], *UNICODE[:6]])

@@ -77,7 +77,7 @@ def test_builds_are_listed_of_one_configuration(seen_by, ravi, workspace, build_
 
 def test_a_list_without_builds_says_what_to_do(seen_by, ravi):
     assert "run submit" in seen_by(ravi, "/builds/").content.decode()
-    assert "No build is like that" in seen_by(ravi, "/builds/?status=ready").content.decode()
+    assert "No builds match this filter." in seen_by(ravi, "/builds/?status=ready").content.decode()
 
 
 @pytest.mark.parametrize("status", Build.Status.values)
@@ -163,7 +163,7 @@ def test_what_differs_from_the_last_ready_build_is_shown(seen_by, ravi, configur
 def test_a_build_of_the_same_files_says_what_else_may_differ(seen_by, ravi, build_of):
     build_of(status="ready")
 
-    assert "the version of its Python" in seen_by(ravi, at(build_of())).content.decode()
+    assert "the Python version" in seen_by(ravi, at(build_of())).content.decode()
 
 
 def test_its_earlier_failures_are_told(seen_by, olga, pressed_by, build_of):
@@ -175,7 +175,7 @@ def test_its_earlier_failures_are_told(seen_by, olga, pressed_by, build_of):
     page = seen_by(olga, at(build))
 
     assert [event.kind for event in page.context["mishaps"]] == ["BUILD_FAILED"]
-    assert "What went wrong with it before" in page.content.decode()
+    assert "Earlier failures" in page.content.decode()
 
 
 def test_the_log_the_lock_and_the_messages_stay_text(seen_by, ravi, workspace, configuration, build_of):

@@ -116,7 +116,7 @@ def test_runs_of_one_build_have_one_package(seen_by, ravi, run_of):
     page = seen_by(ravi, compare(run_of(), run_of()))
 
     assert page.context["found"].package is None
-    assert "both used" in page.content.decode()
+    assert "both runs used" in page.content.decode()
 
 
 def test_their_durations_are_compared_step_by_step(run_of):

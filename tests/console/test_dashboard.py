@@ -62,7 +62,7 @@ def test_a_stranger_is_told_so_and_nothing_else(seen_by, zed, run_of):
     page = seen_by(zed, "/")
 
     assert page.status_code == 200
-    assert "you are in no workspace yet" in page.content.decode()
+    assert "you are not a member of any workspace yet" in page.content.decode()
     assert "now" not in page.context
     assert "hx-get" not in page.content.decode()
 

@@ -152,9 +152,9 @@ def test_a_list_has_what_is_ones_own(seen_by, ravi, zed, workspace):
 
 
 def test_an_empty_list_says_what_to_do(seen_by, olga, ravi):
-    assert "There is no document yet. Add one" in text_of(seen_by(olga, "/documents/"))
-    assert "Operators add them" in text_of(seen_by(ravi, "/documents/"))
-    assert "No document is like that" in text_of(seen_by(ravi, "/documents/?status=failed"))
+    assert "No documents yet. Add one" in text_of(seen_by(olga, "/documents/"))
+    assert "Operators can add documents here" in text_of(seen_by(ravi, "/documents/"))
+    assert "No documents match this filter." in text_of(seen_by(ravi, "/documents/?status=failed"))
 
 
 def test_a_list_asks_few_questions(asks_at_most, olga, workspace):
@@ -192,7 +192,7 @@ def test_what_is_refused_is_told_and_can_be_sent_again(pressed_by, olga, workspa
 def test_the_same_bytes_are_stored_again_if_somebody_says_so(pressed_by, olga, workspace):
     pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=sent(TXT, "a.txt", "text/plain"))
     page = pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=sent(TXT, "b.txt", "text/plain"))
-    assert "These bytes are there already" in text_of(page)
+    assert "This file already exists" in text_of(page)
 
     page = pressed_by(olga, "/documents/add/", again=Document.objects.get().pk, name="b.txt")
 
@@ -212,19 +212,19 @@ def test_only_operators_add(seen_by, pressed_by, olga, ravi, zed, workspace):
 def test_a_superuser_without_any_workspace_is_led_to_make_one(seen_by, pressed_by):
     root = UserFactory(is_superuser=True, is_staff=True)
     empty, page = seen_by(root, "/documents/"), seen_by(root, "/documents/add/")
-    assert '<a href="/documents/add/">create one</a>' in empty.content.decode()
+    assert '<a href="/documents/add/">Create a workspace</a>' in empty.content.decode()
     assert page.status_code == 200
-    assert "There is no workspace yet." in page.content.decode()
+    assert "No workspaces yet." in page.content.decode()
     (button,) = re.findall(r'class="button main" href="([^"]*)"', page.content.decode())
     assert seen_by(root, button).status_code == 200
     assert pressed_by(root, "/documents/add/").status_code == 409
     without_admin = seen_by(UserFactory(is_superuser=True, is_staff=False), "/documents/add/").content.decode()
     assert button not in without_admin
-    assert "it is not marked as staff" in without_admin
+    assert "because it is not marked as staff" in without_admin
 
     pressed_by(root, button, name="Accounts", **{f"memberships-{each}_FORMS": 0 for each in ("TOTAL", "INITIAL")})
 
-    assert "There is no workspace yet." not in seen_by(root, "/documents/add/").content.decode()
+    assert "No workspaces yet." not in seen_by(root, "/documents/add/").content.decode()
 
 
 def test_a_superuser_who_is_in_no_workspace_adds_to_any(seen_by, pressed_by, workspace):

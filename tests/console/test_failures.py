@@ -77,7 +77,7 @@ def test_failures_are_grouped_by_their_cause(seen_by, olga, failed):
 
     assert families(page) == [("expected # columns, found #", 3), ("no text layer", 1)]
     assert f'<a href="{PAGE}">expected # columns, found #</a>' in text_of(page)
-    assert "Of the 4 runs that failed or timed out." in text_of(page)
+    assert "Based on 4 runs that failed or timed out." in text_of(page)
 
 
 def test_what_timed_out_has_failed_too_and_what_has_not_is_no_failure(seen_by, olga, failed, configuration):
@@ -128,7 +128,7 @@ def test_only_the_last_ones_are_looked_at_and_that_is_said(seen_by, olga, failed
     page = seen_by(olga, "/failures/")
 
     assert families(page) == [("expected # columns, found #", 2)]
-    assert "Of the last 2 runs that failed or timed out" in text_of(page)
+    assert "Based on the last 2 runs that failed or timed out" in text_of(page)
 
 
 def test_rows_of_others_are_not_counted(seen_by, olga, zed, failed):
@@ -151,12 +151,12 @@ def test_the_list_can_be_narrowed(seen_by, olga, failed, configuration):
     assert len(families(seen_by(olga, f"/failures/?configuration={configuration.pk}"))) == 1
     page = seen_by(olga, f"/failures/?configuration={configuration.pk + 1}")
     assert families(page) == []
-    assert "All failures" in text_of(page)
+    assert 'No failures match this filter. <a href="/failures/">Show all</a>' in text_of(page)
     assert seen_by(olga, "/failures/?configuration=x&workspace=-1").status_code == 200
 
 
 def test_an_empty_list_says_so(seen_by, olga):
-    assert "What fails is grouped here by its cause." in text_of(seen_by(olga, "/failures/"))
+    assert "Failed runs and builds are grouped here by cause." in text_of(seen_by(olga, "/failures/"))
 
 
 def test_whoever_is_not_signed_in_is_asked_to(client):
@@ -262,8 +262,8 @@ def test_a_message_that_is_empty_has_a_family_too(seen_by, olga, failed):
     failed("")
     key = families_of(olga).all[0].key
 
-    assert "without a message" in text_of(seen_by(olga, "/failures/"))
-    assert "Without a message" in text_of(seen_by(olga, f"/failures/{key}/"))
+    assert "no message" in text_of(seen_by(olga, "/failures/"))
+    assert "No message" in text_of(seen_by(olga, f"/failures/{key}/"))
 
 
 @pytest.mark.parametrize("path", ["/failures/", PAGE, f"{PAGE}rehearse/"])

@@ -81,7 +81,7 @@ def test_the_list_has_the_feeds_of_one_state(seen_by, ravi, state, number):
 
 
 def test_an_empty_list_says_what_to_do(seen_by, ravi, editor):
-    assert "There is no feed yet." in text_of(seen_by(ravi, "/feeds/"))
+    assert "No feeds yet." in text_of(seen_by(ravi, "/feeds/"))
     assert "No feed is paused." in text_of(seen_by(ravi, "/feeds/?state=paused"))
     assert 'href="/feeds/add/"' in text_of(seen_by(editor, "/feeds/"))
 
@@ -103,9 +103,9 @@ def test_a_feed_tells_what_it_brings_and_how_it_fails(seen_by, ravi):
     page = seen_by(ravi, f"/feeds/{feed.pk}/")
 
     said = text_of(page)
-    assert "no such host<br>It is left alone until" in said
+    assert "no such host<br>Backing off; next try" in said
     assert "<dd>3 articles</dd>" in said
-    assert "<dt>Fails since</dt>" in said
+    assert "<dt>Failing since</dt>" in said
     assert said.index("Headline of 2") < said.index("Headline of 0")
     assert "FEED_ADDED" in said
     assert "Check now" not in said
@@ -195,7 +195,7 @@ def test_a_list_is_rehearsed_and_then_taken_in(pressed_by, editor):
         return pressed_by(editor, "/feeds/import/", file=SimpleUploadedFile("feeds.opml", OPML), **more)
 
     rehearsed = send(rehearse="yes")
-    assert "Nothing was added yet" in text_of(rehearsed)
+    assert "nothing has been added yet" in text_of(rehearsed)
     assert not FeedSource.objects.exists()
     done = send()
 
@@ -266,7 +266,7 @@ def test_an_event_tells_its_articles_sources_and_briefs(seen_by, ravi):
 
 
 def test_without_events_their_list_says_what_makes_them(seen_by, ravi):
-    assert "There is no event yet." in text_of(seen_by(ravi, "/clusters/"))
+    assert "No events yet." in text_of(seen_by(ravi, "/clusters/"))
 
 
 # Permissions and queries

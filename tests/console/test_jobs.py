@@ -84,7 +84,7 @@ def test_a_job_at_whose_schedule_nobody_looks_is_overdue(seen_by, ravi, noon, at
 
     assert page.context["lines"][0].state == "overdue"
     assert page.context["lines"][0].overdue_since == NOON + QUARTER
-    assert "nobody has looked since" in text_of(page)
+    assert "</time>, not checked</span>" in text_of(page)
 
 
 def test_a_job_that_runs_says_since_when_and_one_that_waits_how_many_slots(seen_by, ravi, noon):
@@ -112,7 +112,7 @@ def test_a_job_that_no_worker_has_seen_is_new_and_one_that_is_not_declared_retir
 def test_without_jobs_the_list_says_where_they_are_declared(seen_by, ravi, settings):
     settings.JOBS = []
 
-    assert "The code declares no job." in text_of(seen_by(ravi, "/jobs/"))
+    assert "No jobs are declared." in text_of(seen_by(ravi, "/jobs/"))
 
 
 # The calendar
@@ -221,7 +221,7 @@ def test_who_may_not_change_jobs_sees_no_buttons(seen_by, olga, noon, at):
 
     assert "Run this slot" not in said
     assert "Run now" not in said
-    assert "Rehearse" not in said
+    assert "Preview" not in said
 
 
 def test_what_went_well_is_one_line_unless_each_is_asked_for(seen_by, ravi, noon):
@@ -301,7 +301,7 @@ def test_a_backfill_is_rehearsed_and_then_done(seen_by, pressed_by, editor, noon
     ended(NOON)
 
     page = seen_by(editor, f"{PAGE}backfill/rehearse/?from=2026-03-01T11:00&to=2026-03-01T12:00")
-    assert "4 slots would be run, the oldest first. 1 has been run, or waits, already." in text_of(page)
+    assert "4 slots would run, oldest first. 1 has already run or is waiting." in text_of(page)
     assert not DueSlot.objects.exists()
     then = pressed_by(editor, f"{PAGE}backfill/", **{"from": "2026-03-01T11:00+00:00", "to": "2026-03-01T12:00+00:00"})
 
@@ -374,12 +374,12 @@ def test_the_page_of_a_job_run_tells_its_history(seen_by, ravi, noon):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;{{7*7}}" in said
     assert "<dd>12</dd>" in said
     assert "SLOT_CLAIMED" in said
-    assert "Run again in its stead" not in said
+    assert "Run again for this slot" not in said
 
 
 def test_a_slot_that_has_failed_is_run_again_in_its_stead(seen_by, pressed_by, editor, noon):
     row = ended(NOON, "failed", error_message="no such host")
-    assert "Run again in its stead" in text_of(seen_by(editor, f"{PAGE}runs/{row.pk}/"))
+    assert "Run again for this slot" in text_of(seen_by(editor, f"{PAGE}runs/{row.pk}/"))
 
     pressed_by(editor, f"{PAGE}trigger/", in_stead_of="2026-03-01T12:00:00+00:00")
 
@@ -401,7 +401,7 @@ def test_of_a_job_that_is_not_declared_nothing_is_run_again(seen_by, editor, noo
     row = ended(NOON, "failed")
     settings.JOBS = [EACH]
 
-    assert "Run again in its stead" not in text_of(seen_by(editor, f"{PAGE}runs/{row.pk}/"))
+    assert "Run again for this slot" not in text_of(seen_by(editor, f"{PAGE}runs/{row.pk}/"))
 
 
 def test_the_run_of_another_job_is_not_found(seen_by, ravi, noon):

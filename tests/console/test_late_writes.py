@@ -35,7 +35,7 @@ def test_each_case_says_who_was_refused_what_and_why(seen_by, ravi, mine):
     assert f'<a href="/runs/{mine.pk}/">run {mine.pk}</a>' in text
     assert "w9@there:1:boot9" in text
     assert f"running, claim 1, held by {mine.lease_owner}" in text
-    assert "1 in all" in text
+    assert "1 in total" in text
 
 
 def test_those_of_others_are_not_shown(seen_by, ravi, mine):
@@ -55,7 +55,7 @@ def test_those_of_the_installation_are_for_members(seen_by, ravi, zed):
 
 
 def test_without_any_the_page_says_so(seen_by, ravi):
-    assert "No worker has come back" in seen_by(ravi, "/late-writes/").content.decode()
+    assert "No worker has written after losing its claim." in seen_by(ravi, "/late-writes/").content.decode()
 
 
 def test_they_come_page_by_page(seen_by, ravi, mine, monkeypatch):
@@ -80,7 +80,7 @@ def test_so_many_are_looked_at_for_a_page(seen_by, ravi, mine, monkeypatch):
     second = seen_by(ravi, f"/late-writes/{first.context['slice'].older}")
 
     assert shown(first) == []
-    assert "None of the last" in first.content.decode()
+    assert "You can see none of the last" in first.content.decode()
     assert shown(second) == [event.pk]
 
 

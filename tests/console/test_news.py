@@ -114,7 +114,7 @@ def test_of_more_runs_than_are_counted_it_is_said_that_there_are_more(seen_by, o
     page = seen_by(olga, "/news/")
 
     assert page.context["changes"].outcomes == {"succeeded": 3}
-    assert "Of the last 3 runs that ended, since " in page.content.decode()
+    assert "Only the last 3 runs, which ended since " in page.content.decode()
     assert "there are more" in page.content.decode()
 
 
@@ -186,7 +186,7 @@ def test_who_was_away_for_long_is_shown_a_week(seen_by, olga, run_of):
     page = seen_by(olga, "/news/")
 
     assert page.context["changes"].outcomes == {"failed": 1}
-    assert "This is the last week" in page.content.decode()
+    assert "Only the last week is shown." in page.content.decode()
 
 
 def test_nothing_new_is_said_calmly(seen_by, olga):

@@ -55,7 +55,7 @@ def test_a_promise_that_nobody_has_checked_says_so(seen_by, ravi):
     assert {promise.state for promise, _ in page.context["promises"]} == {"never"}
     assert len(page.context["promises"]) == len(list(all_invariants()))
     assert "A document has at most one running run." in text
-    assert "Nobody has looked yet" in text
+    assert "Run a check to see whether they hold." in text
 
 
 def test_to_look_at_the_page_checks_nothing(seen_by, ravi, promised):
@@ -138,7 +138,7 @@ def test_what_was_found_stays_when_nothing_is_found_now(promised, monkeypatch, s
     assert check.offenders == [["run", run.pk]]
     assert check.trouble
     assert states() == {"broken": "unknown"}
-    assert "Was not so for" in seen_by(ravi, "/promises/").content.decode()
+    assert "Was broken by:" in seen_by(ravi, "/promises/").content.decode()
 
 
 def test_those_that_had_no_time_come_first_the_next_time(promised, monkeypatch):

@@ -92,7 +92,7 @@ def test_a_list_is_narrowed_to_one_document(seen_by, olga, run_of):
     page = seen_by(olga, f"/runs/?document={run.input_document_id}")
 
     assert numbers_of(page) == [run.pk]
-    assert "Only of document <strong>invoice.pdf</strong>" in text_of(page)
+    assert "Filtered by document <strong>invoice.pdf</strong>" in text_of(page)
 
 
 def test_a_list_has_nothing_of_others(seen_by, olga, run_of):
@@ -107,8 +107,8 @@ def test_a_list_has_nothing_of_others(seen_by, olga, run_of):
 
 
 def test_an_empty_list_says_how_to_begin(seen_by, olga):
-    assert "There is no run yet" in text_of(seen_by(olga, "/runs/"))
-    assert "No run is like that" in text_of(seen_by(olga, "/runs/?outcome=failed"))
+    assert "No runs yet." in text_of(seen_by(olga, "/runs/"))
+    assert "No runs match this filter." in text_of(seen_by(olga, "/runs/?outcome=failed"))
 
 
 def test_a_list_asks_little_however_long_it_is(asks_at_most, olga, run_of):
