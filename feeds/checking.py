@@ -45,7 +45,7 @@ class Brought:
 @dataclass(frozen=True)
 class Checked:
     feed_id: int
-    # Numbers of articles: new ones; those already stored or purged; those that could not be stored.
+    # Numbers of articles: new; already stored or purged; could not be stored.
     new: int = 0
     known: int = 0
     refused: int = 0

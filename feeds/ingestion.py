@@ -80,8 +80,8 @@ def _expect_some_to_answer(counted: Counter[str]) -> None:
     asked, failed = counted["feeds"], counted["failed"]
     if asked and failed == asked and 2 * asked >= FeedSource.objects.filter(paused_at__isnull=True).count():
         raise JobFailed(
-            f"None of the feeds that were due answered; all {asked} failed. Look at their errors, and check whether"
-            " this machine can reach the internet."
+            f"None of the feeds that were due answered ({asked} failed). Look at their errors, and check whether this"
+            " machine can reach the internet."
         )
 
 

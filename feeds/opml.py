@@ -15,7 +15,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 # About ten times the longest list that we have seen.
 MOST_BYTES = 10 * 2**20
 MOST_ENTRIES = 10_000
-# Depth of XML elements, which is two more than that of folders.
+# Depth of XML elements: two more than the depth of folders.
 MOST_DEPTH = 50
 MOST_ELEMENTS = 100_000
 # Characters that XML can't represent, or that a terminal would interpret.

@@ -77,7 +77,7 @@ def _follow(target: httpx2.URL, terms: _Terms) -> Fetched:
             permanent = permanent and answer.status in _PERMANENT
             target = next_target(target, answers.location(answer, target))
         if target in seen:
-            raise _too_many(f"The redirects lead back to {named(target)} in a circle.")
+            raise _too_many(f"The redirects go in a circle: they lead back to {named(target)}.")
         seen.add(target)
     raise _too_many(f"There are more than {MOST_REDIRECTS} redirects; the last one leads to {named(target)}.")
 
