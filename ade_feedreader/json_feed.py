@@ -15,10 +15,10 @@ def read(text: str, url: str) -> Feed:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Trouble("malformed", f"expected JSON Feed, found JSON that is broken ({error})") from error
+        raise Trouble("malformed", f"The JSON of the feed is broken: {error}.") from error
     version = _said(found, "version")
     if "jsonfeed.org/version/" not in version or not isinstance(found.get("items"), list):
-        raise Trouble("not_a_feed", "expected RSS, RDF, Atom or JSON Feed, found JSON that is none")
+        raise Trouble("not_a_feed", "This JSON is not a feed. ADE reads RSS, RDF, Atom and JSON Feed.")
     return Feed(
         format=f"json{version.rpartition('/')[2]}",
         title=_said(found, "title"),

@@ -45,13 +45,12 @@ def _work(channel: Channel) -> int:
     except Trouble as trouble:
         return _failed(channel, trouble.code, str(trouble))
     except MemoryError:
-        message = "expected a feed that can be read within the memory for it, found one that cannot"
-        return _failed(channel, "too_large", message)
+        return _failed(channel, "too_large", "Reading this feed takes more memory than is allowed.")
     except RecursionError:
-        return _failed(channel, "malformed", "expected a feed, found one that is nested too deeply")
+        return _failed(channel, "malformed", "The elements of this feed are nested too deeply.")
     except Exception as error:
         traceback.print_exc()
-        return _failed(channel, "internal", f"the reader of feeds failed: {type(error).__name__}: {error}")
+        return _failed(channel, "internal", f"The feed reader failed: {type(error).__name__}: {error}")
     return 0
 
 
@@ -70,7 +69,7 @@ def _read() -> dict[str, Any]:
 
 def _feed(text: str, url: str) -> Feed:
     if not text:
-        raise Trouble("not_a_feed", "expected a feed, found nothing but spaces")
+        raise Trouble("not_a_feed", "This feed is empty: it contains only spaces.")
     if text.startswith(("{", "[")):
         return json_feed.read(text, url)
     if prolog.looks_like_html(text):

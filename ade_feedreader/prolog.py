@@ -77,6 +77,5 @@ def _without_comments(text: str) -> str:
 
 
 def _declares(what: str) -> Trouble:
-    return Trouble(
-        "forbidden", f"expected a feed without a {what}, found one, which could name entities and files: it is not read"
-    )
+    message = f"This feed was not read: its {what} declaration could define entities or include files."
+    return Trouble("forbidden", message)

@@ -31,7 +31,7 @@ def read(text: str, url: str) -> Feed:
     if not entries and not first.version:
         raise _no_feed(text, broken)
     if not entries and broken:
-        raise Trouble("malformed", f"expected a feed, found XML that is broken before its first item ({broken})")
+        raise Trouble("malformed", f"The XML of this feed is broken before its first item ({broken}).")
     return Feed(
         format=first.version,
         title=_said(first.feed, "title"),
@@ -113,6 +113,6 @@ def _ttl(about: Any) -> int:
 
 def _no_feed(text: str, broken: str) -> Trouble:
     root = _ROOT.search(text[: 64 << 10])
-    found = f"XML that begins with <{root[1]}>" if root and text.lstrip().startswith("<") else "something else"
-    found += f", broken in {broken}" if broken else ""
-    return Trouble("not_a_feed", f"expected RSS, RDF, Atom or JSON Feed, found {found}")
+    found = f": it is XML that begins with <{root[1]}>" if root and text.lstrip().startswith("<") else ""
+    where = f" Its syntax is broken in {broken}." if broken else ""
+    return Trouble("not_a_feed", f"This is not a feed{found}. ADE reads RSS, RDF, Atom and JSON Feed.{where}")

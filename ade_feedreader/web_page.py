@@ -19,8 +19,8 @@ _TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json"
 
 def no_feed(text: str, url: str) -> Trouble:
     feeds = list(dict.fromkeys(_feeds(text[:CHARACTERS], url)))[:MOST_FEEDS]
-    advice = f"it names {' and '.join(feeds)}: add that" if feeds else "add the address of its feed, if it has one"
-    return Trouble("not_a_feed", f"expected a feed, found a web page: {advice}")
+    advice = f"Add {' or '.join(feeds)} instead." if feeds else "Add the address of its feed, if it has one."
+    return Trouble("not_a_feed", f"This is a web page, not a feed. {advice}")
 
 
 def _feeds(text: str, url: str) -> Iterator[str]:

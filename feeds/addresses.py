@@ -45,19 +45,19 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 
 class BadUrl(ValueError):
-    """The URL can't be used. The message says what was expected instead."""
+    """The URL can't be used. The message says what is wrong with it."""
 
 
 def canonical(url: str) -> str:
     """Return the canonical spelling of a web address. Raises BadUrl."""
     if len(url) > LONGEST_FOUND:
-        raise BadUrl(f"expected a URL of at most {LONGEST_FOUND} characters, found {len(url)}")
+        raise BadUrl(f"The URL is too long: it has {len(url)} characters, and the limit is {LONGEST_FOUND}.")
     match = _PARTS.fullmatch(_BREAKS.sub("", url.strip(_SPACES_AROUND)))
     assert match
     scheme, authority, path, query, fragment = (part or "" for part in match.groups())
     scheme = scheme.lower()
     if scheme not in PORTS:
-        raise BadUrl(f"expected a URL that begins with https:// or http://, found {shown(url)}")
+        raise BadUrl(f"The URL {shown(url)} must begin with https:// or http://.")
     rest = _path(path)
     if query := _query(query):
         rest += f"?{query}"
@@ -67,10 +67,10 @@ def canonical(url: str) -> str:
     host = f"{scheme}://{_authority(scheme, authority, url)}"
     # Escaping is slow. Without this check, a small feed full of URLs that end up too long would take many seconds.
     if (least := len(host) + _least(rest)) > LONGEST_URL:
-        raise BadUrl(f"expected a URL of at most {LONGEST_URL} characters, found {least} or more: {shown(url)}")
+        raise _too_long(url, f"{least} or more")
     made = host + _escaped(rest)
     if len(made) > LONGEST_URL:
-        raise BadUrl(f"expected a URL of at most {LONGEST_URL} characters, found {len(made)}: {shown(made)}")
+        raise _too_long(made, str(len(made)))
     return made
 
 
@@ -84,6 +84,10 @@ def shown(url: str) -> str:
     return repr(url if len(url) <= 100 else f"{url[:99]}…")
 
 
+def _too_long(url: str, length: str) -> BadUrl:
+    return BadUrl(f"The URL {shown(url)} is too long: it has {length} characters, and the limit is {LONGEST_URL}.")
+
+
 def _least(text: str) -> int:
     """Return a lower bound for the length of the escaped text: an encoded character may become a single letter."""
     return len(_TO_ENCODE.sub("xxx", _ENCODED.sub("x", text)))
@@ -91,10 +95,10 @@ def _least(text: str) -> int:
 
 def _authority(scheme: str, authority: str, url: str) -> str:
     if "@" in authority:
-        raise BadUrl(f"expected a URL without a user and a password, found one with {shown(url.rpartition('@')[2])}")
+        raise BadUrl(f"The URL must not have a user name or a password in front of {shown(url.rpartition('@')[2])}.")
     found = _HOST_AND_PORT.fullmatch(_decoded(authority).lower())
     if not found or (found[2] and not 0 < int(found[2]) < 1 << 16):
-        raise BadUrl(f"expected a URL with a host, and a port from 1 to 65535 if any, found {shown(url)}")
+        raise BadUrl(f"The URL {shown(url)} must have a host, and its port, if any, must be from 1 to 65535.")
     host, port = _host(found[1], url), (found[2] or "").lstrip("0")
     return host if port in ("", PORTS[scheme]) else f"{host}:{port}"
 
@@ -104,12 +108,12 @@ def _host(host: str, url: str) -> str:
         try:
             return f"[{ipaddress.IPv6Address(host[1:-1])}]"
         except ValueError as error:
-            raise BadUrl(f"expected a URL with an address in its brackets, found {shown(url)}") from error
+            raise BadUrl(f"The brackets in the URL {shown(url)} must contain an IPv6 address.") from error
     if not host.isascii():
         host = _in_ascii(host, url)
     host = host.removesuffix(".")
     if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in host.split(".")):
-        raise BadUrl(f"expected a URL with the name of a host, found {shown(url)}")
+        raise BadUrl(f"The URL {shown(url)} has no valid host name.")
     return host
 
 
@@ -117,7 +121,7 @@ def _in_ascii(host: str, url: str) -> str:
     try:
         return idna.encode(host[: _LONGEST_HOST + 1], uts46=True).decode().lower()
     except (idna.IDNAError, UnicodeError) as error:
-        raise BadUrl(f"expected a URL with the name of a host, found {shown(url)}") from error
+        raise BadUrl(f"The URL {shown(url)} has no valid host name.") from error
 
 
 def _decoded(authority: str) -> str:

@@ -99,7 +99,7 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
             raise PermissionDenied
         form = FeedForm(request.POST if request.method == "POST" else None)
         if feed := form.made(request.user.get_username()):
-            self.message_user(request, f"Added feed {feed.pk}, {feed}. It is asked when the job runs next.")
+            self.message_user(request, f"Added feed {feed.pk}, {feed}. It is checked when the job runs next.")
             return HttpResponseRedirect(reverse("admin:feeds_feedsource_change", args=[feed.pk]))
         context = self.admin_site.each_context(request) | {"title": "Add feed", "opts": self.opts, "form": form}
         return TemplateResponse(request, "admin/add_feed.html", context)
@@ -124,7 +124,7 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
     def link(self, feed: FeedSource) -> str:
         return link_to(feed.url)
 
-    @admin.display(description="page")
+    @admin.display(description="website")
     def site(self, feed: FeedSource) -> str:
         return link_to(feed.site_url)
 
@@ -141,7 +141,7 @@ class RawArticleAdmin(LookedUpAdmin):
     list_display_links = ["id", "headline"]
     list_filter = [of_one("feed")]
     search_fields = ["url"]
-    search_help_text = "The number of an article, or its URL"
+    search_help_text = "Article ID or URL"
     fields = [
         *("title", "link", "original", "feed", "author", "summary", "published_at", "happened_at", "seen_at"),
         *("cluster", "embedding_model"),
@@ -163,7 +163,7 @@ class RawArticleAdmin(LookedUpAdmin):
     def link(self, article: RawArticle) -> str:
         return link_to(article.url)
 
-    @admin.display(description="URL as the feed has it")
+    @admin.display(description="original URL")
     def original(self, article: RawArticle) -> str:
         return link_to(article.original_url)
 
@@ -178,7 +178,7 @@ class EventClusterAdmin(LookedUpAdmin):
     list_display = ["id", "headline", "article_count", "first_at", "last_at", "merged_into_id"]
     list_display_links = ["id", "headline"]
     search_fields = ["id"]
-    search_help_text = "The number of a cluster"
+    search_help_text = "Cluster ID"
     fields = [
         *("title", "article_count", "first_at", "last_at", "tells", "into", "embedding_model", "created_at"),
     ]
@@ -195,7 +195,7 @@ class EventClusterAdmin(LookedUpAdmin):
     def into(self, cluster: EventCluster) -> str:
         return _page_of(cluster.merged_into) if cluster.merged_into else "-"
 
-    @admin.display(description="articles, the nearest first")
+    @admin.display(description="articles (most similar first)")
     def tells(self, cluster: EventCluster) -> str:
         articles = RawArticle.objects.filter(links__cluster=cluster).order_by("-links__similarity", "id").only("title")
         named = [(_address(article), short(article.title)) for article in articles[: MOST_NAMED + 1]]
@@ -207,7 +207,7 @@ class EventClusterAdmin(LookedUpAdmin):
 class ClusterArticleAdmin(LookedUpAdmin):
     list_display = ["id", "cluster", "raw_article", "similarity", "linked_at"]
     search_fields = ["id"]
-    search_help_text = "The number of a link"
+    search_help_text = "Link ID"
     fields = ["cluster", "raw_article", "similarity", "linked_at"]
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -219,7 +219,7 @@ class ClusterArticleAdmin(LookedUpAdmin):
 class PurgedUrlAdmin(LookedUpAdmin):
     list_display = ["id", "digest", "purged_at"]
     search_fields = ["digest"]
-    search_help_text = "The URL of an article, to see whether it was purged; or its SHA-256"
+    search_help_text = "URL of an article or its SHA-256, to see whether the article was purged"
     fields = ["digest", "purged_at"]
 
     def known(self, term: str) -> Q | None:

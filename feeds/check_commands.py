@@ -23,16 +23,16 @@ NUMBERS = ("new", "known", "refused")
 
 
 def add_verbs(add: AddVerb) -> None:
-    asking = add("check", check, "Ask feeds now, whether they are due or paused, and say what comes.")
+    asking = add("check", check, "Fetch feeds now, even if they are paused or not due, and show the results.")
     asking.add_argument("ids", metavar="ID", type=identifier, nargs="*")
-    asking.add_argument("--all", action="store_true", help="all that are not paused")
-    asking.add_argument("--rehearse", action="store_true", help="store nothing")
+    asking.add_argument("--all", action="store_true", help="check all feeds that are not paused")
+    asking.add_argument("--rehearse", action="store_true", help="show what a check would find, and store nothing")
     add_actor(asking)
 
 
 def check(*, ids: list[int], all: bool, rehearse: bool, actor: str | None, **_: Any) -> Answer:
     if bool(ids) == all:
-        raise Failure("expected ids or --all, and not both", Exit.USAGE, "usage")
+        raise Failure("Give either feed IDs or --all.", Exit.USAGE, "usage")
     feeds = list(_chosen(ids))
     rows = [{"id": id, "result": NOT_FOUND, **_nothing()} for id in ids if id not in {feed.pk for feed in feeds}]
     if rehearse:
@@ -60,11 +60,11 @@ def add_what_answers(url: str, title: str, actor: str) -> tuple[FeedSource, dict
 
 
 def found_of(row: dict[str, Any]) -> str:
-    """Return a sentence such as "Found 3 new, 12 known, 1 refused. But …"."""
+    """Return sentences such as "Found 3 new, 12 known, 1 refused. Items that could not be stored: 1. …"."""
     if row["result"] == FAILED:
-        return f"Nothing that it brought is stored: {row['message']}"
+        return f"No articles were stored. {row['message']}"
     found = f"Found {', '.join(f'{row[name]} {name}' for name in NUMBERS)}."
-    return f"{found} But {row['message']}" if row["message"] else found
+    return f"{found} {row['message']}" if row["message"] else found
 
 
 def exit_of(rows: list[dict[str, Any]]) -> Exit:
@@ -132,11 +132,11 @@ def _nothing() -> dict[str, Any]:
 
 
 def _text(rows: list[dict[str, Any]], *, rehearse: bool) -> str:
-    parts = ["A rehearsal, nothing was stored."] if rehearse else []
+    parts = ["Preview: nothing was stored."] if rehearse else []
     parts.append(table(rows, "id", "result", *NUMBERS, "next_check_at"))
-    parts += [clean(f"feed {row['id']}: {row['message']}") for row in rows if row["message"]]
+    parts += [clean(f"Feed {row['id']}: {row['message']}") for row in rows if row["message"]]
     for row in rows:
         if row["articles"]:
-            parts.append(f"New of feed {row['id']}:")
+            parts.append(f"New articles of feed {row['id']}:")
             parts += [clean(f"  {each['title']}  {each['url']}") for each in row["articles"]]
     return "\n".join(parts)

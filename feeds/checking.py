@@ -45,12 +45,12 @@ class Brought:
 @dataclass(frozen=True)
 class Checked:
     feed_id: int
-    # Numbers of articles: new ones; those already stored or purged; those that could not be stored.
+    # Numbers of articles: new; already stored or purged; could not be stored.
     new: int = 0
     known: int = 0
     refused: int = 0
     unchanged: bool = False
-    # What is broken in the feed, or could not be taken from it.
+    # Sentences that say what is broken in the feed, or which items could not be stored.
     flaw: str = ""
     # Why the feed could not be read at all, as a message and a code; then nothing of it is stored.
     failure: str = ""
@@ -113,7 +113,7 @@ def settle(feed: FeedSource, brought: Brought | Exception, *, actor: str, since:
         spelled = spell(brought.said.items() if brought.said else ())
         return patiently(lambda: _kept(feed, brought, spelled, actor, since))
     except FeedGone:
-        return Checked(feed.pk, failure="expected a feed, found that it has been removed meanwhile", code="removed")
+        return Checked(feed.pk, failure="The feed was removed while it was being checked.", code="removed")
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:
@@ -159,18 +159,18 @@ def _stored(feed: FeedSource, said: Read, spelled: Spelled, moved: str, since: d
         new=new,
         known=found.known,
         refused=found.refused,
-        flaw="; ".join(filter(None, (moved, _flaw(said, found)))),
+        flaw=" ".join(filter(None, (moved, _flaw(said, found)))),
         next_check_at=rhythm.after_answer(since, said.ttl_seconds),
     )
 
 
 def _failed(feed: FeedSource, error: Exception, actor: str, since: datetime) -> Checked:
-    message, code = f"ADE itself failed: {error!r}"[:LONGEST_MESSAGE], "internal"
+    message, code = f"Internal error in ADE: {error!r}"[:LONGEST_MESSAGE], "internal"
     if isinstance(error, FetchFailed | ReadFailed):
         message, code = str(error), error.code
     permanent = getattr(error, "permanent", False)
     if permanent:
-        message += "; it will not come back by itself: pause or remove the feed"
+        message += " This will not change by itself: pause or remove the feed."
     retry_after = getattr(error, "retry_after", None)
     next_check_at = rhythm.after_failure(since, feed.failures + 1, retry_after=retry_after, permanent=permanent)
     log.warning("ingestion.feed_failed", feed=feed.pk, code=code, error=message)
@@ -187,7 +187,7 @@ def _moved(feed: FeedSource, to: str, actor: str) -> str:
         with transaction.atomic():
             lifecycle.move(feed, url, actor=actor)
     except IntegrityError:
-        return "it has moved to the address of another feed: remove one of them"
+        return "The feed has moved to the address of another feed. Remove one of them."
     return ""
 
 
@@ -200,13 +200,13 @@ def _on_the_web(url: str) -> str:
 
 
 def _flaw(said: Read, found: Sorted) -> str:
-    return "; ".join(_flaws(said, found))
+    return " ".join(_flaws(said, found))
 
 
 def _flaws(said: Read, found: Sorted) -> Iterator[str]:
     if said.broken:
-        yield f"its syntax is broken, and read was what could be ({said.broken})"
+        yield f"The syntax of the feed is broken ({said.broken}), so some of it may be missing."
     if said.found > said.count:
-        yield f"it has more items than are read of one feed, and only its first {said.count} were"
+        yield f"The feed has too many items; only the first {said.count} were read."
     if found.refused:
-        yield f"{found.refused} of its items could not be taken: {'; '.join(found.reasons)}"
+        yield f"Items that could not be stored: {found.refused}. {' '.join(found.reasons)}"

@@ -9,14 +9,14 @@ from feeds.sources import LONGEST_TITLE, NotAdded
 class FeedForm(forms.Form):
     url = forms.CharField(
         label="URL",
-        help_text="Of the feed itself (RSS, Atom or JSON Feed), and not of the page that has it.",
+        help_text="The address of the feed itself (RSS, Atom or JSON Feed), not of the web page that links to it.",
         # Not type "url": some browsers complete the input, and the error message would be theirs.
         widget=forms.TextInput(attrs={"class": "vLargeTextField", "inputmode": "url", "autofocus": True}),
     )
     title = forms.CharField(
         required=False,
         max_length=LONGEST_TITLE,
-        help_text="Empty: as it calls itself.",
+        help_text="Leave empty to use the title that the feed gives itself.",
         widget=forms.TextInput(attrs={"class": "vLargeTextField"}),
     )
 

@@ -80,14 +80,14 @@ def _expect_some_to_answer(counted: Counter[str]) -> None:
     asked, failed = counted["feeds"], counted["failed"]
     if asked and failed == asked and 2 * asked >= FeedSource.objects.filter(paused_at__isnull=True).count():
         raise JobFailed(
-            f"expected at least one of {asked} feeds to answer, found that all have failed: look at what they say,"
-            " and whether this machine reaches the internet"
+            f"None of the feeds that were due answered ({asked} failed). Look at their errors, and check whether this"
+            " machine can reach the internet."
         )
 
 
 INGESTION = Job(
     name="rss_ingestion",
-    about="Asks all feeds that are due for what is new, and keeps it.",
+    about="Checks all feeds that are due, and stores their new articles.",
     cron="*/15 * * * *",
     time_zone="UTC",
     function=ingest,

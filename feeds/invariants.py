@@ -29,15 +29,15 @@ def _stored_once(dialect: Dialect) -> str:
 INVARIANTS = (
     Invariant(
         "a_brief_is_there_as_a_whole",
-        "A brief that has had something to tell tells it, each event with at least one of its articles.",
+        "A brief of events has items, and each item has at least one article and at most as many as it counts.",
         _briefs,
-        f"{DEFECT} A brief is inserted in one transaction: somebody has removed rows of it past ADE.",
+        f"{DEFECT} A brief is inserted in one transaction, so some of its rows were deleted later, outside ADE.",
     ),
     Invariant(
         "a_cluster_counts_its_articles",
-        "A cluster says of how many articles it is exactly as many as it has links.",
+        "The article count of a cluster equals the number of its links.",
         _counts,
-        f"{DEFECT} `manage.py cluster check` says what it counts.",
+        f"{DEFECT} `manage.py cluster check` shows the differences.",
     ),
     Invariant(
         "an_article_is_in_one_cluster",
@@ -47,7 +47,7 @@ INVARIANTS = (
     ),
     Invariant(
         "an_article_is_stored_once",
-        "There is one article of a URL, whichever feeds tell of it.",
+        "A URL is stored as one article, even if several feeds list it.",
         _stored_once,
         "The constraint of raw_articles.url is missing: compare the schema with the migrations.",
     ),

@@ -15,7 +15,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 # About ten times the longest list that we have seen.
 MOST_BYTES = 10 * 2**20
 MOST_ENTRIES = 10_000
-# Depth of XML elements, which is two more than that of folders.
+# Depth of XML elements: two more than the depth of folders.
 MOST_DEPTH = 50
 MOST_ELEMENTS = 100_000
 # Characters that XML can't represent, or that a terminal would interpret.
@@ -38,7 +38,7 @@ class Entry:
 def read(data: bytes) -> list[Entry]:
     """Return all feeds of a list in order, including duplicates and invalid URLs. Raises BadOpml."""
     if len(data) > MOST_BYTES:
-        raise BadOpml(f"expected a list of at most {MOST_BYTES:,} bytes, found a longer one")
+        raise BadOpml(f"The list is larger than the limit of {MOST_BYTES:,} bytes.")
     found = _Outlines()
     parser = DefusedXMLParser(target=found, forbid_dtd=True)
     found.reads = parser.parser
@@ -46,7 +46,7 @@ def read(data: bytes) -> list[Entry]:
         parser.feed(data.lstrip())
         parser.close()
     except DefusedXmlException as error:
-        message = "expected no document type and no entities, found some; remove the line that begins with <!DOCTYPE"
+        message = "The list must not declare a document type or entities. Remove the line that begins with <!DOCTYPE."
         raise BadOpml(message) from error
     except (ParseError, LookupError, ValueError) as error:
         raise BadOpml(_not_well_formed(data, error)) from error
@@ -81,16 +81,16 @@ class _Outlines:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = _local(tag)
         if not self.elements and name != "opml":
-            raise BadOpml(f"expected a list of feeds, which begins with <opml>, found <{name[:40]}>{_hint(name)}")
+            raise BadOpml(f"This is not a list of feeds: it begins with <{name[:40]}>, not <opml>.{_hint(name)}")
         self.elements += 1
         self.depth += 1
         if self.depth > MOST_DEPTH:
-            raise BadOpml(f"expected at most {MOST_DEPTH} elements in one another, found more in line {self.line}")
+            raise BadOpml(f"The elements in line {self.line} are nested more than {MOST_DEPTH} deep.")
         if self.elements > MOST_ELEMENTS:
-            raise BadOpml(f"expected at most {MOST_ELEMENTS:,} elements, found more")
+            raise BadOpml(f"The list has more than {MOST_ELEMENTS:,} elements.")
         if name == "outline" and (entry := _entry(attributes, self.line)):
             if len(self.entries) == MOST_ENTRIES:
-                raise BadOpml(f"expected at most {MOST_ENTRIES:,} feeds, found more; split the file")
+                raise BadOpml(f"The list has more than {MOST_ENTRIES:,} feeds. Split the file.")
             self.entries.append(entry)
 
     def end(self, tag: str) -> None:
@@ -123,16 +123,16 @@ def _local(name: str) -> str:
 
 def _hint(root: str) -> str:
     is_feed = root in {"rss", "rdf", "feed"}
-    return ": a feed itself; `manage.py feed add` takes its URL" if is_feed else ""
+    return " It is a feed itself: add its URL with `manage.py feed add`." if is_feed else ""
 
 
 def _not_well_formed(data: bytes, error: Exception) -> str:
     if isinstance(error, ParseError) and (where := _first_bad_byte(data)):
-        return f"expected UTF-8, found a byte in line {where} that is none; save it as UTF-8, or say what it is"
+        return f"Line {where} has a byte that is not valid UTF-8. Save the file as UTF-8, or declare its encoding."
     if isinstance(error, ParseError):
-        advice = "; a & has to be written as &amp;" if re.search("invalid token|undefined entity", str(error)) else ""
-        return f"expected XML, found: {error}{advice}"
-    return f"expected an encoding that is known here, found: {error}; save it as UTF-8"
+        advice = " Write & as &amp;." if re.search("invalid token|undefined entity", str(error)) else ""
+        return f"This is not valid XML: {error}.{advice}"
+    return f"The encoding of the file is not supported: {error}. Save it as UTF-8."
 
 
 def _first_bad_byte(data: bytes) -> int | None:

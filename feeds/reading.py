@@ -143,7 +143,7 @@ def _told(place: Place, stop: Callable[[], str | None]) -> dict[str, Any]:
             on_output=_log,
         )
     except CannotStart as error:
-        raise ReadFailed("internal", f"expected the reader of feeds to start, found {error}") from error
+        raise ReadFailed("internal", f"The feed reader could not start: {error}") from error
     assert ended is not None
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
@@ -165,12 +165,11 @@ def _failure(ended: Ended, failed: dict[str, Any] | None) -> ReadFailed:
     if failed:
         return ReadFailed(_text(failed, "code", 40), _text(failed, "message", 1000))
     if ended.signal == "SIGXCPU" or ended.reason == "timed_out":
-        return ReadFailed(
-            "too_slow", f"expected a feed that is read in a second, found one that takes over {CPU_SECONDS} s"
-        )
+        message = f"Reading the feed took over {CPU_SECONDS} s. A usual feed is read in a second."
+        return ReadFailed("too_slow", message)
     if ended.over_limit or ended.signal in _OUT_OF_MEMORY:
-        return ReadFailed("too_large", f"expected a feed of moderate size, found one that its reader dies of ({ended})")
-    return ReadFailed("internal", f"the reader of feeds {ended}")
+        return ReadFailed("too_large", f"The feed is too large: the feed reader failed on it ({ended}).")
+    return ReadFailed("internal", f"The feed reader failed: {ended}.")
 
 
 def _left(path: Path) -> bytes:
@@ -180,10 +179,10 @@ def _left(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise ReadFailed("internal", f"expected the reader of feeds to leave {path.name}, found {error}") from error
+        raise ReadFailed("internal", f"The feed reader left no readable {path.name}: {error}.") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise ReadFailed("internal", f"expected the reader of feeds to leave {path.name}, found something else")
+        raise ReadFailed("internal", f"The feed reader left {path.name}, but it is not a file.")
     with open(descriptor, "rb") as file:
         return file.read(LIMITS.file_size_bytes)
 
@@ -192,7 +191,7 @@ def _object(line: bytes) -> dict[str, Any]:
     try:
         said = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ReadFailed("internal", f"expected a line of JSON for each item, found none ({error})") from error
+        raise ReadFailed("internal", f"The feed reader wrote an item that is not valid JSON: {error}.") from error
     return said if isinstance(said, dict) else {}
 
 

@@ -33,7 +33,7 @@ class NotAdded(Exception):
 
 class AlreadyThere(NotAdded):
     def __init__(self, feed: FeedSource) -> None:
-        super().__init__(ALREADY_THERE, f"expected a new feed, found feed {feed.pk} of this URL: {feed}")
+        super().__init__(ALREADY_THERE, f"This URL already belongs to feed {feed.pk} ({feed}).")
         self.feed = feed
 
 
@@ -90,7 +90,7 @@ def take_in(entries: Iterable[Entry], *, actor: str, rehearse: bool = False) -> 
         try:
             spelled = spelling(entry.url)
             if spelled in lines:
-                yield Imported(entry, TWICE, message=f"the same feed as in line {lines[spelled]}")
+                yield Imported(entry, TWICE, message=f"This is the same feed as in line {lines[spelled]}.")
                 continue
             lines[spelled] = entry.line
             yield Imported(entry, ADDED, _taken_in(entry, actor=actor, rehearse=rehearse))

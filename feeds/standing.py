@@ -9,16 +9,16 @@ _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def how(feed: FeedSource) -> str:
-    """Return, for example, "failing 3 times in a row, last answered 2 days ago"."""
+    """Return, for example, "failed 3 times in a row, last answered 2 days ago"."""
     if feed.paused_at:
         return f"paused by {feed.paused_by} {ago(clock.now() - feed.paused_at)}"
     if feed.failures:
         times = "once" if feed.failures == 1 else f"{feed.failures} times in a row"
         last = ago(clock.now() - feed.succeeded_at) if feed.succeeded_at else None
-        return f"failing {times}, {f'last answered {last}' if last else 'has never answered'}"
+        return f"failed {times}, {f'last answered {last}' if last else 'never answered'}"
     if not feed.checked_at:
         return "never checked"
-    return "ok, but not all of it" if feed.last_error else "ok"
+    return "ok, with errors" if feed.last_error else "ok"
 
 
 def when(feed: FeedSource) -> str:

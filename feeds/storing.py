@@ -100,7 +100,7 @@ def store(found: Sorted) -> int:
 def _url(item: Item) -> str:
     """Return the canonical URL of an item. Raises BadUrl."""
     if not item.url:
-        raise BadUrl("expected a link to the article, found none")
+        raise BadUrl("The item has no link to an article.")
     return canonical(item.url)
 
 
@@ -135,7 +135,7 @@ def _stored(article: RawArticle, found: Sorted) -> bool:
         if RawArticle.objects.filter(url=article.url).exists():
             found.known += 1
         else:
-            found.refuse(article.title, f"the database refuses it: {str(error).partition(chr(10))[0]}")
+            found.refuse(article.title, f"The database rejected the article: {str(error).partition(chr(10))[0]}.")
         return False
     return True
 

@@ -127,7 +127,7 @@ def _reminder(ranked: Ranked, news: News) -> list[Values]:
     if told is None:
         return []
     new = count(sum(ranked.event.news.values()), "new article")
-    words = f"told in the brief of {told.name} too, {new} since"
+    words = f"also in the brief of {told.name}, {new} since"
     return [{"name": "told", "words": words, "share": 0.0, "brief": told.name}]
 
 

@@ -7,7 +7,7 @@ from runs.jobs import Job
 
 DAILY_BRIEF = Job(
     name="daily_brief",
-    about="Publishes what has happened since the brief before, the most important first.",
+    about="Publishes the events since the previous brief, the most important first.",
     # The first slot publishes the brief of the day. If its worker dies or fails, or the articles of the night are not
     # clustered yet, a later slot publishes it; otherwise the later slots do nothing. The last slot doesn't wait.
     cron="0,30 6-11 * * *",

@@ -65,7 +65,7 @@ def window_of(slot: datetime) -> Window:
 
 
 class News:
-    """What is new in a window, and which earlier briefs already covered the same events."""
+    """The news of a window, and the earlier briefs that already covered the same events."""
 
     def __init__(self, window: Window) -> None:
         self.window = window

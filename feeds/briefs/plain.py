@@ -16,7 +16,7 @@ def text_of(page: Page) -> str:
 def _lines(page: Page) -> Iterator[str]:
     yield from _wrapped(page.title)
     yield "=" * min(len(page.title), COLUMNS)
-    yield from _wrapped(f"What was told {page.window}: {page.seen}.")
+    yield from _wrapped(f"News {page.window}: {page.seen}.")
     for note in page.notes:
         yield ""
         yield from _wrapped(note)

@@ -47,8 +47,8 @@ def publish(turn: Turn) -> int:
             return inserted
         time.sleep(PAUSE_SECONDS)
     raise JobFailed(
-        f"expected events that stay while they are written down, found some gone {TRIES} times;"
-        " trigger the job again when no cleanup is under way"
+        f"The brief was not published: some of its events or articles were deleted while it was written, {TRIES} times"
+        " in a row. Trigger the job again when no cleanup is running."
     )
 
 

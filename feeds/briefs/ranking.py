@@ -99,14 +99,14 @@ def _nearness(event: Event) -> Part | None:
     if sum(event.articles.values()) < 2:
         return None
     near = min(max(event.nearness, 0.0), 1.0)
-    return Part("nearness", f"its articles are {near:.0%} alike", NEARNESS * near)
+    return Part("nearness", f"its articles are {near:.0%} similar", NEARNESS * near)
 
 
 def _second_source(event: Event) -> Part | None:
     before = [source for source, number in event.articles.items() if number > event.news.get(source, 0)]
     if len(before) != 1 or set(event.news) <= set(before):
         return None
-    return Part("second source", "told by more than one source for the first time", SECOND_SOURCE)
+    return Part("second source", "reported by more than one source for the first time", SECOND_SOURCE)
 
 
 def _grown(number: float, half: float) -> float:

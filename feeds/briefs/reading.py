@@ -97,7 +97,7 @@ def entry_of(brief: Any) -> Entry:
 def _nothing(brief: Brief) -> str:
     if brief.feeds_seen or brief.articles_seen:
         return "nothing new"
-    return "no feed answered" if brief.feeds_silent else "no feed was asked"
+    return "no feed answered" if brief.feeds_silent else "no feed was checked"
 
 
 def with_items(briefs: Any) -> Any:
@@ -174,23 +174,23 @@ def _seen(brief: Brief) -> str:
     events = f"{count(brief.clusters_seen, 'event')} with news"
     if brief.clusters_seen and not brief.articles_seen:
         # The articles were clustered late, or a brief published shortly before had no room for them.
-        return f"no new article, and {events} that came before"
+        return f"no new articles, {events} from earlier articles"
     sources = f" from {count(brief.feeds_seen, 'feed')}" if brief.feeds_seen else ""
     return f"{count(brief.articles_seen, 'article')}{sources}, {events}"
 
 
 def _silence(brief: Brief, zone: ZoneInfo, stories: Sequence[Story]) -> str:
     if brief.feeds_seen:
-        silent, all_of_them = count(brief.feeds_silent, "feed"), brief.feeds_seen + brief.feeds_silent
-        missing = f"{silent} of {all_of_them} did not answer in this time, and what they would tell is missing."
+        all_of_them = count(brief.feeds_seen + brief.feeds_silent, "feed")
+        missing = f"{brief.feeds_silent:,} of {all_of_them} did not answer in this period, so their news is missing."
         return missing if brief.feeds_silent else ""
-    unknown = "" if stories or brief.articles_seen else ", so what has happened is not known"
-    last = f"The last answer came at {_time(brief.last_answer_at, zone)}." if brief.last_answer_at else ""
+    unknown = "" if stories or brief.articles_seen else ", so it is not known what has happened"
+    last = f"The last answer of a feed came at {_time(brief.last_answer_at, zone)}." if brief.last_answer_at else ""
     if brief.feeds_silent:
-        return f"No feed has answered in this time{unknown}. {last or 'None ever has.'}"
+        return f"No feed answered in this period{unknown}. {last or 'No feed has ever answered.'}"
     if last:
-        return f"No feed was asked in this time{unknown}. {last}"
-    return f"There is no feed, or none was asked yet{unknown}." if unknown else ""
+        return f"No feed was checked in this period{unknown}. {last}"
+    return f"There are no feeds, or none has been checked yet{unknown}." if unknown else ""
 
 
 def _emptiness(brief: Brief, stories: Sequence[Story]) -> str:
@@ -198,10 +198,12 @@ def _emptiness(brief: Brief, stories: Sequence[Story]) -> str:
         return ""
     if brief.articles_seen:
         came = count(brief.articles_seen, "article")
-        return f"{came} came in, but none tells of an event with news yet. If one does, the next brief has it."
+        return (
+            f"{came} arrived, but none belongs to an event with news yet. An event that gets news is in the next brief."
+        )
     if not brief.feeds_seen:
         return ""
-    return f"Nothing new: {count(brief.feeds_seen, 'feed')} answered, and none had anything to tell."
+    return f"Nothing new: {count(brief.feeds_seen, 'feed')} answered, but none had any news."
 
 
 def _time(at: datetime, zone: ZoneInfo) -> str:

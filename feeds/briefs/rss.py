@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from feeds.briefs.reading import Page, Story, Telling
 
-DESCRIPTION = "What has happened, each morning, the most important first."
+DESCRIPTION = "The events of the day, every morning, the most important first."
 
 
 def rss_of(pages: Sequence[Page], *, home: str, itself: str, url_of: Callable[[str], str]) -> str:

@@ -94,7 +94,7 @@ def brief_as_text(request: HttpRequest, name: str) -> HttpResponse:
 def rss(request: HttpRequest) -> HttpResponse:
     if not (settings.ADE_PUBLIC_BRIEFS or request.user.is_authenticated):
         # Feed readers call this. A redirect to the sign-in page would not be a feed.
-        message = "expected somebody who is signed in, found nobody; ADE_PUBLIC_BRIEFS=true lets everybody read\n"
+        message = "Sign in to read the briefs. With ADE_PUBLIC_BRIEFS=true, everyone can read them.\n"
         return HttpResponse(message, "text/plain; charset=utf-8", 403)
     found = list(with_items(Brief.objects.order_by("-scheduled_for"))[:MOST_IN_RSS])
 

@@ -24,7 +24,9 @@ def why_wait(turn: Turn, until: datetime) -> str:
         return ""
     if not _somebody_asks() or _is_clustered(until):
         return ""
-    return "what feeds have told until this slot is not clustered yet; a later slot of the morning publishes it"
+    return (
+        "The articles that arrived before this slot are not clustered yet. A later slot of this morning publishes them."
+    )
 
 
 def _another_follows(turn: Turn) -> bool:

@@ -37,8 +37,8 @@ def cluster(turn: Turn) -> int:
     if trouble:
         waiting = vectors.without(embedding.model(), border).count()
         raise JobFailed(
-            f"expected vectors by {embedding.model()} for {waiting} articles, found: {trouble};"
-            " they wait, and the next slot tries again"
+            f"Articles that wait for vectors of {embedding.model()}: {waiting}. The next slot tries again."
+            f" The cause: {trouble}"
         )
     if done.left_out:
         raise JobFailed(_too_many(border, done.left_out))
@@ -47,7 +47,7 @@ def cluster(turn: Turn) -> int:
 
 EVENT_CLUSTERING = Job(
     name="event_clustering",
-    about="Puts articles that tell of one event into one cluster.",
+    about="Groups articles about the same event into clusters.",
     # Some minutes after ingestion.
     cron="5-59/15 * * * *",
     time_zone="UTC",
@@ -63,8 +63,9 @@ def _too_many(border: datetime, left_out: int) -> str:
     feed, number = of_feeds.order_by("-number", "feed")[:1].get()
     hours = WINDOW // timedelta(hours=1)
     return (
-        f"expected at most {window.MOST_ARTICLES} articles in {hours} hours, found {left_out} more: the latest of each"
-        f" feed are clustered, these wait; most, {number}, are of feed {feed}; pause it if it sends too much"
+        f"The last {hours} hours have {left_out} articles more than the limit of {window.MOST_ARTICLES}. The latest"
+        f" articles of each feed are clustered, and the others wait. Feed {feed} has the most, {number}; pause it if it"
+        " sends too many."
     )
 
 
@@ -99,7 +100,8 @@ def _cluster(turn: Turn, border: datetime) -> Done:
             rows += overtaken.written
             log.info("clustering.overtaken", error=str(overtaken))
             last = overtaken
-    raise JobFailed(f"{last}, {TRIES} times; the next slot tries again") from last
+    message = f"Other transactions changed the same clusters {TRIES} times in a row. The next slot tries again."
+    raise JobFailed(f"{message} The last conflict: {last}") from last
 
 
 def _cluster_once(turn: Turn, border: datetime) -> Done:

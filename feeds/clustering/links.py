@@ -74,7 +74,7 @@ def remove(links: QuerySet[ClusterArticle]) -> int:
     found = dict(links.values_list("pk", "cluster_id"))
     deleted, _ = ClusterArticle.objects.filter(pk__in=found).delete()
     if deleted != len(found):
-        raise Contended(f"expected to delete {len(found)} links of clusters that are locked, found {deleted}")
+        raise Contended(f"Only {deleted} of {len(found)} links of locked clusters could be deleted.")
     _count(Counter(found.values()), -1)
     return deleted
 

@@ -66,8 +66,8 @@ def changes(groups: Sequence[Group], stale: Collection[int] = ()) -> list[Change
 
 
 def clusters_of(groups: Sequence[Group]) -> list[int | None]:
-    """Return the cluster that each group continues: that of its past, or else the one that it shares most articles
-    with.
+    """Return the cluster that each group continues: the cluster of its past, otherwise the cluster with which it
+    shares most articles.
     """
     taken: dict[int, int] = {}
     for place, group in enumerate(groups):

@@ -52,7 +52,7 @@ def make(turn: Turn, border: datetime) -> str:
     while articles := list(waiting.only("title", "summary")[:BATCH]):
         turn.go_on()
         if time.monotonic() >= until:
-            return f"there was no time for them within {seconds:.0f} s"
+            return f"The time for embedding, {seconds:.0f} s, is used up."
         known = [article for article in articles if has_meaning(text_of(article))]
         _set_aside(set(articles) - set(known))
         try:

@@ -66,7 +66,7 @@ def write(changes: Sequence[Change], go_on: Callable[[], None]) -> int:
         rows, went = rows + written.rows, written.went
         begun = {part.place: id for part, id in zip(parts, written.cluster_ids, strict=True)}
         if written.rows != (asked := sum(len(change.coming) for change in some)):
-            message = f"expected to put {asked} articles into clusters, found {asked - written.rows} of them in others"
+            message = f"Another transaction put {asked - written.rows} of {asked} articles into other clusters."
             raise Overtaken(message, rows)
     return rows
 
@@ -103,7 +103,7 @@ def _write(changes: Sequence[Change], before: Went) -> Written:
         targets = {change.cluster_id for change in changes if change.cluster_id is not None}
         locked = set(links.lock(sources | targets))
         if gone := (targets - locked) | _merged_away(targets & locked):
-            raise Overtaken(f"expected cluster {min(gone)}, found that it has gone")
+            raise Overtaken(f"Cluster {min(gone)} was deleted or merged meanwhile.")
         _take_out(changes, sources & locked)
         placed = [(change.cluster_id or _create(change), change) for change in changes]
         inserted = links.insert([(id, article.id) for id, change in placed for article in change.coming])

@@ -77,10 +77,10 @@ def _follow(target: httpx2.URL, terms: _Terms) -> Fetched:
             permanent = permanent and answer.status in _PERMANENT
             target = next_target(target, answers.location(answer, target))
         if target in seen:
-            raise _too_many("to an answer", f"a circle at {named(target)}")
+            raise _too_many(f"The redirects go in a circle: they lead back to {named(target)}.")
         seen.add(target)
-    raise _too_many(f"after {MOST_REDIRECTS} of them to an answer", f"another, to {named(target)}")
+    raise _too_many(f"There are more than {MOST_REDIRECTS} redirects; the last one leads to {named(target)}.")
 
 
-def _too_many(expected: str, found: str) -> FetchFailed:
-    return FetchFailed("too_many_redirects", f"expected redirects to lead {expected}, found {found}")
+def _too_many(message: str) -> FetchFailed:
+    return FetchFailed("too_many_redirects", message)

@@ -45,7 +45,7 @@ def location(answer: httpcore2.Response, target: httpx2.URL) -> bytes:
     """Return the redirect target as the server sent it."""
     found = _all(answer, "location")
     if not found:
-        message = f"expected {named(target)} to say where its redirect leads to, found {answer.status} and no address"
+        message = f"The server at {named(target)} answered {answer.status}, a redirect, but did not say where to."
         raise FetchFailed("http_status", message)
     return found[0]
 
@@ -65,7 +65,7 @@ def _feed(answer: httpcore2.Response, target: httpx2.URL, most_bytes: int) -> by
     words = b",".join(_all(answer, "content-encoding")).decode("latin-1").lower().split(",")
     body = bodies.read(answer.iter_stream(), [word.strip() for word in words if word.strip()], most_bytes)
     if not body:
-        raise FetchFailed("bad_answer", f"expected a feed at {named(target)}, found an empty answer")
+        raise FetchFailed("bad_answer", f"The server at {named(target)} sent an empty answer.")
     return body
 
 
@@ -74,7 +74,7 @@ def _refused(answer: httpcore2.Response, target: httpx2.URL) -> FetchFailed:
     found = f"{answer.status} {_PHRASES.get(answer.status, '')}".strip()
     return FetchFailed(
         "http_status",
-        f"expected status 200 of {named(target)}, found {found}",
+        f"The server at {named(target)} answered {found} instead of 200 OK.",
         permanent=answer.status == HTTPStatus.GONE,
         retry_after=retry_after(answer, datetime.now(UTC)),
     )

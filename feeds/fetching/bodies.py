@@ -22,7 +22,7 @@ def read(pieces: Iterable[bytes], codings: list[str], most_bytes: int) -> bytes:
 
 
 def too_large(most_bytes: int) -> FetchFailed:
-    return FetchFailed("too_large", f"expected a feed of at most {most_bytes} bytes, found a larger one")
+    return FetchFailed("too_large", f"The feed is larger than the limit of {most_bytes} bytes.")
 
 
 def _plain(pieces: Iterator[bytes], codings: list[str]) -> Iterator[bytes]:
@@ -31,7 +31,8 @@ def _plain(pieces: Iterator[bytes], codings: list[str]) -> Iterator[bytes]:
         return pieces
     if len(packed) > 1 or packed[0] not in CODINGS:
         found = detail(", ".join(packed))
-        raise FetchFailed("bad_answer", f"expected it plain or packed once, with {' or '.join(CODINGS)}, found {found}")
+        advice = f"Only uncompressed feeds, or {' or '.join(CODINGS)} applied once, can be read."
+        raise FetchFailed("bad_answer", f"The answer has an unsupported encoding ({found}). {advice}")
     return _unpacked(pieces, packed[0])
 
 
@@ -47,10 +48,10 @@ def _unpacked(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
         try:
             yield from _all_of(unpacker, piece)
         except zlib.error as error:
-            raise FetchFailed("bad_answer", f"expected {coding}, found something else ({detail(error)})") from error
+            raise FetchFailed("bad_answer", f"The answer is not valid {coding}: {detail(error)}.") from error
         if unpacker.eof:
             return
-    raise FetchFailed("bad_answer", f"expected all of what is packed with {coding}, found it cut off")
+    raise FetchFailed("bad_answer", f"The answer is cut off: its {coding} data ends too early.")
 
 
 def _window(start: bytes) -> int:

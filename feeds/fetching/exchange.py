@@ -28,10 +28,10 @@ def exchanged(
     except httpcore2.TimeoutException as error:
         raise deadline.missed() from error
     except httpcore2.NetworkError as error:
-        message = f"expected an answer of {named(target)}, found {reason_of(error)}"
+        message = f"The connection to {named(target)} failed: {reason_of(error)}."
         raise FetchFailed("unreachable", message) from error
     except httpcore2.ProtocolError as error:
-        message = f"expected an answer of {named(target)} in the way of HTTP, found none ({detail(error)})"
+        message = f"The answer of {named(target)} is not valid HTTP: {detail(error)}."
         raise FetchFailed("bad_answer", message) from error
 
 

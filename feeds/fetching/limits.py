@@ -20,7 +20,7 @@ class Deadline:
         return left
 
     def missed(self) -> FetchFailed:
-        return FetchFailed("too_slow", f"expected the whole answer within {self._seconds:g} s, found it unfinished")
+        return FetchFailed("too_slow", f"The answer was not complete within {self._seconds:g} s.")
 
 
 class Meter:
@@ -37,4 +37,4 @@ class Meter:
         """Count more bytes. Raises FetchFailed if there are too many."""
         self._bytes += number
         if self._bytes > self._most_bytes:
-            raise FetchFailed("too_large", f"expected to receive at most {self._most_bytes} bytes, found more")
+            raise FetchFailed("too_large", f"The server sent more than {self._most_bytes} bytes.")

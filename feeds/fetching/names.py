@@ -37,10 +37,10 @@ def addresses_of(host: str, resolve: Resolve, deadline: Deadline) -> list[str]:
     except Empty:
         raise deadline.missed() from None
     if isinstance(addresses, Exception):
-        message = f"expected an address of {host}, found none ({reason_of(addresses)})"
+        message = f"The host name {host} could not be resolved: {reason_of(addresses)}."
         raise FetchFailed("unreachable", message) from addresses
     if not addresses:
-        raise FetchFailed("unreachable", f"expected an address of {host}, found none")
+        raise FetchFailed("unreachable", f"The host name {host} has no address.")
     return addresses
 
 

@@ -85,7 +85,7 @@ class Guard(httpcore2.NetworkBackend):
             else:
                 return Stream(stream, host, self._deadline, self._meter)
         self._deadline.left()
-        message = f"expected {host} to take calls on port {port}, found {reason_of(failure)}"
+        message = f"Could not connect to {host} on port {port}: {reason_of(failure)}."
         raise FetchFailed("unreachable", message) from failure
 
     def _looked_at(self, host: str, port: int) -> list[Address]:
@@ -124,7 +124,7 @@ class Stream(httpcore2.NetworkStream):
         try:
             stream = self._stream.start_tls(ssl_context, server_hostname, self._deadline.left())
         except httpcore2.ConnectError as error:
-            message = f"expected {self._host} to prove who it is, found {reason_of(error)}"
+            message = f"Could not make a secure connection to {self._host}: {reason_of(error)}."
             raise FetchFailed("tls", message) from error
         return Stream(stream, self._host, self._deadline, self._meter)
 

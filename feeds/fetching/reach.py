@@ -25,11 +25,12 @@ class Reach:
         return lies_in(address, self.networks) or (self.internet and port in PORTS and is_public(address))
 
     def refusal(self, host: str, port: int, address: str = "") -> FetchFailed:
-        found = f"{host} at {address}" if address and self.tells else host
+        found = f"The host {host} at {address}" if address and self.tells else f"The host {host}"
         ports = " or ".join(map(str, PORTS))
-        public = f"a public address and a port of {ports}" if self.internet else "an address in one's own networks"
-        allow = f"{self.setting} names networks in which {self.what} may lie all the same"
-        return FetchFailed("refused_address", f"expected {public}, found {found}, port {port}: {allow}")
+        public = f"Use a public address and port {ports}, or add its network to {self.setting}."
+        listed = f"Use an address in one of the networks in {self.setting}."
+        advice = public if self.internet else listed
+        return FetchFailed("refused_address", f"{found}, port {port}, is not allowed for {self.what}. {advice}")
 
     def expect(self, target: httpx2.URL) -> None:
         """Check as far as possible without resolving the name, which happens when the connection is made. Raises

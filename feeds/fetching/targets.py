@@ -9,7 +9,7 @@ from feeds.fetching.outcome import FetchFailed
 
 # No feed that we know has a longer one.
 LONGEST_URL = 2000
-_UNREADABLE = "expected an address as https://example.org/feed.xml, found something that cannot be read as one"
+_UNREADABLE = "The URL is not valid; use one such as https://example.org/feed.xml."
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # URL parsers disagree about the host if one of these characters is in the URL.
 _NOT_IN_URLS = re.compile(r"[\s\\\x00-\x1f\x7f]")
@@ -21,9 +21,9 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 def target_of(url: str) -> httpx2.URL:
     """Parse and normalise a URL. Raises FetchFailed."""
     if len(url) > LONGEST_URL:
-        raise _bad(f"at most {LONGEST_URL} characters", str(len(url)))
+        raise _bad(f"The URL is too long: it has {len(url)} characters, and the limit is {LONGEST_URL}.")
     if _NOT_IN_URLS.search(url):
-        raise _bad("no spaces, backslashes and control characters", "some")
+        raise _bad("The URL must not contain spaces, backslashes or control characters.")
     try:
         parts = httpx2.URL(url)
         # Setting `raw_path` again adds the slash of an empty path.
@@ -39,12 +39,12 @@ def next_target(target: httpx2.URL, location: bytes) -> httpx2.URL:
     try:
         following = target_of(str(target.join(location.decode())))
     except (httpx2.InvalidURL, ValueError) as error:
-        raise FetchFailed("bad_url", f"redirected by {named(target)}: {_UNREADABLE}") from error
+        raise FetchFailed("bad_url", f"Redirected by {named(target)}: {_UNREADABLE}") from error
     except FetchFailed as error:
-        raise FetchFailed(error.code, f"redirected by {named(target)}: {error}") from error
+        raise FetchFailed(error.code, f"Redirected by {named(target)}: {error}") from error
     if target.scheme == "https" and following.scheme == "http":
-        found = f"one from {named(target)} to {named(following)}"
-        raise FetchFailed("refused_redirect", f"expected redirects to stay with https, found {found}")
+        where = f"from {named(target)} to {named(following)}"
+        raise FetchFailed("refused_redirect", f"The redirect {where} was not followed, because it leaves https.")
     return following
 
 
@@ -59,14 +59,14 @@ def named(target: httpx2.URL) -> str:
 
 def _look(target: httpx2.URL) -> None:
     if target.scheme not in _DEFAULT_PORTS:
-        raise _bad("http or https", "another protocol, or none")
+        raise _bad("The URL must begin with https:// or http://.")
     if target.userinfo:
-        raise _bad("no user and no password", "one of them")
+        raise _bad("The URL must not contain a user name or a password.")
     if target.port is not None and not 0 < target.port < 65536:
-        raise _bad("a port from 1 to 65535", str(target.port)[:20])
+        raise _bad(f"The port in the URL must be from 1 to 65535, not {str(target.port)[:20]}.")
     host = target.raw_host.decode()
     if "%" in host or (address_of(host) is None and not _is_name(host)):
-        raise _bad("the name of a host, or its address as 192.0.2.1 or [2001:db8::1]", "another spelling")
+        raise _bad("The URL must contain a host name, or an IP address such as 192.0.2.1 or [2001:db8::1].")
 
 
 def _is_name(host: str) -> bool:
@@ -74,5 +74,5 @@ def _is_name(host: str) -> bool:
     return len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
 
 
-def _bad(expected: str, found: str) -> FetchFailed:
-    return FetchFailed("bad_url", f"expected an address with {expected}, found {found}", permanent=True)
+def _bad(message: str) -> FetchFailed:
+    return FetchFailed("bad_url", message, permanent=True)

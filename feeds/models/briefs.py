@@ -12,7 +12,9 @@ T = TypeVar("T", bound=models.Model)
 
 class Immutable(TypeError):
     def __init__(self, model: type[models.Model]) -> None:
-        super().__init__(f"{model._meta.verbose_name} is immutable: it is inserted once, with all it says")
+        super().__init__(
+            f"The {model._meta.verbose_name} is immutable: it cannot be changed or deleted after it was inserted."
+        )
 
 
 class ImmutableQuerySet(models.QuerySet[T]):

@@ -58,7 +58,7 @@ def _documents(actor: str) -> Iterator[Batch]:
 
 RETENTION = Job(
     name="retention_cleanup",
-    about="Lets go of what is kept for no longer: articles, what old runs and slots have told, unused environments.",
+    about="Deletes expired data: articles, histories of old runs and slots, unused environments.",
     cron="20 3 * * *",
     time_zone="UTC",
     function=clean_up,

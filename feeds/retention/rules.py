@@ -59,12 +59,12 @@ def _problems() -> Iterator[tuple[str, str]]:
     allowed, immutable = settings.PURGE_ALLOWED, settings.IMMUTABLE
     known = {model._meta.label for model in apps.get_models()}
     for label in sorted({*allowed, *immutable} - known):
-        yield "E001", f"expected models in PURGE_ALLOWED and IMMUTABLE, found {label}"
+        yield "E001", f"PURGE_ALLOWED or IMMUTABLE names {label}, which is not a model."
     for label in sorted({*allowed} & {*immutable}):
-        yield "E002", f"expected {label} in PURGE_ALLOWED or in IMMUTABLE, found it in both"
+        yield "E002", f"{label} is in both PURGE_ALLOWED and IMMUTABLE. Remove it from one of them."
     for label in sorted({*allowed} & known):
         if label not in RULES:
-            yield "E003", f"expected a rule for {label}, which is in PURGE_ALLOWED, in feeds/retention/rules.py"
+            yield "E003", f"{label} is in PURGE_ALLOWED but has no rule. Add one in feeds/retention/rules.py."
         else:
             yield from _problems_of(label, RULES[label])
 
@@ -75,11 +75,11 @@ def _problems_of(label: str, rule: Rule) -> Iterator[tuple[str, str]]:
         if name not in {*rule.kept_by, *rule.goes_with}:
             yield (
                 "E004",
-                f"expected the rule for {label} to say what {other} does that refers to it as {name}: keeps it, or"
-                " goes with it",
+                f"The rule for {label} does not cover {other}, which refers to it as {name}. Add {name} to kept_by or"
+                " to goes_with.",
             )
         if name in rule.goes_with and other not in settings.PURGE_ALLOWED:
-            yield "E005", f"expected {other} in PURGE_ALLOWED, which goes with {label}"
+            yield "E005", f"{other} is deleted together with {label}, but is not in PURGE_ALLOWED. Add it there."
 
 
 def _keepers(model: type[Model]) -> Iterable[tuple["QuerySet[Any]", str]]:

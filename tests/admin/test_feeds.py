@@ -73,7 +73,7 @@ def test_a_feed_is_added_by_a_form(sign_in, said, who, request):
 
     feed = FeedSource.objects.get()
     assert (feed.url, feed.title) == (URL, "Tides")
-    assert said(page) == [f"Added feed {feed.pk}, Tides. It is asked when the job runs next."]
+    assert said(page) == [f"Added feed {feed.pk}, Tides. It is checked when the job runs next."]
     assert page.redirect_chain[-1][0] == page_of(feed)
     assert (events_of(feed).get().kind, events_of(feed).get().actor) == ("FEED_ADDED", user.username)
 
@@ -82,12 +82,15 @@ def test_a_feed_is_added_by_a_form(sign_in, said, who, request):
     ("url", "told"),
     [
         ("", "This field is required."),
-        ("tides.example.org", "expected a URL that begins with https:// or http://"),
-        ("javascript:alert(1)", "expected a URL that begins with https:// or http://"),
-        ("http://169.254.169.254/", "expected a public address"),
-        (URL.upper().replace("RSS", "rss"), "expected a new feed, found feed"),
+        ("tides.example.org", "The URL 'tides.example.org' must begin with https:// or http://."),
+        ("javascript:alert(1)", "The URL 'javascript:alert(1)' must begin with https:// or http://."),
+        (
+            "http://169.254.169.254/",
+            "The host 169.254.169.254, port 80, is not allowed for feeds. Use a public",
+        ),
+        (URL.upper().replace("RSS", "rss"), "This URL already belongs to feed "),
         ("https://a\0b.example.org", "Null characters are not allowed."),
-        (f"<script>{'x' * 10_000}", "expected a URL of at most"),
+        (f"<script>{'x' * 10_000}", "The URL is too long: it has 10008 characters, and the limit is 8000."),
     ],
 )
 def test_what_is_refused_is_told_at_the_field(sign_in, editor, feed, url, told):
@@ -96,7 +99,7 @@ def test_what_is_refused_is_told_at_the_field(sign_in, editor, feed, url, told):
     assert page.status_code == 200
     assert list(page.context["form"].errors) == ["url"]
     assert told in page.context["form"].errors["url"][0]
-    assert "Nothing was added." in page.content.decode()
+    assert "The feed was not added." in page.content.decode()
     assert "<script>" not in page.content.decode().replace("<script>\n", "")
     assert FeedSource.objects.count() == 1
 
@@ -217,12 +220,10 @@ def press_missing(site):
 
 
 def test_the_list_says_how_each_stands(sign_in, root, feed):
-    write(
-        feed, failures=2, failing_since=clock.now(), last_error="expected a feed, found a page", checked_at=clock.now()
-    )
+    write(feed, failures=2, failing_since=clock.now(), last_error="This is a web page.", checked_at=clock.now())
     text = sign_in(root).get(list_of(FeedSource)).content.decode()
 
-    for said in ("Tides", "failing 2 times in a row, has never answered", "expected a feed, found a page", "due"):
+    for said in ("Tides", "failed 2 times in a row, never answered", "This is a web page.", "due"):
         assert said in text
 
 

@@ -62,7 +62,7 @@ def test_a_feed_tells_how_it_stands(program, feed):
     told = program.get(f"/feeds/{feed.pk}").json()
 
     assert (told["state"], told["failures"], told["articles"]) == ("failing", 3, 1)
-    assert told["standing"] == "failing 3 times in a row, has never answered"
+    assert told["standing"] == "failed 3 times in a row, never answered"
     assert told["last_error"] == f"expected a feed, found {HOSTILE}"
 
 

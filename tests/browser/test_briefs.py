@@ -93,7 +93,7 @@ def test_a_reader_goes_through_a_brief_by_keyboard(sign_in, zed, briefs):
         page.keyboard.press("Enter")
 
     assert page.url.endswith("/briefs/2026-05-05/")
-    assert "No feed has answered in this time" in page.locator(".note").inner_text()
+    assert "No feed answered in this period" in page.locator(".note").inner_text()
     assert person.complaints == []
 
 

@@ -15,13 +15,13 @@ def test_a_feed_is_added_with_a_slip_first_and_then_paused(sign_in):
     page.get_by_label("URL").fill("tides.example.org/rss")
     page.get_by_label("Title").fill("Tides")
     person.press(page.get_by_role("button", name="Add"))
-    assert "begins with https:// or http://" in page.locator(".field-url .errorlist").inner_text()
+    assert "must begin with https:// or http://" in page.locator(".field-url .errorlist").inner_text()
     assert page.get_by_label("Title").input_value() == "Tides"
     page.get_by_label("URL").fill("https://tides.example.org/rss")
     person.press(page.get_by_role("button", name="Add"))
 
     feed = FeedSource.objects.get()
-    assert person.messages() == [f"Added feed {feed.pk}, Tides. It is asked when the job runs next."]
+    assert person.messages() == [f"Added feed {feed.pk}, Tides. It is checked when the job runs next."]
     person.press(page.get_by_role("button", name="Pause"))
     assert person.messages() == ["Paused 1 feed."]
     assert told(feed) == ["FEED_ADDED", "FEED_PAUSED"]

@@ -52,7 +52,7 @@ def test_check_finds_nothing_wrong_with_what_was_clustered(manage, told):
     ended = manage("cluster", "check", "--json")
 
     assert (ended.code, ended.json) == (0, {"clusters": 2, "wrong": 0, "problems": []})
-    assert manage("cluster", "check").out == "2 clusters say what their links do.\n"
+    assert manage("cluster", "check").out == "No differences in 2 clusters.\n"
 
 
 def test_check_knows_of_clusters_that_are_empty(manage, told):
@@ -77,7 +77,7 @@ def test_check_finds_what_is_wrong(manage, told, lie, what):
     assert ended.json["wrong"] == 1
     (problem,) = ended.json["problems"]
     assert (problem["cluster"], problem["what"], problem["says"]) == (wrong.pk, what, lie.get(what, ""))
-    assert "1 of what clusters say is wrong" in manage("cluster", "check").out
+    assert "Values of clusters that differ from their links: 1." in manage("cluster", "check").out
 
 
 @pytest.mark.parametrize(("column", "by"), [("first_at", -1), ("last_at", 1)])

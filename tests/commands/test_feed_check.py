@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 
 import pytest
@@ -47,7 +48,7 @@ def test_check_asks_at_once_and_says_what_came(manage, feed):
     (row,) = ended.json["feeds"]
     assert (ended.code, ended.json["rehearsed"]) == (0, False)
     assert (row["id"], row["result"], row["new"], row["known"], row["refused"]) == (feed.pk, "answered", 1, 1, 1)
-    assert "expected a link to the article, found none" in row["message"]
+    assert "The item has no link to an article." in row["message"]
     assert row["code"] is None
     assert row["articles"] is None
     assert row["next_check_at"]
@@ -76,7 +77,7 @@ def test_one_that_fails_is_not_in_the_way_of_another(manage, feed, broken):
     ]
     assert (ended.code, text.code) == (1, 1)
     assert ended.json["feeds"][0]["new"] is None
-    assert f"feed {broken.pk}: expected status 200" in text.out
+    assert re.search(rf"Feed {broken.pk}: The server at \S+ answered 500 Internal Server Error instead", text.out)
     broken.refresh_from_db()
     assert broken.failures == 2
 
@@ -120,7 +121,7 @@ def test_a_rehearsal_stores_nothing(manage, feed, broken):
         ("Flow", "https://tides.example.org/1"),
     }
     assert (bad["result"], bad["code"]) == ("failed", "http_status")
-    assert text.out.startswith("A rehearsal, nothing was stored.\n")
+    assert text.out.startswith("Preview: nothing was stored.\n")
     assert "Flow  https://tides.example.org/1" in text.out
     assert list(FeedSource.objects.values()) == before
     assert not RawArticle.objects.exists()
@@ -160,7 +161,7 @@ def test_add_says_what_was_found(manage, server):
 
     ended = manage("feed", "add", server.url("/rss"), "--check", "--title", "Mine")
 
-    assert "Found 1 new, 0 known, 1 refused. But 1 of its items could not be taken: 'No link': expected a" in ended.out
+    assert "1 refused. Items that could not be stored: 1. 'No link': The item has no link to an article." in ended.out
     assert FeedSource.objects.get().title == "Mine"
 
 
@@ -222,7 +223,7 @@ def test_add_says_when_what_was_brought_is_not_stored(manage, server, monkeypatc
     ended = manage("feed", "add", server.url("/rss"), "--check")
 
     assert ended.code == 1
-    assert "Nothing that it brought is stored: ADE itself failed: ZeroDivisionError" in ended.out
+    assert "No articles were stored. Internal error in ADE: ZeroDivisionError" in ended.out
     assert FeedSource.objects.get().failures == 1
 
 

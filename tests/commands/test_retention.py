@@ -55,7 +55,7 @@ def test_a_rehearsal_tells_of_each_workspace_and_changes_nothing(manage, old, wo
     assert [row["id"] for row in ours["sample"]][:1] == [first.pk]
     assert (other["id"], other["days"], other["documents"], other["oldest"]) == (keeps.pk, None, 0, None)
     assert purged() == set()
-    assert "The contents of 2 documents would be purged: 2,000 bytes." in manage("retention", "--rehearse").out
+    assert "Preview: would purge the contents of 2 documents: 2,000 bytes." in manage("retention", "--rehearse").out
 
 
 def test_without_a_rehearsal_it_is_done_and_told(manage, old, workspace, configuration):
@@ -68,7 +68,7 @@ def test_without_a_rehearsal_it_is_done_and_told(manage, old, workspace, configu
     assert (ended.json["rehearsed"], ours["documents"], ours["size_bytes"], ours["kept"]) == (False, 1, 1000, 1)
     assert purged() == {first.pk}
     assert events_of(first).last().actor == "olga (command)"
-    assert "The contents of 0 documents are purged" in manage("retention").out
+    assert "Purged the contents of 0 documents" in manage("retention").out
 
 
 def test_one_workspace_alone(manage, old):

@@ -185,23 +185,27 @@ def test_json_with_items_of_other_types_loses_only_those():
 @pytest.mark.parametrize(
     ("body", "code", "message"),
     [
-        ("", "not_a_feed", "nothing but spaces"),
-        (" \r\n\ufeff ", "not_a_feed", "nothing but spaces"),
-        ("Hello", "not_a_feed", "found something else"),
-        ("<?xml version='1.0'?><opml><head/></opml>", "not_a_feed", "XML that begins with <opml>"),
+        ("", "not_a_feed", "it contains only spaces"),
+        (" \r\n\ufeff ", "not_a_feed", "it contains only spaces"),
+        ("Hello", "not_a_feed", "This is not a feed. ADE reads RSS, RDF, Atom and JSON Feed."),
+        (
+            "<?xml version='1.0'?><opml><head/></opml>",
+            "not_a_feed",
+            "This is not a feed: it is XML that begins with <opml>.",
+        ),
         (
             "<!doctype html><title>x</title>",
             "not_a_feed",
-            "found a web page: add the address of its feed, if it has one",
+            "This is a web page, not a feed. Add the address of its feed, if it has one.",
         ),
-        ("<!-- x --><HTML><body>x", "not_a_feed", "found a web page"),
+        ("<!-- x --><HTML><body>x", "not_a_feed", "This is a web page, not a feed"),
         ("<rss version='2.0'><channel><title>", "malformed", "broken before its first item (line 1: "),
-        ('{"items": []}', "not_a_feed", "found JSON that is none"),
-        ('{"version": "https://jsonfeed.org/version/1"}', "not_a_feed", "found JSON that is none"),
-        ("[1, 2]", "not_a_feed", "found JSON that is none"),
-        ("{", "malformed", "found JSON that is broken"),
-        ("[" * 1_000_000, "malformed", "found JSON that is broken"),
-        ('{"a": ' + "9" * 10_000 + "}", "malformed", "found JSON that is broken"),
+        ('{"items": []}', "not_a_feed", "This JSON is not a feed"),
+        ('{"version": "https://jsonfeed.org/version/1"}', "not_a_feed", "This JSON is not a feed"),
+        ("[1, 2]", "not_a_feed", "This JSON is not a feed"),
+        ("{", "malformed", "The JSON of the feed is broken"),
+        ("[" * 1_000_000, "malformed", "The JSON of the feed is broken"),
+        ('{"a": ' + "9" * 10_000 + "}", "malformed", "The JSON of the feed is broken"),
     ],
 )
 def test_what_is_no_feed_is_told_so(body, code, message):
@@ -219,8 +223,8 @@ def test_a_web_page_says_which_feeds_it_has():
      <link rel="alternate" type="application/rss+xml" href="javascript:alert(1)">"""
 
     assert str(failure_of(page)) == (
-        "expected a feed, found a web page: it names https://aster.example/feed.xml?a=1&b=2"
-        " and https://other.example/atom: add that"
+        "This is a web page, not a feed. Add https://aster.example/feed.xml?a=1&b=2"
+        " or https://other.example/atom instead."
     )
 
 

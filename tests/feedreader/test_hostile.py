@@ -1,5 +1,6 @@
 """Feeds that try to cost their reader much, or to break out of it (S8, S11, S21, F13)."""
 
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,7 @@ def test_a_declaration_of_a_type_is_refused_before_a_parser_of_feeds_sees_it(dec
     failure = failure_of(body.encode(encoding))
 
     assert failure.code == "forbidden"
-    assert str(failure).startswith("expected a feed without a")
+    assert re.match("This feed was not read: its (DOCTYPE|ENTITY) declaration", str(failure))
 
 
 TYPE = '<!DOCTYPE rss [\n<!ENTITY a "BOOM">\n]>'
@@ -173,14 +174,14 @@ def test_reading_ends_when_nobody_wants_it_any_more():
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("open('items.jsonl', 'w').write('nonsense\\n')", "expected a line of JSON for each item"),
-        ("open('items.jsonl', 'w').write('[' * 100_000 + '\\n')", "expected a line of JSON for each item"),
-        ("os.symlink('/etc/passwd', 'items.jsonl')", "to leave items.jsonl"),
-        ("os.mkfifo('items.jsonl')", "to leave items.jsonl, found something else"),
-        ("os.mkdir('items.jsonl')", "to leave items.jsonl"),
-        ("pass", "to leave items.jsonl"),
-        ("sys.exit(3)", "the reader of feeds"),
-        ("os.kill(os.getpid(), 11)", "its reader dies of"),
+        ("open('items.jsonl', 'w').write('nonsense\\n')", "wrote an item that is not valid JSON"),
+        ("open('items.jsonl', 'w').write('[' * 100_000 + '\\n')", "wrote an item that is not valid JSON"),
+        ("os.symlink('/etc/passwd', 'items.jsonl')", "left no readable items.jsonl"),
+        ("os.mkfifo('items.jsonl')", "left items.jsonl, but it is not a file"),
+        ("os.mkdir('items.jsonl')", "left items.jsonl, but it is not a file"),
+        ("pass", "left no readable items.jsonl"),
+        ("sys.exit(3)", "The feed reader failed: exited with code 3"),
+        ("os.kill(os.getpid(), 11)", "The feed is too large: the feed reader failed"),
     ],
 )
 def test_a_reader_that_was_taken_over_is_not_believed(monkeypatch, settings, program, message):

@@ -116,7 +116,7 @@ def test_what_only_looks_like_it_stays():
     ],
 )
 def test_what_is_no_address_on_the_web_is_refused(url):
-    with pytest.raises(BadUrl, match="expected a URL"):
+    with pytest.raises(BadUrl, match=r"^The (brackets in the )?URL .*'.*\.$"):
         canonical(url)
 
 
@@ -131,9 +131,9 @@ def test_a_url_is_as_long_as_every_database_can_keep_unique():
     longest = "https://a.example/" + "x" * (LONGEST_URL - len("https://a.example/"))
 
     assert canonical(f"{longest}?utm_source={'x' * 1000}#{'x' * 1000}") == longest
-    with pytest.raises(BadUrl, match="at most 800 characters, found 801"):
+    with pytest.raises(BadUrl, match="it has 801 or more characters, and the limit is 800"):
         canonical(f"{longest}x")
-    with pytest.raises(BadUrl, match="at most 8000 characters, found 1000018"):
+    with pytest.raises(BadUrl, match="it has 1000018 characters, and the limit is 8000"):
         canonical("https://a.example/" + "x" * 1_000_000)
 
 

@@ -156,9 +156,9 @@ def test_an_event_that_goes_on_says_that_it_was_told():
 
     item = published().items.get()
 
-    assert words_of(item)["told"] == "told in the brief of 2026-05-03 too, 3 new articles since"
+    assert words_of(item)["told"] == "also in the brief of 2026-05-03, 3 new articles since"
     assert words_of(item)["coverage"] == "3 new articles from 3 sources, 4 in all"
-    assert words_of(item)["second source"] == "told by more than one source for the first time"
+    assert words_of(item)["second source"] == "reported by more than one source for the first time"
     assert item.article_count == 4
 
 
@@ -173,7 +173,7 @@ def test_an_event_says_so_too_when_what_was_told_has_become_a_part_of_it():
     (item,) = published().items.all()
 
     assert (item.headline, item.cluster_id) == ("Larger", larger.pk)
-    assert words_of(item)["told"] == "told in the brief of 2026-05-03 too, 1 new article since"
+    assert words_of(item)["told"] == "also in the brief of 2026-05-03, 1 new article since"
 
 
 def move(links, cluster):
@@ -551,7 +551,7 @@ def test_it_does_not_try_for_ever(monkeypatch):
     monkeypatch.setattr(publishing, "PAUSE_SECONDS", 0)
     monkeypatch.setattr(publishing, "_insert", lambda draft: tries.append(draft) and 0)
 
-    with pytest.raises(JobFailed, match="expected events that stay"):
+    with pytest.raises(JobFailed, match="The brief was not published: some of its events or articles were deleted"):
         publish(turn_of(DAILY_BRIEF, SLOT))
 
     assert len(tries) == publishing.TRIES

@@ -133,7 +133,7 @@ def test_a_page_tells_the_events_with_articles_sources_and_reasons(reader, brief
     assert sum(shares) == pytest.approx(float(story.xpath(".//summary/text()")[0].split()[1]), abs=0.3)
     about = " ".join(page.xpath("//p[@class='about']")[0].text_content().split())
     assert about.startswith(
-        "What was told from 3 May 2026, 06:00 to 4 May 2026, 06:00 (UTC): 3 articles from 2 feeds, 2 events with news."
+        "News from 3 May 2026, 06:00 to 4 May 2026, 06:00 (UTC): 3 articles from 2 feeds, 2 events with news."
     )
 
 
@@ -178,7 +178,7 @@ def test_an_event_that_was_told_leads_to_where(reader):
     tell(bridge, hours=3)
     published()
 
-    assert '<a href="/briefs/2026-05-03/">told in the brief of 2026-05-03 too, 1 new article since</a>' in read(
+    assert '<a href="/briefs/2026-05-03/">also in the brief of 2026-05-03, 1 new article since</a>' in read(
         reader, PAGE
     )
 
@@ -189,24 +189,24 @@ def test_an_event_that_was_told_leads_to_where(reader):
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"feeds_seen": 3}, "Nothing new: 3 feeds answered, and none had anything to tell."),
+        ({"feeds_seen": 3}, "Nothing new: 3 feeds answered, but none had any news."),
         (
             {"feeds_seen": 3, "feeds_silent": 1},
-            "1 feed of 4 did not answer in this time, and what they would tell is missing.",
+            "1 of 4 feeds did not answer in this period, so their news is missing.",
         ),
         (
             {"feeds_silent": 2, "last_answer_at": SLOT - 2 * DAY},
-            "No feed has answered in this time, so what has happened is not known."
-            " The last answer came at 2 May 2026, 06:00.",
+            "No feed answered in this period, so it is not known what has happened."
+            " The last answer of a feed came at 2 May 2026, 06:00.",
         ),
-        ({"feeds_silent": 2}, "None ever has."),
-        ({}, "There is no feed, or none was asked yet, so what has happened is not known."),
+        ({"feeds_silent": 2}, "No feed has ever answered."),
+        ({}, "There are no feeds, or none has been checked yet, so it is not known what has happened."),
         (
             {"last_answer_at": SLOT - 2 * DAY},
-            "No feed was asked in this time, so what has happened is not known."
-            " The last answer came at 2 May 2026, 06:00.",
+            "No feed was checked in this period, so it is not known what has happened."
+            " The last answer of a feed came at 2 May 2026, 06:00.",
         ),
-        ({"feeds_seen": 3, "articles_seen": 7}, "7 articles came in, but none tells of an event with news yet."),
+        ({"feeds_seen": 3, "articles_seen": 7}, "7 articles arrived, but none belongs to an event with news yet."),
     ],
 )
 def test_an_empty_brief_says_why_it_is_empty(reader, columns, said):
@@ -226,8 +226,8 @@ def test_a_second_brief_just_after_the_first_contradicts_neither_it_nor_itself(r
 
     for url in ("/briefs/2026-05-04-2/", "/briefs/2026-05-04-2.txt"):
         said = " ".join(unquote(read(reader, url)).split())
-        assert "(UTC): no new article, and 2 events with news that came before." in said
-        assert "No feed was asked in this time. The last answer came at 4 May 2026, 05:54." in said
+        assert "(UTC): no new articles, 2 events with news from earlier articles." in said
+        assert "No feed was checked in this period. The last answer of a feed came at 4 May 2026, 05:54." in said
         assert "not known" not in said
 
 
@@ -238,7 +238,7 @@ def test_silent_feeds_beside_stories_do_not_make_them_unknown(reader):
     said = " ".join(read(reader, TEXT).split())
 
     assert "1 article, 1 event with news." in said
-    assert "No feed has answered in this time. None ever has." in said
+    assert "No feed answered in this period. No feed has ever answered." in said
 
 
 # Hostile content
@@ -325,7 +325,7 @@ def test_as_text_it_says_what_the_page_says(reader, brief):
     text = " ".join(read(reader, TEXT).split())
 
     for words in (
-        "What was told from 3 May 2026, 06:00 to 4 May 2026, 06:00 (UTC)",
+        "News from 3 May 2026, 06:00 to 4 May 2026, 06:00 (UTC)",
         "1. Bridge closed It is closed since Monday.",
         "* First News, 4 May 2026, 01:00: The bridge is closed https://first.example.com/bridge?a=1&b=2",
         "2. Cats sleep",
@@ -399,7 +399,7 @@ def test_the_list_is_by_month_the_newest_first(reader):
         f"/briefs/{name}/" for name in ("2026-06-13", "2026-05-06", "2026-05-05", "2026-05-04")
     ]
     assert page.xpath("//ul[@class='briefs']//p/text()") == ["Bridge closed"]
-    assert page.xpath("//span/text()") == ["no feed answered", "no feed was asked", "nothing new", "1 event"]
+    assert page.xpath("//span/text()") == ["no feed answered", "no feed was checked", "nothing new", "1 event"]
 
 
 def test_the_list_goes_on(reader, monkeypatch):
@@ -417,7 +417,7 @@ def test_the_list_goes_on(reader, monkeypatch):
 
 
 def test_an_empty_list_says_when_there_will_be_one(reader):
-    assert "There is no brief yet." in read(reader, LIST)
+    assert "No briefs yet." in read(reader, LIST)
 
 
 def test_every_page_of_the_admin_leads_to_them(client):

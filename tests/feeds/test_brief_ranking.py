@@ -49,7 +49,7 @@ def test_every_reason_is_said_in_words():
         "coverage": "7 articles from 4 sources",
         "freshness": "began 5 hours earlier",
         "growth": "grows by 1.3 articles an hour",
-        "nearness": "its articles are 88% alike",
+        "nearness": "its articles are 88% similar",
     }
 
 
@@ -71,7 +71,7 @@ def test_a_second_source_is_told_the_first_time_it_tells():
     confirmed = {"a": 1}
 
     assert words(event(news={"b": 1}, earlier=confirmed))["second source"] == (
-        "told by more than one source for the first time"
+        "reported by more than one source for the first time"
     )
     assert "second source" not in words(event(news={"a": 1}, earlier=confirmed))
     assert "second source" not in words(event(news={"c": 1}, earlier={"a": 1, "b": 1}))

@@ -103,7 +103,7 @@ def test_a_failure_is_told_and_the_feed_left_alone(feed, server):
     assert (
         checked.failure
         == fresh(feed).last_error
-        == f"expected status 200 of {server.url('')}, found 500 Internal Server Error"
+        == f"The server at {server.url('')} answered 500 Internal Server Error instead of 200 OK."
     )
     assert (feed.failures, feed.succeeded_at) == (1, None)
     assert clock.now() < feed.next_check_at == checked.next_check_at
@@ -194,8 +194,8 @@ def test_what_could_not_be_taken_is_told_once(feed, server):
         checked.flaw
         == fresh(feed).last_error
         == (
-            "1 of its items could not be taken: 'Bad': expected a URL that begins with https:// or http://,"
-            " found 'javascript:alert(1)'"
+            "Items that could not be stored: 1."
+            " 'Bad': The URL 'javascript:alert(1)' must begin with https:// or http://."
         )
     )
     assert (feed.failures, told(feed)) == (0, ["FEED_ADDED", "FEED_FLAWED"])
@@ -204,7 +204,7 @@ def test_what_could_not_be_taken_is_told_once(feed, server):
 def test_a_flaw_is_gone_when_the_feed_is_whole(feed, server):
     answer_with(server, feed, servers.serving(rss(item(about="&nbsp;"))))
     assert fresh(feed).last_error.startswith(
-        "its syntax is broken, and read was what could be (line 1: undefined entity)"
+        "The syntax of the feed is broken (line 1: undefined entity), so some of it may be missing."
     )
 
     answer_with(server, feed, servers.serving(rss(item())))
@@ -217,7 +217,7 @@ def test_a_flaw_stays_while_nothing_is_new(feed, server):
     answer_with(server, feed, behaviour)
 
     assert answer_with(server, feed, behaviour).unchanged
-    assert fresh(feed).last_error.startswith("1 of its items could not be taken")
+    assert fresh(feed).last_error.startswith("Items that could not be stored: 1. ")
 
 
 def test_a_feed_that_was_cut_off_is_read_again(feed, server):
@@ -240,7 +240,7 @@ def test_a_flawed_feed_that_had_failed_has_recovered(feed, server):
     answer_with(server, feed, servers.serving(rss(item(about="&nbsp;"))))
 
     assert told(feed) == ["FEED_ADDED", "FEED_FAILED", "FEED_RECOVERED"]
-    assert (fresh(feed).failures, feed.last_error[:20]) == (0, "its syntax is broken")
+    assert (fresh(feed).failures, feed.last_error[:32]) == (0, "The syntax of the feed is broken")
 
 
 @pytest.mark.long
@@ -249,7 +249,7 @@ def test_more_items_than_are_read_are_told(feed, server):
 
     assert (checked.new, checked.flaw) == (
         5000,
-        "it has more items than are read of one feed, and only its first 5000 were",
+        "The feed has too many items; only the first 5000 were read.",
     )
 
 
@@ -277,7 +277,7 @@ def test_one_that_has_moved_to_another_feed_stays_and_says_so(feed, server):
 
     checked = answer_with(server, feed, servers.redirecting("/new.xml", 301))
 
-    assert (checked.new, checked.flaw) == (1, "it has moved to the address of another feed: remove one of them")
+    assert (checked.new, checked.flaw) == (1, "The feed has moved to the address of another feed. Remove one of them.")
     assert (fresh(feed).url, feed.last_error) == (server.url("/feed.xml"), checked.flaw)
 
 
@@ -298,7 +298,7 @@ def test_what_ade_fails_at_is_a_failure_of_that_feed(feed, monkeypatch):
 
     checked = check(feed, actor="olga")
 
-    assert checked.failure == fresh(feed).last_error == "ADE itself failed: ZeroDivisionError('by zero')"
+    assert checked.failure == fresh(feed).last_error == "Internal error in ADE: ZeroDivisionError('by zero')"
     assert (feed.failures, feed.etag) == (1, "")
 
 
@@ -350,7 +350,7 @@ def test_a_feed_that_there_is_not_yet_can_be_rehearsed(server):
     with pytest.raises(FetchFailed, match="404"):
         rehearse(FeedSource(url=server.url("/nothing.xml")))
     server.on("/page", servers.serving(b"<html>"))
-    with pytest.raises(ReadFailed, match="found a web page"):
+    with pytest.raises(ReadFailed, match="This is a web page, not a feed"):
         rehearse(FeedSource(url=server.url("/page")))
 
 
@@ -395,7 +395,9 @@ def test_a_feed_that_is_gone_for_good_is_asked_once_a_day(feed, server):
     checked = answer_with(server, feed, servers.failing(410))
 
     assert DAY / 2 - timedelta(minutes=1) < checked.next_check_at - clock.now() < DAY
-    assert checked.failure.endswith("found 410 Gone; it will not come back by itself: pause or remove the feed")
+    assert checked.failure.endswith(
+        "answered 410 Gone instead of 200 OK. This will not change by itself: pause or remove the feed."
+    )
 
 
 def test_an_interval_is_counted_from_the_slot(settings):

@@ -454,7 +454,7 @@ def test_of_many_texts_those_that_are_refused_are_found_by_halves(monkeypatch):
     def embed(texts, *args, **options):
         asked.append(len(texts))
         if any("Cursed" in text for text in texts):
-            raise EmbeddingFailed("expected a text, found a curse", permanent=True)
+            raise EmbeddingFailed("This text is refused.", permanent=True)
         return Vectors(embedding.model(), [vector(1, 0)] * len(texts), vector(1, 0))
 
     monkeypatch.setattr(embedding, "embed", embed)
@@ -490,9 +490,7 @@ def test_a_service_that_refuses_everything_is_asked_for_something_harmless_and_n
     open_ai.always("embed", refuses(" "))
     tell(["Strong quake hits Chile", "Pandas born in Vienna"])
 
-    with pytest.raises(
-        JobFailed, match="for 2 articles, found: expected OpenAI to make vectors, found that it refuses"
-    ):
+    with pytest.raises(JobFailed, match=r"Articles that wait for vectors of .*: 2\. .* The cause: .*OpenAI"):
         cluster()
 
     assert open_ai.texts()[1:] == [[vectors.HARMLESS]]
@@ -514,10 +512,12 @@ def test_an_embedder_that_fails_is_told_and_what_has_a_vector_is_clustered(monke
     ready, waiting = article(5, 1, 0), article(4)
 
     def embed(*args, **options):
-        raise EmbeddingFailed("expected an answer within 5 s, found none")
+        raise EmbeddingFailed("The answer did not come within 5 s.")
 
     monkeypatch.setattr(embedding, "embed", embed)
-    with pytest.raises(JobFailed, match="for 1 articles, found: expected an answer within 5 s, found none"):
+    with pytest.raises(
+        JobFailed, match=r": 1\. The next slot tries again\. The cause: The answer did not come within 5 s\."
+    ):
         cluster()
     monkeypatch.undo()
 
@@ -640,7 +640,8 @@ def test_a_feed_that_sends_too_much_keeps_no_other_out_and_is_told(monkeypatch):
     sent = flood(30)
 
     with pytest.raises(
-        JobFailed, match=f"at most 10 articles in 72 hours, found 22 more.* 30, are of feed {sent[0].feed_id};"
+        JobFailed,
+        match=f"last 72 hours have 22 articles more than the limit of 10.* Feed {sent[0].feed_id} has the most, 30;",
     ):
         cluster()
 
@@ -686,7 +687,7 @@ def test_what_has_no_place_in_the_window_any_more_stays_where_it_is(monkeypatch)
     flood(5)
     write(first, feed=second.feed)
 
-    with pytest.raises(JobFailed, match="found 4 more"):
+    with pytest.raises(JobFailed, match="have 4 articles more than the limit of 3"):
         cluster()
 
     assert cluster_of(first) == cluster_of(second) == before
@@ -711,7 +712,7 @@ def test_vectors_take_no_more_than_their_share_of_a_slot(monkeypatch):
     monkeypatch.setattr(vectors, "SHARE", 0)
     ready, waiting = article(5, 1, 0), article(4)
 
-    with pytest.raises(JobFailed, match="for 1 articles, found: there was no time for them within 0 s"):
+    with pytest.raises(JobFailed, match=r": 1\. .* The cause: The time for embedding, 0 s, is used up\."):
         cluster()
 
     assert (ready.links.count(), waiting.links.count()) == (1, 0)

@@ -229,7 +229,7 @@ def test_a_cluster_that_has_gone_meanwhile_is_noticed(transactional_db):
     first = article(9, 1, 0)
     change = Change((_as_read(first, None),), 4711)
 
-    with pytest.raises(writing.Overtaken, match="expected cluster 4711, found that it has gone"):
+    with pytest.raises(writing.Overtaken, match="Cluster 4711 was deleted or merged meanwhile"):
         writing.write([change], lambda: None)
 
 
@@ -244,7 +244,7 @@ def test_a_cluster_that_has_been_merged_away_meanwhile_is_noticed_and_nothing_co
     writing.write([Change((_as_read(few, away), *(_as_read(each, kept) for each in many)), kept)], lambda: None)
     assert EventCluster.objects.get(pk=away).merged_into_id == kept
 
-    with pytest.raises(writing.Overtaken, match=f"expected cluster {away}, found that it has gone"):
+    with pytest.raises(writing.Overtaken, match=f"Cluster {away} was deleted or merged meanwhile"):
         writing.write([stale], lambda: None)
 
     assert not late.links.exists()

@@ -252,7 +252,8 @@ def test_any_other_status_is_a_failure_that_may_pass(server, status, phrase):
     failure = failure_of(server.on("/feed.xml", answering(FEED if status >= 200 else b"", status)))
 
     assert (failure.code, failure.permanent, failure.retry_after) == ("http_status", False, None)
-    assert str(failure) == f"expected status 200 of {server.url('')}, found {status} {phrase}".strip()
+    answered = f"{status} {phrase}".strip()
+    assert str(failure) == f"The server at {server.url('')} answered {answered} instead of 200 OK."
 
 
 def test_a_feed_that_is_gone_does_not_come_back(server):

@@ -111,8 +111,8 @@ def test_a_refusal_says_what_to_do():
     failure = failure_of("http://feeds.example.org:8080/", outside=resolving("10.1.2.3"))
 
     assert str(failure) == (
-        "expected a public address and a port of 80 or 443, found feeds.example.org at 10.1.2.3, port 8080:"
-        " ADE_FEED_NETWORKS names networks in which feeds may lie all the same"
+        "The host feeds.example.org at 10.1.2.3, port 8080, is not allowed for feeds."
+        " Use a public address and port 80 or 443, or add its network to ADE_FEED_NETWORKS."
     )
 
 
@@ -137,7 +137,7 @@ def test_only_some_of_many_addresses_are_tried(settings):
         failure = failure_of("http://feeds.example.org:9/", outside=resolving(*(f"127.0.1.{n}" for n in range(100))))
 
     assert (failure.code, len(tried)) == ("unreachable", 4)
-    assert str(failure) == "expected feeds.example.org to take calls on port 9, found Connection refused"
+    assert str(failure) == "Could not connect to feeds.example.org on port 9: Connection refused."
 
 
 def test_the_system_knows_names_too(server, settings):

@@ -93,22 +93,28 @@ def test_empty_lines_before_it_do_not_matter():
     ("data", "told"),
     [
         (b"", "no element found"),
-        (b"PK\3\4", "expected XML"),
-        (b"\0" * 100, "expected XML"),
+        (b"PK\3\4", "not valid XML"),
+        (b"\0" * 100, "not valid XML"),
         (b"<opml><body>", "no element found"),
-        (b'{"feeds": []}', "expected XML"),
-        (of('<outline text="Salt & Pepper"/>'), "a & has to be written as &amp;"),
-        (of('<outline text="&nbsp;"/>'), "a & has to be written as &amp;"),
-        (b"<html><body/></html>", "which begins with <opml>, found <html>"),
-        (b'<rss version="2.0"/>', "found <rss>: a feed itself; `manage.py feed add` takes its URL"),
-        (b'<feed xmlns="http://www.w3.org/2005/Atom"/>', "found <feed>: a feed itself"),
-        (of('\n\n<outline text="Bücher"/>').replace("ü".encode(), b"\xfc"), "found a byte in line 3 that is none"),
-        (b'<?xml version="1.0" encoding="UTF-8"?>\n<opml text="\xe4"/>', "found a byte in line 2"),
+        (b'{"feeds": []}', "not valid XML"),
+        (of('<outline text="Salt & Pepper"/>'), ". Write & as &amp;."),
+        (of('<outline text="&nbsp;"/>'), ". Write & as &amp;."),
+        (b"<html><body/></html>", "it begins with <html>, not <opml>."),
+        (
+            b'<rss version="2.0"/>',
+            "begins with <rss>, not <opml>. It is a feed itself: add its URL with `manage.py feed add`.",
+        ),
+        (b'<feed xmlns="http://www.w3.org/2005/Atom"/>', "begins with <feed>, not <opml>. It is a feed itself"),
+        (
+            of('\n\n<outline text="Bücher"/>').replace("ü".encode(), b"\xfc"),
+            "Line 3 has a byte that is not valid UTF-8",
+        ),
+        (b'<?xml version="1.0" encoding="UTF-8"?>\n<opml text="\xe4"/>', "Line 2 has a byte that is not valid UTF-8"),
         (b'<?xml version="1.0" encoding="UTF-16"?><opml/>', "encoding specified in XML declaration is incorrect"),
-        (b'<?xml version="1.0" encoding="nonsense"?><opml/>', "unknown encoding: nonsense; save it as UTF-8"),
+        (b'<?xml version="1.0" encoding="nonsense"?><opml/>', "unknown encoding: nonsense. Save it as UTF-8."),
         (b'<?xml version="1.0" encoding="gb2312"?><opml/>', "multi-byte encodings are not supported"),
-        (b'<?xml version="1.0" encoding="punycode"?><opml/>', "expected an encoding that is known here"),
-        (b'<?xml version="1.0" encoding="zlib"?><opml/>', "expected an encoding that is known here"),
+        (b'<?xml version="1.0" encoding="punycode"?><opml/>', "The encoding of the file is not supported"),
+        (b'<?xml version="1.0" encoding="zlib"?><opml/>', "The encoding of the file is not supported"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
@@ -136,8 +142,8 @@ def test_a_document_type_is_refused_before_anything_of_it_is_done(data):
     """F13: entity bombs and external entities."""
     began = time.process_time()
 
-    assert problem(data.encode()).startswith("expected no document type and no entities")
-    assert problem(data.encode("utf-16")).startswith("expected no document type and no entities")
+    assert problem(data.encode()).startswith("The list must not declare a document type or entities.")
+    assert problem(data.encode("utf-16")).startswith("The list must not declare a document type or entities.")
 
     assert effort.since(began) < 1
 
@@ -148,14 +154,14 @@ FEED = '<outline xmlUrl="https://a.example.org"/>'
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"<opml>" + b"<outline>" * 1_000_000, "expected at most 50 elements in one another"),
-        (of("<o/>" * 200_000), "expected at most 100,000 elements"),
-        (of(FEED * 10_001), "expected at most 10,000 feeds, found more; split the file"),
-        (b"<opml>" + b" " * opml.MOST_BYTES, "expected a list of at most 10,485,760 bytes"),
-        (b"<opml a='" + b"a" * (opml.MOST_BYTES - 100), "expected XML"),
-        (b"<opml>" + b"\xff" * (opml.MOST_BYTES - 100), "found a byte in line 1"),
-        (b"<?xml " * (opml.MOST_BYTES // 6), "expected XML"),
-        (b"<?xml encoding=" * (opml.MOST_BYTES // 15), "expected XML"),
+        (b"<opml>" + b"<outline>" * 1_000_000, "nested more than 50 deep"),
+        (of("<o/>" * 200_000), "more than 100,000 elements"),
+        (of(FEED * 10_001), "more than 10,000 feeds. Split the file."),
+        (b"<opml>" + b" " * opml.MOST_BYTES, "larger than the limit of 10,485,760 bytes"),
+        (b"<opml a='" + b"a" * (opml.MOST_BYTES - 100), "not valid XML"),
+        (b"<opml>" + b"\xff" * (opml.MOST_BYTES - 100), "Line 1 has a byte that is not valid UTF-8"),
+        (b"<?xml " * (opml.MOST_BYTES // 6), "not valid XML"),
+        (b"<?xml encoding=" * (opml.MOST_BYTES // 15), "not valid XML"),
         ("<opml {}/>".format(" ".join(f"a{n}='{n}'" for n in range(100_000))).encode(), ""),
     ],
     ids=["deep", "elements", "feeds", "long", "token", "bytes", "declarations", "encodings", "attributes"],
@@ -233,7 +239,7 @@ def test_a_list_is_written_for_any_reader():
 def test_nothing_else_than_a_reason_comes_of_anything(data):
     found = read_or_refused(data)
 
-    assert isinstance(found, list) or found.startswith("expected")
+    assert isinstance(found, list) or (len(found) > 20 and found.endswith("."))
 
 
 def read_or_refused(data):

@@ -16,12 +16,14 @@ OF_ARTICLES = ("position", "raw_article_id", "url", "title", "source", "happened
 
 
 class Command(NounCommand):
-    help = "Daily briefs, as they were published."
+    help = "Published daily briefs."
 
     def add_verbs(self, add: AddVerb) -> None:
-        add_limit(add("list", self.list_briefs, "List briefs, the newest first."))
+        add_limit(add("list", self.list_briefs, "List briefs, newest first."))
         show = add("show", self.show, "Print a brief.")
-        show.add_argument("brief", metavar="NAME", nargs="?", help="a day as 2026-05-01, or an id; else the latest")
+        show.add_argument(
+            "brief", metavar="NAME", nargs="?", help="date (YYYY-MM-DD) or ID of the brief (default: the latest)"
+        )
 
     def list_briefs(self, *, limit: int, before: int | None, **_: Any) -> Answer:
         found = Brief.objects.order_by("-id").annotate(events=Count("items"))

@@ -12,16 +12,19 @@ MOST_PROBLEMS = 100
 
 
 class Command(NounCommand):
-    help = "Event clusters: articles that tell of one event."
+    help = "Event clusters: groups of articles about one event."
 
     def add_verbs(self, add: AddVerb) -> None:
-        listing = add("list", self.list_clusters, "List clusters, the newest first.")
+        listing = add("list", self.list_clusters, "List clusters, newest first.")
         listing.add_argument(
-            "--articles", metavar="N", type=limit, help="only those with at least so many; else also those with none"
+            "--articles",
+            metavar="N",
+            type=limit,
+            help="only clusters with at least N articles (default: also empty ones)",
         )
         add_limit(listing)
-        add_ids(add("show", self.show, "Show a cluster and its articles, the latest first."))
-        add("check", self.compare, "Compare what clusters say of their articles with their links.")
+        add_ids(add("show", self.show, "Show a cluster and its articles, latest first."))
+        add("check", self.compare, "Compare the counts and times of clusters with their links.")
 
     def list_clusters(self, *, articles: int | None, limit: int, before: int | None, **_: Any) -> Answer:
         found = EventCluster.objects.order_by("-id")
@@ -45,8 +48,9 @@ class Command(NounCommand):
         ][:MOST_PROBLEMS]
         data = {"clusters": EventCluster.objects.count(), "wrong": len(found), "problems": told}
         if not found:
-            return Answer(data, f"{data['clusters']} clusters say what their links do.")
-        text = f"{table(told, 'cluster', 'what', 'says', 'found')}\n\n{len(found)} of what clusters say is wrong."
+            return Answer(data, f"No differences in {data['clusters']} clusters.")
+        shown = table(told, "cluster", "what", "says", "found")
+        text = f"{shown}\n\nValues of clusters that differ from their links: {len(found)}."
         return Answer(data, text, Exit.REFUSED)
 
 

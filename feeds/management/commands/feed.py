@@ -43,38 +43,40 @@ STANDARD = "-"
 
 
 class Command(NounCommand):
-    help = "Feeds: where articles come from."
+    help = "Feeds, the sources of articles."
 
     def add_verbs(self, add: AddVerb) -> None:
         adding = add("add", self.add, "Add a feed.")
         adding.add_argument("url", metavar="URL")
-        adding.add_argument("--title", default="", help="what to call it; else as it calls itself")
-        adding.add_argument("--check", action="store_true", help="ask it now, and add it only if it is a feed")
+        adding.add_argument("--title", default="", help="title of the feed (default: its own)")
+        adding.add_argument("--check", action="store_true", help="fetch it now, and add it only if it is a feed")
         add_actor(adding)
-        listing = add("list", self.list_feeds, "List feeds and how they stand, the newest first.")
+        listing = add("list", self.list_feeds, "List feeds and their states, newest first.")
         chosen = listing.add_mutually_exclusive_group()
         for choice in CHOICES:
             chosen.add_argument(
-                f"--{choice}", dest="choice", action="store_const", const=choice, help=f"only those that are {choice}"
+                f"--{choice}", dest="choice", action="store_const", const=choice, help=f"only feeds that are {choice}"
             )
         add_limit(listing)
         add_ids(add("show", self.show, "Show a feed, its newest articles and its events."))
         check_commands.add_verbs(add)
-        renaming = add("rename", self.rename, "Call a feed otherwise.")
+        renaming = add("rename", self.rename, "Rename a feed.")
         add_ids(renaming)
-        renaming.add_argument("title", metavar="TITLE", help='"" for the name that it gives itself')
+        renaming.add_argument("title", metavar="TITLE", help='new title; "" for the title that the feed gives itself')
         add_actor(renaming)
-        pausing = _of_several(add("pause", self.pause, "Leave feeds alone until they are resumed."))
-        pausing.add_argument("--reason", default="", help="for the history")
-        _of_several(add("resume", self.resume, "Let feeds that are paused go on; they have their turn at once."))
-        _of_several(add("remove", self.remove, "Remove feeds that have no articles; others are paused instead."))
-        importing = add("import", self.take_in, "Add all feeds of a list that another reader has exported as OPML.")
-        importing.add_argument("file", metavar="FILE", help="- for what is sent on standard input")
-        importing.add_argument("--rehearse", action="store_true", help="only say what would become of each")
+        pausing = _of_several(add("pause", self.pause, "Pause feeds: they are not checked until they are resumed."))
+        pausing.add_argument("--reason", default="", help="reason recorded in the history")
+        _of_several(add("resume", self.resume, "Resume paused feeds and make them due at once."))
+        _of_several(add("remove", self.remove, "Remove feeds that have no articles. Pause the others instead."))
+        importing = add("import", self.take_in, "Add all feeds of an OPML list that another feed reader exported.")
+        importing.add_argument("file", metavar="FILE", help="OPML file; - for standard input")
+        importing.add_argument("--rehearse", action="store_true", help="only show what would happen to each feed")
         add_actor(importing)
-        exporting = add("export", self.export, "Write all feeds as OPML, which other readers import.")
-        exporting.add_argument("file", metavar="FILE", nargs="?", default=STANDARD, help="else standard output")
-        exporting.add_argument("--force", action="store_true", help="write over a file that is there")
+        exporting = add("export", self.export, "Write all feeds as OPML, which other feed readers can import.")
+        exporting.add_argument(
+            "file", metavar="FILE", nargs="?", default=STANDARD, help="output file (default: standard output)"
+        )
+        exporting.add_argument("--force", action="store_true", help="overwrite an existing file")
 
     def add(self, *, url: str, title: str, check: bool, actor: str | None, **_: Any) -> Answer:
         try:
@@ -83,7 +85,7 @@ class Command(NounCommand):
                 found = check_commands.found_of(checked)
             else:
                 feed, checked = sources.add(url, title=title, actor=actor_of(actor)), None
-                found = "It is asked when the job runs next."
+                found = "It is checked when the job runs next."
         except NotAdded as refused:
             there = {"id": refused.feed.pk} if isinstance(refused, AlreadyThere) else {}
             raise Failure(str(refused), Exit.REFUSED, refused.code, **there) from refused
@@ -146,8 +148,8 @@ class Command(NounCommand):
             with Path(file).open("wb" if force else "xb") as target:
                 target.write(written)
         except OSError as error:
-            advice = "choose another path, or --force"
-            message = f"expected to write {file!r}, found: {error.strerror or error}; {advice}"
+            advice = "Choose another path, or use --force."
+            message = f"Could not write {file!r}: {error.strerror or error}. {advice}"
             raise Failure(message, Exit.REFUSED, "not_written", path=file) from error
         text = clean(f"Wrote {len(entries)} {_feeds(len(entries))} to {file}.")
         return Answer({"path": file, "feeds": len(entries)}, text)
@@ -185,9 +187,11 @@ def _bytes_of(file: str) -> bytes:
         with Path(file).open("rb") as source:
             return source.read(MOST_BYTES + 1)
     except FileNotFoundError as error:
-        raise not_found("file", file, "name one that another reader has exported, or - for standard input") from error
+        raise not_found(
+            "file", file, "name a list that another feed reader exported, or - for standard input"
+        ) from error
     except OSError as error:
-        message = f"expected to read {file!r}, found: {error.strerror or error}"
+        message = f"Could not read {file!r}: {error.strerror or error}."
         raise Failure(message, Exit.REFUSED, "not_readable", path=file) from error
 
 
@@ -199,13 +203,13 @@ def _taken(each: Imported) -> dict[str, Any]:
 def _summary(done: list[Imported], *, rehearse: bool) -> str:
     numbers = Counter(each.result for each in done)
     refused = [each for each in done if each.is_refused]
-    would = "A rehearsal, nothing was done: would add" if rehearse else "Added"
-    others = {"already there": numbers[ALREADY_THERE], "twice in the list": numbers[TWICE], "refused": len(refused)}
+    would = "Preview: would add" if rehearse else "Added"
+    others = {"already there": numbers[ALREADY_THERE], "listed twice": numbers[TWICE], "refused": len(refused)}
     said = [f"{would} {numbers[ADDED]} {_feeds(numbers[ADDED])}"]
     said += [f"{number} {what}" for what, number in others.items() if number]
     lines = [f"{', '.join(said)}."]
     for each in refused:
-        lines.append(clean(f"line {each.entry.line}, {each.entry.title or each.entry.url}: {each.message}"))
+        lines.append(clean(f"Line {each.entry.line}, {each.entry.title or each.entry.url}: {each.message}"))
     return "\n".join(lines)
 
 

@@ -17,12 +17,14 @@ KEPT_COLUMNS = ("name", "keeps", "rows", "oldest", "kept")
 
 
 class Command(OperatorCommand):
-    help = "Let go now of what is kept for no longer: articles, what documents hold, what runs have told, and the like."
+    help = "Delete expired data now: articles, contents of documents, histories of runs, and so on."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--workspace", metavar="WORKSPACE", help="the documents of this one only: name or id")
-        parser.add_argument("--rehearse", action="store_true", help="only say what would go")
+        parser.add_argument(
+            "--workspace", metavar="WORKSPACE", help="only the documents of this workspace (name or ID)"
+        )
+        parser.add_argument("--rehearse", action="store_true", help="only show what would be deleted")
         add_actor(parser)
 
     def answer(self, **options: Any) -> Answer:
@@ -78,8 +80,8 @@ def _of_documents(rows: list[dict[str, Any]], *, rehearse: bool) -> Iterable[str
     if samples := [sample for row in rows for sample in row["sample"]]:
         yield table(samples, "id", "name", "size_bytes", "created_at")
     documents, size_bytes = (sum(row[name] for row in rows) for name in ("documents", "size_bytes"))
-    would = "would be" if rehearse else "are"
-    yield f"The contents of {documents} documents {would} purged: {size_bytes:,} bytes."
+    done = "Preview: would purge" if rehearse else "Purged"
+    yield f"{done} the contents of {documents} documents: {size_bytes:,} bytes."
 
 
 def _of_policies(kept: Sequence[Row]) -> Iterable[str]:

@@ -1,3 +1,4 @@
+import re
 import time
 
 import pytest
@@ -47,7 +48,7 @@ def test_where_no_receiver_may_lie(closed, url):
         hooks.checked({"url": url})
 
     assert refused.value.code == "invalid_request"
-    assert str(refused.value).startswith("expected ")
+    assert re.search(r"^The (URL|port|host) .+\.$", str(refused.value))
 
 
 def test_a_receiver_on_the_internet_is_called_with_tls(closed):
@@ -86,7 +87,7 @@ def test_a_name_that_is_public_is_not_called_without_tls(settings):
     settings.ADE_WEBHOOK_NETWORKS = ["10.0.0.0/8"]
     url, outside = "http://hooks.example/", Outside(resolve=lambda host: ["93.184.215.14"])
 
-    with pytest.raises(FetchFailed, match="one's own networks"):
+    with pytest.raises(FetchFailed, match="an address in one of the networks in ADE_WEBHOOK_NETWORKS"):
         post(url, b"{}", {}, addresses.reach_of(url), outside=outside)
 
 

@@ -19,14 +19,16 @@ def test_the_lists_of_this_installation_fit():
 def test_a_table_in_both_lists_is_refused(settings):
     settings.IMMUTABLE = [*settings.IMMUTABLE, "feeds.RawArticle"]
 
-    assert found() == {"ade.E002": "expected feeds.RawArticle in PURGE_ALLOWED or in IMMUTABLE, found it in both"}
+    assert found() == {
+        "ade.E002": "feeds.RawArticle is in both PURGE_ALLOWED and IMMUTABLE. Remove it from one of them."
+    }
     assert system_checks().level == "FAIL"
 
 
 def test_a_table_that_is_none_is_refused(settings):
     settings.IMMUTABLE = [*settings.IMMUTABLE, "feeds.Article"]
 
-    assert found() == {"ade.E001": "expected models in PURGE_ALLOWED and IMMUTABLE, found feeds.Article"}
+    assert found() == {"ade.E001": "PURGE_ALLOWED or IMMUTABLE names feeds.Article, which is not a model."}
 
 
 def test_a_table_without_a_rule_is_refused(settings):
@@ -45,4 +47,5 @@ def test_a_reference_that_nobody_has_thought_of_is_refused(monkeypatch, rule):
 def test_what_goes_with_a_row_has_to_be_allowed_to(monkeypatch):
     monkeypatch.setitem(rules.RULES, "feeds.RawArticle", Rule(goes_with=("links", "brief_articles")))
 
-    assert found() == {"ade.E005": "expected feeds.BriefArticle in PURGE_ALLOWED, which goes with feeds.RawArticle"}
+    said = "feeds.BriefArticle is deleted together with feeds.RawArticle, but is not in PURGE_ALLOWED. Add it there."
+    assert found() == {"ade.E005": said}
