@@ -65,7 +65,9 @@ def test_a_missing_file_is_found_by_default(manage, document):
     assert "backup" in row["advice"]
 
 
-@pytest.mark.parametrize(("content", "flaw"), [(CONTENT[:-1], "truncated"), (CONTENT + b"!", "changed"), (b"", "truncated")])
+@pytest.mark.parametrize(
+    ("content", "flaw"), [(CONTENT[:-1], "truncated"), (CONTENT + b"!", "changed"), (b"", "truncated")]
+)
 def test_a_file_of_another_size_is_found_by_default(manage, document, content, flaw):
     replace(document, content)
 
