@@ -73,7 +73,7 @@ SETTINGS = (
         "DATABASE_URL",
         DatabaseUrl(),
         "",
-        "Address of the database. Empty: SQLite in ADE_VAR_DIR.",
+        "URL of the database. Empty: SQLite in ADE_VAR_DIR.",
         secret=True,
     ),
     Setting("DEBUG", Flag(), "true", "Development mode. Set it to false where other people can reach ADE."),
