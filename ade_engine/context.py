@@ -26,7 +26,7 @@ LONGEST_NAME = 100
 # lines that it would drop would only take space from results.
 LONGEST_LINE = 8192
 MOST_LOG = 1 << 20
-LOG_CUT = f"[more than {MOST_LOG:,} characters of log: leaving out the rest]"
+LOG_CUT = f"[log longer than {MOST_LOG:,} characters: the rest is left out]"
 ARTIFACTS = "artifacts"
 # Pattern for each part of an artifact's name. It excludes characters that a shell, browser or file system interprets.
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]*")
@@ -55,7 +55,7 @@ class Document:
     def read(self) -> bytes:
         """Return the content of the file. Raise FileNotFoundError if there is none."""
         if self.path is None:
-            raise FileNotFoundError(f"expected a stored file of document {self.name!r}, found none")
+            raise FileNotFoundError(f"Document {self.name!r} has no stored file.")
         return self.path.read_bytes()
 
     @property
@@ -68,7 +68,9 @@ class Document:
             return self._text.read_text("utf-8")
         if self.path is None or not self.content_type.startswith("text/"):
             if self.path is not None and self.status == "processing":
-                raise Rejected(f"the text of {self.name!r} is still being read: run again when it is processed")
+                raise Rejected(
+                    f"The text of {self.name!r} is still being extracted. Run again when the document is processed."
+                )
             return ""
         return self.path.read_text("utf-8-sig", errors="replace")
 
@@ -95,7 +97,7 @@ class Context:
 
     def log(self, message: object, level: str = "info") -> None:
         if level not in LEVELS:
-            raise ValueError(f"expected one of {', '.join(LEVELS)}, found {level!r}")
+            raise ValueError(f"Unknown log level {level!r}. Known levels: {', '.join(LEVELS)}.")
         text = str(message)
         text = text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"
         self._log_room -= len(text)
@@ -159,7 +161,7 @@ class Context:
             writer.writerow([_cell(each) for each in columns])
             for count, row in enumerate(rows, 1):  # used after the loop
                 if len(row) != len(columns):
-                    raise ValueError(f"expected {len(columns)} values in row {count} of {name}, found {len(row)}")
+                    raise ValueError(f"Row {count} of {name} must have {len(columns)} values, not {len(row)}.")
                 writer.writerow([_cell(each) for each in row])
         self.log(f"table {name}: {count} rows, {len(columns)} columns")
         return path
@@ -192,15 +194,15 @@ class Context:
     def _path_of(self, name: str) -> Path:
         if len(name) > LONGEST_NAME or not all(_PART.fullmatch(part) for part in name.split("/")):
             raise ValueError(
-                f"expected a name for an artifact of at most {LONGEST_NAME} letters, digits, dots, dashes, spaces and"
-                f" slashes, no part beginning with a dot or a dash, found {name!r}"
+                f"Invalid artifact name {name!r}. Use at most {LONGEST_NAME} letters, digits, underscores, dots,"
+                " dashes, spaces and slashes. Each part must begin with a letter, a digit or an underscore."
             )
         return self._artifacts / name
 
 
 def _name(name: str) -> str:
     if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
-        raise ValueError(f"expected a name of 1 to {LONGEST_NAME} characters for a field, found {name!r}")
+        raise ValueError(f"A field name must be a text of 1 to {LONGEST_NAME} characters, not {name!r}.")
     return name
 
 
@@ -209,20 +211,20 @@ def _json(name: str, value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, default=str, allow_nan=False))
     except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"expected a value for {name!r} that JSON can hold, found {value!r}: {error}") from error
+        raise ValueError(f"The value of {name!r} cannot be written as JSON: {value!r} ({error}).") from error
 
 
 def _share(name: str, value: float | None) -> float | None:
     if value is None:
         return None
     if not 0 <= float(value) <= 1:
-        raise ValueError(f"expected a confidence from 0 to 1 for {name!r}, found {value!r}")
+        raise ValueError(f"The confidence of {name!r} must be between 0 and 1, not {value!r}.")
     return float(value)
 
 
 def _page(name: str, page: int | None) -> int | None:
     if page is not None and (not isinstance(page, int) or not 1 <= page < 2**31):
-        raise ValueError(f"expected a page of {name!r}, counted from 1, found {page!r}")
+        raise ValueError(f"The page of {name!r} must be a whole number from 1, not {page!r}.")
     return page
 
 
@@ -232,7 +234,7 @@ def _box(name: str, box: Sequence[float] | None) -> list[float] | None:
     shares = [float(each) for each in box]
     if len(shares) != 4 or not all(0 <= each <= 1 for each in shares) or shares[0] > shares[2] or shares[1] > shares[3]:
         raise ValueError(
-            f"expected left, top, right and bottom of {name!r} as shares of the page from 0 to 1, found {box!r}"
+            f"The box of {name!r} must be left, top, right, bottom as fractions of the page from 0 to 1, not {box!r}."
         )
     return [round(each, 5) for each in shares]
 

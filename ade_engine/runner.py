@@ -46,7 +46,7 @@ def load(environment: Path | None = None) -> list[Step]:
     if function:
         return [_single(module, entry_point, function)]
     if not (steps := declared_steps()):
-        raise NoSteps(f"expected a function with @step in {name}, or an entry point MODULE:FUNCTION, found neither")
+        raise NoSteps(f"{name} has no function with @step, and the entry point names no function (MODULE:FUNCTION)")
     return steps
 
 
@@ -104,7 +104,8 @@ def start_anew() -> None:
 def _single(module: Any, entry_point: str, function: str) -> Step:
     found = getattr(module, function, None)
     if not callable(found):
-        raise NoSteps(f"expected a function at {entry_point}, found {'nothing' if found is None else repr(found)}")
+        why = "does not exist" if found is None else f"is not a function but {found!r}"
+        raise NoSteps(f"{entry_point} {why}")
     return next((step for step in declared_steps() if step.function is found), Step(function, found, 2))
 
 
@@ -154,7 +155,7 @@ def _run_step(step: Step, context: Context, channel: Channel) -> bool:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, SystemExit):
-        return f"called sys.exit({error.code!r}); a step ends by returning, or by raising an exception"
+        return f"The step called sys.exit({error.code!r}). It must return or raise an exception instead."
     return (str(error) or type(error).__name__)[:LONGEST_MESSAGE]
 
 
@@ -162,7 +163,7 @@ def _why_not_loaded(error: BaseException) -> str:
     if isinstance(error, NoSteps):
         return str(error)
     if isinstance(error, SystemExit):
-        return f"called sys.exit({error.code!r}) when it was imported{_place(error)}"
+        return f"the configuration called sys.exit({error.code!r}) when it was imported{_place(error)}"
     # The message of a syntax error already contains its place.
     place = "" if isinstance(error, SyntaxError) else _place(error)
     return f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE] + place

@@ -32,12 +32,12 @@ _declared: list[Step] = []
 def step(function: Any = None, *, name: str | None = None, attempts: int = ATTEMPTS) -> Any:
     """Declare a step: `@step`, or `@step(name="read", attempts=1)`. Names must be unique."""
     if not 1 <= attempts <= ATTEMPTS:
-        raise ValueError(f"expected from 1 to {ATTEMPTS} attempts, found {attempts}")
+        raise ValueError(f"The number of attempts must be from 1 to {ATTEMPTS}, not {attempts}.")
 
     def declare(function: Any) -> Any:
         declared = Step(name or function.__name__, function, attempts)
         if any(each.name == declared.name for each in _declared):
-            raise ValueError(f"expected steps of different names, found two named {declared.name!r}")
+            raise ValueError(f"Two steps are named {declared.name!r}. Step names must be unique.")
         _declared.append(declared)
         return function
 

@@ -113,7 +113,7 @@ class Keeper:
         try:
             if time.monotonic() >= order["trust_until"]:
                 # The worker stood still in the meantime; another worker may have claimed this work by now.
-                raise OSError(errno.ETIMEDOUT, "nobody is trusted with it any longer")
+                raise OSError(errno.ETIMEDOUT, "the claim on this work may have expired")
             if len(descriptors) != len(order["numbers"]):
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             told, tell = os.pipe()

@@ -11,10 +11,10 @@ PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
-# Of <linux/mount.h> and <linux/sched.h>.
+# From <linux/mount.h> and <linux/sched.h>.
 _MS_RDONLY, _MS_NOSUID, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_SLAVE = 1, 2, 8, 32, 4096, 16384, 1 << 19
 _CLONE_NEWNS = 0x00020000
-# Those that bubblewrap takes from this machine.
+# The devices of this machine that bubblewrap shows to its sandbox.
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -80,10 +80,10 @@ def prctl(option: int, value: int) -> None:
 
 
 def protect_devices() -> None:
-    """For this process and what it starts: they may still be written to, but nobody changes their mode or owner.
+    """Forbid changes to the mode or owner of devices for this process and its children; writing stays possible.
 
-    bubblewrap shows the devices of this machine, and keeps a mount read-only that is so. Whoever has the number of root
-    owns them, without a capability too.
+    bubblewrap shows the devices of this machine, and keeps a read-only mount read-only. Any process with root's user ID
+    owns them, even without capabilities.
     """
     if _libc.unshare(_CLONE_NEWNS) != 0:
         raise OSError(ctypes.get_errno(), "cannot make a mount namespace")
@@ -111,5 +111,5 @@ def pidfd_of_parent(expected: int) -> int:
         return os.pidfd_open(os.getpid())
     pidfd = os.pidfd_open(expected)
     if os.getppid() != expected:
-        sys.exit(f"expected to be started by process {expected}, found {os.getppid()}")
+        sys.exit(f"This program must be started by process {expected}, not by process {os.getppid()}.")
     return pidfd

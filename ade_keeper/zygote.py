@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 from ade_keeper import proc
 from ade_keeper.keeper import Keeper
 
-# Of this process, in /proc: what its owner may change without a capability, and forks inherit or read.
+# Files in /proc about this process that its owner may change without a capability, and that forks inherit or read.
 SETTINGS = ("oom_score_adj", "coredump_filter", "autogroup")
 # Above all that a process may have; the kernel closes a range in one call.
 HIGHEST_DESCRIPTOR = 1 << 20
@@ -41,7 +41,7 @@ def serve(
     loaded = load()
     if threading.active_count() > 1:
         # A fork has none of the threads, and the locks that they held stay locked.
-        sys.exit("this program starts threads when it is imported: it cannot be kept warm")
+        sys.exit("This program starts threads when it is imported, so it cannot be kept warm.")
     gc.collect()
     gc.freeze()
     # A collection would write to the memory pages that all forks share, and so copy them.
@@ -55,7 +55,7 @@ def serve(
     reopened = _what_forks_open_anew(opened_by_imports)
     if shared := [*_shared_memory(), *_shared_files(opened_by_imports - reopened.keys())]:
         # One piece of work could leave data there for the next.
-        sys.exit(f"this program shares {', '.join(shared)} between processes: it cannot be kept warm")
+        sys.exit(f"This program shares {', '.join(shared)} between processes, so it cannot be kept warm.")
 
     def turn_into(order: dict[str, Any], _tell: int) -> NoReturn:
         proc.prctl(proc.PR_SET_DUMPABLE, 1)
@@ -73,7 +73,7 @@ def serve(
 
 
 class _Keeper(Keeper):
-    """What a fork may write of this process, where both are root, is not for the next."""
+    """Restores the settings that a fork may change in this process where both are root."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -88,7 +88,7 @@ class _Keeper(Keeper):
 
 
 def _setting(name: str) -> str:
-    """In the form in which it is written."""
+    """Return the setting in the form in which it is written."""
     try:
         with open(f"/proc/self/{name}") as file:
             value = file.read().split()[-1]
@@ -102,7 +102,7 @@ def _shared_memory() -> list[str]:
     with open("/proc/self/maps") as file:
         lines = [line.split(maxsplit=5) for line in file]
     return [
-        f"memory ({(each[5:] or ['of no file'])[0].strip()})"
+        f"memory ({(each[5:] or ['without a file'])[0].strip()})"
         for each in lines
         if each[1][1] == "w" and each[1][3] == "s"
     ]

@@ -217,7 +217,7 @@ class Bench:
         try:
             world.first.call("loops.probe")
         except RuntimeError as error:
-            raise RuntimeError(f"{error}\nThe workers said:\n{tail(log)}") from error
+            raise RuntimeError(f"{error}\nOutput of the workers:\n{tail(log)}") from error
         return started
 
     def _stop(self, world: World, workers: list[WorkerProcess]) -> None:
@@ -230,13 +230,15 @@ class Bench:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller numbers: a first look, not a measurement")
-    parser.add_argument("--tiny", action="store_true", help="the smallest numbers: only whether it works")
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller sizes, for a first look and not for a measurement"
+    )
+    parser.add_argument("--tiny", action="store_true", help="smallest sizes, only to see whether it works")
     choices = (*PARTS, *(module.PART for module in MODULES), "engines", *engines.PARTS)
-    parser.add_argument("--only", action="append", choices=choices, help="may be given more than once")
-    parser.add_argument("--database", choices=("postgres", "sqlite"), help="only this one")
+    parser.add_argument("--only", action="append", choices=choices, help="part to run (default: all); may be repeated")
+    parser.add_argument("--database", choices=("postgres", "sqlite"), help="database to use (default: both)")
     parser.add_argument("--rounds", type=int)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write all results to")
     options = parser.parse_args(arguments)
     size = "TINY" if options.tiny else "QUICK" if options.quick else "FULL"
     sizes: Sizes = globals()[size]
@@ -267,7 +269,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(report.table(found))
     print(f"\n{_machine()}; {time.monotonic() - began:.0f} s, {sizes if bench.parts else of_engines}")
     if engine_bench.sandbox:
-        print(f"engines: {engine_bench.sandbox}, where limits only are not said")
+        print(f"engines: {engine_bench.sandbox}, unless the line says “limits only”")
     for name in ("refused", "workers.2x1.events each", "workers.1x2.events each"):
         for database in wanted:
             if (value := bench.samples.median(f"{database}.{name}")) is not None:

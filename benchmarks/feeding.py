@@ -80,7 +80,7 @@ def cancel(id: int) -> dict[str, int]:
     committed = time.monotonic_ns()
     status = _ended(id)
     if status != "cancelled":
-        raise RuntimeError(f"expected run {id} to be cancelled, found {status}: {_failures(id - 1)}")
+        raise RuntimeError(f"run {id} should have been cancelled, but it is {status}: {_failures(id - 1)}")
     return {"committed": committed, "cancelled": time.monotonic_ns()}
 
 
@@ -89,10 +89,12 @@ def beside(id: int, behind: int) -> dict[str, float]:
     _until(lambda: _status(id) != "running")
     run = Run.objects.get(pk=id)
     if run.status != "succeeded" or run.started_at is None or run.finished_at is None:
-        raise RuntimeError(f"run {id} was to succeed and {run.status}: {_failures(id - 1)}")
+        raise RuntimeError(f"run {id} should have succeeded, but it is {run.status}: {_failures(id - 1)}")
     meanwhile = _span(Run.objects.filter(pk__gt=behind, finished_at__lte=run.finished_at))
     if not meanwhile["succeeded"] or not _live(behind):
-        raise RuntimeError(f"expected some of the runs beside run {id} to be done, found {meanwhile['succeeded']:.0f}")
+        raise RuntimeError(
+            f"some, but not all, later runs should have ended during run {id}; {meanwhile['succeeded']:.0f} succeeded"
+        )
     told = Event.objects.get(subject_kind="run", subject_id=id, kind="RUN_SUCCEEDED").data or {}
     rate = meanwhile["succeeded"] / meanwhile["seconds"]
     return {"rate": rate, "seconds": told["seconds"], "processor": told["cpu_seconds"]}
@@ -129,7 +131,7 @@ def _submit(name: str, number: int) -> None:
 def _told(id: int) -> int:
     time.sleep(SETTLED_SECONDS)
     if _ended(id) != "succeeded":
-        raise RuntimeError(f"run {id} was to succeed: {_failures(id - 1)}")
+        raise RuntimeError(f"run {id} should have succeeded: {_failures(id - 1)}")
     return int(str(RunField.objects.get(run=id, name="at").value))
 
 
@@ -157,7 +159,7 @@ def _until(is_so: Callable[[], bool], every: float = LOOK_SECONDS) -> None:
     until = time.monotonic() + PATIENCE_SECONDS
     while not is_so():
         if time.monotonic() > until:
-            raise TimeoutError("the worker does not do what was submitted")
+            raise TimeoutError("the worker does not execute the submitted runs")
         time.sleep(every)
 
 

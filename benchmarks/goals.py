@@ -99,15 +99,21 @@ def keeping_goals_of(on: str) -> list[Goal]:
     return [
         Goal("l", f"{on}: p99 ms cancel to engine gone", f"{cancel}.gone.p99", None, **of_both(on, at_most=2000)),
         Goal("l", f"{on}: p99 ms cancel to cancelled", f"{cancel}.cancelled.p99", None, **of_both(on, at_most=2000)),
-        Goal("m", f"{on}: MB more while an engine prints", f"{engines}.flood.growth", None, **of_both(on, at_most=64)),
         Goal(
             "m",
-            f"{on}: beside one that prints / one silent and as busy",
+            f"{on}: additional MB while an engine prints",
+            f"{engines}.flood.growth",
+            None,
+            **of_both(on, at_most=64),
+        ),
+        Goal(
+            "m",
+            f"{on}: next to one that prints / one silent and as busy",
             f"{beside}.print",
             f"{beside}.silent",
             **of_both(on, at_least=0.8),
         ),
-        Goal("", f"{on}: beside one that prints / one asleep", f"{beside}.print", f"{beside}.asleep"),
+        Goal("", f"{on}: next to one that prints / one asleep", f"{beside}.print", f"{beside}.asleep"),
         Goal("n", f"{on}: MB, worker and engines idle", f"{engines}.memory.idle", None, **of_both(on, at_most=90)),
         Goal(
             "n",
@@ -133,7 +139,7 @@ def feeds_goals_of(on: str) -> list[Goal]:
     asked = f"{on}.feeds"
     return [
         Goal("t", f"{on}: s for feeds never asked / with nothing new", f"{asked}.first", f"{asked}.again", at_least=10),
-        Goal("u", f"{on}: MB of who asks them", f"{asked}.peak", None, at_most=300),
+        Goal("u", f"{on}: MB of the process that fetches them", f"{asked}.peak", None, at_most=300),
     ]
 
 
@@ -149,7 +155,7 @@ def api_goals_of(on: str) -> list[Goal]:
             Goal("", f"{on}: processor ms of a {what}", f"{asked}.{what}.processor_ms", None)
             for what in ("list", "list_of_several", "submit")
         ),
-        Goal("", f"{on}: ms of how full the queue is", f"{asked}.queue", None),
+        Goal("", f"{on}: ms of the queue depth", f"{asked}.queue", None),
     ]
 
 
@@ -165,7 +171,7 @@ def live_goals_of(on: str, most: float) -> list[Goal]:
     return [
         Goal(
             "ac",
-            f"{on}: p95 ms commit to the page that shows it, 50 looked at",
+            f"{on}: p95 ms commit to shown on the page, 50 open",
             f"{page}.shown.p95",
             None,
             at_most=most,
@@ -173,12 +179,12 @@ def live_goals_of(on: str, most: float) -> list[Goal]:
         *(
             Goal("", f"{on}: {what}", f"{page}.{name}", None)
             for what, name in (
-                ("ms commit to the page", "shown"),
-                ("ms commit to the word that there is news", "told"),
+                ("ms commit to shown on the page", "shown"),
+                ("ms commit to the notification of the page", "told"),
                 ("p95 ms of the same", "told.p95"),
             )
         ),
-        Goal("ad", f"{on}: % of a core, 50 live pages and nothing new", f"{page}.idle", None, at_most=1),
+        Goal("ad", f"{on}: % of a core, 50 live pages without changes", f"{page}.idle", None, at_most=1),
     ]
 
 
@@ -207,7 +213,7 @@ def search_goals_of(on: str, most: float) -> list[Goal]:
     return [
         Goal("o", f"{on}: p95 ms of a search", f"{found}.both.p95", None, at_most=most),
         *(Goal("", f"{on}: ms of a search by {by}", f"{found}.{by}", None) for by in ("both", "words", "meaning")),
-        Goal("", f"{on}: ms of the processor for a search", f"{found}.both.busy", None),
+        Goal("", f"{on}: processor ms of a search", f"{found}.both.busy", None),
         Goal("", f"{on}: ms of the first search", f"{found}.first", None),
         Goal("", f"{on}: s to publish a long document", f"{found}.publish", None),
     ]

@@ -163,7 +163,7 @@ def listen_bare(number: int, python: str = "") -> int:
             stamp(heard)
             if heard == number:
                 return heard
-    raise TimeoutError("the bare listener heard nothing")
+    raise TimeoutError("the bare listener received nothing")
 
 
 # The pipe on which a listener is about to report that it listens.
@@ -289,5 +289,5 @@ def _open_pipe() -> int:
 
 def _read_moment(pipe: int) -> int:
     if not select.select([pipe], [], [], PATIENCE_SECONDS)[0]:
-        raise TimeoutError("nobody claimed what was submitted")
+        raise TimeoutError("no worker claimed the submitted runs")
     return int(kinds.MOMENT.unpack(os.read(pipe, kinds.MOMENT.size))[1])

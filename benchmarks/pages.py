@@ -45,7 +45,7 @@ def process(folder: str, which: str) -> dict[str, float]:
     document = intake.add_file(workspace, _path(folder, which), actor="benchmark", again=True)
     while (status := Document.objects.values_list("status", flat=True).get(pk=document.pk)) == "processing":
         if time.perf_counter() - began > LONGEST_SECONDS:
-            raise TimeoutError(f"expected {which} to be read within {LONGEST_SECONDS} s")
+            raise TimeoutError(f"{which} was not read within {LONGEST_SECONDS} s")
         time.sleep(0.005)
     took = time.perf_counter() - began
     assert status == "processed", status

@@ -31,7 +31,7 @@ from config import VERSION
 api = Api(
     title="ADE",
     version=VERSION,
-    description="The automated document engine: everything that operators do, for programs.",
+    description="The automated document engine. Programs can do here what operators do on the pages.",
     urls_namespace="api",
     openapi_url="/api/v1/openapi.json",
     # Replaced by the page in config/api_docs.py.

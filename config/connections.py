@@ -1,8 +1,8 @@
 """Connections of a web process: timeouts for slow clients, and limits on the number of connections.
 
-gunicorn's ASGI worker waits for ever for the headers of a request, and accepts whatever comes until the process has no
-file descriptors left. Here every wait has an end, and when the limit is reached, the connection goes that has waited
-longest without a request, or else the one whose body comes slowest: whoever sends a request promptly is answered.
+gunicorn's ASGI worker waits for ever for the headers of a request, and accepts connections until the process has no
+file descriptors left. Here every wait has a timeout. At the connection limit, the connection that has waited longest
+without a request is closed, otherwise the one with the slowest body, so clients that send promptly are answered.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ class Connections:
         self._of: Counter[str] = Counter()
         # Connections without complete headers, the longest waiting first.
         self._waiting: dict[Connection, None] = {}
-        # Those that have sent headers and not all of the body.
+        # Connections with complete headers and an incomplete body.
         self._sending: set[Connection] = set()
 
     def admit(self, new: "Connection") -> bool:
-        """False: there is no place, for everybody who is here has sent a request, or is about to."""
+        """Return False if the limit is reached and no waiting or slow connection can be closed."""
         if new.client and self._of[new.client] >= self.most_of_one and not self._make_room(new.client):
             self.seldom.say("web.too_many_connections_of_a_client", client=new.client, limit=self.most_of_one)
             return False
@@ -80,7 +80,7 @@ class Connections:
         self._sending.discard(connection)
 
     def _make_room(self, client: str) -> bool:
-        """Ends the one that has waited longest, or sends slowest; of this client, if one is named."""
+        """Close the connection (of this client, if given) that has waited longest or sends slowest."""
         longest = next((each for each in self._waiting if not client or each.client == client), None)
         found = longest or self._slowest(client)
         if found is None:
@@ -91,7 +91,7 @@ class Connections:
         return True
 
     def _slowest(self, client: str) -> "Connection | None":
-        """Of those that have had time to send what people usually send."""
+        """Return the slowest sender among connections that have exceeded BODY_SECONDS."""
         sending = [each for each in self._sending if not client or each.client == client]
         late = [each for each in sending if each.seconds_of_body() > BODY_SECONDS]
         return min(late, key=lambda each: each.body_bytes / each.seconds_of_body(), default=None)
@@ -180,14 +180,14 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
             self.transport.abort()
 
     def _headers_are_late(self) -> None:
-        self._time_out(f"expected the headers of a request within {HEADER_SECONDS:.0f} s")
+        self._time_out(f"The request headers did not arrive within {HEADER_SECONDS:.0f} s.")
 
     def _look_at_the_body(self) -> None:
         left = self._body_until - self.worker.loop.time()
         if left > 0:
             self._set_timer(left, self._look_at_the_body)
             return
-        self._time_out(f"expected a body of at least {BODY_BYTES_PER_SECOND} bytes in a second")
+        self._time_out(f"The request body arrived at less than {BODY_BYTES_PER_SECOND} bytes per second.")
 
     def _time_out(self, message: str) -> None:
         self.connections.seldom.say("web.slow_clients_closed", client=self.client, reason=message)

@@ -56,7 +56,7 @@ class Check:
         try:
             return self.look()
         except (DatabaseError, OSError) as error:
-            return fail(" ".join(str(error).split()), "This check could not be made. The ones before it may say why.")
+            return fail(" ".join(str(error).split()), "This check could not be run. The earlier checks may show why.")
 
 
 def all_checks(*, thorough: bool = False, files: Files = Files.SAMPLE) -> Iterator[Check]:
@@ -100,23 +100,23 @@ def system_checks() -> Finding:
     found = checks.run_checks(include_deployment_checks=not settings.DEBUG)
     spoken = [message for message in found if message.level >= checks.WARNING and not message.is_silenced()]
     if not spoken:
-        return ok("Django's own checks find nothing")
+        return ok("Django's system checks found no problems")
     said = "; ".join(f"{message.id}: {' '.join(str(message.msg).split())}" for message in spoken)
     serious = any(message.level >= checks.ERROR for message in spoken)
-    return (fail if serious else warn)(said, "`manage.py check --deploy` says more.")
+    return (fail if serious else warn)(said, "Run `manage.py check --deploy` for details.")
 
 
 def nothing_for_tests() -> Finding:
     if settings.ADE_ALLOW_FAILPOINTS:
-        return warn("ADE_ALLOW_FAILPOINTS is true", "It is for tests. Set it to false where the data matters.")
-    return ok("nothing that is meant for tests")
+        return warn("ADE_ALLOW_FAILPOINTS is true", "It is for tests only. Set it to false where the data matters.")
+    return ok("no test setting is active")
 
 
 def no_debugging_for_others() -> Finding:
     others = sorted(set(settings.ALLOWED_HOSTS) - LOCAL_HOSTS)
     if settings.DEBUG and others:
         found = f"DEBUG is true, and ALLOWED_HOSTS has {', '.join(others)}"
-        return warn(found, "Error pages tell strangers about the inside. Set DEBUG to false.")
+        return warn(found, "Error pages show internal details to strangers. Set DEBUG to false.")
     return ok(f"DEBUG is {str(settings.DEBUG).lower()}")
 
 
@@ -129,21 +129,21 @@ def container_is_usable() -> Finding:
     try:
         storage.rehearse()
         if storage.files.is_public():
-            return fail(f"strangers can read the container {name!r}", "Make it private: it has no public access then.")
+            return fail(f"strangers can read the container {name!r}", "Make it private: disable public access.")
     except OSError as error:
         return fail(
-            f"cannot write, read and delete in the container {name!r}: {error.strerror}",
-            "`manage.py up` makes a container that is not there, and so does `az storage container create`. "
-            "For the rest see ADE_AZURE_STORAGE_CONNECTION, and the network of the storage account.",
+            f"cannot write, read and delete files in the container {name!r}: {error.strerror}",
+            "`manage.py up` and `az storage container create` create a missing container. "
+            "Otherwise check ADE_AZURE_STORAGE_CONNECTION and the network rules of the storage account.",
         )
-    return ok(f"the container {name!r} can be written to and read, and is private")
+    return ok(f"the container {name!r} can be read and written, and is private")
 
 
 def directory_is_writable() -> Finding:
     path = Path(settings.MEDIA_ROOT)
-    advice = f"Make {path} a directory that the user of ADE may write to."
+    advice = f"Make {path} a directory that ADE's user can write to."
     if path.exists() and not path.is_dir():
-        return fail(f"{path} is no directory", advice)
+        return fail(f"{path} is not a directory", advice)
     path.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.NamedTemporaryFile(dir=path) as file:
@@ -151,20 +151,20 @@ def directory_is_writable() -> Finding:
             file.flush()
     except OSError as error:
         return fail(f"cannot write to {path}: {error.strerror}", advice)
-    return ok(f"{path} can be written to")
+    return ok(f"{path} is writable")
 
 
 def storage_has_space() -> Finding:
     free = {path: shutil.disk_usage(path).free for path in (settings.VAR_DIR, settings.MEDIA_ROOT) if path.exists()}
     path, least = min(free.items(), key=lambda item: item[1])
-    found = f"{least / 2**30:.1f} GB are free below {path}"
+    found = f"{least / 2**30:.1f} GB are free in {path}"
     if least < LEAST_FREE_BYTES:
-        return fail(found, "Make room: the next file, or the next row, may not be written.")
-    return warn(found, "Make room soon.") if least < FEW_FREE_BYTES else ok(found)
+        return fail(found, "Free disk space now: the next file or row may not fit.")
+    return warn(found, "Free disk space soon.") if least < FEW_FREE_BYTES else ok(found)
 
 
 def uv_is_there() -> Finding:
-    advice = "Without uv no build is made. Install what requirements/base.txt lists, for example by `make setup`."
+    advice = "Builds need uv. Install requirements/base.txt, for example with `make setup`."
     try:
         program = uv.program()
         said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
@@ -177,21 +177,24 @@ def children_are_walled_off() -> Finding:
     found = f"ADE_SANDBOX={settings.ADE_SANDBOX}. {hardening.SAID[hardening.NO_SANDBOX]}"
     if hardening.NO_SANDBOX in hardening.weaknesses():
         return fail(found, hardening.ADVICE[hardening.NO_SANDBOX])
-    return ok("bubblewrap stands around engines, readers and builds")
+    return ok("engines, readers and builds run inside bubblewrap")
 
 
 def limits_are_enforced() -> Finding:
-    looked_at = "memory, processes and disk of a run are added up twice a second"
+    looked_at = "the memory, processes and disk space of a run are checked twice a second"
     if missing := hardening.unenforced_limits():
-        return warn(f"{looked_at}; {'; '.join(missing)}", "See docs/security.md for what holds on which machine.")
-    return ok(f"the kernel holds the limits of each process; {looked_at}")
+        return warn(
+            f"{looked_at}; {'; '.join(missing)}",
+            "See docs/security.md for the limits that each kind of machine enforces.",
+        )
+    return ok(f"the kernel enforces the limits of each process; {looked_at}")
 
 
 def scans_are_read() -> Finding:
     """Report whether scans can be read. It is no failure: without scans it is not needed."""
     if engine := ocr_engine():
         return ok(f"scans are read by {engine}")
-    return ok(f"nothing reads scans here, and they stay without text; to have it, {OCR_ADVICE}")
+    return ok(f"no text recognition (OCR) is installed, so scans stay without text; to change this, {OCR_ADVICE}")
 
 
 def database_answers() -> Finding:
@@ -207,16 +210,16 @@ def migrations_are_applied() -> Finding:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
-        return fail(f"{len(plan)} are not applied, {plan[0][0]} the first", "Run `manage.py migrate`.")
-    return ok(f"all {len(executor.loader.applied_migrations)} are applied")
+        return fail(f"{len(plan)} migrations are not applied; the first is {plan[0][0]}", "Run `manage.py migrate`.")
+    return ok(f"all {len(executor.loader.applied_migrations)} migrations are applied")
 
 
 def clocks_agree() -> Finding:
     clock.measure()
     off = (datetime.now(UTC) - clock.now()).total_seconds()
-    found = f"the clock of this host is {off:+.1f} s off the database's"
+    found = f"the clock of this host differs from the database's by {off:+.1f} s"
     if abs(off) > CLOCK_SECONDS:
-        return warn(found, "ADE counts with the database's clock. Set both by NTP, so that logs can be compared.")
+        return warn(found, "ADE uses the database's clock. Synchronise both with NTP, so that logs can be compared.")
     return ok(found)
 
 
@@ -226,9 +229,9 @@ def sqlite_is_on_a_local_disk() -> Finding:
     if kind in NETWORK_FILE_SYSTEMS:
         return fail(
             f"{path} is on {kind}, a network file system",
-            "SQLite's locks do not hold there, and rows may be lost. Move the file, or use PostgreSQL.",
+            "SQLite's locks are unreliable there, and rows may be lost. Use a local disk or PostgreSQL.",
         )
-    return ok(f"{path} is on {kind or 'a file system that cannot be told'}")
+    return ok(f"{path} is on {kind or 'an unknown file system'}")
 
 
 def sqlite_mode() -> Finding:
@@ -237,7 +240,7 @@ def sqlite_mode() -> Finding:
         found = {name: str(cursor.execute(f"PRAGMA {name}").fetchone()[0]) for name in wanted}
     said = ", ".join(f"{name} is {value}" for name, value in found.items())
     if found != wanted:
-        return fail(said, "Expected WAL and foreign keys: config/settings.py asks for both at every connection.")
+        return fail(said, "WAL and foreign keys must be on. config/settings.py sets both for every connection.")
     return ok(said)
 
 
@@ -248,36 +251,38 @@ def isolation() -> Finding:
     if level != "read committed":
         return warn(
             f"transactions are {level}",
-            "ADE is made for read committed, and will see many writes refused. Change default_transaction_isolation.",
+            "ADE needs read committed; otherwise many writes are refused. Change default_transaction_isolation.",
         )
     return ok(f"transactions are {level}")
 
 
 def words_can_be_looked_up() -> Finding:
     if connection.vendor == "postgresql":
-        return ok("an index of PostgreSQL")
+        return ok("PostgreSQL full-text index")
     if not fulltext.is_there():
         return warn(
-            "there is no index of words", "Searching looks at every text. PostgreSQL has one, and most SQLites."
+            "there is no full-text index",
+            "Every search reads all texts. PostgreSQL and most builds of SQLite have a full-text index.",
         )
     if fulltext.is_kept_in_step() and fulltext.is_whole():
-        return ok("a table of SQLite, which says what the chunks say")
-    return fail(
-        "the table in which SQLite looks up words is not what it should be", "`manage.py document index --rebuild`"
-    )
+        return ok("SQLite full-text table, which matches the chunks")
+    return fail("SQLite's full-text table does not match the chunks", "Run `manage.py document index --rebuild`.")
 
 
 def vectors_are_indexed() -> Finding:
     if connection.vendor != "postgresql":
-        return ok("compared by ADE itself, which is for some hundred thousand of them")
+        return ok("vectors are compared by ADE itself, which suits up to a few hundred thousand")
     if not has_vectors(connection):
         return warn(
-            "kept as bytes, and compared by ADE itself: pgvector 0.8 is not there, or was not when they were stored",
-            "Install it, have `CREATE EXTENSION vector` done by who may, then `manage.py document index`.",
+            "vectors are stored as bytes and compared by ADE itself: pgvector 0.8 is or was missing",
+            "Install pgvector, run `CREATE EXTENSION vector` as a user who may, then `manage.py document index`.",
         )
     model = indexing.model_of_today()
     if not vectors.indexes().get(model.index):
-        return warn(f"those of {model.name} have no index", "`manage.py document index` makes it beside other work.")
+        return warn(
+            f"the vectors of {model.name} have no index",
+            "Run `manage.py document index`. Other work continues meanwhile.",
+        )
     return ok(f"pgvector, with an index for {model.name}")
 
 
@@ -285,11 +290,13 @@ def workers_are_alive() -> Finding:
     alive = Worker.objects.alive().count()
     waiting = ", ".join(said for _, said in _waiting())
     if alive and not Worker.objects.available().exists():
-        found = f"{alive} alive, but all of them drain: nothing is taken up; waiting: {waiting or 'nothing'}"
-        return warn(found, "What keeps them running starts others when they have stopped; else `manage.py worker`.")
+        found = f"{alive} alive, but all of them are draining and take no work; waiting: {waiting or 'nothing'}"
+        return warn(
+            found, "Their process manager starts new ones when they have stopped. Otherwise run `manage.py worker`."
+        )
     if alive:
         return ok(f"{alive} alive; waiting: {waiting or 'nothing'}")
-    advice = "Start one: `manage.py worker`, or `make up` for everything on this machine."
+    advice = "Start one with `manage.py worker`, or everything on this machine with `make up`."
     return fail(f"no worker is alive; waiting: {waiting}", advice) if waiting else warn("no worker is alive", advice)
 
 
@@ -300,19 +307,19 @@ def workers_have_slots() -> Finding:
     lacking = [said for kind, said in _waiting() if kind.lane is not None and kind.name not in slots]
     if alive and lacking:
         return warn(
-            f"no worker has a slot for: {', '.join(lacking)}", "Start one that has: see `manage.py worker --help`."
+            f"no worker has a thread for: {', '.join(lacking)}", "Start one that has; see `manage.py worker --help`."
         )
-    return ok("every kind that waits has slots" if alive else "no worker that takes up work to ask")
+    return ok("every kind of waiting work has worker threads" if alive else "no worker takes work")
 
 
 def workers_are_of_this_version() -> Finding:
-    others = [f"{worker.owner} is {worker.version}" for worker in Worker.objects.alive().order_by("id")]
-    others = [said for said in others if not said.endswith(f" is {settings.ADE_VERSION}")]
+    others = [f"{worker.owner} runs {worker.version}" for worker in Worker.objects.alive().order_by("id")]
+    others = [said for said in others if not said.endswith(f" runs {settings.ADE_VERSION}")]
     if others:
         return warn(
-            f"{'; '.join(others)}; this is {settings.ADE_VERSION}", "Restart them: they run what was there before."
+            f"{'; '.join(others)}; this is {settings.ADE_VERSION}", "Restart them: they still run the old code."
         )
-    return ok(f"all are {settings.ADE_VERSION}, as this is")
+    return ok(f"all workers run {settings.ADE_VERSION}, as this program does")
 
 
 def holds(invariant: Invariant) -> Finding:
@@ -322,7 +329,7 @@ def holds(invariant: Invariant) -> Finding:
     more = " and more" if len(found) > MOST_OFFENDERS else ""
     offenders = tuple(found[:MOST_OFFENDERS])
     said = ", ".join(f"{kind} {id}" for kind, id in offenders)
-    return fail(f"{invariant.promise} Not so: {said}{more}.", invariant.advice, offenders)
+    return fail(f"{invariant.promise} Violated by: {said}{more}.", invariant.advice, offenders)
 
 
 def _waiting() -> Iterator[tuple[Kind, str]]:

@@ -23,16 +23,16 @@ def environments_are_sealed(*, thorough: bool) -> Finding:
             continue
         if changes and each.path.exists():
             changed.append(f"{each.name[:12]}: {changes}")
-    how = "every checksum" if thorough else "sizes and times"
+    how = "all checksums" if thorough else "sizes and times"
     if changed:
         return fail(
-            f"{len(changed)} of {len(found)} environments were changed after they were made: {'; '.join(changed)}",
-            f"Find out who can write to {environments.root()}. No run uses a changed environment: the next one makes "
-            "it again. `manage.py build prune --unused-days 0` removes all that are not in use.",
+            f"{len(changed)} of {len(found)} environments were changed after they were built: {'; '.join(changed)}",
+            f"Find out who can write to {environments.root()}. Runs never use a changed environment; the next one "
+            "builds it again. `manage.py build prune --unused-days 0` removes all that are not in use.",
         )
     if unsealed:
         return warn(
             f"{len(unsealed)} of {len(found)} environments have no seal: {', '.join(unsealed)}",
-            "An older version made them, or somebody removed the seals. The next run of each makes it again.",
+            "An older version built them, or the seals were removed. The next run of each builds it again.",
         )
-    return ok(f"{len(found)} environments are as they were made, by {how}")
+    return ok(f"{len(found)} environments match their seals, by {how}")

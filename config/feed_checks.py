@@ -14,12 +14,12 @@ LONG = timedelta(days=3)
 def feeds_answer() -> Finding:
     found = list(FeedSource.objects.silent_since(clock.now() - LONG).order_by("id")[: MOST_NAMED + 1])
     if not found:
-        return ok(f"none has been failing for {LONG.days} days")
+        return ok(f"no feed has been failing for {LONG.days} days")
     named = ", ".join(f"{feed.pk} ({feed})" for feed in found[:MOST_NAMED])
     more = " and more" if len(found) > MOST_NAMED else ""
     advice = (
-        "`manage.py feed show ID` says why. One that is gone for good is paused or removed. If all of them fail, look"
-        " whether this machine reaches the internet."
+        "`manage.py feed show ID` shows the reason. Pause or remove feeds that are gone for good. If all feeds fail,"
+        " check whether this machine can reach the internet."
     )
     offenders = tuple(("feed", feed.pk) for feed in found[:MOST_NAMED])
-    return Finding(Level.WARN, f"no answer for {LONG.days} days and more of: {named}{more}", advice, offenders)
+    return Finding(Level.WARN, f"no answer for {LONG.days} days or longer from: {named}{more}", advice, offenders)

@@ -21,13 +21,13 @@ MOST_OFFENDERS = 10
 BLOCK_BYTES = 1 << 20
 
 ADVICE = (
-    "Restore these files from a backup under the keys that the rows have (`manage.py document show ID`), or upload them"
-    " again. `manage.py doctor documents.files --files all` looks at every file, `--files checksums` reads them too."
+    "Restore these files from a backup under the keys in their rows (`manage.py document show ID`), or upload them"
+    " again. `manage.py doctor documents.files --files all` checks every file, and `--files checksums` also reads them."
 )
 
 
 class Files(StrEnum):
-    """What is compared: sizes of a sample of files, sizes of all, or checksums of all."""
+    """What to compare: sizes of a sample of files, sizes of all, or checksums of all."""
 
     SAMPLE = "sample"
     ALL = "all"
@@ -46,7 +46,7 @@ def files_are_whole(mode: Files) -> Finding:
             del offenders[MOST_OFFENDERS:]
     compared = "size and checksum" if mode is Files.CHECKSUMS else "size"
     if not found:
-        return ok(f"{seen} of {_kept().count()} files compared by {compared}: all are as their documents say")
+        return ok(f"{seen} of {_kept().count()} files compared by {compared}: all match their documents")
     counts = ", ".join(f"{number} {flaw}" for flaw, number in sorted(found.items()))
     named = "; ".join(f"document {id}: {flaw}" for id, flaw in offenders)
     more = "; and more" if found.total() > MOST_OFFENDERS else ""
@@ -79,9 +79,10 @@ def _flaw(document: Document, mode: Files) -> str:
         if size is None:
             return "missing (the row names no file)"
         if size != document.size_bytes:
-            return f"{'cut' if size < document.size_bytes else 'changed'} ({size:,} of {document.size_bytes:,} bytes)"
+            what = "truncated" if size < document.size_bytes else "changed"
+            return f"{what} ({size:,} of {document.size_bytes:,} bytes)"
         if mode is Files.CHECKSUMS and _checksum(key) != document.sha256:
-            return "changed (its checksum is another)"
+            return "changed (its checksum differs)"
     except (FileNotFoundError, SuspiciousFileOperation):
         return "missing"
     return ""

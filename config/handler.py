@@ -132,7 +132,7 @@ class Handler(ASGIHandler):
         """Refuse the request before its body is read. Repeated refusals are logged once a minute."""
         most = settings.ADE_CONNECTIONS_PER_CLIENT
         self.seldom.say("handler.too_many_requests_of_a_client", client=_behind_a_proxy(scope), limit=most)
-        message = f"more than {most} requests of your address are under way; try again in a moment"
+        message = f"More than {most} requests from your address are in progress. Try again in a moment."
         response = _for_programs(
             str(scope["path"]), Problem("rate_limited", message, {"requests": most}, headers={"Retry-After": "5"})
         ) or HttpResponse(f"{message}\n", "text/plain", 429, headers={"Retry-After": "5"})
@@ -202,8 +202,8 @@ def _behind_a_proxy(scope: Mapping[str, Any]) -> str:
 
 def _too_large(path: str, body: Body) -> HttpResponseBase:
     message = (
-        f"expected at most {body.most_bytes:,} bytes, found more; "
-        f"a file may have at most {settings.ADE_MAX_UPLOAD_BYTES:,}"
+        f"The request has more than {body.most_bytes:,} bytes. "
+        f"A file may have at most {settings.ADE_MAX_UPLOAD_BYTES:,} bytes."
     )
     log.warning("handler.too_large", path=path)
     response = _for_programs(path, Problem("too_large", message)) or HttpResponse(f"{message}\n", "text/plain", 413)
@@ -219,7 +219,7 @@ def _disk_is_full(path: str) -> HttpResponseBase:
 
 def _not_readable(path: str, refused: HttpResponseBase) -> HttpResponseBase:
     """Refuse a query string that is not UTF-8, the only part that is decoded this early. Django has logged it."""
-    message = "expected a query string in UTF-8, found bytes that are not; encode them, as %C3%A9"
+    message = "The query string is not valid UTF-8. Percent-encode it, for example %C3%A9."
     return _for_programs(path, Problem("invalid_request", message)) or refused
 
 

@@ -27,14 +27,14 @@ def schedules_are_watched() -> Finding:
     held = SchedulerLease.objects.filter(expires_at__gt=clock.now()).first()
     number = len(list(all_jobs()))
     if held:
-        return ok(f"{held.owner} looks at the schedules of {number} jobs")
+        return ok(f"{held.owner} watches the schedules of {number} jobs")
     if not Worker.objects.alive().exists():
-        return warn("no worker is alive to look at the schedules", "Start one: `manage.py worker`.")
+        return warn("no worker is alive to watch the schedules", "Start one with `manage.py worker`.")
     here = "" if settings.ADE_SCHEDULES else "; ADE_SCHEDULES is false here"
     return warn(
-        f"workers are alive, but none looks at the schedules{here}: no job runs by itself",
-        "Start at least one with ADE_SCHEDULES=true, unless that is wanted. If one should look, its log may have"
-        " `caretaker.chore_failed`.",
+        f"workers are alive, but none watches the schedules{here}, so no job runs by itself",
+        "Start at least one with ADE_SCHEDULES=true, unless this is intended. If one should watch them, look for"
+        " `caretaker.chore_failed` in its log.",
     )
 
 
@@ -47,7 +47,7 @@ def slots_are_run() -> Finding:
     return Finding(
         Level.WARN,
         f"slots of the last day that have not run: {said}",
-        "`manage.py job ledger NAME` says why. If they are wanted all the same:"
+        "`manage.py job ledger NAME` shows the reasons. To run them after all:"
         " `manage.py job backfill NAME --from TIME --to TIME`.",
         tuple(("scheduled_job", row.pk) for row in missing),
     )
@@ -56,11 +56,11 @@ def slots_are_run() -> Finding:
 def schedules_are_ours() -> Finding:
     found = [*_strange_schedules(), *_strange_messages()]
     if not found:
-        return ok("the schedules of django-q2 are those of the jobs, and its queue is empty")
+        return ok("the schedules of django-q2 match the jobs, and its queue is empty")
     return warn(
         "; ".join(found),
-        "Nothing but the schedules of our jobs belongs there, and a worker that looks mends those within a minute. Find"
-        " out who has written the others, and delete them: they are never run.",
+        "Only the schedules of ADE's jobs belong there, and a worker that watches them repairs those within a minute."
+        " Find out where the others come from, and delete them: they never run.",
     )
 
 
@@ -78,11 +78,11 @@ def _strange_schedules() -> Iterator[str]:
         name = f"schedule {schedule.pk} ({schedule.name})"
         row = jobs.get(schedule.name)
         if schedule.func != FUNCTION or schedule.args != repr((schedule.name,)):
-            yield f"{name} calls something else than our jobs"
+            yield f"{name} does not call a job of ADE"
         elif row is None or schedule.name in seen:
-            yield f"{name} is of no job, or there twice"
+            yield f"{name} belongs to no job, or is a duplicate"
         elif schedule.cron != row.cron or schedule.next_run is None or _is_off(schedule.next_run, row):
-            yield f"{name} has other times than its job"
+            yield f"{name} has different times from its job"
         seen.add(schedule.name)
     for name in sorted(jobs.keys() - seen):
         yield f"{name} has no schedule"
@@ -96,4 +96,4 @@ def _is_off(next_run: object, row: ScheduledJob) -> bool:
 
 def _strange_messages() -> Iterator[str]:
     if number := apps.get_model("django_q", "OrmQ").objects.count():
-        yield f"{number} messages are in the queue of django-q2, which nobody reads"
+        yield f"{number} messages are in the queue of django-q2, which no program reads"

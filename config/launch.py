@@ -18,7 +18,7 @@ def main(parent: int, command: list[str]) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     # If the parent died before the line above, the signal will never come.
     if os.getppid() != parent:
-        sys.exit("config.launch: the process that started this one has gone.")
+        sys.exit("config.launch: the process that started this one has ended.")
     os.execvp(command[0], command)  # noqa: S606 - arguments, not shell text
 
 

@@ -136,7 +136,7 @@ class Supervisor:
             time.sleep(LOOK_SECONDS)
         for program in self.programs:
             if program.process is not None and program.process.poll() is None:
-                self.say("up", f"{program.name} did not stop in time and is ended.")
+                self.say("up", f"{program.name} did not stop in time and is killed.")
             end_group(program)
         self.say("up", "Stopped.")
 

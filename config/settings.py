@@ -27,7 +27,9 @@ try:
     STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
 except OSError as error:
-    environment.stop([f"ADE_VAR_DIR is {str(VAR_DIR)!r}; allowed: a directory to write in ({error.strerror})."])
+    environment.stop(
+        [f"ADE_VAR_DIR is {str(VAR_DIR)!r}; use a directory that this user can write to ({error.strerror})."]
+    )
 
 
 def kept_secret_key(path: Path) -> str:
@@ -41,7 +43,7 @@ def kept_secret_key(path: Path) -> str:
                 os.link(file.name, path)
     key = path.read_text()
     if not key.strip():
-        raise OSError(errno.ENODATA, "it is empty: remove it, and a new key is made")
+        raise OSError(errno.ENODATA, "it is empty; remove it to create a new key")
     return key
 
 
@@ -50,8 +52,8 @@ def secret_key() -> str:
     try:
         return ENV["SECRET_KEY"] or kept_secret_key(path)
     except OSError as error:
-        allowed = "allowed without SECRET_KEY: a file that this user can write and read"
-        environment.stop([f"SECRET_KEY is kept in '{path}'; {allowed} ({error.strerror})."])
+        advice = "set SECRET_KEY, or make it a file that this user can read and write"
+        environment.stop([f"SECRET_KEY is kept in '{path}'; {advice} ({error.strerror})."])
 
 
 def keep_to_ourselves(path: Path) -> None:
@@ -69,7 +71,7 @@ def keep_to_ourselves(path: Path) -> None:
         return
     # Check without opening the file: closing it would release the SQLite locks of this process.
     if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
-        raise PermissionError(errno.EACCES, "this user cannot write it" if path.is_file() else "it is no file")
+        raise PermissionError(errno.EACCES, "this user cannot write it" if path.is_file() else "it is not a file")
 
 
 def database(config: dict[str, Any] | None) -> dict[str, Any]:
@@ -80,8 +82,8 @@ def database(config: dict[str, Any] | None) -> dict[str, Any]:
         try:
             keep_to_ourselves(config["NAME"])
         except OSError as error:
-            allowed = "allowed: a database in a file that this user can write"
-            environment.stop([f"DATABASE_URL leads to '{config['NAME']}'; {allowed} ({error.strerror})."])
+            advice = "use a database in a file that this user can read and write"
+            environment.stop([f"DATABASE_URL leads to '{config['NAME']}'; {advice} ({error.strerror})."])
     if config["ENGINE"] == "django.db.backends.postgresql":
         config = config | {"OPTIONS": POSTGRESQL | config.get("OPTIONS", {})}
     return config | {"CONN_MAX_AGE": 0}

@@ -22,7 +22,7 @@ def refuse_an_older_schema() -> None:
     asking.start()
     asking.join()
     if found:
-        sys.stderr.write(f"The web does not start: {found[0]}, then start again.\n")
+        sys.stderr.write(f"The web server does not start: {found[0]}, then start again.\n")
         sys.exit(APP_LOAD_ERROR)
 
 

@@ -16,7 +16,7 @@ SOON = timedelta(days=7)
 # The name that config/demo.py uses.
 DEMO_USER = "demo"
 DEMO_ADVICE = (
-    "Make a superuser of your own (`manage.py createsuperuser`), then deactivate the user `demo` in the admin. Its "
+    "Create a superuser of your own (`manage.py createsuperuser`), then deactivate the user `demo` in the admin. Its "
     "password was printed on a terminal."
 )
 
@@ -28,19 +28,21 @@ def tokens_last() -> Finding:
     ending = usable.filter(expires_at__lt=clock.now() + SOON).select_related("workspace").order_by("expires_at", "id")
     found = list(ending[: MOST_NAMED + 1])
     if not found:
-        return ok(f"none expires within {SOON.days} days")
+        return ok(f"no token expires within {SOON.days} days")
     named = ", ".join(
         f"{token.pk} ({token} of {token.workspace}, {token.expires_at:%Y-%m-%d})" for token in found[:MOST_NAMED]
     )
     more = " and more" if len(found) > MOST_NAMED else ""
-    advice = "Make new ones, tell the programs, and revoke the old: `manage.py token create`, `manage.py token revoke`."
+    advice = (
+        "Create new ones for the programs, then revoke the old: `manage.py token create`, `manage.py token revoke`."
+    )
     offenders = tuple(("token", token.pk) for token in found[:MOST_NAMED])
-    return Finding(Level.WARN, f"within {SOON.days} days expire: {named}{more}", advice, offenders)
+    return Finding(Level.WARN, f"expiring within {SOON.days} days: {named}{more}", advice, offenders)
 
 
 def demo_user_is_for_trying() -> Finding:
     if settings.DEBUG:
-        return ok("DEBUG is true: a demo user is fine")
+        return ok("DEBUG is true, so a demo user is allowed")
     people = get_user_model()._default_manager.filter(username=DEMO_USER, is_superuser=True, is_active=True)
     if people.exists():
         return warn("the superuser demo can sign in, and DEBUG is false", DEMO_ADVICE)

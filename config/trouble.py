@@ -12,19 +12,19 @@ from api.outages import is_full_disk
 
 # By prefix of SQLite's error names. Any other error is a defect of ADE.
 _SQLITE = {
-    "SQLITE_CANTOPEN": "cannot be opened. Its folder has to be there, and this user has to be able to write in both.",
-    "SQLITE_READONLY": "cannot be written. This user has to be able to write it, and in its folder.",
-    "SQLITE_PERM": "cannot be written. This user has to be able to write it, and in its folder.",
-    "SQLITE_IOERR": "cannot be read or written. Look at the disk and the file system that it lies on.",
-    "SQLITE_NOTADB": "is no SQLite database. Name another file in DATABASE_URL, or move this one away.",
-    "SQLITE_CORRUPT": "is damaged. Bring back a backup of it.",
-    "SQLITE_BUSY": "is held by another program. End that program, or try again later.",
+    "SQLITE_CANTOPEN": "cannot be opened. Its directory must exist, and this user must be able to write to both.",
+    "SQLITE_READONLY": "cannot be written. This user must be able to write to the file and its directory.",
+    "SQLITE_PERM": "cannot be written. This user must be able to write to the file and its directory.",
+    "SQLITE_IOERR": "cannot be read or written. Check its disk and file system.",
+    "SQLITE_NOTADB": "is not an SQLite database. Name another file in DATABASE_URL, or move this one away.",
+    "SQLITE_CORRUPT": "is damaged. Restore it from a backup.",
+    "SQLITE_BUSY": "is locked by another program. End that program, or try again later.",
 }
 # Prefixes of SQL states: no connection, no permission to connect, no such database, no resources, shut down by the
 # operator. An error without a state counts as no connection.
 _AWAY = ("08", "28", "3D", "53", "57P")
-_CONNECT = "Look at host, port, name, user and password in DATABASE_URL, and whether the server runs there."
-_RIGHTS = "Its user has to be allowed to make tables there: let it own the database that DATABASE_URL names."
+_CONNECT = "Check host, port, name, user and password in DATABASE_URL, and whether the server runs there."
+_RIGHTS = "The user must be allowed to create tables there: make it the owner of the database in DATABASE_URL."
 
 
 def sentence(error: BaseException) -> str | None:
@@ -37,26 +37,26 @@ def sentence(error: BaseException) -> str | None:
         return None
     found = " ".join(str(cause).split())
     if is_full_disk(cause):
-        room = f"Make room for the database and for {settings.VAR_DIR} (ADE_VAR_DIR), then start again."
+        room = f"Free disk space for the database and for {settings.VAR_DIR} (ADE_VAR_DIR), then start again."
         return f"The disk is full: {found}. {room}"
     if isinstance(cause, sqlite3.Error):
         return _of_sqlite(cause, found)
     if isinstance(cause, psycopg.errors.InsufficientPrivilege):
-        return f"The database refuses what ADE needs: {found}. {_RIGHTS}"
+        return f"The database user lacks a permission: {found}. {_RIGHTS}"
     if isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "08").startswith(_AWAY):
-        return f"The database does not let ADE in: {found}. {_CONNECT}"
+        return f"Cannot connect to the database: {found}. {_CONNECT}"
     return _of_files(cause) if isinstance(cause, OSError) else None
 
 
 def _of_sqlite(error: sqlite3.Error, found: str) -> str | None:
     name = getattr(error, "sqlite_errorname", "")
     said = next((said for begins, said in _SQLITE.items() if name.startswith(begins)), None)
-    return said and f"The database {connection.settings_dict['NAME']} {said} (Found: {found}.)"
+    return said and f"The database {connection.settings_dict['NAME']} {said} (Error: {found}.)"
 
 
 def _of_files(error: OSError) -> str | None:
     """Explain errors with files that ADE writes. A missing file of its code is a defect."""
     if not isinstance(error.filename, str) or not Path(error.filename).is_relative_to(settings.VAR_DIR):
         return None
-    advice = "This user has to be able to write everything in ADE_VAR_DIR."
+    advice = "This user must be able to write to everything in ADE_VAR_DIR."
     return f"{error.filename} cannot be used: {error.strerror}. {advice}"

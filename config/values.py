@@ -16,6 +16,11 @@ NO = {"false", "no", "off", "0"}
 OFF = "off"
 
 
+def either(words: tuple[str, ...]) -> str:
+    """Return the words as a list that ends in "or"."""
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
 class Kind(Protocol):
     @property
     def allowed(self) -> str: ...
@@ -80,7 +85,7 @@ class DaysByStatus:
 
     @property
     def allowed(self) -> str:
-        return f"STATUS=DAYS with commas between them, where STATUS is {', '.join(self.statuses)}; or off"
+        return f"STATUS=DAYS pairs separated by commas, where STATUS is {either(self.statuses)}; or off"
 
     def parse(self, text: str) -> dict[str, int]:
         if text.lower() == OFF:
@@ -109,7 +114,7 @@ class OneOf:
 
     @property
     def allowed(self) -> str:
-        return ", ".join(self.words)
+        return either(self.words)
 
     def parse(self, text: str) -> str:
         if text not in self.words:
@@ -128,7 +133,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Networks:
-    allowed: str = "networks as 10.1.0.0/16 or fd00::/8, separated by commas"
+    allowed: str = "networks such as 10.1.0.0/16 or fd00::/8, separated by commas"
 
     def parse(self, text: str) -> list[str]:
         return [str(ipaddress.ip_network(word)) for word in Words().parse(text)]
@@ -136,7 +141,7 @@ class Networks:
 
 @dataclass(frozen=True)
 class Zone:
-    allowed: str = "a time zone as UTC or Europe/Berlin"
+    allowed: str = "a time zone such as UTC or Europe/Berlin"
 
     def parse(self, text: str) -> str:
         try:
@@ -163,7 +168,7 @@ class DatabaseUrl:
 
 @dataclass(frozen=True)
 class AzureConnection:
-    allowed: str = "AccountName=NAME;AccountKey=KEY and what else the portal of Azure shows, in one line"
+    allowed: str = "AccountName=NAME;AccountKey=KEY and the other parts that the Azure portal shows, in one line"
 
     def parse(self, text: str) -> str:
         parts = dict(part.split("=", 1) for part in text.rstrip(";").split(";"))
@@ -178,7 +183,7 @@ class AzureConnection:
 
 @dataclass(frozen=True)
 class AzureContainer:
-    allowed: str = "3 to 63 small letters, digits and single dashes between them"
+    allowed: str = "3 to 63 lower-case letters, digits and single dashes between them"
 
     def parse(self, text: str) -> str:
         if re.fullmatch(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*", text) is None:
@@ -188,7 +193,7 @@ class AzureContainer:
 
 @dataclass(frozen=True)
 class Url:
-    allowed: str = "https://HOST or http://HOST, with a port and a path if need be, and no password"
+    allowed: str = "https://HOST or http://HOST, with a port and a path if needed, and no password"
 
     def parse(self, text: str) -> str:
         parts = urlsplit(text)
@@ -201,7 +206,7 @@ class Url:
 
 @dataclass(frozen=True)
 class Key:
-    allowed: str = "a key as its service gives it: without spaces"
+    allowed: str = "a key as the service shows it, without spaces"
 
     # The key is sent in a header, which allows no other characters.
     def parse(self, text: str) -> str:

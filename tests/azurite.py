@@ -91,7 +91,7 @@ def followed(answer):
 def azurite(tmp_path_factory):
     path = program()
     if path is None:
-        pytest.skip(f"{PROGRAM} is not installed; ADE_AZURITE may say where it is")
+        pytest.skip(f"{PROGRAM} is not installed; set ADE_AZURITE to its path")
     azurite = Azurite(path, tmp_path_factory.mktemp("azurite"))
     yield azurite
     azurite.end()

@@ -165,7 +165,7 @@ def columns_of(row):
 
 
 def and_told(before, row, number=1):
-    """The columns of a row of which nothing has changed but that so many more events tell of it; None: some."""
+    """Return the columns of a row that has this many more events and is otherwise unchanged. With None, any number."""
     number = events_of(row).last().sequence - before["last_sequence"] if number is None else number
     return before | {"last_sequence": before["last_sequence"] + number, "last_event_at": events_of(row).last().at}
 

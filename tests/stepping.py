@@ -152,7 +152,7 @@ class Step:
         if connection.vendor == "postgresql":
             self.backend = connection.connection.info.backend_pid
         self.reached.set()
-        assert self._go.wait(DEADLINE_SECONDS), f"nobody went on from {name}"
+        assert self._go.wait(DEADLINE_SECONDS), f"no thread continued from {name}"
 
     def until_reached(self):
         assert self.reached.wait(DEADLINE_SECONDS)

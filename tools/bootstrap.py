@@ -26,7 +26,7 @@ NO_UV = (
     "uv could not be installed; the lines above say why.\n"
     "No network: connect, or name a proxy in HTTPS_PROXY or a package index in PIP_INDEX_URL.\n"
     "CERTIFICATE_VERIFY_FAILED: name the certificate of your company's authority in PIP_CERT.\n"
-    "No space left: make room. Then run `make setup` again."
+    "No space left: free disk space. Then run `make setup` again."
 )
 
 
@@ -37,7 +37,7 @@ def version_problem(version: tuple[int, ...], executable: str) -> str | None:
     wanted = ".".join(str(part) for part in OLDEST)
     return (
         f"ADE needs Python {wanted} or newer; {executable} is {found}.\n"
-        f"Name another one, for example: make setup PY=python{wanted}"
+        f"Choose another one, for example: make setup PY=python{wanted}"
     )
 
 
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
         venv.EnvBuilder(with_pip=has_ensurepip, clear=True, symlinks=os.name == "posix").create(directory)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
         # On a full disk, ensurepip fails, which runs as a child process.
-        sys.exit(f"{directory} cannot be made: {error}\nYou need room there, and have to be able to write there.")
+        sys.exit(f"{directory} cannot be created: {error}\nCheck the free space and your permission to write there.")
     python = str(directory / "bin" / "python")
     pip_inside = [python, "-m", "pip"]
     pip_of_host = [sys.executable, "-m", "pip", "--python", python]

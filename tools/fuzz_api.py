@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Let schemathesis call the whole API of a server of its own, as an admin, an operator and a viewer; code 0: it found
-nothing.
+"""Let schemathesis call the whole API of a separate server as an admin, an operator and a viewer. The exit code is 0 if
+it finds nothing.
 
 Usage: fuzz_api.py [--minutes N] [--postgres] [--role admin|operator|viewer] [--examples N] [--seed N]
 
-The minutes are those of each role. When all examples were tried before, they are made again from another seed.
+The minutes are per role. When all examples have been tried, new ones are generated from another seed.
 """
 
 import argparse

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
     text = formatted(written(api.get_openapi_schema()))
     is_same = TARGET.exists() and TARGET.read_text() == text
     if arguments == ["--check"]:
-        print("The client is as the API is." if is_same else "The API has changed since: make client")
+        print("The client matches the API." if is_same else "The client does not match the API. Run `make client`.")
         return 0 if is_same else 1
     TARGET.write_text(text)
     return 0

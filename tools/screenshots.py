@@ -1,6 +1,6 @@
-"""Take the pictures of README and docs: `make screenshots`, while `make up` runs beside it.
+"""Take the pictures of README and docs: run `make screenshots` while `make up` is running.
 
-Each is of the demo workspace, small, and named after its page. They are taken with the chromium of the system.
+The pictures show the demo workspace and are named after their pages. This uses the system's Chromium.
 """
 
 import argparse
@@ -26,11 +26,11 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--address", default="http://127.0.0.1:8000")
     asked.add_argument("--user", default="demo")
-    asked.add_argument("--password", required=True, help="as `make up` has printed it")
+    asked.add_argument("--password", required=True, help="password that `make up` printed")
     given = asked.parse_args()
     chromium = shutil.which("chromium")
     if chromium is None:
-        raise SystemExit("expected chromium on the PATH, found none: install it, and come again")
+        raise SystemExit("Chromium is not on the PATH. Install it and try again.")
     WHERE.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)

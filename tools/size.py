@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print the ten longest functions and files: a mirror, not a gate."""
+"""Print the ten longest functions and files. This is for information only and never fails."""
 
 import ast
 import pathlib

@@ -97,10 +97,10 @@ def _rate_number(label: Label, place: Place, match: re.Match[str], layout: Layou
     start = match.start()
     found = at(place.line, start, start + len(value), value, 0.85 if label.is_strong else 0.6, place.how)
     if layout.text.count(value) > 1:
-        found = found.raised(0.4, "the same number stands elsewhere too")
+        found = found.raised(0.4, "the same number appears elsewhere too")
     if len(value) < 3:
         return found.lowered(0.3, "short for a number")
-    return found.raised(0.3, "has the form of a number")
+    return found.raised(0.3, "has the format of a number")
 
 
 def _labelled_dates(labels: Labels, kind: str, month_first: bool | None) -> Iterator[Finding]:
@@ -123,10 +123,10 @@ def _rate_date(place: Place, found: dates.FoundDate, month_first: bool | None, c
     value = found.read(month_first=bool(month_first))
     finding = at(place.line, place.start + found.start, place.start + found.end, value, confidence, why)
     if not found.is_ambiguous:
-        return finding.raised(0.3, "can be read in one way only")
+        return finding.raised(0.3, "can be read in only one way")
     order = "month" if month_first else "day"
     if month_first is None:
-        return finding.lowered(0.4, f"day and month could be the other way round; taken with the {order} first")
+        return finding.lowered(0.4, f"day and month could be swapped; read with the {order} first")
     return finding.lowered(0.1, f"read with the {order} first, like other dates here")
 
 
@@ -153,10 +153,10 @@ def _without_ibans(text: str) -> str:
 
 
 def _rate_iban(line: Line, start: int, end: int, iban: str) -> Finding:
-    found = at(line, start, end, iban, 0.8, "has the form of an IBAN")
+    found = at(line, start, end, iban, 0.8, "has the format of an IBAN")
     if checksums.is_iban(iban):
-        return found.raised(0.95, "its checksum holds")
-    return found.lowered(0.75, "its checksum does not hold: a digit is wrong")
+        return found.raised(0.95, "its checksum is right")
+    return found.lowered(0.75, "its checksum is wrong, so at least one digit is wrong")
 
 
 def _vat_span(match: re.Match[str]) -> tuple[int, int] | None:
@@ -167,10 +167,10 @@ def _vat_span(match: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _rate_vat_id(line: Line, span: tuple[int, int], vat_id: str) -> Finding:
-    found = at(line, *span, vat_id, 0.75, f"has the form of a VAT id of {vat_id[:2]}")
+    found = at(line, *span, vat_id, 0.75, f"has the format of a VAT id of {vat_id[:2]}")
     match checksums.vat_checksum(vat_id):
         case True:
-            return found.raised(0.9, "its checksum holds")
+            return found.raised(0.9, "its checksum is right")
         case False:
-            return found.lowered(0.7, "its checksum does not hold")
+            return found.lowered(0.7, "its checksum is wrong")
     return found

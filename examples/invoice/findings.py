@@ -51,10 +51,10 @@ def best(candidates: list[Finding]) -> Finding | None:
     places = {(each.page, each.box) for each in candidates if each.value == winner.value}
     rivals = [each for each in candidates if each.value != winner.value]
     if len(places) > 1:
-        winner = winner.raised(0.3, f"found at {len(places)} places")
+        winner = winner.raised(0.3, f"found in {len(places)} places")
     rival = max(rivals, key=lambda each: each.confidence, default=None)
     if rival and rival.confidence > 0.8 * winner.confidence:
-        winner = winner.lowered(0.2, f"{rival.value} would be possible too")
+        winner = winner.lowered(0.2, f"{rival.value} is possible too")
     return winner
 
 

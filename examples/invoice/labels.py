@@ -139,7 +139,7 @@ class Label:
 
     def places(self, layout: Layout) -> Iterator[Place]:
         """Yield the places to search for the value: next to the label and, for one like a column heading, below it."""
-        yield Place(self.line, self.end, self.until, f"beside “{self.text}”")
+        yield Place(self.line, self.end, self.until, f"next to “{self.text}”")
         if self.stands_alone():
             yield from self.places_below(layout)
 

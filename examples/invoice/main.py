@@ -92,7 +92,7 @@ def _layout_of(ctx: Context) -> Layout:
         layout = _read_pdf(ctx, ctx.document.path)
         if layout.word_count:
             return layout
-        ctx.log("no text in the PDF itself; taking what was extracted from it, without places", "warning")
+        ctx.log("the PDF itself has no text; using the extracted text, without places", "warning")
     layout = reading.read_text(ctx.document.text)
     if not layout.word_count:
         raise Rejected(_why_unreadable(ctx))
@@ -109,10 +109,10 @@ def _read_pdf(ctx: Context, path: Path) -> Layout:
 def _why_unreadable(ctx: Context) -> str:
     if ctx.document.content_type == "application/pdf":
         return (
-            f"expected a PDF with text, found only pictures in {ctx.document.name}: it was probably scanned."
-            " Run text recognition (OCR) over it, or upload the PDF that the seller sent"
+            f"{ctx.document.name} contains only pictures and no text; it was probably scanned."
+            " Run text recognition (OCR) over it, or upload the PDF that the seller sent."
         )
-    return f"expected a PDF or a document with text, found {ctx.document.content_type} without any: {ctx.document.name}"
+    return f"{ctx.document.name} ({ctx.document.content_type}) contains no text. Use a PDF or a document with text."
 
 
 def _reject_what_is_no_invoice(ctx: Context) -> None:
@@ -120,12 +120,12 @@ def _reject_what_is_no_invoice(ctx: Context) -> None:
     says_invoice = any(word in layout.text.casefold() for word in WORDS_FOR_INVOICE)
     if not has_number and not has_total:
         raise Rejected(
-            f"expected an invoice, found neither an invoice number nor a total in {layout.word_count} words of text"
+            f"This is not an invoice: its {layout.word_count} words contain neither an invoice number nor a total."
         )
     if not has_number and not says_invoice:
         raise Rejected(
-            f"expected an invoice, found a total but no invoice number, and none of the words"
-            f" {', '.join(WORDS_FOR_INVOICE)} in {layout.word_count} words of text"
+            f"This is not an invoice: its {layout.word_count} words contain a total, but no invoice number and"
+            f" none of the words {', '.join(WORDS_FOR_INVOICE)}."
         )
 
 

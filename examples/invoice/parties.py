@@ -74,7 +74,7 @@ def assign_vat_ids(labels: Labels, buyer: Finding | None, vat_ids: list[Finding]
     addresses = [block for block in _blocks(labels.layout) if block.holds(buyer)]
     for finding in vat_ids:
         if label := _label_beside(labels.of("buyer_vat_id"), finding):
-            yield "buyer_vat_id", finding.raised(0.3, f"beside “{label.text}”")
+            yield "buyer_vat_id", finding.raised(0.3, f"next to “{label.text}”")
         elif any(block.holds(finding) for block in addresses):
             yield "buyer_vat_id", finding.lowered(0.1, "in the buyer's address")
         else:
@@ -124,7 +124,7 @@ def _senders(layout: Layout) -> Iterator[Finding]:
         for cell in line.cells:
             parts = _SENDER_SEPARATORS.split(cell.text)
             if len(parts) >= 3 and _POSTCODE.search(cell.text) and _is_name(parts[0]):
-                yield _of_cell(line, cell, parts[0], 0.8, "at the head of a sender's line")
+                yield _of_cell(line, cell, parts[0], 0.8, "at the start of a sender's line")
 
 
 def _companies(layout: Layout) -> Iterator[Finding]:
@@ -156,7 +156,7 @@ def _addressed(layout: Layout, blocks: list[Block], seller: Finding | None) -> I
         lines = [(line, cell) for line, cell in block.cells if not _is_sender(cell)]
         if block.page == 1 and lines and _is_address(block) and _is_high(layout.pages[0], lines[0][1]):
             line, cell = lines[0]
-            found = _of_cell(line, cell, cell.text, 0.7, "at the head of an address")
+            found = _of_cell(line, cell, cell.text, 0.7, "the first line of an address")
             if _is_name(cell.text) and not _same(found, seller):
                 yield found.raised(0.4, "below the sender's line") if len(lines) < len(block.cells) else found
 

@@ -47,8 +47,8 @@ def read_text(text: str) -> Layout:
 
 def _why_not(error: pypdfium2.PdfiumError) -> str:
     if "password" in str(error).lower():
-        return "expected a PDF that opens without a password, found an encrypted one: save it without its password"
-    return f"expected a PDF, found a file that cannot be opened as one: {error}"
+        return "the PDF is encrypted. Save it without a password."
+    return f"the file cannot be opened as a PDF: {error}"
 
 
 def _read_page(page: pypdfium2.PdfPage, number: int) -> Page:

@@ -57,7 +57,7 @@ def find_currency(layout: Layout, totals: Findings, countries: Iterable[str]) ->
         return found
     if any(country in _EURO_COUNTRIES for country in countries):
         return Finding(
-            "EUR", 0.4, ("no currency is written, but the bank account or VAT id is of a country with euros",)
+            "EUR", 0.4, ("no currency is given, but the bank account or VAT id is from a country with euros",)
         )
     return None
 
@@ -98,7 +98,7 @@ def _sum_of_rates(taxes: list[Finding]) -> list[Finding]:
         return []
     total = sum((tax.value for tax in taxes), Decimal())
     around = Box.around(tax.box for tax in taxes if tax.box)
-    return [replace(taxes[0], value=total, box=around, reasons=(f"the sum of {len(taxes)} lines of tax",))]
+    return [replace(taxes[0], value=total, box=around, reasons=(f"the sum of {len(taxes)} tax lines",))]
 
 
 def _surest(candidates: dict[str, list[Finding]]) -> Findings:
@@ -122,7 +122,7 @@ def _is_beside(currency: Finding, total: Finding | None) -> bool:
 
 
 def _beside_total(currency: Finding) -> Finding:
-    return currency.raised(0.7, "beside the total")
+    return currency.raised(0.7, "next to the total")
 
 
 def _most_frequent(currencies: list[Finding]) -> Finding | None:

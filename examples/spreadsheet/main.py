@@ -19,7 +19,7 @@ LONGEST_FILE_NAME = 60
 @step
 def read(ctx: Context) -> None:
     if ctx.document.path is None:
-        raise Rejected(f"expected a stored spreadsheet, found no file of {ctx.document.name}")
+        raise Rejected(f"{ctx.document.name} has no stored file.")
     _reject_other_documents(ctx)
     try:
         ctx.data["sheets"] = reading.open_sheets(ctx.document.path, ctx.document.name)
@@ -34,7 +34,7 @@ def examine_columns(ctx: Context) -> None:
     tables = [_examined(ctx, sheet) for sheet in ctx.data["sheets"]]
     ctx.data["tables"] = [table for table in tables if table.rows]
     if not ctx.data["tables"]:
-        raise Rejected(f"expected a spreadsheet with a table, found {len(tables)} empty sheets in {ctx.document.name}")
+        raise Rejected(f"{ctx.document.name} contains no table: its sheets ({len(tables)}) are empty.")
 
 
 @step
@@ -68,7 +68,7 @@ def report(ctx: Context) -> None:
 def _reject_other_documents(ctx: Context) -> None:
     kind = ctx.document.content_type
     if kind == "application/pdf" or kind.startswith(("image/", "audio/", "video/")):
-        raise Rejected(f"expected a spreadsheet (xlsx, xls, ods or csv), found {kind}: {ctx.document.name}")
+        raise Rejected(f"{ctx.document.name} is not a spreadsheet (xlsx, xls, ods or csv) but {kind}.")
 
 
 def _examined(ctx: Context, sheet: reading.Sheet) -> Table:

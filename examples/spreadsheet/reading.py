@@ -55,11 +55,9 @@ def _workbook_sheets(path: Path) -> list[Sheet]:
         workbook = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(path.read_bytes()))
         return [_workbook_sheet(workbook, name) for name in workbook.sheet_names]
     except python_calamine.PasswordError as error:
-        raise Unreadable("expected a workbook that opens without a password, found an encrypted one") from error
+        raise Unreadable("the workbook is encrypted. Save it without a password.") from error
     except python_calamine.CalamineError as error:
-        raise Unreadable(
-            f"expected a workbook (xlsx, xls or ods), found a file that cannot be opened: {error}"
-        ) from error
+        raise Unreadable(f"the file cannot be opened as a workbook (xlsx, xls or ods): {error}") from error
 
 
 def _workbook_sheet(workbook: python_calamine.CalamineWorkbook, name: str) -> Sheet:
@@ -120,7 +118,7 @@ def _utf_16_without_mark(beginning: bytes, nulls: int) -> str:
     """Detect the byte order of UTF-16: in a Western language, every second byte is zero."""
     at_odd_places = beginning[1::2].count(0)
     if nulls < 0.3 * len(beginning) or not (at_odd_places < 0.1 * nulls or at_odd_places > 0.9 * nulls):
-        raise Unreadable("expected a workbook or a CSV file, found a file that is neither: it has zero bytes in it")
+        raise Unreadable("the file is neither a workbook nor a CSV file: it contains zero bytes.")
     return "utf-16-le" if at_odd_places > nulls / 2 else "utf-16-be"
 
 

@@ -44,7 +44,7 @@ def _lines(table: Table, changes: Changes, file: str) -> Iterator[str]:
     yield f"Sheet “{table.sheet.name}” ({table.sheet.how}) → {file}"
     yield f"  {table.rows} rows, {len(table.columns)} columns; {_header(table)}"
     if table.titles:
-        yield f"  above it, left out: {' / '.join(table.titles)}"
+        yield f"  lines above the table, left out: {' / '.join(table.titles)}"
     if table.empty_rows or table.empty_columns:
         yield f"  dropped: empty rows {table.empty_rows}, empty columns {table.empty_columns}"
     for what, count in changes.counts.items():
@@ -62,13 +62,13 @@ def _header(table: Table) -> str:
 def _column_line(column: Column, changes: Changes) -> str:
     renamed = f" (was “{column.original_name}”)" if column.name != column.original_name else ""
     misfits = changes.misfits_by_column[column.name]
-    unfit = f", not fitting {misfits}" if misfits else ""
-    unsure = "; day and month could be the other way round" if column.has_open_dates else ""
+    unfit = f", {misfits} that do not fit" if misfits else ""
+    unsure = "; day and month could be swapped" if column.has_open_dates else ""
     return f"  {column.letters}: {column.name}{renamed}: {column.kind}, {column.filled} filled{unfit}{unsure}"
 
 
 def _misfit_lines(changes: Changes) -> Iterator[str]:
     for misfit in changes.misfits[:MISFITS_TO_SHOW]:
-        yield f"  {misfit.place}: expected {misfit.expected} in “{misfit.column}”, found “{misfit.found}”"
+        yield f"  {misfit.place}: “{misfit.column}” has the type {misfit.expected}, but this cell is “{misfit.found}”"
     if (total := changes.misfits_by_column.total()) > MISFITS_TO_SHOW:
         yield f"  … and {total - MISFITS_TO_SHOW} more; the first {len(changes.misfits)} are in report.json"

@@ -15,8 +15,7 @@ def read(ctx: Context) -> None:
     text = ctx.document.text
     if not text.strip():
         raise Rejected(
-            f"expected a document with text, found none in {ctx.document.name} ({ctx.document.content_type});"
-            " a scan needs text recognition first"
+            f"{ctx.document.name} ({ctx.document.content_type}) contains no text. A scan needs text recognition first."
         )
     ctx.data["text"] = text
     ctx.data["words"] = counting.words(text)
@@ -40,7 +39,7 @@ def guess_language(ctx: Context) -> None:
     guess = language.guess(ctx.data["words"])
     ctx.data["language"] = guess.language
     if guess.language is None:
-        ctx.log("no language stands out: too few common words", "warning")
+        ctx.log("language unknown: too few common words", "warning")
         return
     ctx.field("language", guess.language, confidence=guess.confidence)
 
@@ -49,7 +48,7 @@ def guess_language(ctx: Context) -> None:
 def rate_readability(ctx: Context) -> None:
     words, sentences, found = ctx.data["words"], ctx.data["sentences"], ctx.data["language"]
     if found is None or len(words) < FEWEST_WORDS_FOR_READABILITY:
-        ctx.log(f"readability needs a known language and {FEWEST_WORDS_FOR_READABILITY} words; left out")
+        ctx.log(f"readability left out: it needs a known language and {FEWEST_WORDS_FOR_READABILITY} words")
         return
     ease = counting.reading_ease(words, sentences, found)
     ctx.field("reading_ease", ease)

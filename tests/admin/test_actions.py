@@ -81,7 +81,7 @@ def test_many_are_done_in_pieces(rehearse, confirm, said, olga, run_of, monkeypa
     first = confirm(rehearse(olga, "cancel", *rows))
 
     assert said(first) == ["Cancelled 2 runs."]
-    assert "2 were looked at so far" in first.content.decode()
+    assert "2 rows were processed so far" in first.content.decode()
     assert list(Run.objects.queued()) == [rows[2]]
 
     last = confirm(first)

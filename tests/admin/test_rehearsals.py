@@ -300,7 +300,7 @@ def test_of_all_that_match_what_matches_no_more_is_left_alone_and_told_of(rehear
     after = confirm(page)
 
     assert said(after) == ["Cancelled 1 run."]
-    assert "Of the 2 that were rehearsed, 1 did not match the filter any more" in shown(after)
+    assert "1 of the 2 rows in the preview no longer matched the filter and was skipped" in shown(after)
     begins.refresh_from_db()
     assert begins.cancel_requested_at is None
 
@@ -330,7 +330,7 @@ def test_an_act_that_breaks_down_tells_how_far_it_came(rehearse, confirm, said, 
 
     after = confirm(page)
     assert [row[0] for row in after.context["rows"]] == [rows[0].pk]
-    assert "Go on with" in shown(after)
+    assert "Continue with" in shown(after)
     assert said(confirm(after)) == ["Cancelled 2 runs."]
 
 
@@ -341,7 +341,7 @@ def test_what_is_being_done_says_so(client, olga):
 
     page = client.get(f"{LIST}outcome/{key}/")
 
-    assert "It is being done." in shown(page)
+    assert "The action is running." in shown(page)
     assert client.get(f"{LIST}outcome/{key}/csv/").status_code == 200
 
 

@@ -27,4 +27,4 @@ def test_feeds_are_asked_in_little_memory_and_again_in_no_time(tmp_path, databas
     assert {goal.text for goal in feeds_goals_of(database)} <= told.keys()
     # Low enough for a machine with other load.
     assert told[f"{database}: s for feeds never asked / with nothing new"]["ratio"] > 5
-    assert told[f"{database}: MB of who asks them"]["measured"] < 300
+    assert told[f"{database}: MB of the process that fetches them"]["measured"] < 300

@@ -17,12 +17,15 @@ IMPORTED = "The entry point cannot be imported: "
 ENTRY_POINTS = {
     "a syntax error": ("import (\n", "SyntaxError: invalid syntax (main.py, line 1)"),
     "a missing module": ("\nimport nowhere\n", "ModuleNotFoundError: No module named 'nowhere' (main.py, line 2)"),
-    "no steps": ("x = 1\n", "expected a function with @step in main, or an entry point MODULE:FUNCTION, found neither"),
+    "no steps": ("x = 1\n", "main has no function with @step, and the entry point names no function (MODULE:FUNCTION)"),
     "an error": ("def f():\n    return 1 / 0\n\n\nf()\n", "ZeroDivisionError: division by zero (main.py, line 2)"),
-    "an exit": ("import sys\n\nsys.exit(0)\n", "called sys.exit(0) when it was imported (main.py, line 3)"),
+    "an exit": (
+        "import sys\n\nsys.exit(0)\n",
+        "the configuration called sys.exit(0) when it was imported (main.py, line 3)",
+    ),
     "two steps of one name": (
         step(before=step()),
-        "ValueError: expected steps of different names, found two named 'read' (main.py, line 10)",
+        "ValueError: Two steps are named 'read'. Step names must be unique. (main.py, line 10)",
     ),
     "too much memory": ("x = bytearray(1 << 40)\n", "MemoryError:  (main.py, line 1)"),
     "an exit past everything": ("import os\n\nos._exit(0)\n", "exited with code 0 after "),
@@ -54,8 +57,8 @@ def test_an_error_deep_inside_is_told_with_the_place_in_the_configuration(host):
     ("contents", "said"),
     [
         ({"entry_point": "other"}, "ModuleNotFoundError: No module named 'other'"),
-        ({"entry_point": "main:other"}, "expected a function at main:other, found nothing"),
-        ({"entry_point": "main:x", "files": {"main.py": "x = 1"}}, "expected a function at main:x, found 1"),
+        ({"entry_point": "main:other"}, "main:other does not exist"),
+        ({"entry_point": "main:x", "files": {"main.py": "x = 1"}}, "main:x is not a function but 1"),
         ({"files": {}}, "ModuleNotFoundError: No module named 'main'"),
     ],
 )

@@ -239,7 +239,7 @@ def test_its_steps_run_inside_the_walls(check, package, letter, tmp_path):
     ("main", "said"),
     [
         ("import nowhere\n", "ModuleNotFoundError: No module named 'nowhere' (main.py, line 1)"),
-        ("x = 1\n", "expected a function with @step in main"),
+        ("x = 1\n", "main has no function with @step, and the entry point names no function"),
     ],
 )
 def test_an_entry_point_that_does_not_load(check, package, letter, main, said):

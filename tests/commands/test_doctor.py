@@ -96,8 +96,8 @@ def test_people_read_a_line_for_each_check_and_a_sum(manage):
         ["FAIL", "invariant.an_accepted_cancel_of_a_run_binds"],
         ["3", "ok,"],
     ]
-    assert f"Not so: run {run.pk}." in ended.out
-    assert lines[-1] == "3 ok, 0 to look at, 1 failed."
+    assert f"Violated by: run {run.pk}." in ended.out
+    assert lines[-1] == "3 ok, 0 with a warning, 1 failed."
 
 
 def test_one_check_alone_needs_the_ground_it_stands_on(manage):
@@ -223,7 +223,7 @@ def test_a_container_that_is_not_there(manage, blobs, settings):
 
     assert row["level"] == "FAIL"
     assert row["found"].endswith(f"in the container '{settings.ADE_AZURE_CONTAINER}': the container is not there")
-    assert "`manage.py up` makes a container" in row["advice"]
+    assert "create a missing container" in row["advice"]
     blobs.prepare()
 
 
@@ -266,7 +266,7 @@ def test_a_clock_that_is_off(manage, monkeypatch, off, level):
     row = check(manage, "database.clock")
 
     assert row["level"] == level
-    assert off == 0 or f"is {off:+}." in row["found"]
+    assert off == 0 or f"by {off:+}." in row["found"]
 
 
 @pytest.mark.only_on("sqlite")
@@ -339,11 +339,11 @@ def test_workers_that_all_drain(manage, worker):
 
     row = check(manage, "workers.alive")
 
-    said = "1 alive, but all of them drain: nothing is taken up; waiting: 1 errand"
+    said = "1 alive, but all of them are draining and take no work; waiting: 1 errand"
     assert (row["level"], row["found"]) == ("warn", said)
     boots.register("w2", "boot2", {"run": 1})
     assert check(manage, "workers.alive")["level"] == "ok"
-    assert check(manage, "workers.slots")["found"] == "no worker has a slot for: 1 errand"
+    assert check(manage, "workers.slots")["found"] == "no worker has a thread for: 1 errand"
 
 
 @pytest.mark.parametrize("column", ["heartbeat_at", "stopped_at"])
@@ -376,7 +376,7 @@ def test_work_that_no_worker_has_a_slot_for(manage, worker):
 
     row = check(manage, "workers.slots")
 
-    assert (row["level"], row["found"]) == ("warn", "no worker has a slot for: 1 errand")
+    assert (row["level"], row["found"]) == ("warn", "no worker has a thread for: 1 errand")
 
 
 def test_a_worker_of_another_version(manage, worker, settings):
@@ -386,7 +386,7 @@ def test_a_worker_of_another_version(manage, worker, settings):
     row = check(manage, "workers.version")
 
     assert row["level"] == "warn"
-    assert row["found"].endswith(f"is {VERSION}; this is 9.9")
+    assert row["found"].endswith(f"runs {VERSION}; this is 9.9")
 
 
 def test_a_document_without_its_job_is_found(manage):
@@ -519,9 +519,9 @@ def sealed():
 
 
 def test_environments_as_they_were_made_are_well(manage, sealed):
-    assert check(manage, "builds.environments")["found"] == "1 environments are as they were made, by sizes and times"
+    assert check(manage, "builds.environments")["found"] == "1 environments match their seals, by sizes and times"
     answer = manage("doctor", "builds.environments", "--thorough", "--json").json
-    assert "1 environments are as they were made, by every checksum" in [row["found"] for row in answer["checks"]]
+    assert "1 environments match their seals, by all checksums" in [row["found"] for row in answer["checks"]]
 
 
 def test_a_changed_file_of_an_environment_is_named(manage, sealed):
@@ -535,7 +535,9 @@ def test_a_changed_file_of_an_environment_is_named(manage, sealed):
     row = check(manage, "builds.environments")
 
     assert row["level"] == "FAIL"
-    assert "1 of 1 environments were changed after they were made: ffffffffffff: lib/six.py was changed" in row["found"]
+    assert (
+        "1 of 1 environments were changed after they were built: ffffffffffff: lib/six.py was changed" in row["found"]
+    )
 
 
 def test_a_file_that_changed_without_a_trace_is_found_by_its_checksum(manage, sealed):

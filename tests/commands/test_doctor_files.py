@@ -65,7 +65,9 @@ def test_a_missing_file_is_found_by_default(manage, document):
     assert "backup" in row["advice"]
 
 
-@pytest.mark.parametrize(("content", "flaw"), [(CONTENT[:-1], "cut"), (CONTENT + b"!", "changed"), (b"", "cut")])
+@pytest.mark.parametrize(
+    ("content", "flaw"), [(CONTENT[:-1], "truncated"), (CONTENT + b"!", "changed"), (b"", "truncated")]
+)
 def test_a_file_of_another_size_is_found_by_default(manage, document, content, flaw):
     replace(document, content)
 
@@ -82,7 +84,7 @@ def test_a_changed_file_of_the_same_size_is_found_by_its_checksum(manage, docume
     row = files(manage, "--files", "checksums")
 
     assert row["offenders"] == [{"kind": "document", "id": document.pk}]
-    assert f"document {document.pk}: changed (its checksum is another)" in row["found"]
+    assert f"document {document.pk}: changed (its checksum differs)" in row["found"]
 
 
 def test_a_sample_is_a_part_and_all_is_all(manage, monkeypatch):

@@ -103,4 +103,4 @@ def test_doctor_tells_of_words_that_are_out_of_step(manage):
 
     ended = manage("doctor", "search.words", "--json")
 
-    assert (ended.code, ended.json["checks"][-1]["advice"]) == (1, "`manage.py document index --rebuild`")
+    assert (ended.code, ended.json["checks"][-1]["advice"]) == (1, "Run `manage.py document index --rebuild`.")

@@ -75,14 +75,14 @@ def test_a_database_that_does_not_exist(tmp_path, server):
 
     ended = start(tmp_path, "up", DATABASE_URL=url)
 
-    refused(ended, 'database "nonesuch" does not exist', "Look at host, port, name, user and password in DATABASE_URL")
+    refused(ended, 'database "nonesuch" does not exist', "Check host, port, name, user and password in DATABASE_URL")
 
 
 @POSTGRESQL
 def test_a_user_that_does_not_exist_or_has_another_password(tmp_path, server):
     ended = start(tmp_path, "migrate", DATABASE_URL=url_of(server, "nobody_here", "hunter2", "postgres"))
 
-    refused(ended, "nobody_here", "Look at host, port, name, user and password in DATABASE_URL")
+    refused(ended, "nobody_here", "Check host, port, name, user and password in DATABASE_URL")
     assert "hunter2" not in ended.stderr
 
 
@@ -113,7 +113,7 @@ def test_a_full_disk(tmp_path, command):
 def test_a_full_disk_for_a_postgresql_of_its_own(tmp_path):
     ended = start(tmp_path, "up", "--pg", room=100_000)
 
-    refused(ended, f"PostgreSQL cannot start in {tmp_path}/var/pg: ", "Make room")
+    refused(ended, f"PostgreSQL cannot start in {tmp_path}/var/pg: ", "Free disk space")
 
 
 @SQLITE
@@ -123,7 +123,7 @@ def test_a_postgresql_of_another_version(tmp_path):
 
     ended = start(tmp_path, "up", "--pg")
 
-    refused(ended, f"PostgreSQL cannot start in {tmp_path}/var/pg: Version mismatch", "move the folder away")
+    refused(ended, f"PostgreSQL cannot start in {tmp_path}/var/pg: Version mismatch", "move the directory away")
 
 
 @SQLITE
@@ -157,14 +157,14 @@ def test_what_cannot_be_written(tmp_path, taken, said):
 
 @SQLITE
 def test_a_folder_that_takes_nothing(tmp_path):
-    refused(start(tmp_path, "migrate", ADE_VAR_DIR="/proc/ade"), "ADE_VAR_DIR is '/proc/ade'; allowed: a directory")
+    refused(start(tmp_path, "migrate", ADE_VAR_DIR="/proc/ade"), "ADE_VAR_DIR is '/proc/ade'; use a directory")
 
 
 @SQLITE
 def test_a_database_in_a_folder_that_is_not_there(tmp_path):
     ended = start(tmp_path, "migrate", DATABASE_URL=f"sqlite:///{tmp_path}/none/ade.sqlite3")
 
-    refused(ended, "none/ade.sqlite3 cannot be opened", "Its folder has to be there")
+    refused(ended, "none/ade.sqlite3 cannot be opened", "Its directory must exist")
 
 
 @SQLITE
@@ -173,14 +173,14 @@ def test_a_file_that_is_no_database(tmp_path):
 
     ended = start(tmp_path, "migrate", DATABASE_URL=f"sqlite:///{tmp_path}/notes.txt")
 
-    refused(ended, "notes.txt is no SQLite database", "Name another file in DATABASE_URL")
+    refused(ended, "notes.txt is not an SQLite database", "Name another file in DATABASE_URL")
 
 
 @SQLITE
 def test_a_port_that_there_is_not(tmp_path):
     ended = start(tmp_path, "up", "--port=65536")
 
-    refused(ended, "expected a port from 1 to 65535, found '65536'")
+    refused(ended, "the port must be a number from 1 to 65535, not '65536'")
 
 
 @SQLITE

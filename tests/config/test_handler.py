@@ -78,7 +78,7 @@ def test_what_is_too_large_is_not_kept(settings, monkeypatch):
     client = Client("/admin/", [bytes(1 << 16)] * 40, "POST", content_length="5").ask()
 
     assert client.status == 413
-    assert b"expected at most 1,049,576 bytes, found more; a file may have at most 1,000" in client.bodies[0]
+    assert b"The request has more than 1,049,576 bytes. A file may have at most 1,000 bytes." in client.bodies[0]
     assert client.taken == 40
     assert sum(written) <= 1000 + BESIDE_BYTES
     assert os.listdir(settings.FILE_UPLOAD_TEMP_DIR) == []

@@ -37,13 +37,13 @@ def test_somebody_looks_at_the_schedules(noon):
 
     finding = job_checks.schedules_are_watched()
 
-    assert (finding.level, finding.found) == (Level.OK, f"{W1} looks at the schedules of 2 jobs")
+    assert (finding.level, finding.found) == (Level.OK, f"{W1} watches the schedules of 2 jobs")
 
 
 def test_nobody_looks_for_no_worker_is_there(noon):
     finding = job_checks.schedules_are_watched()
 
-    assert (finding.level, finding.found) == (Level.WARN, "no worker is alive to look at the schedules")
+    assert (finding.level, finding.found) == (Level.WARN, "no worker is alive to watch the schedules")
 
 
 def test_nobody_looks_though_workers_are_there(noon, settings):
@@ -55,7 +55,7 @@ def test_nobody_looks_though_workers_are_there(noon, settings):
 
     finding = job_checks.schedules_are_watched()
 
-    said = "workers are alive, but none looks at the schedules; ADE_SCHEDULES is false here: no job runs by itself"
+    said = "workers are alive, but none watches the schedules; ADE_SCHEDULES is false here, so no job runs by itself"
     assert (finding.level, finding.found) == (Level.WARN, said)
 
 
@@ -110,13 +110,13 @@ def test_a_schedule_may_wait_for_its_slot_to_be_decided(noon):
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"func": "os.system"}, "calls something else than our jobs"),
-        ({"args": "('each',)"}, "calls something else than our jobs"),
-        ({"args": "broken("}, "calls something else than our jobs"),
-        ({"name": "dishes", "args": "('dishes',)"}, "is of no job, or there twice"),
-        ({"cron": "0 0 1 1 *"}, "has other times than its job"),
-        ({"next_run": None}, "has other times than its job"),
-        ({"next_run": NOON + timedelta(days=900)}, "has other times than its job"),
+        ({"func": "os.system"}, "does not call a job of ADE"),
+        ({"args": "('each',)"}, "does not call a job of ADE"),
+        ({"args": "broken("}, "does not call a job of ADE"),
+        ({"name": "dishes", "args": "('dishes',)"}, "belongs to no job, or is a duplicate"),
+        ({"cron": "0 0 1 1 *"}, "has different times from its job"),
+        ({"next_run": None}, "has different times from its job"),
+        ({"next_run": NOON + timedelta(days=900)}, "has different times from its job"),
     ],
 )
 def test_a_schedule_that_is_not_as_it_should_be_is_named(noon, columns, said):
@@ -133,7 +133,7 @@ def test_two_schedules_of_one_job(noon):
     first = Schedule.objects.get(name="frequent")
     Schedule.objects.create(name="frequent", func=first.func, args=first.args, cron=first.cron, next_run=first.next_run)
 
-    assert "is of no job, or there twice" in job_checks.schedules_are_ours().found
+    assert "belongs to no job, or is a duplicate" in job_checks.schedules_are_ours().found
 
 
 def test_a_job_without_a_schedule(noon):
@@ -145,7 +145,7 @@ def test_a_job_without_a_schedule(noon):
 def test_messages_in_the_queue_of_django_q(noon):
     OrmQ.objects.create(key="ade", payload="x", lock=NOON)
 
-    assert job_checks.schedules_are_ours().found == "1 messages are in the queue of django-q2, which nobody reads"
+    assert job_checks.schedules_are_ours().found == "1 messages are in the queue of django-q2, which no program reads"
 
 
 @pytest.mark.parametrize("check", ["schedules.watched", "schedules.slots", "schedules.table"])

@@ -23,7 +23,7 @@ def test_the_web_refuses_and_says_why(tmp_path):
     ended = start(tmp_path, "-m", "gunicorn", "-c", "python:config.server", "--bind", "127.0.0.1:0")
 
     assert ended.returncode == 4, ended.stderr
-    assert "The web does not start: " in ended.stderr
+    assert "The web server does not start: " in ended.stderr
     assert "migrations are not applied" in ended.stderr
     assert "run manage.py migrate, then start again" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -118,7 +118,7 @@ def test_a_program_that_does_not_stop_is_ended_after_the_deadline():
 
         out, _ = supervisor.communicate(timeout=2 * DEADLINE_SECONDS)
     assert supervisor.returncode == 0
-    assert "p0 did not stop in time and is ended." in out
+    assert "p0 did not stop in time and is killed." in out
     assert gone(pid)
 
 

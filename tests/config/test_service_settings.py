@@ -63,7 +63,7 @@ def test_f20_what_is_missing_is_named_with_the_service_that_needs_it(values, mis
     [problem] = problems(**without(values, missing))
 
     service = next(f"{name}={value}" for name, value in values.items() if name in ("ADE_EXTRACTOR", "ADE_EMBEDDER"))
-    assert problem.startswith(f"{missing} is ''; allowed with {service}: ")
+    assert problem.startswith(f"{missing} is ''; with {service}, use ")
 
 
 def test_f20_all_that_is_missing_is_told_together():
@@ -118,6 +118,6 @@ def test_f20_nothing_starts_without_them(tmp_path, arguments):
     )
 
     assert ended.returncode == environment.EXIT_CODE
-    assert "ADE_AZURE_DI_ENDPOINT is ''; allowed with ADE_EXTRACTOR=azure" in ended.stderr
-    assert "ADE_OPENAI_KEY is ''; allowed with ADE_EMBEDDER=openai" in ended.stderr
+    assert "ADE_AZURE_DI_ENDPOINT is ''; with ADE_EXTRACTOR=azure, use https://HOST" in ended.stderr
+    assert "ADE_OPENAI_KEY is ''; with ADE_EMBEDDER=openai, use a key" in ended.stderr
     assert not any(secret in ended.stderr + ended.stdout for secret in SECRETS)

@@ -46,7 +46,7 @@ def test_the_password_is_shown_once():
     first, second = password_in(welcome()), password_in(welcome())
 
     assert User.objects.get(username="demo").check_password(first)
-    assert second == "was printed at first start; `manage.py up --reset-password` makes a new one"
+    assert second == "was printed at the first start; `manage.py up --reset-password` creates a new one"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", ""])  # noqa: S104  # no socket is bound to it
@@ -99,7 +99,9 @@ def test_a_storage_that_is_away_is_told(settings):
     with refusing() as address:
         settings.STORAGES = storages(connection_string(address), "documents")
 
-        with pytest.raises(CommandError, match="found: the blob service cannot be reached"):
+        with pytest.raises(
+            CommandError, match="The storage for files cannot be used: the blob service cannot be reached"
+        ):
             prepare_storage()
 
 
@@ -128,7 +130,7 @@ def test_behind_the_last_port_there_is_none():
 
 @pytest.mark.parametrize("text", ["0", "65536", "-1", "http", "1_000", ""])
 def test_what_is_no_port_is_refused(text):
-    with pytest.raises(ArgumentTypeError, match="expected a port from 1 to 65535, found"):
+    with pytest.raises(ArgumentTypeError, match="the port must be a number from 1 to 65535, not"):
         port_number(text)
 
 

@@ -15,7 +15,7 @@ def test_what_is_not_there_is_told_with_the_menu(seen_by, olga):
     page = seen_by(olga, "/runs/999/")
 
     assert page.status_code == 404
-    assert "Not there" in page.content.decode()
+    assert "Page not found" in page.content.decode()
     assert 'aria-label="Pages"' in page.content.decode()
     assert "999" not in page.content.decode().replace("/runs/999/", "")
 

@@ -39,7 +39,7 @@ def process(slot, most=200):
             done += 1
         elif not brought_on:
             return done
-    raise AssertionError("it does not come to rest")
+    raise AssertionError("the processing does not end")
 
 
 def make_due():

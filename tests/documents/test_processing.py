@@ -79,7 +79,7 @@ def process(slot, most=200):
             done += 1
         elif not brought_on:
             return done
-    raise AssertionError("it does not come to rest")
+    raise AssertionError("the processing does not end")
 
 
 def until_ready(slot, document, name):

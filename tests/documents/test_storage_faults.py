@@ -105,7 +105,7 @@ def process(slot):
         brought_on = orchestrator.orchestrate(W1)
         if not slot.run_once() and not brought_on:
             return
-    raise AssertionError("it does not come to rest")
+    raise AssertionError("the processing does not end")
 
 
 def a_day_later(monkeypatch):

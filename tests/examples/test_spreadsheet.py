@@ -221,12 +221,12 @@ def test_many_rows_are_told_with_progress(run):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("x.pdf", b"%PDF-1.7", "found application/pdf"),
-        ("x.csv", bytes(range(256)), "it has zero bytes in it"),
+        ("x.pdf", b"%PDF-1.7", "is not a spreadsheet (xlsx, xls, ods or csv) but application/pdf."),
+        ("x.csv", bytes(range(256)), "it contains zero bytes."),
         ("x.xlsx", b"PK\x03\x04 no zip at all", "cannot be opened"),
         ("x.xls", b"\xd0\xcf\x11\xe0 no workbook at all", "cannot be opened"),
-        ("x.csv", b"\n\n", "found 1 empty sheets"),
-        ("x.csv", b"", "found 1 empty sheets"),
+        ("x.csv", b"\n\n", "contains no table: its sheets (1) are empty."),
+        ("x.csv", b"", "contains no table: its sheets (1) are empty."),
     ],
 )
 def test_what_is_no_spreadsheet_is_rejected(run, name, content, reason):

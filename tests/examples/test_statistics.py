@@ -84,9 +84,11 @@ def test_abbreviations_and_numbers_end_no_sentence(run):
     assert run("Mr. Smith met Dr. Jones on 3. May. They paid approx. two pounds.").value("sentences") == 2
 
 
-@pytest.mark.parametrize(("name", "content"), [("empty.txt", " \n"), ("scan.png", b"\x89PNG")])
-def test_a_document_without_text_is_rejected(run, name, content):
+@pytest.mark.parametrize(
+    ("name", "content", "kind"), [("empty.txt", " \n", "text/plain"), ("scan.png", b"\x89PNG", "image/png")]
+)
+def test_a_document_without_text_is_rejected(run, name, content, kind):
     outcome = run(content, name)
 
     assert outcome.result["outcome"] == "rejected"
-    assert f"found none in {name}" in outcome.result["error"]
+    assert f"{name} ({kind}) contains no text." in outcome.result["error"]

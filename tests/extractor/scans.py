@@ -16,7 +16,7 @@ from tests.extractor.pdfs import WORDS, pdf_of
 RAPIDOCR, TESSERACT = NOBODY
 DOTS = 200 / 72
 
-needs_rapidocr = pytest.mark.skipif(not find_spec("rapidocr"), reason="needs what requirements/ocr.txt lists")
+needs_rapidocr = pytest.mark.skipif(not find_spec("rapidocr"), reason="needs the packages of requirements/ocr.txt")
 needs_tesseract = pytest.mark.skipif(not which("tesseract"), reason="needs tesseract on the PATH")
 
 

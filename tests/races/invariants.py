@@ -41,7 +41,7 @@ FOR_TESTS = {
         SELECT subject_kind, subject_id FROM events r WHERE kind = 'RECOVERED' AND NOT EXISTS (
             SELECT 1 FROM events e WHERE e.subject_kind = r.subject_kind AND e.subject_id = r.subject_id
             AND e.sequence = r.sequence - 1 AND e.from_status <> '' AND e.to_status <> e.from_status)""",
-    "only what somebody else has ended is refused as late": """
+    "a write is refused as late only if another claim has ended the work": """
         SELECT r.subject_kind, r.subject_id FROM events r JOIN events own ON own.subject_kind = r.subject_kind
             AND own.subject_id = r.subject_id AND own.sequence < r.sequence AND own.actor = r.actor
             AND own.from_status IN ('running', 'building', 'RUNNING', 'doing') AND own.to_status <> own.from_status
@@ -84,7 +84,7 @@ def _rows(sql):
 def _explained(broken):
     lines = []
     for promise, found in broken.items():
-        lines.append(f"Not so for {found}: {promise}")
+        lines.append(f"Violated by {found}: {promise}")
         kind, id = found[0][:2]
         for e in Event.objects.filter(subject_kind=kind, subject_id=id).order_by("sequence")[:40]:
             lines.append(f"    {e} {e.from_status}->{e.to_status} token {e.claim_token} by {e.actor}: {e.message}")

@@ -57,7 +57,7 @@ def _tell(what, turn):
 
 JOB = Job(
     name="errands",
-    about="Does what a test says.",
+    about="Does what a test asks for.",
     # It runs once a year by itself; tests make it due.
     cron="0 0 1 1 *",
     time_zone="UTC",

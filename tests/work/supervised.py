@@ -165,7 +165,7 @@ def _nobody():
 
 
 PYTHON_OF_NOBODY = _python_of_nobody()
-needs_nobody = pytest.mark.skipif(PYTHON_OF_NOBODY is None, reason="no Python here that the user nobody may run")
+needs_nobody = pytest.mark.skipif(PYTHON_OF_NOBODY is None, reason="no Python that the user `nobody` may run")
 
 
 def as_nobody(program, *arguments):

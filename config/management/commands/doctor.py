@@ -10,19 +10,21 @@ from work.commands import Answer, Exit, Failure, OperatorCommand, clean
 
 
 class Command(OperatorCommand):
-    help = "Look whether everything is as it should be, and say what to do where it is not. Changes nothing."
+    help = "Check the installation, and say how to fix what is wrong. Changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("names", metavar="CHECK", nargs="*", help="only those whose names begin so; all without")
-        help = "read every file of the environments and compare its checksum (default: only files with other times)"
+        parser.add_argument("names", metavar="CHECK", nargs="*", help="run only checks with this prefix (default: all)")
+        help = (
+            "read every file of the environments and compare its checksum (default: only files with a new size or time)"
+        )
         parser.add_argument("--thorough", action="store_true", help=help)
         parser.add_argument(
             "--files",
             choices=[mode.value for mode in Files],
             default=Files.SAMPLE.value,
-            help="how documents.files compares documents with the storage: the size of a sample of the files, the size"
-            " of all, or size and checksum of all (default: sample)",
+            help="what documents.files compares with the documents: the size of a sample of the files, the size of all,"
+            " or size and checksum of all (default: sample)",
         )
 
     def answer(self, **options: Any) -> Answer:
@@ -50,7 +52,7 @@ def _chosen(names: list[str], *, thorough: bool, files: Files) -> list[Check]:
     for name in names:
         if not any(check.name.startswith(name) for check in checks):
             known = ", ".join(dict.fromkeys(check.name.partition(".")[0] for check in checks))
-            message = f"expected the name of a check, or how it begins, found {name!r}; they begin with {known}"
+            message = f"Unknown check {name!r}. Checks begin with: {known}."
             raise Failure(message, Exit.USAGE, "usage", wanted=name)
     return [check for check in checks if check.is_ground or not names or check.name.startswith(tuple(names))]
 
@@ -71,5 +73,5 @@ def _lines(check: Check, finding: Finding, width: int) -> str:
 
 
 def _summary(levels: "Counter[Level]", skipped: int) -> str:
-    said = [f"{levels[Level.OK]} ok", f"{levels[Level.WARN]} to look at", f"{levels[Level.FAIL]} failed"]
-    return f"\n{', '.join([*said, f'{skipped} not made'] if skipped else said)}."
+    said = [f"{levels[Level.OK]} ok", f"{levels[Level.WARN]} with a warning", f"{levels[Level.FAIL]} failed"]
+    return f"\n{', '.join([*said, f'{skipped} not run'] if skipped else said)}."

@@ -4,16 +4,13 @@ from django.core.management.base import CommandParser
 
 from work.commands import Answer, Exit, Failure, OperatorCommand
 
-REFUSAL = (
-    "expected a worker, found django-q2's cluster, for which there is nothing to do here: `manage.py worker` looks at"
-    " the schedules and runs the jobs"
-)
+REFUSAL = "ADE does not use the cluster of django-q2. `manage.py worker` watches the schedules and runs the jobs."
 
 
 class Command(OperatorCommand):
     """Replaces the command of django-q2, whose cluster would poll an empty queue without a pause."""
 
-    help = "Refuse: nobody starts the cluster of django-q2. Jobs are run by `manage.py worker`."
+    help = "Refused: ADE does not use the cluster of django-q2. `manage.py worker` runs the jobs."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

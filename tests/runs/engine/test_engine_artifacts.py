@@ -50,9 +50,9 @@ NOBODY = 65534
             "LIMIT_EXCEEDED",
             "step act: exceeded its limit of file size: [Errno 27] File too large",
         ),
-        ("artifact:../outside=x", "STEP_FAILED", "expected a name for an artifact"),
-        ("artifact:/tmp/outside=x", "STEP_FAILED", "expected a name for an artifact"),
-        ("artifact:-rf=x", "STEP_FAILED", "expected a name for an artifact"),
+        ("artifact:../outside=x", "STEP_FAILED", "Invalid artifact name"),
+        ("artifact:/tmp/outside=x", "STEP_FAILED", "Invalid artifact name"),
+        ("artifact:-rf=x", "STEP_FAILED", "Invalid artifact name"),
     ],
     ids=lambda value: str(value).partition(":")[0] if ":" in str(value)[:30] else None,
 )

@@ -51,7 +51,7 @@ def test_a_rejected_document_is_not_tried_again(lane):
 def test_a_step_that_calls_sys_exit_fails_its_run(lane, code):
     run = lane.execute(f"exit:{code}")
 
-    said = f"called sys.exit({code}); a step ends by returning, or by raising an exception"
+    said = f"The step called sys.exit({code}). It must return or raise an exception instead."
     assert error_of(run) == ("failed", "STEP_FAILED", f"step act: SystemExit: {said}")
     lane.assert_well()
 

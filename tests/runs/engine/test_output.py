@@ -92,7 +92,7 @@ def test_a_log_without_end_is_cut_and_the_run_is_as_good(lane):
     assert error_of(run) == ("succeeded", "", "")
     kept = lines(run)
     assert kept[0].startswith("0 .")
-    assert kept[-1] == "[more than 1,048,576 characters of log: leaving out the rest]"
+    assert kept[-1] == "[log longer than 1,048,576 characters: the rest is left out]"
     assert "database was away" not in str(kept)
     # No earlier line is lost, and the step events are stored.
     assert [int(line.split()[0]) for line in kept[:-1]] == list(range(len(kept) - 1))
@@ -106,7 +106,7 @@ def test_an_engine_that_tells_a_log_without_end_by_itself_is_cut_too(lane):
 
     assert error_of(run) == ("succeeded", "", "")
     assert sum(map(len, lines(run))) < 1.1 * MB
-    assert "leaving out the rest]" in lines(run)[-1]
+    assert "the rest is left out]" in lines(run)[-1]
     assert "database was away" not in str(lines(run))
 
 

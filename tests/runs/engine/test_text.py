@@ -43,7 +43,7 @@ def test_while_the_text_is_still_being_read_the_run_says_so_and_is_not_tried_aga
     assert error_of(run) == (
         "failed",
         "REJECTED",
-        "the text of 'deeds.txt' is still being read: run again when it is processed",
+        "The text of 'deeds.txt' is still being extracted. Run again when the document is processed.",
     )
     assert fields == {}
     assert not Run.objects.get(pk=run.pk).artifacts.exists()
