@@ -50,7 +50,7 @@ class Configuration(models.Model):
             models.UniqueConstraint(
                 name="configuration_name_is_unique_in_its_workspace",
                 fields=["workspace", "name"],
-                violation_error_message="This workspace has a configuration of that name.",
+                violation_error_message="This workspace already has a configuration with this name.",
             ),
         ]
 
@@ -135,17 +135,17 @@ class Build(Work):
             models.UniqueConstraint(
                 name="build_one_per_configuration_and_fingerprint",
                 fields=["configuration", "fingerprint"],
-                violation_error_message="This configuration has a build of that fingerprint.",
+                violation_error_message="This configuration already has a build with this fingerprint.",
             ),
             models.CheckConstraint(
                 name="build_fingerprint_is_not_empty",
                 condition=~Q(fingerprint=""),
-                violation_error_message="A build has a fingerprint.",
+                violation_error_message="A build needs a fingerprint.",
             ),
             models.CheckConstraint(
                 name="build_failure_type_is_set_exactly_when_failed",
                 condition=(Q(status="failed") & ~Q(failure_type="")) | (~Q(status="failed") & Q(failure_type="")),
-                violation_error_message="A failure type is set exactly when the build has failed.",
+                violation_error_message="Only a failed build has a failure type.",
             ),
         ]
         indexes = [

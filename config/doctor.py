@@ -31,7 +31,7 @@ from documents.extraction.local import ocr_engine
 from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Stage
 from documents.models.columns import has_vectors
-from work import clock, hardening
+from work import clock, hardening, schema
 from work.health import FEW_FREE_BYTES, LEAST_FREE_BYTES
 from work.invariants import Invariant, all_invariants
 from work.kinds import Kind, all_kinds
@@ -207,6 +207,8 @@ def database_answers() -> Finding:
 
 
 def migrations_are_applied() -> Finding:
+    if schema.is_too_old(connection):
+        return fail("the database was created by ADE 0.1 and cannot be upgraded", "Set DATABASE_URL to a new database.")
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:

@@ -22,7 +22,7 @@ class Visit(models.Model):
             models.CheckConstraint(
                 name="visit_looks_back",
                 condition=Q(looked_until__lte=models.F("last_seen_at")),
-                violation_error_message="Nobody has looked further than to when they were last here.",
+                violation_error_message="A user cannot have seen events from after their last visit.",
             ),
         ]
 
@@ -53,12 +53,12 @@ class FailureNote(models.Model):
             models.UniqueConstraint(
                 name="failure_note_one_per_workspace_and_cause",
                 fields=["workspace", "cause"],
-                violation_error_message="This cause has a note in this workspace already.",
+                violation_error_message="This failure already has a note in this workspace.",
             ),
             models.CheckConstraint(
                 name="failure_note_says_something",
                 condition=~Q(text=""),
-                violation_error_message="A note says something; one that says nothing is removed.",
+                violation_error_message="A note cannot be empty; delete it instead.",
             ),
         ]
 
@@ -88,7 +88,7 @@ class PromiseCheck(models.Model):
             models.CheckConstraint(
                 name="promise_check_took_its_time",
                 condition=Q(seconds__gte=0),
-                violation_error_message="No check takes less than no time.",
+                violation_error_message="The duration of a check cannot be negative.",
             ),
         ]
 

@@ -35,7 +35,7 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none a
         # Django leaves this check to the database, because the workspace is not a field of the inline form.
         there = Membership.objects.filter(workspace=self.instance.workspace_id, user=self.cleaned_data.get("user"))
         if there.exclude(pk=self.instance.pk).exists():
-            raise ValidationError("This person is a member of this workspace already.")
+            raise ValidationError("This user is already a member of this workspace.")
         return super().clean()
 
 

@@ -22,8 +22,6 @@ DEFECT = "This is a defect of ADE, or the tables were edited by hand. Keep the r
 RESCUE_SECONDS = 60
 # Only the newest events are checked for the order of their times, because they have to be sorted for it.
 NEWEST_EVENTS = 500_000
-# Events from before this migration may be out of order.
-ORDERED_SINCE = "0006_event_times"
 _LATER = {
     "postgresql": "({moment} + interval '{seconds} seconds')",
     # The text format that Django stores, so that values can be compared.
@@ -171,9 +169,7 @@ def _event_times(dialect: Dialect) -> str:
                 LAG(at) OVER (PARTITION BY subject_kind, subject_id ORDER BY sequence) AS before_at
             FROM events WHERE id > {newest}
         ) e
-        WHERE e.at < e.before_at AND NOT EXISTS (
-            SELECT 1 FROM django_migrations m
-            WHERE m.app = 'work' AND m.name = '{ORDERED_SINCE}' AND m.applied > e.before_at)"""
+        WHERE e.at < e.before_at"""
 
 
 def _lost(moves: Moves, dialect: Dialect) -> str | None:

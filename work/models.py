@@ -102,26 +102,26 @@ def work_constraints(
             name,
             "status_is_known",
             Q(status__in=sorted(statuses)),
-            "The status is not a word of this kind of work.",
+            "Unknown status.",
         ),
         _check(
             name,
             "lease_is_set_exactly_while_claimed",
             lease,
-            "A lease is set exactly while a worker holds the row.",
+            "Only claimed work has a lease.",
         ),
         _check(
             name,
             "finished_at_is_set_exactly_at_the_end",
             Q(status__in=terminal, finished_at__isnull=False) | (~Q(status__in=terminal) & Q(finished_at__isnull=True)),
-            "The time of the end is set exactly when the work has ended.",
+            "Only finished work has an end time.",
         ),
         _check(
             name,
             "times_are_in_order",
             (Q(started_at__isnull=True) | Q(started_at__gte=F("created_at")))
             & (Q(finished_at__isnull=True) | Q(started_at__isnull=True) | Q(finished_at__gte=F("started_at"))),
-            "Work is created, then started, then finished.",
+            "Work must be created, then started, then finished.",
         ),
     ]
 
@@ -169,7 +169,7 @@ class Event(models.Model):
             models.UniqueConstraint(
                 name="event_sequence_has_no_duplicates",
                 fields=["subject_kind", "subject_id", "sequence"],
-                violation_error_message="This subject has an event of that number already.",
+                violation_error_message="This subject already has an event with this number.",
             ),
         ]
         indexes = [
@@ -233,7 +233,7 @@ class Worker(Subject):
                 name="worker_drain_requested_by_somebody",
                 condition=Q(drain_requested_at__isnull=True, drain_requested_by="", drain_reason="")
                 | (Q(drain_requested_at__isnull=False) & ~Q(drain_requested_by="")),
-                violation_error_message="A drain is requested by somebody, and a reason is that of a drain.",
+                violation_error_message="A drain needs the name of the person who asked; a reason needs a drain.",
             ),
         ]
         indexes = [models.Index(name="workers_by_heartbeat", fields=["heartbeat_at"])]

@@ -1,22 +1,33 @@
-"""Checks whether the database has all migrations of this code, and waits until it does."""
+"""Checks whether the database has all migrations of this code, waits until it does, and refuses one that never will."""
 
 import time
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.db import Error, connection
+from django.db import Error, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 
 from work import outages
 
 LOOK_SECONDS = 1.0
+# Every database of ADE 0.1 has this migration. 0.2 started again with one migration per app.
+OF_THE_FIRST_VERSION = ("work", "0002_late_writes")
+TOO_OLD = (
+    "the database was created by ADE 0.1 and cannot be upgraded; set DATABASE_URL to a new, empty database, "
+    "or use the version that created it"
+)
 
 log = structlog.get_logger(__name__)
 
 
 def behind() -> str:
     """Return what is missing in words, or an empty string. Raises the database's errors."""
+    if is_too_old(connection):
+        return TOO_OLD
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if not plan:
@@ -24,14 +35,26 @@ def behind() -> str:
     return f"{len(plan)} migrations are not applied, starting with {plan[0][0]}; run `manage.py migrate`"
 
 
+def is_too_old(connection: BaseDatabaseWrapper) -> bool:
+    return OF_THE_FIRST_VERSION in MigrationRecorder(connection).applied_migrations()
+
+
+def refuse_too_old(using: str, **_: Any) -> None:
+    """Keep `migrate` from reporting that an old database is up to date. A receiver of pre_migrate."""
+    if is_too_old(connections[using]):
+        raise CommandError(f"{TOO_OLD[0].upper()}{TOO_OLD[1:]}. Nothing was changed.")
+
+
 def await_schema() -> None:
     """Wait for a database that starts later than the worker, or is migrated later.
 
-    Raise CommandError after ADE_DATABASE_WAIT_SECONDS.
+    Raise CommandError after ADE_DATABASE_WAIT_SECONDS, or at once if waiting cannot help.
     """
     until = time.monotonic() + settings.ADE_DATABASE_WAIT_SECONDS
     said = ""
     while missing := _missing():
+        if missing == TOO_OLD:
+            raise CommandError(f"{missing[0].upper()}{missing[1:]}.")
         if time.monotonic() >= until:
             seconds = settings.ADE_DATABASE_WAIT_SECONDS
             raise CommandError(f"{missing}. Waited for {seconds} s (ADE_DATABASE_WAIT_SECONDS).")

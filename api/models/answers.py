@@ -23,7 +23,7 @@ class KeptAnswer(models.Model):
             models.UniqueConstraint(
                 name="kept_answer_one_per_caller_and_key",
                 fields=["caller", "key"],
-                violation_error_message="This key has been used before.",
+                violation_error_message="This key has already been used.",
             ),
         ]
 

@@ -50,12 +50,12 @@ class AuditEntry(models.Model):
             models.CheckConstraint(
                 name="audit_entry_answer_is_a_status_of_http",
                 condition=Q(answered__isnull=True) | Q(answered__gte=100, answered__lte=599),
-                violation_error_message="An answer has a status from 100 to 599.",
+                violation_error_message="A response status must be between 100 and 599.",
             ),
             models.CheckConstraint(
                 name="audit_entry_subject_has_a_kind",
                 condition=Q(subject_id__isnull=True) | ~Q(subject_kind=""),
-                violation_error_message="The id of a subject needs its kind.",
+                violation_error_message="A subject ID needs a subject kind.",
             ),
         ]
 

@@ -14,7 +14,7 @@ class Scope(models.TextChoices):
     READ = "read", "read: reading, which every token can do"
     OPERATE = "operate", "operate: upload, submit, cancel, run again, correct"
     ADMIN = "admin", "admin: everything that admins of the workspace do"
-    INSTALLATION = "installation", "installation: jobs, feeds and the queue, which all workspaces share"
+    INSTALLATION = "installation", "installation: manage the jobs, feeds and queue that all workspaces share"
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
@@ -73,12 +73,12 @@ class ApiToken(models.Model):
                 name="api_token_name_is_unique_among_those_of_a_person",
                 fields=["workspace", "user", "name"],
                 condition=Q(revoked_at__isnull=True),
-                violation_error_message="This person has a token of that name for this workspace.",
+                violation_error_message="This user already has a token with this name in this workspace.",
             ),
             models.CheckConstraint(
                 name="api_token_revoked_by_somebody",
                 condition=Q(revoked_at__isnull=True, revoked_by="") | (Q(revoked_at__isnull=False) & ~Q(revoked_by="")),
-                violation_error_message="A token is revoked by somebody.",
+                violation_error_message="A revoked token needs the name of the person who revoked it.",
             ),
         ]
 

@@ -73,18 +73,18 @@ class Webhook(Subject):
                 name="webhook_name_is_unique_in_its_workspace",
                 fields=["workspace", "name"],
                 condition=Q(removed_at__isnull=True),
-                violation_error_message="This workspace has a webhook of that name.",
+                violation_error_message="This workspace already has a webhook with this name.",
             ),
             models.CheckConstraint(
                 name="webhook_paused_by_somebody",
                 condition=Q(paused_at__isnull=True, paused_by="") | (Q(paused_at__isnull=False) & ~Q(paused_by="")),
-                violation_error_message="A webhook that is paused says who has paused it.",
+                violation_error_message="A paused webhook needs the name of the person who paused it.",
             ),
             models.CheckConstraint(
                 name="webhook_earlier_secret_has_an_end",
                 condition=Q(earlier_expires_at__isnull=True, earlier_salt="")
                 | (Q(earlier_expires_at__isnull=False) & ~Q(earlier_salt="")),
-                violation_error_message="An earlier secret of a webhook is good until some moment.",
+                violation_error_message="The previous secret of a webhook needs an end time.",
             ),
         ]
 
@@ -161,23 +161,23 @@ class Delivery(Work):
                 name="delivery_one_per_webhook_and_event",
                 fields=["webhook", "event_id"],
                 condition=Q(resend_of__isnull=True, event_id__isnull=False),
-                violation_error_message="This webhook has a delivery of that event.",
+                violation_error_message="This webhook already has a delivery for this event.",
             ),
             models.UniqueConstraint(
                 name="delivery_one_at_a_time_per_webhook",
                 fields=["webhook"],
                 condition=Q(status="sending"),
-                violation_error_message="Another delivery to this webhook is under way.",
+                violation_error_message="Another delivery to this webhook is in progress.",
             ),
             models.CheckConstraint(
                 name="delivery_delivered_was_answered",
                 condition=~Q(status="delivered") | Q(answered__gte=200, answered__lte=299),
-                violation_error_message="A delivery is delivered when it was answered with 200 to 299.",
+                violation_error_message="A delivered message needs a response code from 200 to 299.",
             ),
             models.CheckConstraint(
                 name="delivery_failure_says_why",
                 condition=~Q(status="failed") | ~Q(error_message=""),
-                violation_error_message="A delivery that has failed says why.",
+                violation_error_message="A failed delivery needs an error.",
             ),
         ]
         indexes = [
@@ -209,7 +209,7 @@ class WebhookTail(models.Model):
             models.CheckConstraint(
                 name="webhook_tail_is_one_row",
                 condition=Q(pk=1),
-                violation_error_message="There is one place up to which events were read, and it is row 1.",
+                violation_error_message="There is a single position up to which events were read, in row 1.",
             ),
         ]
 

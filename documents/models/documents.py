@@ -68,13 +68,13 @@ class Document(Subject):
             models.CheckConstraint(
                 name="document_status_is_known",
                 condition=Q(status__in=["failed", "processed", "processing"]),
-                violation_error_message="The status is not a word of documents.",
+                violation_error_message="Unknown document status.",
             ),
             models.CheckConstraint(
                 name="document_purged_holds_nothing",
                 condition=Q(purged_at__isnull=True)
                 | Q(status__in=["failed", "processed"], file="", text="", embedding__isnull=True),
-                violation_error_message="A document that was purged holds nothing, and nothing is done with it.",
+                violation_error_message="A purged document keeps no content and cannot be processed.",
             ),
         ]
         indexes = [
@@ -126,7 +126,7 @@ class DocumentChunk(models.Model):
             models.UniqueConstraint(
                 name="chunk_position_is_unique_in_its_document",
                 fields=["document", "position"],
-                violation_error_message="This document has a chunk in that position.",
+                violation_error_message="This document already has a chunk at this position.",
             ),
         ]
         indexes = [

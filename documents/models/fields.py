@@ -58,12 +58,12 @@ class DocumentField(models.Model):
             models.UniqueConstraint(
                 name="document_field_name_is_unique_in_its_document",
                 fields=["document", "name"],
-                violation_error_message="This document has a field of that name.",
+                violation_error_message="This document already has a field with this name.",
             ),
             models.CheckConstraint(
                 name="document_field_confidence_is_a_share",
                 condition=Q(confidence__isnull=True) | Q(confidence__gte=0, confidence__lte=1),
-                violation_error_message="A confidence lies between 0 and 1.",
+                violation_error_message="A confidence must be between 0 and 1.",
             ),
         ]
         indexes = [models.Index(name="document_fields_unsure", fields=["id"], condition=UNSURE)]
@@ -101,7 +101,7 @@ class FieldCorrection(models.Model):
             models.UniqueConstraint(
                 name="field_correction_is_one_per_document_and_name",
                 fields=["document", "name"],
-                violation_error_message="This field has been corrected already.",
+                violation_error_message="This field already has a correction.",
             ),
         ]
 

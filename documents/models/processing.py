@@ -78,28 +78,28 @@ class DocumentProcessingJob(Work):
                 name="job_one_live_per_document",
                 fields=["document"],
                 condition=Q(status__in=["PENDING", "PROCESSING"]),
-                violation_error_message="This document is being processed already.",
+                violation_error_message="This document is already being processed.",
             ),
             models.CheckConstraint(
                 name="job_completed_at_is_set_exactly_when_completed",
                 condition=Q(status="COMPLETED", completed_at__isnull=False)
                 | (~Q(status="COMPLETED") & Q(completed_at__isnull=True)),
-                violation_error_message="The time of completion is set exactly when the job is completed.",
+                violation_error_message="Only a completed job has a completion time.",
             ),
             models.CheckConstraint(
                 name="job_attempts_stay_within_the_limit",
                 condition=Q(attempts__gte=0, attempts__lte=F("max_attempts")),
-                violation_error_message="A job has no more attempts than its limit.",
+                violation_error_message="A job cannot have more attempts than its limit.",
             ),
             models.CheckConstraint(
                 name="job_priority_is_known",
                 condition=Q(priority__in=[0, 1]),
-                violation_error_message="The priority is none of jobs.",
+                violation_error_message="Unknown job priority.",
             ),
             models.CheckConstraint(
                 name="job_failure_leaves_an_error_log",
                 condition=~Q(status="FAILED") | ~Q(error_log=""),
-                violation_error_message="A failed job says why.",
+                violation_error_message="A failed job needs an error.",
             ),
         ]
         indexes = [
@@ -171,12 +171,12 @@ class Stage(Work):
             models.UniqueConstraint(
                 name="stage_one_per_job_name_and_segment",
                 fields=["job", "name", "segment"],
-                violation_error_message="This job has that stage already.",
+                violation_error_message="This job already has this stage.",
             ),
             models.CheckConstraint(
                 name="stage_name_is_known",
                 condition=Q(name__in=["embed", "extract", "publish"]),
-                violation_error_message="A stage is extract, embed or publish.",
+                violation_error_message="Unknown stage. Known stages: extract, embed, publish.",
             ),
         ]
         indexes = [

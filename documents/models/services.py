@@ -26,7 +26,7 @@ class OutsideService(models.Model):
                 name="service_away_has_a_next_try",
                 condition=Q(away_since__isnull=True, next_try_at__isnull=True)
                 | Q(away_since__isnull=False, next_try_at__isnull=False),
-                violation_error_message="A service is asked again at a certain time exactly while it is away.",
+                violation_error_message="A service has a time for the next try only while it is unavailable.",
             ),
         ]
 

@@ -76,7 +76,7 @@ class Workspace(models.Model):
             models.CheckConstraint(
                 name="workspace_keeps_documents_for_a_day_or_more",
                 condition=Q(document_retention_days__isnull=True) | Q(document_retention_days__gte=1),
-                violation_error_message="Documents are kept for at least one day, or for ever.",
+                violation_error_message="Keep documents for at least one day; leave this empty to keep them forever.",
             ),
         ]
 
@@ -100,12 +100,12 @@ class Membership(models.Model):
             models.UniqueConstraint(
                 name="membership_one_per_workspace_and_user",
                 fields=["workspace", "user"],
-                violation_error_message="This person is a member of this workspace already.",
+                violation_error_message="This user is already a member of this workspace.",
             ),
             models.CheckConstraint(
                 name="membership_role_is_known",
                 condition=Q(role__in=["viewer", "operator", "admin"]),
-                violation_error_message="A role is viewer, operator or admin.",
+                violation_error_message="Unknown role. Known roles: viewer, operator, admin.",
             ),
         ]
 

@@ -70,7 +70,7 @@ class Brief(Published):
             models.CheckConstraint(
                 name="brief_window_is_in_order",
                 condition=models.Q(window_from__lte=models.F("window_until")),
-                violation_error_message="The window of a brief begins before it ends.",
+                violation_error_message="The window of a brief must begin before it ends.",
             ),
         ]
 
@@ -97,12 +97,12 @@ class BriefItem(Published):
             models.UniqueConstraint(
                 name="brief_item_position_is_unique_in_its_brief",
                 fields=["brief", "position"],
-                violation_error_message="This brief has an item in that position already.",
+                violation_error_message="This brief already has an item at this position.",
             ),
             models.UniqueConstraint(
                 name="brief_item_cluster_is_unique_in_its_brief",
                 fields=["brief", "cluster"],
-                violation_error_message="This brief tells of that event already.",
+                violation_error_message="This brief already includes this event.",
             ),
         ]
 
@@ -129,7 +129,7 @@ class BriefArticle(Published):
             models.UniqueConstraint(
                 name="brief_article_position_is_unique_in_its_item",
                 fields=["item", "position"],
-                violation_error_message="This item has an article in that position already.",
+                violation_error_message="This item already has an article at this position.",
             ),
         ]
 

@@ -27,12 +27,12 @@ class EventCluster(models.Model):
             models.CheckConstraint(
                 name="event_cluster_count_is_not_negative",
                 condition=Q(article_count__gte=0),
-                violation_error_message="A cluster has no fewer than zero articles.",
+                violation_error_message="A cluster cannot have fewer than zero articles.",
             ),
             models.CheckConstraint(
                 name="event_cluster_times_are_in_order",
                 condition=Q(first_at__lte=models.F("last_at")),
-                violation_error_message="The first article of a cluster is not younger than its last.",
+                violation_error_message="The first article of a cluster cannot be newer than its last one.",
             ),
         ]
         indexes = [models.Index(name="clusters_by_time", fields=["last_at", "id"])]
@@ -54,12 +54,12 @@ class ClusterArticle(models.Model):
             models.UniqueConstraint(
                 name="cluster_article_linked_once",
                 fields=["cluster", "raw_article"],
-                violation_error_message="This article is in this cluster already.",
+                violation_error_message="This article is already in this cluster.",
             ),
             models.UniqueConstraint(
                 name="cluster_article_has_one_cluster",
                 fields=["raw_article"],
-                violation_error_message="This article is in a cluster already.",
+                violation_error_message="This article is already in a cluster.",
             ),
         ]
 

@@ -62,17 +62,17 @@ class FeedSource(Subject):
             models.CheckConstraint(
                 name="feed_paused_by_somebody",
                 condition=Q(paused_at__isnull=True, paused_by="") | (Q(paused_at__isnull=False) & ~Q(paused_by="")),
-                violation_error_message="A feed that is paused says who has paused it.",
+                violation_error_message="A paused feed needs the name of the person who paused it.",
             ),
             models.CheckConstraint(
                 name="feed_failures_have_an_error",
                 condition=Q(failures=0) | ~Q(last_error=""),
-                violation_error_message="A feed that has failed says how.",
+                violation_error_message="A failed feed needs an error.",
             ),
             models.CheckConstraint(
                 name="feed_failing_since_is_set_exactly_while_it_fails",
                 condition=Q(failures=0, failing_since__isnull=True) | Q(failures__gt=0, failing_since__isnull=False),
-                violation_error_message="A feed that fails says since when, and no other does.",
+                violation_error_message="Only a failing feed has a time since when it fails.",
             ),
         ]
         indexes = [models.Index(name="feeds_due", fields=["next_check_at", "id"], condition=Q(paused_at__isnull=True))]
@@ -114,12 +114,12 @@ class RawArticle(models.Model):
             models.CheckConstraint(
                 name="raw_article_has_a_title",
                 condition=~Q(title=""),
-                violation_error_message="An article has a title.",
+                violation_error_message="An article needs a title.",
             ),
             models.CheckConstraint(
                 name="raw_article_happened_before_it_was_seen",
                 condition=Q(happened_at__lte=models.F("seen_at")),
-                violation_error_message="An article is seen when it has happened, not before.",
+                violation_error_message="An article cannot be seen before it was published.",
             ),
         ]
         indexes = [

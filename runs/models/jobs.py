@@ -19,7 +19,7 @@ class JobRun(Work):
         RUNNING = "running"
         SUCCESS = "success"
         FAILED = "failed"
-        SKIPPED_TIMEOUT = "skipped_timeout", "abandoned (over time)"
+        SKIPPED_TIMEOUT = "skipped_timeout", "abandoned (timed out)"
 
     ACTIVE = CLAIMED = "running"
     TERMINAL = frozenset({"success", "failed", "skipped_timeout"})
@@ -46,23 +46,23 @@ class JobRun(Work):
             models.UniqueConstraint(
                 name="job_run_one_per_slot",
                 fields=["job_name", "scheduled_for"],
-                violation_error_message="This slot has been claimed already.",
+                violation_error_message="This slot has already been claimed.",
             ),
             models.UniqueConstraint(
                 name="job_run_one_running_per_job",
                 fields=["job_name"],
                 condition=Q(status="running"),
-                violation_error_message="This job is running already.",
+                violation_error_message="This job is already running.",
             ),
             models.CheckConstraint(
                 name="job_run_pruned_has_ended",
                 condition=Q(pruned_at__isnull=True) | Q(status__in=["failed", "skipped_timeout", "success"]),
-                violation_error_message="A job run is pruned when it has ended.",
+                violation_error_message="Only a finished job run can be pruned.",
             ),
             models.CheckConstraint(
                 name="job_run_was_started",
                 condition=Q(started_at__isnull=False),
-                violation_error_message="A job run starts when it is claimed.",
+                violation_error_message="A job run needs a start time.",
             ),
         ]
         indexes = [
@@ -96,7 +96,7 @@ class ScheduledJob(Subject):
             models.CheckConstraint(
                 name="scheduled_job_paused_by_somebody",
                 condition=Q(paused_at__isnull=True, paused_by="") | (Q(paused_at__isnull=False) & ~Q(paused_by="")),
-                violation_error_message="A job that is paused says who has paused it.",
+                violation_error_message="A paused job needs the name of the person who paused it.",
             ),
         ]
 
@@ -137,7 +137,7 @@ class DueSlot(models.Model):
             models.UniqueConstraint(
                 name="due_slot_one_per_job_and_moment",
                 fields=["job_name", "scheduled_for"],
-                violation_error_message="This slot is due already.",
+                violation_error_message="This slot is already due.",
             ),
         ]
         indexes = [models.Index(name="due_slots_in_order", fields=["due_at", "id"])]
@@ -160,7 +160,7 @@ class SchedulerLease(models.Model):
             models.CheckConstraint(
                 name="scheduler_lease_is_one_row",
                 condition=Q(pk=1),
-                violation_error_message="There is one lease of the scheduler, and it is row 1.",
+                violation_error_message="The scheduler has a single lease, in row 1.",
             ),
         ]
 

@@ -23,13 +23,13 @@ class Queue(Subject):
             models.CheckConstraint(
                 name="queue_is_one_row",
                 condition=Q(pk=1),
-                violation_error_message="There is one queue of runs, and it is row 1.",
+                violation_error_message="There is a single run queue, in row 1.",
             ),
             models.CheckConstraint(
                 name="queue_paused_by_somebody",
                 condition=Q(paused_at__isnull=True, paused_by="", pause_reason="")
                 | (Q(paused_at__isnull=False) & ~Q(paused_by="")),
-                violation_error_message="The queue is paused by somebody, and a reason is that of a pause.",
+                violation_error_message="A pause needs the name of the person who paused; a reason needs a pause.",
             ),
         ]
 

@@ -125,8 +125,8 @@ class Run(Work):
         """Why a claim need not look at this queued run. It decides nothing; the conditions of the claim do."""
 
         OPEN = "", "open"
-        BUILD = "build", "waits for its build"
-        DOCUMENT = "document", "waits for the run ahead of it on its document"
+        BUILD = "build", "waiting for its build"
+        DOCUMENT = "document", "waiting for an earlier run of its document"
 
     ACTIVE = CLAIMED = "running"
     TERMINAL = frozenset({"succeeded", "failed", "cancelled"})
@@ -157,32 +157,32 @@ class Run(Work):
                 name="run_one_running_per_document",
                 fields=["input_document"],
                 condition=Q(status="running"),
-                violation_error_message="A run of this document is running already.",
+                violation_error_message="Another run of this document is already running.",
             ),
             models.CheckConstraint(
                 name="run_that_ran_was_started",
                 condition=~Q(status__in=["running", "succeeded"]) | Q(started_at__isnull=False),
-                violation_error_message="A run that is running or has succeeded was started.",
+                violation_error_message="A running or succeeded run needs a start time.",
             ),
             models.CheckConstraint(
                 name="run_failure_type_is_set_exactly_when_failed",
                 condition=(Q(status="failed") & ~Q(failure_type="")) | (~Q(status="failed") & Q(failure_type="")),
-                violation_error_message="A failure type is set exactly when the run has failed.",
+                violation_error_message="Only a failed run has a failure type.",
             ),
             models.CheckConstraint(
                 name="run_is_claimed_at_most_once",
                 condition=Q(claim_token__lte=1),
-                violation_error_message="A run is claimed at most once.",
+                violation_error_message="A run can be claimed only once.",
             ),
             models.CheckConstraint(
                 name="run_pruned_has_ended",
                 condition=Q(pruned_at__isnull=True) | Q(status__in=["cancelled", "failed", "succeeded"]),
-                violation_error_message="A run is pruned when it has ended.",
+                violation_error_message="Only a finished run can be pruned.",
             ),
             models.CheckConstraint(
                 name="run_gate_is_known",
                 condition=Q(gate__in=["", "build", "document"]),
-                violation_error_message="A gate is open, build or document.",
+                violation_error_message="Unknown gate. Known gates: open, build, document.",
             ),
         ]
         indexes = [
@@ -266,7 +266,7 @@ class Artifact(models.Model):
             models.UniqueConstraint(
                 name="artifact_name_is_unique_in_its_run",
                 fields=["run", "name"],
-                violation_error_message="This run has an artifact of that name.",
+                violation_error_message="This run already has an artifact with this name.",
             ),
         ]
 
@@ -304,12 +304,12 @@ class RunField(models.Model):
             models.UniqueConstraint(
                 name="run_field_position_is_unique_in_its_run",
                 fields=["run", "position"],
-                violation_error_message="This run has a field in that position.",
+                violation_error_message="This run already has a field at this position.",
             ),
             models.CheckConstraint(
                 name="run_field_confidence_is_a_share",
                 condition=Q(confidence__isnull=True) | Q(confidence__gte=0, confidence__lte=1),
-                violation_error_message="A confidence lies between 0 and 1.",
+                violation_error_message="A confidence must be between 0 and 1.",
             ),
         ]
 

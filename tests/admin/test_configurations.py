@@ -157,7 +157,7 @@ def test_the_page_says_what_may_be_written_where(site, configuration):
 def test_a_name_that_is_taken_is_told_in_words(site, workspace, configuration):
     page = site.post(ADD, form(workspace=workspace.pk, name="invoices"))
 
-    assert "This workspace has a configuration of that name." in page.content.decode()
+    assert "This workspace already has a configuration with this name." in page.content.decode()
 
 
 def test_it_cannot_be_added_to_a_workspace_that_one_does_not_operate(site, olga):

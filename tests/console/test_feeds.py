@@ -207,7 +207,10 @@ def test_a_list_is_rehearsed_and_then_taken_in(pressed_by, editor):
 
 @pytest.mark.parametrize(
     ("sent", "said"),
-    [({}, "No file was sent."), ({"file": SimpleUploadedFile("feeds.opml", b"<html>")}, "This is not a list of feeds: ")],
+    [
+        ({}, "No file was sent."),
+        ({"file": SimpleUploadedFile("feeds.opml", b"<html>")}, "This is not a list of feeds: "),
+    ],
 )
 def test_what_is_no_list_is_refused(pressed_by, editor, sent, said):
     page = pressed_by(editor, "/feeds/import/", **sent)

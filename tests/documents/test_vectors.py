@@ -1,15 +1,13 @@
 import random
 
 import pytest
-from django.core.management import call_command
 from django.db import DatabaseError, IntegrityError, connection, transaction
-from django.db.migrations.executor import MigrationExecutor
 
 from ade_embedder import DIMENSIONS, MODEL
 from documents import indexing, vectors
 from documents.embedding import packed
 from documents.models import Document, DocumentChunk, Workspace
-from documents.models.columns import as_text, from_text, has_vectors
+from documents.models.columns import as_text, from_text
 from documents.search import search
 from documents.vectors import Model
 from tests.documents.searched import published
@@ -32,12 +30,6 @@ def column_type():
             " UNION SELECT pg_typeof(embedding)::text FROM documents"
         )
         return {kind for (kind,) in cursor.fetchall()}
-
-
-def migrate(name):
-    executor = MigrationExecutor(connection)
-    executor.migrate([("documents", name)])
-    has_vectors.forget()
 
 
 @pytest.fixture
@@ -81,35 +73,6 @@ def test_many_are_written_at_once():
 
 
 # Migrations
-
-
-@pytest.fixture
-def there_again(transactional_db):
-    yield
-    migrate("0007_search")
-    call_command("migrate", verbosity=0)
-
-
-def test_what_was_stored_before_can_be_searched_afterwards_and_stays(there_again):
-    document = published(WorkspaceFactory(), "Straße 5, apples", "Cats like fish", name="letter")
-    before = list(document.chunks.order_by("pk").values_list("pk", "embedding"))
-
-    migrate("0006_retention")
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT id, embedding FROM document_chunks ORDER BY id")
-        assert [(id, bytes(value)) for id, value in cursor.fetchall()] == before
-    migrate("0007_search")
-    # What came later, too: the models of today know no other tables.
-    call_command("migrate", verbosity=0)
-
-    assert list(document.chunks.order_by("pk").values_list("pk", "embedding")) == before
-    assert Document.objects.get().embedding == document.embedding
-    assert set(document.chunks.values_list("workspace_id", flat=True)) == {document.workspace_id}
-    for typed, by in (("strasse", "words"), ("cats", "both")):
-        assert search(Workspace.objects.all(), typed, by=by).hits[0].name == "letter"
-    if connection.vendor == "postgresql":
-        assert column_type() == {"vector"}
-        assert vectors.indexes() == {LOCAL.index: True}
 
 
 # PostgreSQL with and without the extension

@@ -7,7 +7,7 @@ from django.db import connection
 from tests.breaches import assert_all_hold, breaches, execute, much_has_happened, plant, unguard
 from tests.factories import MOVES, ErrandFactory, expire_lease
 from work import boots, clock, invariants
-from work.invariants import ORDERED_SINCE, Dialect, all_invariants
+from work.invariants import Dialect, all_invariants
 from work.models import Event, Work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("history_is_open")]
@@ -195,17 +195,6 @@ def test_an_event_that_is_earlier_than_the_one_before_it():
     assert sorted(breaches("event_times_never_decrease")) == named(rows)
 
 
-def test_times_of_events_from_before_they_were_ordered():
-    row = ErrandFactory(status="doing")
-    first = events_of(row).first()
-    plant(first, at=clock.now())
-    assert breaches("event_times_never_decrease") == [("errand", row.pk)]
-
-    execute("UPDATE django_migrations SET applied = %s WHERE app = 'work' AND name = %s", later(), ORDERED_SINCE)
-
-    assert breaches("event_times_never_decrease") == []
-
-
 def test_times_of_events_of_long_ago_are_not_compared(monkeypatch):
     row = ErrandFactory(status="doing")
     plant(events_of(row).first(), at=clock.now() + A_LIFE)
@@ -214,10 +203,6 @@ def test_times_of_events_of_long_ago_are_not_compared(monkeypatch):
     for newest, found in ((4, [("errand", row.pk)]), (2, [])):
         monkeypatch.setattr(invariants, "NEWEST_EVENTS", newest)
         assert breaches("event_times_never_decrease") == found
-
-
-def later():
-    return connection.ops.adapt_datetimefield_value(clock.now() + A_LIFE)
 
 
 def test_lost_work_that_is_left_lying():
