@@ -79,7 +79,7 @@ def test_a_member_twice_is_told_in_words(sign_in, ada, olga, workspace):
 
     page = sign_in(ada).post(change_of(workspace), form(rows))
 
-    assert "This person is a member of this workspace already." in page.content.decode()
+    assert "This user is already a member of this workspace." in page.content.decode()
     assert roles(workspace) == {"ada": "admin", "olga": "operator"}
 
 

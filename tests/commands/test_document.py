@@ -101,7 +101,7 @@ def test_add_stores_the_others_when_one_is_refused(manage, workspace, letter):
         ("empty", True),
         ("added", False),
     ]
-    assert "because its name ends in .pdf" in ended.json["documents"][0]["message"]
+    assert "The name of the file ends in .pdf like a PDF" in ended.json["documents"][0]["message"]
     assert Document.objects.get().name == "letter.txt"
 
 

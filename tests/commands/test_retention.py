@@ -265,9 +265,7 @@ def test_the_documents_of_a_workspace_are_processed_again(manage, old, document)
     DocumentFactory(status="processed")
 
     rehearsed = manage("document", "reprocess", "--workspace", "Aster", "--rehearse")
-    assert (rehearsed.code, rehearsed.out.strip()) == (
-        *(0, "A rehearsal, nothing was done: Queued 3 documents again."),
-    )
+    assert (rehearsed.code, rehearsed.out.strip()) == (*(0, "Preview, nothing was changed: Queued 3 documents again."),)
     some = manage("document", "reprocess", "--workspace", "Aster", "--limit", 2, "--json")
     assert [row["id"] for row in some.json["documents"]] == [document.pk for document in documents[:2]]
     rest = manage("document", "reprocess", "--workspace", "Aster", "--status", "processed")

@@ -235,7 +235,7 @@ def test_of_a_child_that_was_taken_over_nothing_is_believed(look, made, monkeypa
 
     page = look(made("a.xlsx", xlsx_of(tmp_path / "a.xlsx", A=[[1]]).read_bytes()))
 
-    assert "Cannot be previewed: expected the extractor to tell how the page begins" in card(page)
+    assert "Cannot be previewed: The extractor returned an invalid excerpt of the page" in card(page)
 
 
 # Images
@@ -307,9 +307,13 @@ def test_a_name_that_says_something_else_is_told(look, made, tmp_path):
     page = look(made("invoice.txt", long_pdf(tmp_path / "a.pdf", 1).read_bytes()))
     mail = look(made("mail.pdf", EML))
 
-    assert "expected plain text, because its name ends in .txt, found a PDF" in unescape(page.content.decode())
+    assert "The name of the file ends in .txt like plain text, but its content is a PDF" in unescape(
+        page.content.decode()
+    )
     assert "It is a PDF, as its content says." in page.content.decode()
-    assert "expected a PDF, because its name ends in .pdf, found an e-mail" in unescape(mail.content.decode())
+    assert "The name of the file ends in .pdf like a PDF, but its content is an e-mail" in unescape(
+        mail.content.decode()
+    )
 
 
 @pytest.mark.parametrize("number", ["0", "99999", "9" * 30])

@@ -78,7 +78,7 @@ def test_a_service_that_does_not_work_is_an_os_error_at_once(ask, way, settings,
 def test_a_container_that_is_not_there_is_no_missing_file(ask, azurite, settings):
     settings.STORAGES = storages(azurite.connection(), "nowhere")
 
-    with pytest.raises(OSError, match="the container is not there") as failed:
+    with pytest.raises(OSError, match="the container does not exist") as failed:
         ask()
     default_storage.service_client.close()
 
@@ -192,7 +192,7 @@ def test_an_answer_that_breaks_off_is_told(gate):
     gate.fault = lambda method, path: "break" if method == "GET" else None
     gate.seen.clear()
 
-    with pytest.raises(OSError, match="the blob service has broken off its answer"):
+    with pytest.raises(OSError, match="the blob service cut off its answer"):
         default_storage.open(BLOB)
 
     # The client itself retries when a connection breaks in the middle of a block.
