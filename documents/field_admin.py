@@ -138,7 +138,7 @@ class DocumentFieldAdmin(FieldAdmin):
     def correction(self, field: Any) -> str:
         return "-" if field.correction is None else field.correction or "(nothing)"
 
-    @admin.display(description="by")
+    @admin.display(description="corrected by")
     def corrected_by(self, field: Any) -> str:
         return field.corrected_by or "-"
 

@@ -35,7 +35,7 @@ def _waits(job: DocumentProcessingJob) -> bool:
 
 
 def _told(id: int, status: str, said: str, gates: tuple[Gate, ...]) -> Explanation:
-    return Explanation(DOCUMENT.kind, id, status, status, f"document {id} {said}.", gates)
+    return Explanation(DOCUMENT.kind, id, status, status, f"Document {id} {said}.", gates)
 
 
 def _of_time(job: DocumentProcessingJob) -> Gate:

@@ -105,7 +105,8 @@ class _Search:
         except EmbeddingFailed as error:
             log.warning("search.not_understood", model=self.model.name, error=str(error))
             self.how.remove("meaning")
-            self.notes.append(f"Searched by words only, because the model for meaning did not answer ({error}).")
+            why = str(error).rstrip(".")
+            self.notes.append(f"Searched by words only, because the model for meaning failed ({why}).")
             return b""
         self.notes += self._of_other_models()
         return vector

@@ -186,7 +186,7 @@ def test_without_an_answer_of_the_model_words_are_found_and_that_is_said(letters
     found = search(everywhere(), "apples")
 
     assert (names(found), found.how) == (["apples"], ("words",))
-    said = "because the model for meaning did not answer (OpenAI did not answer within 5 s.)"
+    said = "because the model for meaning failed (OpenAI did not answer within 5 s)"
     assert found.notes[0] == f"Searched by words only, {said}."
 
 

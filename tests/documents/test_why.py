@@ -19,7 +19,7 @@ def test_what_is_due_and_first_is_held_by_nothing_but_a_missing_worker():
     told = why.explain(job.document)
 
     assert [gate.name for gate in told.holding] == ["worker"]
-    assert told.message == f"document {job.document_id} is being processed; blocked by: worker."
+    assert told.message == f"Document {job.document_id} is being processed; blocked by: worker."
 
 
 def test_an_attempt_that_is_not_due_is_told_with_its_time():
@@ -75,4 +75,4 @@ def test_what_has_ended_does_not_wait():
 
     told = why.explain(document)
 
-    assert (told.message, told.gates) == (f"document {document.pk} is processed.", ())
+    assert (told.message, told.gates) == (f"Document {document.pk} is processed.", ())
