@@ -82,7 +82,7 @@ def test_add_names_the_document_that_is_there(manage, workspace, letter):
     assert (ended.code, row["id"], row["result"]) == (1, first, "already_there")
     assert Document.objects.count() == 1
     shown = manage("document", "add", letter, "--workspace", "Aster")
-    assert (shown.code, f"found document {first} with the same bytes" in shown.out) == (1, True)
+    assert (shown.code, f"This file was already uploaded as document {first} (" in shown.out) == (1, True)
     again = manage("document", "add", letter, "--workspace", "Aster", "--again", "--json")
     assert (again.code, again.json["documents"][0]["result"]) == (0, "added")
     assert Document.objects.count() == 2
