@@ -96,7 +96,7 @@ INVARIANTS = (
         "a_purged_document_holds_nothing",
         "A purged document has only its record and its history.",
         _purged,
-        "Another program wrote to the tables. Remove the contents of the row, or the rows that refer to it.",
+        "Something other than ADE wrote to the tables. Remove the contents of the row, or the rows that refer to it.",
     ),
     Invariant(
         "a_chunk_is_in_the_workspace_of_its_document",
@@ -108,6 +108,6 @@ INVARIANTS = (
         "words_of_every_chunk_can_be_looked_up",
         "SQLite's index of words contains all chunks and nothing else.",
         _words,
-        "Another program wrote to the tables. Rebuild the index with `manage.py document index --rebuild`.",
+        "Something other than ADE wrote to the tables. Rebuild the index with `manage.py document index --rebuild`.",
     ),
 )

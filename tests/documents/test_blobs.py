@@ -70,7 +70,7 @@ def test_a_service_that_does_not_work_is_an_os_error_at_once(ask, way, settings,
     # If the client retried, its first pause would take 15 seconds.
     assert time.monotonic() - started < 14
     assert not isinstance(failed.value, FileNotFoundError)
-    words = {"refuses": "cannot be reached", "hangs": "has not answered in time", "fails": "has answered 500"}
+    words = {"refuses": "cannot be reached", "hangs": "did not answer in time", "fails": "answered with 500"}
     assert words[way] in failed.value.strerror
 
 
@@ -131,7 +131,7 @@ def test_what_is_too_large_is_noticed_on_the_way_and_never_there(db, workspace, 
     settings.ADE_MAX_UPLOAD_BYTES = 10_000_000
     data = PNG[:-12] + bytes(20_000_000) + PNG[-12:]
 
-    with pytest.raises(Refused, match="at most 10,000,000 bytes"):
+    with pytest.raises(Refused, match="larger than the limit of 10,000,000 bytes"):
         intake.receive(workspace, io.BytesIO(data), "scan.png", "", "olga")
 
     assert stored_files() == []

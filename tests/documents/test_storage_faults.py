@@ -171,7 +171,7 @@ def test_f1_a_service_that_fails_in_the_middle_leaves_nothing(workspace, gate):
     data = PDF + b"\n" * (9 << 20)
     gate.fault = lambda method, path: 503 if "comp=blocklist" in path else None
 
-    with pytest.raises(NotStored, match="has answered 503 InternalError"):
+    with pytest.raises(NotStored, match="answered with 503 InternalError"):
         receive(workspace, data, "invoice.pdf")
 
     assert sum(method == "PUT" and "comp=block&" in path for method, path in gate.seen) == 3
