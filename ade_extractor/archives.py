@@ -37,7 +37,7 @@ def examine(path: Path, what: str, *, parts: tuple[str, ...], most_xml_bytes: in
         if head == _COMPOUND:
             raise _compound(file, what)
         if not head.startswith(_START):
-            raise malformed(what, "a file that does not begin as one")
+            raise malformed(what, "its header is missing")
         with reading(what), ZipFile(file) as archive:
             entries = archive.infolist()
             _look_at_list(entries, what, parts)
@@ -45,12 +45,11 @@ def examine(path: Path, what: str, *, parts: tuple[str, ...], most_xml_bytes: in
             _look_at_manifest(archive, what)
             xml_bytes = sum(_look_into(file, archive, entry, what) for entry in entries)
     if xml_bytes > most_xml_bytes:
-        raise too_large(f"{what} with at most {most_xml_bytes:,} bytes of XML", f"{xml_bytes:,}")
+        raise too_large(what, f"it contains {xml_bytes:,} bytes of XML (limit: {most_xml_bytes:,})")
 
 
 def encrypted(what: str) -> Trouble:
-    message = f"expected {what} that opens without a password, found an encrypted one: remove its password"
-    return Trouble("encrypted", message)
+    return Trouble("encrypted", f"{what} is encrypted. Remove its password and upload it again.")
 
 
 def is_encrypted_package(data: bytes) -> bool:
@@ -61,27 +60,27 @@ def _compound(file: BinaryIO, what: str) -> Trouble:
     file.seek(0)
     if is_encrypted_package(file.read(MOST_ARCHIVE_BYTES)):
         return encrypted(what)
-    return malformed(what, "a file of the older Office format", "upload it with its own name")
+    return malformed(what, "it has the older Office format", "Upload it with its own extension.")
 
 
 def _look_at_list(entries: list[ZipInfo], what: str, parts: tuple[str, ...]) -> None:
     if len(entries) > MOST_ENTRIES:
-        raise too_large(f"{what} of at most {MOST_ENTRIES:,} parts", f"{len(entries):,}")
+        raise too_large(what, f"it has {len(entries):,} parts (limit: {MOST_ENTRIES:,})")
     total = sum(entry.file_size for entry in entries)
     if total > MOST_ARCHIVE_BYTES:
-        raise too_large(f"{what} of at most {MOST_ARCHIVE_BYTES:,} bytes unpacked", f"{total:,}")
+        raise too_large(what, f"it unpacks to {total:,} bytes (limit: {MOST_ARCHIVE_BYTES:,})")
     for entry in entries:
         if entry.file_size > max(RATIO_FROM_BYTES, MOST_RATIO * entry.compress_size):
-            raise too_large(f"{what} with parts that are packed up to {MOST_RATIO} times", f"more in {_name(entry)}")
+            raise too_large(what, f"{_name(entry)} unpacks to more than {MOST_RATIO} times its size")
         if entry.flag_bits & _ENCRYPTED:
             raise encrypted(what)
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise malformed(what, f"{_name(entry)} packed in an unknown way")
+            raise malformed(what, f"{_name(entry)} is compressed with an unknown method")
     names = {entry.filename for entry in entries}
     if len(names) < len(entries):
-        raise malformed(what, "two parts of the same name")
+        raise malformed(what, "two of its parts have the same name")
     if not names.intersection(parts):
-        raise malformed(what, f"an archive without {' or '.join(parts)}")
+        raise malformed(what, f"it contains no {' or '.join(parts)}")
 
 
 def _look_at_places(entries: list[ZipInfo], what: str) -> None:
@@ -89,7 +88,7 @@ def _look_at_places(entries: list[ZipInfo], what: str) -> None:
     end = 0
     for entry in sorted(entries, key=lambda each: each.header_offset):
         if entry.header_offset < end:
-            raise malformed(what, f"parts that overlap, at {_name(entry)}")
+            raise malformed(what, f"its parts overlap at {_name(entry)}")
         end = entry.header_offset + _LOCAL_HEADER + entry.compress_size
 
 
@@ -111,12 +110,10 @@ def _look_into(file: BinaryIO, archive: ZipFile, entry: ZipInfo, what: str) -> i
         if size > entry.file_size:
             break
         if is_xml and _DECLARATION.search(before + chunk):
-            raise malformed(
-                what, f"a declaration of entities or document type in {_name(entry)}, which it must not have"
-            )
+            raise malformed(what, f"{_name(entry)} declares entities or a document type, which is not allowed")
         before = chunk[-_LONGEST_DECLARATION:]
     if size != entry.file_size:
-        raise malformed(what, f"{_name(entry)} of another size than said")
+        raise malformed(what, f"{_name(entry)} does not have its declared size")
     return size if is_xml else 0
 
 
@@ -124,10 +121,10 @@ def _is_xml(head: bytes, entry: ZipInfo, what: str) -> bool:
     plain = head[:400].removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"").lstrip(b"\xff\xfe \t\r\n")
     named = entry.filename.lower().endswith((".xml", ".rels", ".vml"))
     if named and plain and not plain.startswith(b"<"):
-        raise malformed(what, f"{_name(entry)} that is no XML")
+        raise malformed(what, f"{_name(entry)} is not XML")
     encoding = _ENCODING.match(plain)
     if encoding and encoding[1].lower() not in _ENCODINGS:
-        raise malformed(what, f"{_name(entry)} in an encoding that hides what it says")
+        raise malformed(what, f"{_name(entry)} has an unsupported encoding")
     return plain.startswith(b"<") and not entry.filename.lower().endswith(".svg")
 
 

@@ -12,7 +12,7 @@ from ade_extractor.pages import Page, Reading, Table
 from ade_extractor.text import decode
 from ade_extractor.trouble import reading, too_large
 
-WHAT = "a CSV file"
+WHAT = "This CSV file"
 DELIMITERS = ",;\t|"
 # Enough to detect the delimiter.
 SAMPLE_ROWS = 100
@@ -23,7 +23,7 @@ MOST_FIELD_CHARACTERS = 1_000_000
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     size = path.stat().st_size
     if size > limits.MOST_TEXT_BYTES:
-        raise too_large(f"{WHAT} of at most {limits.MOST_TEXT_BYTES:,} bytes", f"{size:,}")
+        raise too_large(WHAT, f"it has {size:,} bytes (limit: {limits.MOST_TEXT_BYTES:,})")
     text = decode(path.read_bytes())
     rows = list(_rows(text, _delimiter(text)))
     lines = "\n".join("\t".join(row) for row in rows)
@@ -60,13 +60,11 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
             for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
                 cells += len(row)
                 if cells > limits.MOST_CELLS:
-                    raise too_large(f"{WHAT} of at most {limits.MOST_CELLS:,} values", "more")
+                    raise too_large(WHAT, f"it has more than {limits.MOST_CELLS:,} values")
                 if row:
                     yield row
         except csv.Error as error:
             if "field limit" not in str(error):
                 raise
-            found = "a longer one, or a quotation mark that is never closed"
-            raise too_large(
-                f"values of at most {MOST_FIELD_CHARACTERS:,} characters", found, "mend or split it"
-            ) from error
+            found = f"a value has more than {MOST_FIELD_CHARACTERS:,} characters, or a quotation mark is not closed"
+            raise too_large(WHAT, found, "Correct or split it.") from error

@@ -30,7 +30,9 @@ def write(segments: Iterable[Path], directory: Path, words_of: Callable[[int], s
         pages.append((page["number"], page["text"]))
         characters += len(page["text"])
         if characters > MOST_CHARACTERS:
-            raise too_large(f"at most {MOST_CHARACTERS:,} characters of text", f"more by page {page['number']}")
+            raise too_large(
+                "This document", f"it has more than {MOST_CHARACTERS:,} characters of text by page {page['number']}"
+            )
         read += _fields(page, words_of, is_long=pages_total > ALL_WORDS_PAGES)
     found = chunks(pages)
     made = {

@@ -29,7 +29,7 @@ _SPACES = re.compile(r"\s+")
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     size = path.stat().st_size
     if size > limits.MOST_HTML_BYTES:
-        raise too_large(f"an HTML file of at most {limits.MOST_HTML_BYTES:,} bytes", f"{size:,}")
+        raise too_large("This HTML file", f"it has {size:,} bytes (limit: {limits.MOST_HTML_BYTES:,})")
     data = path.read_bytes()
     declared = _CHARSET.search(data[:_CHARSET_WITHIN])
     flow = Flow()

@@ -11,7 +11,7 @@ from ade_extractor.trouble import Trouble, malformed, too_large
 # A page in colour at 1200 dpi. Larger images unpack to gigabytes.
 MOST_PIXELS = 200_000_000
 MOST_BYTES = 512 << 20
-_AGAIN = "upload it again"
+_AGAIN = "Upload it again."
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_ALONE = frozenset((0x01, *range(0xD0, 0xD8)))
@@ -26,19 +26,21 @@ Sizes = list[tuple[int, int]]
 
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     if path.stat().st_size > MOST_BYTES:
-        raise too_large(f"an image of at most {MOST_BYTES:,} bytes", "a larger one", "save it smaller")
+        raise too_large("This image", f"it has more than {MOST_BYTES:,} bytes", "Save it in a smaller size.")
     measure, what = {
-        "image/png": (_measure_png, "a PNG image"),
-        "image/jpeg": (_measure_jpeg, "a JPEG image"),
-        "image/tiff": (_measure_tiff, "a TIFF image"),
+        "image/png": (_measure_png, "This PNG image"),
+        "image/jpeg": (_measure_jpeg, "This JPEG image"),
+        "image/tiff": (_measure_tiff, "This TIFF image"),
     }[content_type]
     try:
         sizes = measure(path.read_bytes())
     except (struct.error, IndexError, KeyError) as error:
-        raise malformed(what, "one that is cut off", _AGAIN) from error
+        raise malformed(what, "it is cut off", _AGAIN) from error
     for width, height in sizes:
         if not 0 < width * height <= MOST_PIXELS:
-            raise too_large(f"{what} of at most {MOST_PIXELS:,} pixels", f"{width:,} by {height:,}", "save it smaller")
+            raise too_large(
+                what, f"it has {width:,} by {height:,} pixels (limit: {MOST_PIXELS:,})", "Save it in a smaller size."
+            )
     return Reading(len(sizes), _pages(path, content_type, sizes, max(first, 1), min(last, len(sizes))))
 
 
@@ -54,7 +56,7 @@ def _pages(path: Path, content_type: str, sizes: Sizes, first: int, last: int) -
 
 def _measure_png(data: bytes) -> Sizes:
     if not data.startswith(_PNG) or data[12:16] != b"IHDR":
-        raise malformed("a PNG image", "a file that does not begin as one", _AGAIN)
+        raise malformed("This PNG image", "its header is missing", _AGAIN)
     place = len(_PNG)
     while data[place + 4 : place + 8] != b"IEND":
         (length,) = struct.unpack_from(">I", data, place)
@@ -65,12 +67,12 @@ def _measure_png(data: bytes) -> Sizes:
 
 def _measure_jpeg(data: bytes) -> Sizes:
     if not data.startswith(b"\xff\xd8\xff"):
-        raise malformed("a JPEG image", "a file that does not begin as one", _AGAIN)
+        raise malformed("This JPEG image", "its header is missing", _AGAIN)
     place, size = 2, None
     while data[place + 1] != 0xDA:
         marker = data[place + 1]
         if data[place] != 0xFF or marker == 0xD9:
-            raise malformed("a JPEG image", "one that is damaged", _AGAIN)
+            raise malformed("This JPEG image", "it is damaged", _AGAIN)
         if marker in _JPEG_FRAMES:
             height, width = struct.unpack_from(">HH", data, place + 5)
             size = (width, height)
@@ -79,27 +81,29 @@ def _measure_jpeg(data: bytes) -> Sizes:
             1 if marker == 0xFF else 2 if marker in _JPEG_ALONE else 2 + struct.unpack_from(">H", data, place + 2)[0]
         )
     if size is None or data.find(b"\xff\xd9", place) < 0:
-        raise malformed("a JPEG image", "one that is cut off", _AGAIN)
+        raise malformed("This JPEG image", "it is cut off", _AGAIN)
     return [size]
 
 
 def _measure_tiff(data: bytes) -> Sizes:
     order = {b"II": "<", b"MM": ">"}.get(data[:2])
     if order is None:
-        raise malformed("a TIFF image", "a file that does not begin as one", _AGAIN)
+        raise malformed("This TIFF image", "its header is missing", _AGAIN)
     version, place = struct.unpack_from(f"{order}HI", data, 2)
     if version == 43:
-        raise Trouble("unsupported", "expected a TIFF image of up to 4 GB, found a BigTIFF: save it as TIFF")
+        raise Trouble(
+            "unsupported", "This image is a BigTIFF, which is not supported. Save it as a TIFF of up to 4 GB."
+        )
     sizes: Sizes = []
     seen: set[int] = set()
     while place:
         if place in seen or len(seen) >= limits.MOST_PAGES:
-            raise malformed("a TIFF image", "one whose pages follow each other without end")
+            raise malformed("This TIFF image", "its list of pages has no end")
         seen.add(place)
         tags, place = _tiff_directory(data, order, place)
         sizes.append((tags[_TIFF_WIDTH][0], tags[_TIFF_HEIGHT][0]))
     if version != 42 or not sizes:
-        raise malformed("a TIFF image", "one without pages")
+        raise malformed("This TIFF image", "it has no pages")
     return sizes
 
 
@@ -117,6 +121,6 @@ def _tiff_directory(data: bytes, order: str, place: int) -> tuple[dict[int, tupl
     for starts, lengths in _TIFF_PLACES:
         ends = (start + length for start, length in zip(tags.get(starts, ()), tags.get(lengths, ()), strict=False))
         if max(ends, default=0) > len(data):
-            raise malformed("a TIFF image", "one that is cut off", _AGAIN)
+            raise malformed("This TIFF image", "it is cut off", _AGAIN)
     (following,) = struct.unpack_from(f"{order}I", data, place + 2 + 12 * count)
     return tags, following

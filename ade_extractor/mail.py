@@ -16,7 +16,7 @@ from ade_extractor.paging import Flow
 from ade_extractor.text import clean, decode
 from ade_extractor.trouble import malformed, reading, too_large
 
-WHAT = "a mail"
+WHAT = "This e-mail"
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 # Real mails are not nested as deeply; crafted ones cost quadratic time.
 MOST_NESTED = 30
@@ -28,9 +28,8 @@ LONGEST_NAME = 200
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     size = path.stat().st_size
     if size > limits.MOST_TEXT_BYTES:
-        raise too_large(
-            f"{WHAT} of at most {limits.MOST_TEXT_BYTES:,} bytes", f"{size:,}", "save its attachments apart"
-        )
+        found = f"it has {size:,} bytes (limit: {limits.MOST_TEXT_BYTES:,})"
+        raise too_large(WHAT, found, "Save its attachments separately.")
     message = _parse(path)
     flow = Flow()
     for header in HEADERS:
@@ -49,14 +48,14 @@ def _parse(path: Path) -> Message:
     # Use the old policy: the new one takes quadratic time in the length of a header.
     message = email.message_from_bytes(path.read_bytes(), policy=compat32)
     if not any(message.get(header) for header in HEADERS):
-        raise malformed(WHAT, f"a file without any of {', '.join(HEADERS)}", "upload it as what it is")
+        raise malformed(WHAT, f"it has none of the headers {', '.join(HEADERS)}", "Upload it with its own extension.")
     return message
 
 
 def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
     """Yield the parts to read, and append the others to `attachments`."""
     if depth > MOST_NESTED:
-        raise malformed(WHAT, "one of parts within parts, too many", "upload the inner one")
+        raise malformed(WHAT, "its parts are nested too deeply", "Upload the inner e-mail.")
     kind = message.get_content_type()
     if kind == "multipart/alternative":
         yield from _best(message, attachments, depth)
@@ -66,7 +65,7 @@ def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Mes
     elif kind in ("text/plain", "text/html") and not _is_attached(message):
         yield message
     elif len(attachments) >= MOST_ATTACHMENTS:
-        raise too_large(f"{WHAT} with at most {MOST_ATTACHMENTS} attachments", "more", "save them apart")
+        raise too_large(WHAT, f"it has more than {MOST_ATTACHMENTS} attachments", "Save them separately.")
     else:
         attachments.append(_attachment(message))
 

@@ -40,8 +40,10 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     command.add_argument("--first", type=int, required=True)
     command.add_argument("--last", type=int, required=True)
     command.add_argument("--output", type=Path, required=True)
-    command.add_argument("--words", action="store_true", help="with their places, also where that takes as long again")
-    command.add_argument("--without-ocr", action="store_true", help="leave images to somebody else")
+    command.add_argument(
+        "--words", action="store_true", help="also read the positions of words, even if that takes twice as long"
+    )
+    command.add_argument("--without-ocr", action="store_true", help="do not recognise text in images")
     command.set_defaults(do=_extract)
     command = commands.add_parser("digest")
     command.add_argument("input", type=Path)
@@ -100,23 +102,21 @@ def _failure(channel: Channel, asked: argparse.Namespace) -> dict[str, Any] | No
     except Trouble as trouble:
         return _told(trouble.code, str(trouble))
     except MemoryError:
-        return _told(
-            "too_large", "expected a document that can be read within the memory for it, found a larger one: split it"
-        )
+        return _told("too_large", "This document is too large: reading it needs more memory than allowed. Split it.")
     except RecursionError:
-        return _told("malformed", "expected a document, found one that is nested too deeply: save it anew")
+        return _told("malformed", "This document cannot be read: it is nested too deeply. Save it again.")
     except OSError as error:
         traceback.print_exc()
         if error.errno == errno.EFBIG:
-            return _told("too_large", "expected text of a size that can be kept, found more: split the document")
+            return _told("too_large", "This document is too large: its text exceeds the limit for a file. Split it.")
         return _told(
             "failed_to_read_or_write",
-            f"expected to read the document and to write its text, found {error}",
+            f"Could not read the document or write its text: {error}",
             permanent=False,
         )
     except Exception as error:
         traceback.print_exc()
-        return _told("internal", f"the extractor failed: {type(error).__name__}: {error}", permanent=False)
+        return _told("internal", f"The extractor failed: {type(error).__name__}: {error}", permanent=False)
     return None
 
 
@@ -180,14 +180,14 @@ def _words(asked: argparse.Namespace, number: int) -> str:
 def _read(asked: argparse.Namespace, first: int, last: int) -> Reading:
     if asked.type not in READERS:
         known = ", ".join(sorted(READERS))
-        raise Trouble("unsupported", f"expected one of {known}, found {asked.type}: save the document in one of these")
+        raise Trouble("unsupported", f"Unknown type {asked.type}. Save the document as one of: {known}.")
     if os.path.getsize(asked.input) == 0:
-        raise malformed("a document", "an empty file", "upload it again")
+        raise malformed("This document", "the file is empty", "Upload it again.")
     reader = importlib.import_module(READERS[asked.type])
     reading: Reading = reader.read(asked.input, asked.type, first, last)
     if not 1 <= first <= min(last, reading.pages_total):
         raise Trouble(
             "no_such_page",
-            f"expected pages within 1 to {reading.pages_total}, found {first} to {last} asked for",
+            f"There are no pages {first} to {last}: the document has pages 1 to {reading.pages_total}.",
         )
     return reading

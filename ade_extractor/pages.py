@@ -112,7 +112,9 @@ def write(reading: Reading, directory: Path, told: Callable[[int], object], *, w
         for page in reading.pages:
             written.characters += len(page.text)
             if written.characters > MOST_CHARACTERS:
-                raise too_large(f"at most {MOST_CHARACTERS:,} characters of text", f"more by page {page.number}")
+                raise too_large(
+                    "This document", f"it has more than {MOST_CHARACTERS:,} characters of text by page {page.number}"
+                )
             if with_words:
                 page.place_words()
             file.write(f"{',' if written.pages else ''}\n{page.encoded()}")

@@ -41,7 +41,7 @@ class Paginator:
         cells = [clean(cell) for cell in cells]
         self._cells += len(cells)
         if self._cells > MOST_CELLS:
-            raise too_large(f"at most {MOST_CELLS:,} cells", "more")
+            raise too_large("This document", f"it has more than {MOST_CELLS:,} cells")
         line = "\t".join(cells).rstrip()
         if len(line) <= PAGE_CHARACTERS:
             self._make_room(line)
@@ -80,7 +80,7 @@ class Paginator:
         self._make_room(text)
         self._characters += len(text)
         if self._characters > MOST_CHARACTERS:
-            raise too_large(f"at most {MOST_CHARACTERS:,} characters of text", "more")
+            raise too_large("This document", f"it has more than {MOST_CHARACTERS:,} characters of text")
         if self._text:
             self._text.append(separator)
         self._text.append(text)

@@ -59,12 +59,12 @@ def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Drawn
     """Draw one page with its form fields and annotations, scaled by what `fit` returns for its size in points."""
     document = _whole(path)
     if not 1 <= number <= len(document):
-        raise Trouble("no_such_page", f"expected a page within 1 to {len(document)}, found {number} asked for")
-    with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"a page that can be drawn, as page {number}"):
+        raise Trouble("no_such_page", f"There is no page {number}: the document has pages 1 to {len(document)}.")
+    with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"Page {number}"):
         page = document[number - 1]
         width, height = page.get_size()
         if not (isfinite(width) and isfinite(height) and width > 0 and height > 0):
-            raise malformed("a page of some size", f"page {number} of {width} by {height} points")
+            raise malformed(f"Page {number}", f"its size is {width} by {height} points")
         # Form fields are drawn as they are stored. Initialising forms could run scripts.
         bitmap = page.render(scale=fit(width, height), rev_byteorder=True, may_draw_forms=False)
         return Drawn(bitmap.width, bitmap.height, bitmap.stride, bitmap.n_channels, bytes(bitmap.buffer))
@@ -79,10 +79,10 @@ def _whole(path: Path) -> pypdfium2.PdfDocument:
     document = _open(path)
     total = len(document)
     if total > limits.MOST_PAGES:
-        raise too_large(f"a PDF of at most {limits.MOST_PAGES:,} pages", f"{total:,}")
+        raise too_large("This PDF", f"it has {total:,} pages (limit: {limits.MOST_PAGES:,})")
     if total == 0 or _cannot_load(document, total):
-        found = f"one that says it has {total:,} pages, but lacks the last one" if total else "one without pages"
-        raise malformed("a whole PDF", found)
+        found = f"it declares {total:,} pages, but the last one is missing" if total else "it has no pages"
+        raise malformed("This PDF", found)
     return document
 
 
@@ -93,7 +93,7 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
     except pypdfium2.PdfiumError as error:
         raise _why_not(error) from error
     if not pdfium.FPDF_DocumentHasValidCrossReferenceTable(document) and _is_cut_off(path):
-        raise malformed("a whole PDF", "one that is cut off", "upload it again")
+        raise malformed("This PDF", "it is cut off", "Upload it again.")
     return document
 
 
@@ -101,7 +101,7 @@ def _look_at_start(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(_HEADER_WITHIN)
     if b"%PDF-" not in head or head.startswith(_OTHER_STARTS):
-        raise malformed("a PDF", "a file that does not begin as one", "upload it with its own name")
+        raise malformed("This PDF", "its header is missing", "Upload it with its own extension.")
 
 
 def _is_cut_off(path: Path) -> bool:
@@ -112,11 +112,8 @@ def _is_cut_off(path: Path) -> bool:
 
 def _why_not(error: pypdfium2.PdfiumError) -> Trouble:
     if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
-        return Trouble(
-            "encrypted",
-            "expected a PDF that opens without a password, found an encrypted one: save it without its password",
-        )
-    return malformed("a PDF", f"a file that cannot be opened as one ({error})")
+        return Trouble("encrypted", "This PDF is encrypted. Save it without its password and upload it again.")
+    return malformed("This PDF", f"it cannot be opened ({error})")
 
 
 def _cannot_load(document: pypdfium2.PdfDocument, number: int) -> bool:
@@ -132,7 +129,7 @@ def _pages(document: pypdfium2.PdfDocument, first: int, last: int) -> Iterator[P
         try:
             page = document[number - 1]
         except pypdfium2.PdfiumError as error:
-            raise malformed("a whole PDF", f"page {number} that cannot be loaded") from error
+            raise malformed("This PDF", f"page {number} cannot be loaded") from error
         text_page = page.get_textpage()
         yield _read(page, text_page, number)
         text_page.close()
@@ -142,7 +139,7 @@ def _pages(document: pypdfium2.PdfDocument, first: int, last: int) -> Iterator[P
 def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int) -> Page:
     width, height = page.get_size()
     if not (isfinite(width) and isfinite(height)):
-        raise malformed("a page of some size", f"page {number} of {width} by {height} points")
+        raise malformed(f"Page {number}", f"its size is {width} by {height} points")
     text = _text(text_page)
     read = Page(
         number,
@@ -158,7 +155,7 @@ def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int
 def _recognised(read: Page, page: pypdfium2.PdfPage) -> Page:
     width, height = page.get_size()
     scale = ocr.scale_for(width, height, DOTS_PER_INCH / POINTS_PER_INCH)
-    with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"a page that can be drawn, as page {read.number}"):
+    with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"Page {read.number}"):
         bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False, draw_annots=False)
         picture = ocr.Picture(bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer))
         bitmap.close()
@@ -169,7 +166,7 @@ def _text(text_page: pypdfium2.PdfTextPage) -> str:
     """Return the text with one code point per pdfium character, so that indexes match."""
     count = text_page.count_chars()
     if count > limits.MOST_CHARACTERS:
-        raise too_large(f"pages of at most {limits.MOST_CHARACTERS:,} characters", f"{count:,}")
+        raise too_large("This PDF", f"a page has {count:,} characters (limit: {limits.MOST_CHARACTERS:,})")
     text = text_page.get_text_range() if count else ""
     if len(text) == count:
         return text
@@ -182,7 +179,7 @@ def _words(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, text: str,
     if not spans:
         return "[]"
     if len(spans) > limits.MOST_WORDS_PER_PAGE:
-        raise too_large(f"pages of at most {limits.MOST_WORDS_PER_PAGE:,} words", f"{len(spans):,} on page {number}")
+        raise too_large(f"Page {number}", f"it has {len(spans):,} words (limit: {limits.MOST_WORDS_PER_PAGE:,})")
     texts = clean("\n".join([text[start:end] for start, end in spans]).translate(_HYPHENS))
     shares = _shares(page, _boxes(text_page, spans))
     return "[[" + "],[".join(map(",".join, zip(map(encode_basestring, texts.split("\n")), *shares, strict=True))) + "]]"

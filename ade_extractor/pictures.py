@@ -27,7 +27,7 @@ Size = tuple[int, int]
 def decode(path: Path, content_type: str, index: int) -> tuple[Picture, bool]:
     """Return an image in grey, and whether its metadata swaps width and height. Raises Trouble."""
     name = FORMATS[content_type]
-    with reading(f"a {name} image in one of the usual encodings"), Image.open(path, formats=[name]) as image:
+    with reading(f"This {name} image"), Image.open(path, formats=[name]) as image:
         image.seek(index)
         is_on_its_side = image.getexif().get(_ORIENTATION) in _ON_ITS_SIDE
         scale = scale_for(*image.size, 1)
@@ -42,9 +42,9 @@ def decode(path: Path, content_type: str, index: int) -> tuple[Picture, bool]:
 def in_colour(path: Path, content_type: str, index: int, fit: Callable[[float, float], float]) -> Drawn:
     """Return an image as people see it, scaled by what `fit` returns for its size. Raises Trouble."""
     name = FORMATS[content_type]
-    with reading(f"a {name} image in one of the usual encodings"), Image.open(path, formats=[name]) as image:
+    with reading(f"This {name} image"), Image.open(path, formats=[name]) as image:
         if not 0 <= index < getattr(image, "n_frames", 1):
-            raise Trouble("no_such_page", f"expected an image of the file, found number {index + 1} asked for")
+            raise Trouble("no_such_page", f"The file has no image {index + 1}.")
         image.seek(index)
         scale = fit(*image.size)
         size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
@@ -57,11 +57,9 @@ def in_colour(path: Path, content_type: str, index: int, fit: Callable[[float, f
 def _look_at(image: Image.Image) -> None:
     pixels, each = image.width * image.height, _BYTES_PER_PIXEL.get(image.mode, 4)
     if pixels * (4 if image.has_transparency_data else each) > MOST_BYTES:
-        raise too_large(
-            f"an image of at most {MOST_BYTES // each:,} pixels in its kind of colour",
-            f"{image.width:,} by {image.height:,}",
-            "save it smaller, or in grey",
-        )
+        limit = f"limit for its kind of colour: {MOST_BYTES // each:,}"
+        found = f"it has {image.width:,} by {image.height:,} pixels ({limit})"
+        raise too_large("This image", found, "Save it in a smaller size or in grey.")
 
 
 def _grey(image: Image.Image, size: Size) -> Image.Image:

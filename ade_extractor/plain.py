@@ -15,7 +15,7 @@ _EMPTY_LINES = re.compile(r"\n[ \t]*\n")
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     size = path.stat().st_size
     if size > limits.MOST_TEXT_BYTES:
-        raise too_large(f"a text of at most {limits.MOST_TEXT_BYTES:,} bytes", f"{size:,}")
+        raise too_large("This text file", f"it has {size:,} bytes (limit: {limits.MOST_TEXT_BYTES:,})")
     pages = Paginator()
     for page in decode(path.read_bytes()).split("\f"):
         pages.page_break()

@@ -47,14 +47,16 @@ def encoded(drawn: Drawn) -> bytes:
 
 def _draw(path: Path, content_type: str, number: int) -> Drawn:
     if content_type not in DRAWN:
-        raise Trouble("unsupported", f"expected a PDF or an image, found {content_type}: it is shown as text")
+        raise Trouble("unsupported", f"Only PDFs and images can be drawn; {content_type} is shown as text.")
     if content_type == "application/pdf":
         drawn: Drawn = importlib.import_module("ade_extractor.pdf").draw(path, number, fit)
         return drawn
     # Check that the image is complete and not too large.
     image.read(path, content_type, 1, 1)
     if not find_spec("PIL"):
-        raise Trouble("unsupported", "expected Pillow to unpack images, found none: install requirements/ocr.txt")
+        raise Trouble(
+            "unsupported", "Pillow is not installed, so images cannot be drawn. Install requirements/ocr.txt."
+        )
     seen: Drawn = importlib.import_module("ade_extractor.pictures").in_colour(path, content_type, number - 1, fit)
     return seen
 

@@ -66,10 +66,10 @@ def _read(source: str, *options: str, data: bytes = b"") -> Recognised:
     if program.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return Recognised("tesseract", is_whole=False)
     if program.returncode < 0:
-        raise too_large("an image that can be recognised in the memory for it", "a larger one", "save it smaller")
+        raise too_large("This image", "recognising it needs more memory than allowed", "Save it in a smaller size.")
     if program.returncode:
         detail = complaint.decode(errors="replace").strip()[-LONGEST_DETAIL:]
-        raise malformed("an image in one of the usual encodings", f"one that tesseract cannot read ({detail})")
+        raise malformed("This image", f"Tesseract failed ({detail})")
     return _recognised([_parsed(line) for line in said.decode(errors="replace").splitlines()[1:]])
 
 

@@ -51,7 +51,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
     text = _decode(data, declared)
     sample = text[:SAMPLE_BYTES]
     if len(_CONTROLS.findall(sample)) > max(FEW_CONTROLS, MOST_CONTROLS * len(sample)):
-        raise malformed("text", "bytes that are no text in any encoding", "upload it as what it is")
+        raise malformed("This text", "its bytes are not text in any encoding", "Upload it with its own extension.")
     return clean(text)
 
 

@@ -15,14 +15,12 @@ class Trouble(Exception):
         self.code = code
 
 
-def malformed(
-    expected: str, found: str, advice: str = "open it with the program that made it, and save it anew"
-) -> Trouble:
-    return Trouble("malformed", f"expected {expected}, found {found}: {advice}")
+def malformed(what: str, why: str, advice: str = "Open it with the program that made it and save it again.") -> Trouble:
+    return Trouble("malformed", f"{what} cannot be read: {why}. {advice}")
 
 
-def too_large(expected: str, found: str, advice: str = "split the document") -> Trouble:
-    return Trouble("too_large", f"expected {expected}, found {found}: {advice}")
+def too_large(what: str, found: str, advice: str = "Split the document.") -> Trouble:
+    return Trouble("too_large", f"{what} is too large: {found}. {advice}")
 
 
 @contextmanager
@@ -35,4 +33,4 @@ def reading(what: str) -> Iterator[None]:
     # Panics of Rust libraries are not subclasses of Exception.
     except BaseException as error:
         detail = f"{type(error).__name__}: {error}"[:LONGEST_DETAIL]
-        raise malformed(what, f"a file that cannot be read as one ({detail})") from error
+        raise malformed(what, f"the reader failed ({detail})") from error

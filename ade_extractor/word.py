@@ -12,7 +12,7 @@ from ade_extractor.pages import Reading
 from ade_extractor.paging import Flow
 from ade_extractor.trouble import reading
 
-WHAT = "a Word document"
+WHAT = "This Word document"
 PARTS = ("word/document.xml", "word/document2.xml", "[Content_Types].xml")
 # The parsed tree takes ten times as much memory.
 MOST_XML_BYTES = 100 << 20

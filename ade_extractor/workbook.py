@@ -26,8 +26,8 @@ _EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _OPEN_DOCUMENT = "application/vnd.oasis.opendocument.spreadsheet"
 _ENDINGS = {_EXCEL: ".xlsx", _OPEN_DOCUMENT: ".ods", "application/vnd.ms-excel": ".xls"}
 _PARTS = {_EXCEL: ("xl/workbook.xml", "[Content_Types].xml"), _OPEN_DOCUMENT: ("content.xml",)}
-_WHAT = {_EXCEL: "an Excel workbook", _OPEN_DOCUMENT: "an OpenDocument spreadsheet"}
-_OLD = "an Excel workbook of the older format"
+_WHAT = {_EXCEL: "This Excel workbook", _OPEN_DOCUMENT: "This OpenDocument spreadsheet"}
+_OLD = "This Excel workbook (xls)"
 
 
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
@@ -43,16 +43,16 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
         if sheet.typ == SheetTypeEnum.WorkSheet
     ]
     if not names:
-        raise malformed(what, "one without sheets")
+        raise malformed(what, "it has no sheets")
     return Reading(len(names), _pages(workbook, what, names, range(max(first, 1), min(last, len(names)) + 1)))
 
 
 def _look_at_old(path: Path) -> None:
     if (size := path.stat().st_size) > MOST_OLD_BYTES:
-        raise too_large(f"{_OLD} of at most {MOST_OLD_BYTES:,} bytes", f"{size:,}")
+        raise too_large(_OLD, f"it has {size:,} bytes (limit: {MOST_OLD_BYTES:,})")
     data = path.read_bytes()
     if not data.startswith(_COMPOUND):
-        raise malformed(_OLD, "a file that does not begin as one", "upload it with its own name")
+        raise malformed(_OLD, "its header is missing", "Upload it with its own extension.")
     if archives.is_encrypted_package(data) or _OLD_ENCRYPTED.search(data):
         raise archives.encrypted(_OLD)
 
@@ -79,7 +79,7 @@ def _reading(what: str) -> Iterator[None]:
 
 
 def _too_many_cells(what: str) -> Trouble:
-    return too_large(f"{what} of at most {limits.MOST_CELLS:,} cells", "more, empty ones between others included")
+    return too_large(what, f"it has more than {limits.MOST_CELLS:,} cells, including empty ones between others")
 
 
 def _pages(workbook: CalamineWorkbook, what: str, names: list[tuple[int, str]], wanted: range) -> Iterator[Page]:

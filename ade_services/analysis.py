@@ -42,8 +42,8 @@ def pages_of(result: AnalyzeResult, read: Sequence[dict[str, Any]], source: str)
     pages = {page.page_number: page for page in result.pages}
     missing = [page["number"] for page in read if page["number"] not in pages]
     if missing:
-        found = f"found {len(read) - len(missing)}: page {missing[0]} is missing. The free tier reads only two"
-        raise Trouble("incomplete", f"expected an analysis of {len(read)} pages, {found}", permanent=True)
+        found = f"The analysis has only {len(read) - len(missing)} of {len(read)} pages: page {missing[0]} is missing."
+        raise Trouble("incomplete", f"{found} The free tier reads only two pages.", permanent=True)
     tables, fields, starts = _tables(result, pages), _fields(result, pages), _starts(result)
     return [
         _page(pages[page["number"]], page, starts)
@@ -90,7 +90,7 @@ def _tables(result: AnalyzeResult, pages: dict[int, DocumentPage]) -> dict[int, 
 
 def _rows(table: DocumentTable) -> list[list[str]]:
     if not 0 <= table.row_count * table.column_count <= MOST_CELLS:
-        raise ValueError(f"a table of {table.row_count} rows and {table.column_count} columns")
+        raise ValueError(f"a table has {table.row_count} rows and {table.column_count} columns")
     rows = [[""] * table.column_count for _ in range(table.row_count)]
     for cell in table.cells:
         rows[cell.row_index][cell.column_index] = clean(cell.content)
@@ -136,7 +136,7 @@ def _value(field: DocumentField) -> tuple[str | None, str]:
     if field.value_currency is not None:
         currency = field.value_currency
         if not isfinite(currency.amount):
-            raise ValueError(f"an amount that is no number: {currency.amount}")
+            raise ValueError(f"an amount is not a number: {currency.amount}")
         return f"{currency.amount:.2f} {currency.currency_code or ''}".strip(), "amount"
     return field.content, KINDS.get(field.type, "text")
 
@@ -190,7 +190,7 @@ def _box(polygon: Sequence[float] | None, page: DocumentPage) -> Box | None:
     if not polygon or not page.width or not page.height:
         return None
     if not all(map(isfinite, polygon)):
-        raise ValueError("a place that is no number")
+        raise ValueError("a coordinate is not a number")
     xs, ys = polygon[0::2], polygon[1::2]
     ends = (min(xs), page.width), (min(ys), page.height), (max(xs), page.width), (max(ys), page.height)
     return [_share(value, whole) for value, whole in ends]
@@ -199,5 +199,5 @@ def _box(polygon: Sequence[float] | None, page: DocumentPage) -> Box | None:
 def _share(value: float, whole: float) -> float:
     share = value / whole
     if not isfinite(share):
-        raise ValueError(f"{value} of {whole}")
+        raise ValueError(f"{value} of {whole} is not a number")
     return round(min(max(share, 0.0), 1.0), 4)

@@ -24,11 +24,13 @@ def main(work: Callable[[Order], dict[str, Any]]) -> NoReturn:
     except Trouble as trouble:
         channel.tell("failed", **trouble.told())
     except MemoryError:
-        message = "expected an answer that fits into the memory for it, found a larger one"
+        message = "The answer of the service needs more memory than allowed."
         channel.tell("failed", **Trouble("too_large", message).told())
     except Exception as error:
         traceback.print_exc()
-        channel.tell("failed", **Trouble("internal", f"asking it failed: {type(error).__name__}: {error}").told())
+        channel.tell(
+            "failed", **Trouble("internal", f"Calling the service failed: {type(error).__name__}: {error}").told()
+        )
     else:
         sys.exit(0)
     sys.exit(1)

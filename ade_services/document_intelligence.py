@@ -62,7 +62,7 @@ def _analysed(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeRes
     try:
         return _analyse(order, numbers, give_up_at)
     except TooMuch as error:
-        raise Trouble("too_large", f"{SERVICE}: {error}") from error
+        raise Trouble("too_large", f"{SERVICE} sent an answer that is too large: {error}.") from error
     except AzureError as error:
         raise _judged(error, order) from error
     except _UNREADABLE as error:
@@ -83,11 +83,11 @@ def _analyse(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeResu
         # The client's own timeout does not end the request: `result(timeout)` returns None and the poller goes on.
         poller.wait(max(0.0, give_up_at - time.monotonic()))
         if not poller.done():
-            message = f"expected {SERVICE} to be done within {order['seconds']:.0f} s, found it still at work"
+            message = f"{SERVICE} did not finish within {order['seconds']:.0f} s."
             raise Trouble("timed_out", message)
         result = poller.result()
     if not isinstance(result, AnalyzeResult):
-        raise wrong(SERVICE, "one without an analysis")
+        raise wrong(SERVICE, "it contains no analysis")
     return result
 
 
@@ -120,7 +120,7 @@ class _Limited(HTTPAdapter):
 
     def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
         if urlsplit(str(request.url))[:2] != self._origin:
-            raise wrong(SERVICE, f"one that leads to another place: {urlsplit(str(request.url)).netloc}")
+            raise wrong(SERVICE, f"it leads to another host, {urlsplit(str(request.url)).netloc}")
         response = super().send(request, *args, **options)
         response.raw.stream = up_to(MOST_BYTES, response.raw.stream)
         return response
@@ -136,16 +136,16 @@ def _look(response: PipelineResponse[Any, Any]) -> None:
 
 def _judged(error: AzureError, order: Order) -> Trouble:
     if isinstance(error, DecodeError):
-        return wrong(SERVICE, f"one that is cut off, or no JSON ({detail(type(error).__name__)})")
+        return wrong(SERVICE, f"it is cut off or not JSON ({detail(type(error).__name__)})")
     if isinstance(error, HttpResponseError):
         return _answered(error, order)
     if isinstance(error, ServiceResponseTimeoutError):
-        message = f"expected {SERVICE} to answer within {order['read_seconds']:g} s, found that it did not"
+        message = f"{SERVICE} did not answer within {order['read_seconds']:g} s."
         return away("timed_out", message)
     if isinstance(error, ServiceResponseError):
-        return away("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
+        return away("unreachable", f"{SERVICE} closed the connection without an answer ({reason(error)}).")
     if isinstance(error, ServiceRequestError):
-        return away("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
+        return away("unreachable", f"{SERVICE} cannot be reached ({reason(error)}).")
     return wrong_because(SERVICE, error)
 
 
@@ -158,30 +158,30 @@ def _answered(error: HttpResponseError, order: Order) -> Trouble:
     found = detail(code, said)
     if status == 429:
         headers: Mapping[str, str] = getattr(error.response, "headers", {})
-        message = f"expected {SERVICE} to have time, found that it wants to be asked later ({found})"
+        message = f"{SERVICE} is busy and asks for a pause ({found})."
         return away("busy", message, retry_after=pause({name.lower(): text for name, text in headers.items()}))
     if status == 408 or status >= 500:
-        return away("unavailable", f"expected {SERVICE} to analyse the document, found that it cannot now ({found})")
+        return away("unavailable", f"{SERVICE} cannot analyse the document at the moment ({found}).")
     if status in (401, 403):
         # The service's message about a key may contain that key.
         found = code
-        advice = "look at ADE_AZURE_DI_KEY and ADE_AZURE_DI_ENDPOINT, of one resource, and at the quota of that"
+        advice = "Check that ADE_AZURE_DI_KEY and ADE_AZURE_DI_ENDPOINT are of one resource, and check its quota."
     elif status == 404:
-        advice = f"look at ADE_AZURE_DI_ENDPOINT, and at ADE_AZURE_MODEL, which is {order['model']}"
+        advice = f"Check ADE_AZURE_DI_ENDPOINT and ADE_AZURE_MODEL ({order['model']})."
     else:
-        advice = f"look at the document, and at ADE_AZURE_MODEL, which is {order['model']}"
-    message = f"expected {SERVICE} to take the document, found that it refuses ({found}): {advice}"
+        advice = f"Check the document and ADE_AZURE_MODEL ({order['model']})."
+    message = f"{SERVICE} rejected the document ({found}). {advice}"
     return Trouble("refused", message, permanent=True)
 
 
 def _ended(codes: list[str], found: str) -> Trouble:
     """Return the Trouble for an analysis that has ended without success."""
     if not codes:
-        return wrong(SERVICE, "one that says nothing of the analysis")
+        return wrong(SERVICE, "it does not report the state of the analysis")
     if any(code.startswith(_REFUSALS) for code in codes):
-        message = f"expected a document that {SERVICE} can analyse, found one that it refuses ({found}): save it anew"
+        message = f"{SERVICE} rejected the document ({found}). Save it again and upload the new file."
         return Trouble("refused", message, permanent=True)
-    return Trouble("unavailable", f"expected {SERVICE} to analyse the document, found that it failed ({found})")
+    return Trouble("unavailable", f"{SERVICE} failed to analyse the document ({found}).")
 
 
 def _codes(error: HttpResponseError) -> list[str]:

@@ -75,7 +75,7 @@ def _client(order: Order) -> openai.OpenAI:
 
 def _limit(response: httpx2.Response) -> None:
     if (encoding := response.headers.get("Content-Encoding", "identity")) != "identity":
-        raise wrong(SERVICE, f"one that is packed ({encoding}), though asked for as it is")
+        raise wrong(SERVICE, f"it is compressed ({encoding}), although ADE accepts only uncompressed answers")
     response.stream = _Limited(response.stream)
 
 
@@ -98,7 +98,7 @@ def _embedded(client: openai.OpenAI, order: Order, texts: list[str]) -> list[Vec
         )
         return _vectors(answer.data, len(texts), order["dimensions"])
     except TooMuch as error:
-        raise Trouble("too_large", f"{SERVICE}: {error}") from error
+        raise Trouble("too_large", f"{SERVICE} sent an answer that is too large: {error}.") from error
     except openai.OpenAIError as error:
         raise _judged(error, order) from error
     except _UNREADABLE as error:
@@ -108,15 +108,15 @@ def _embedded(client: openai.OpenAI, order: Order, texts: list[str]) -> list[Vec
 def _vectors(data: Sequence[Any], number: int, dimensions: int) -> list[Vector]:
     places = sorted(each.index for each in data)
     if places != list(range(number)):
-        raise wrong(SERVICE, f"{len(places)} vectors for {number} texts")
+        raise wrong(SERVICE, f"it has {len(places)} vectors for {number} texts")
     vectors = [_numbers(each.embedding) for each in sorted(data, key=lambda each: each.index)]
     for vector in vectors:
         if len(vector) != dimensions:
-            raise wrong(SERVICE, f"a vector of {len(vector)} numbers where {dimensions} were asked for")
+            raise wrong(SERVICE, f"a vector has {len(vector)} numbers instead of {dimensions}")
         if not all(map(math.isfinite, vector)):
-            raise wrong(SERVICE, "a vector of what is not all numbers")
+            raise wrong(SERVICE, "a vector contains values that are not numbers")
         if not any(vector):
-            raise wrong(SERVICE, "a vector of zeros, which has no direction")
+            raise wrong(SERVICE, "a vector has only zeros and thus no direction")
     return [_of_length_1(vector) for vector in vectors]
 
 
@@ -144,7 +144,7 @@ def _packed(vector: Vector) -> bytes:
 
 def _judged(error: openai.OpenAIError, order: Order) -> Trouble:
     if isinstance(error, openai.APITimeoutError):
-        message = f"expected {SERVICE} to answer within {order['read_seconds']:g} s, found that it did not"
+        message = f"{SERVICE} did not answer within {order['read_seconds']:g} s."
         return away("timed_out", message)
     if isinstance(error, openai.APIConnectionError):
         return _not_connected(error)
@@ -158,29 +158,29 @@ def _not_connected(error: openai.APIConnectionError) -> Trouble:
     if isinstance(cause, Trouble):
         return cause
     if isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError):
-        return away("unreachable", f"expected {SERVICE} to answer, found that it hung up ({reason(error)})")
-    return away("unreachable", f"expected {SERVICE} to be there, found that it is not ({reason(error)})")
+        return away("unreachable", f"{SERVICE} closed the connection without an answer ({reason(error)}).")
+    return away("unreachable", f"{SERVICE} cannot be reached ({reason(error)}).")
 
 
 def _answered(error: openai.APIStatusError, order: Order) -> Trouble:
     status, code = error.status_code, detail(error.code)
     found = detail(f"{status} {code}".strip(), _said(error))
     if code == "insufficient_quota":
-        advice = "look at the plan and the billing of the owner of ADE_OPENAI_KEY"
+        advice = "Check the plan and the billing of the owner of ADE_OPENAI_KEY."
     elif status == 429:
-        message = f"expected {SERVICE} to have time, found that it wants to be asked later ({found})"
+        message = f"{SERVICE} is busy and asks for a pause ({found})."
         return away("busy", message, retry_after=pause(error.response.headers))
     elif status in (408, 409) or status >= 500:
-        return away("unavailable", f"expected {SERVICE} to make vectors, found that it cannot now ({found})")
+        return away("unavailable", f"{SERVICE} cannot make vectors at the moment ({found}).")
     elif status in (401, 403):
         # The service's message about a key may contain that key.
-        found, advice = f"{status} {code}".strip(), "look at ADE_OPENAI_KEY"
+        found, advice = f"{status} {code}".strip(), "Check ADE_OPENAI_KEY."
     else:
         advice = (
-            f"look at ADE_OPENAI_URL, at ADE_OPENAI_MODEL, which is {order['model']}, "
-            f"and at ADE_OPENAI_DIMENSIONS, which is {order['dimensions']}"
+            f"Check ADE_OPENAI_URL, ADE_OPENAI_MODEL ({order['model']}) "
+            f"and ADE_OPENAI_DIMENSIONS ({order['dimensions']})."
         )
-    message = f"expected {SERVICE} to make vectors, found that it refuses ({found}): {advice}"
+    message = f"{SERVICE} rejected the request for vectors ({found}). {advice}"
     return Trouble("refused", message, permanent=True)
 
 

@@ -53,11 +53,11 @@ def away(code: str, message: str, *, retry_after: float | None = None) -> Troubl
 
 def wrong(service: str, found: str) -> Trouble:
     """Return a Trouble for an undocumented answer. It is not permanent, because a proxy may have sent it."""
-    return Trouble("wrong_answer", f"expected an answer of {service} as it is documented, found {found}")
+    return Trouble("wrong_answer", f"{service} sent an invalid answer: {found}.")
 
 
 def wrong_because(service: str, error: BaseException) -> Trouble:
-    return wrong(service, f"one that cannot be read ({detail(type(error).__name__, error)})")
+    return wrong(service, f"it cannot be read ({detail(type(error).__name__, error)})")
 
 
 def detail(*parts: object) -> str:
@@ -121,7 +121,7 @@ def up_to(most: int, read: Callable[..., Iterable[bytes]]) -> Callable[..., Iter
         for piece in read(*arguments, **options):
             seen += len(piece)
             if seen > most:
-                raise TooMuch(f"expected an answer of at most {most:,} bytes, found a longer one")
+                raise TooMuch(f"it has more than {most:,} bytes")
             yield piece
 
     return pieces

@@ -87,7 +87,7 @@ class DocumentAdmin(OperatedAdmin):
 
     @admin.display(description="contents")
     def contents(self, document: Document) -> str:
-        return f"{purged_on(document)}: only the row and its history are left" if document.purged_at else "kept"
+        return f"{purged_on(document)}; only the record and its history remain" if document.purged_at else "kept"
 
     @admin.display(description="fields")
     def recognised(self, document: Document) -> str:

@@ -63,7 +63,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
 
     def _open(self, name: str, mode: str = "rb") -> "Fetched":
         if mode != "rb":
-            raise ValueError(f"expected to read a blob ('rb'), found mode {mode!r}: it is written by `save`")
+            raise ValueError(f"Blobs can only be opened with mode 'rb', not {mode!r}. Write them with `save`.")
         return Fetched(self, name)
 
     def _save(self, name: str, content: File) -> str:  # type: ignore[type-arg]  # takes none at run time
@@ -138,7 +138,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
     def _blob(self, name: str) -> Any:
         # The service does not resolve "..", so a key that validation changes is refused.
         if self._get_valid_path(name) != name:
-            raise SuspiciousFileOperation(f"expected the key of a file, found {name!r}")
+            raise SuspiciousFileOperation(f"{name!r} is not the key of a file.")
         return self.client.get_blob_client(name)
 
     def _properties(self, name: str) -> Any:
@@ -175,27 +175,27 @@ def _as_local(name: str) -> Iterator[None]:
 def _told(error: AzureError) -> tuple[int, str]:
     """Return an errno, from which Python derives the subclass of OSError, and a message for people."""
     if isinstance(error, ServiceRequestTimeoutError | ServiceResponseTimeoutError):
-        return errno.ETIMEDOUT, "the blob service has not answered in time"
+        return errno.ETIMEDOUT, "the blob service did not answer in time"
     if isinstance(error, ServiceRequestError):
         return errno.EHOSTUNREACH, "the blob service cannot be reached"
     status = error.status_code if isinstance(error, HttpResponseError) else None
     if status is None:
-        return errno.EIO, "the blob service has broken off its answer"
+        return errno.EIO, "the blob service cut off its answer"
     return _told_of(status, _code(error))
 
 
 def _told_of(status: int, code: str) -> tuple[int, str]:
     if code == "BlobNotFound":
-        return errno.ENOENT, "there is no such blob"
+        return errno.ENOENT, "the blob does not exist"
     if code == "ContainerNotFound":
         # This says nothing about the blob, so it must not look like a missing file.
-        return errno.EIO, "the container is not there"
+        return errno.EIO, "the container does not exist"
     if code in ("BlobAlreadyExists", "ContainerAlreadyExists"):
-        return errno.EEXIST, "it is there already"
+        return errno.EEXIST, "it already exists"
     said = f"{status} {code}".strip()
     if status in (401, 403):
         return errno.EACCES, f"the blob service refuses access ({said})"
-    return errno.EIO, f"the blob service has answered {said}"
+    return errno.EIO, f"the blob service answered with {said}"
 
 
 def _code(error: AzureError) -> str:

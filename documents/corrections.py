@@ -37,7 +37,7 @@ class Corrected:
     def __str__(self) -> str:
         if self.is_confirmed:
             return f"Confirmed {self.name}: {shown(self.value)}."
-        return f"Corrected {self.name}: {shown(self._was)} is {shown(self.value)} now."
+        return f"Corrected {self.name} from {shown(self._was)} to {shown(self.value)}."
 
     @property
     def _was(self) -> str | None:
@@ -57,7 +57,7 @@ def correct(document_id: int, name: str, value: str, *, actor: str) -> Corrected
         if document is None:
             return None
         if document["purged_at"] is not None:
-            message = f"expected a document that holds something, found that document {document_id} has been purged"
+            message = f"Document {document_id} has been purged, so its fields cannot be corrected."
             raise NotTaken("purged", message)
         made = Corrected(name, _machine_value(document_id, name), _correction(document_id, name), value)
         FieldCorrection.objects.update_or_create(
@@ -82,7 +82,7 @@ def withdraw(document_id: int, name: str, *, actor: str) -> bool:
             return False
         FieldCorrection.objects.filter(document=document_id, name=name).delete()
         machine_value = _machine_value(document_id, name)
-        message = f"Withdrew {shown(before)} as {name}; {shown(machine_value)} holds again."
+        message = f"Withdrew the correction of {name}: from {shown(before)} back to {shown(machine_value)}."
         data = {"name": name, "machine_value": machine_value, "before": before, "value": None}
         lifecycle.tell_withdrawal(document_id, message, data, actor=actor)
     return True
@@ -98,15 +98,16 @@ def shown(value: str | None) -> str:
 def _checked_name(text: str) -> str:
     name = clean_name(text)
     if not name or len(name) > LONGEST_NAME:
-        found = f"{len(name)}" if name else "none"
-        raise NotTaken("bad_name", f"expected a name of 1 to {LONGEST_NAME} characters, found {found}: choose another")
+        found = f"not {len(name)}" if name else "but this one is empty"
+        message = f"The name of a field must have 1 to {LONGEST_NAME} characters, {found}. Choose another name."
+        raise NotTaken("bad_name", message)
     return name
 
 
 def _checked_value(text: str) -> str:
     value = clean_value(text)
     if len(value) > LONGEST_VALUE:
-        message = f"expected a value of at most {LONGEST_VALUE:,} characters, found {len(value):,}: shorten it"
+        message = f"The value must have at most {LONGEST_VALUE:,} characters, not {len(value):,}. Shorten it."
         raise NotTaken("too_long", message)
     return value
 

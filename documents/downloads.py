@@ -79,9 +79,7 @@ def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -
         file = default_storage.open(stored_as)
     except (OSError, ValueError) as error:
         log.error("downloads.not_readable", file=stored_as, error=str(error))
-        message = (
-            "expected the file in the storage, found none that can be read; try again later, or tell an operator\n"
-        )
+        message = "The file cannot be read from the storage. Try again later, or contact an operator.\n"
         return HttpResponse(message, "text/plain", 503)
     response = sent(request, file, name, content_type)
     if request.method == "HEAD":

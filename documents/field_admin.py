@@ -25,7 +25,7 @@ from work.admin import ReadOnlyAdmin, choice_filter, of_one, short
 MOST_SHOWN = 100
 
 STATES: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "to_look_at": ("to look at", lambda found: found.to_look_at()),
+    "to_look_at": ("needs review", lambda found: found.to_look_at()),
     "corrected": ("corrected", lambda found: found.corrected()),
 }
 
@@ -104,7 +104,7 @@ class DocumentFieldAdmin(FieldAdmin):
         try:
             made = corrections.correct(document_id, name, value, actor=request.user.get_username())
         except NotTaken as refused:
-            self.message_user(request, f"Nothing was kept: {refused}.", messages.ERROR)
+            self.message_user(request, f"The correction was not saved. {refused}", messages.ERROR)
         else:
             if made is None:
                 raise Http404
@@ -117,7 +117,7 @@ class DocumentFieldAdmin(FieldAdmin):
         if corrections.withdraw(document_id, name, actor=request.user.get_username()):
             self.message_user(request, f"Withdrew the correction of {short(name)}.")
         else:
-            self.message_user(request, f"There was no correction of {short(name)} to withdraw.", messages.WARNING)
+            self.message_user(request, f"The field {short(name)} has no correction to withdraw.", messages.WARNING)
         return self._back(document_id, name)
 
     @admin.display(description="value")
@@ -138,7 +138,7 @@ class DocumentFieldAdmin(FieldAdmin):
     def correction(self, field: Any) -> str:
         return "-" if field.correction is None else field.correction or "(nothing)"
 
-    @admin.display(description="by")
+    @admin.display(description="corrected by")
     def corrected_by(self, field: Any) -> str:
         return field.corrected_by or "-"
 

@@ -39,20 +39,22 @@ SHOWN = ("name", "value", "machine_value", "kind", "confidence", "page", "source
 
 
 def add_verbs(add: AddVerb) -> None:
-    showing = add("fields", show, "Show the fields of a document, or list those that are to be looked at.")
+    showing = add("fields", show, "Show the fields of a document, or list the fields that need review.")
     showing.add_argument("id", metavar="ID", type=identifier, nargs="?")
     showing.add_argument(
         "--to-look-at",
         action="store_true",
-        help="of all documents: what is unsure and nobody has corrected or confirmed",
+        help="list unsure fields of all documents that have not been corrected or confirmed",
     )
-    showing.add_argument("--workspace", metavar="WORKSPACE", help="only of this one, by name or id")
+    showing.add_argument("--workspace", metavar="WORKSPACE", help="only this workspace, by name or id")
     add_limit(showing)
-    correcting = add("correct", correct, "Say what a field of a document is; to say what was read confirms it.")
+    correcting = add("correct", correct, "Correct a field of a document; the extracted value confirms it.")
     add_ids(correcting)
     correcting.add_argument("name", metavar="NAME")
     correcting.add_argument("value", metavar="VALUE", nargs="?")
-    correcting.add_argument("--withdraw", action="store_true", help="instead of a value: what was read holds again")
+    correcting.add_argument(
+        "--withdraw", action="store_true", help="remove the correction, so that the extracted value applies again"
+    )
     add_actor(correcting)
 
 
@@ -106,8 +108,8 @@ def _withdraw(id: int, name: str, actor: str) -> Answer:
         return Answer(
             {"id": id, "result": "withdrawn", **_field(id, name)}, clean(f"Withdrew the correction of {name}.")
         )
-    message = f"expected a field that somebody has corrected, found that nobody has corrected {name!r}"
-    raise Failure(f"{message}; `manage.py document fields {id}` shows them", Exit.REFUSED, "not_corrected")
+    message = f"The field {name!r} has no correction. List the fields with `manage.py document fields {id}`."
+    raise Failure(message, Exit.REFUSED, "not_corrected")
 
 
 def _field(id: int, name: str) -> dict[str, Any]:
@@ -130,8 +132,8 @@ def _told(row: FieldRow) -> dict[str, Any]:
 
 
 def _either(what: str, verb: str, *, has_both: bool) -> Failure:
-    message = f"expected either {what}, found {'both' if has_both else 'neither'}"
-    return Failure(f"{message}; `manage.py document {verb} --help` shows what is expected", Exit.USAGE, "usage")
+    message = f"Give either {what}, not both." if has_both else f"Give {what}."
+    return Failure(f"{message} `manage.py document {verb} --help` shows the arguments.", Exit.USAGE, "usage")
 
 
 def _no_document(id: int) -> Failure:

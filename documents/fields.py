@@ -110,14 +110,14 @@ def clean_name(text: str) -> str:
 def _row(document_id: int, field: Mapping[str, Any]) -> DocumentField:
     name, value = clean_name(str(field["name"]))[:LONGEST_NAME].strip(), clean_value(str(field["value"]))
     if not name:
-        raise ValueError(f"expected a field with a name, found {field['name']!r}")
+        raise ValueError(f"A field must have a name, not {field['name']!r}.")
     words = {word: clean_name(str(field.get(word) or ""))[:most] for word, most in LONGEST_WORD.items()}
     return DocumentField(
         document_id=document_id,
         name=name,
         value=value[:LONGEST_VALUE],
         kind=words["kind"] or "text",
-        confidence=_share(name, "a confidence", field.get("confidence")),
+        confidence=_share(name, "The confidence", field.get("confidence")),
         page=_page(name, field.get("page")),
         box=_box(name, field.get("box")),
         source=words["source"],
@@ -128,7 +128,7 @@ def _share(name: str, what: str, number: Any) -> float | None:
     if number is None:
         return None
     if not _is_number(number) or not 0 <= number <= 1:
-        raise ValueError(f"expected {what} of field {name!r} between 0 and 1, found {number!r}")
+        raise ValueError(f"{what} of field {name!r} must be between 0 and 1, not {number!r}.")
     return float(number)
 
 
@@ -136,7 +136,7 @@ def _page(name: str, number: Any) -> int | None:
     if number is None:
         return None
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= _LAST_PAGE:
-        raise ValueError(f"expected a page of field {name!r} from 1 to {_LAST_PAGE:,}, found {number!r}")
+        raise ValueError(f"The page of field {name!r} must be from 1 to {_LAST_PAGE:,}, not {number!r}.")
     return number
 
 
@@ -144,8 +144,8 @@ def _box(name: str, box: Any) -> list[float | None] | None:
     if box is None:
         return None
     if not isinstance(box, Sequence) or isinstance(box, str) or len(box) != _BOX_NUMBERS:
-        raise ValueError(f"expected a box of field {name!r} of {_BOX_NUMBERS} shares, found {box!r}")
-    return [_share(name, "each share of the box", number) for number in box]
+        raise ValueError(f"The box of field {name!r} must be {_BOX_NUMBERS} numbers, not {box!r}.")
+    return [_share(name, "Each number in the box", number) for number in box]
 
 
 def _is_number(value: Any) -> bool:

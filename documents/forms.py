@@ -48,7 +48,7 @@ class UploadForm(IntakeForm):
     workspace = forms.ModelChoiceField(Workspace.objects.none())
     file = forms.FileField(
         allow_empty_file=True,
-        help_text=f"{sniffing.TAKEN}. The type is told from the content, and the name has to agree.",
+        help_text=f"{sniffing.TAKEN}. The file type is detected from the content and must match the extension.",
         widget=forms.FileInput(attrs={"accept": ",".join(sniffing.SUFFIXES)}),
     )
     field = "file"
@@ -93,8 +93,8 @@ class SearchForm(forms.Form):
         choices=[("both", "words and meaning"), *((way, way) for way in WAYS["both"])], required=False
     )
     type = forms.ChoiceField(choices=[("", "all"), *sniffing.LABELS.items()], required=False)
-    since = forms.DateField(required=False, label="Came in since", widget=forms.DateInput(attrs={"type": "date"}))
-    until = forms.DateField(required=False, label="Came in until", widget=forms.DateInput(attrs={"type": "date"}))
+    since = forms.DateField(required=False, label="Uploaded from", widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(required=False, label="Uploaded to", widget=forms.DateInput(attrs={"type": "date"}))
     after = forms.IntegerField(required=False, min_value=0, max_value=MOST_IN_ALL, widget=forms.HiddenInput)
 
     def __init__(self, request: HttpRequest) -> None:

@@ -22,7 +22,7 @@ def index_vectors(_owner: str = "") -> int:
     if not has_vectors(connection) or vectors.indexes().get(model.index):
         return 0
     if len(DocumentChunk.objects.filter(embedding_model=model.name).values_list("pk")[: FEW_CHUNKS + 1]) > FEW_CHUNKS:
-        log.warning("indexing.missing", model=model.name, advice="`manage.py document index` makes it")
+        log.warning("indexing.missing", model=model.name, advice="run `manage.py document index`")
     elif vectors.make_index_beside(model):
         log.info("indexing.made", model=model.name)
     return 0

@@ -40,7 +40,7 @@ class AlreadyThere(Refused):
 
     def __init__(self, document: Document) -> None:
         super().__init__(
-            "already_there", f"expected a new file, found document {document.pk} with the same bytes: {document.name}"
+            "already_there", f"This file was already uploaded as document {document.pk} ({document.name})."
         )
         self.document = document
 
@@ -50,7 +50,7 @@ class NotStored(Refused):
 
     def __init__(self, error: OSError) -> None:
         super().__init__(
-            "storage_unavailable", f"expected to store the file, found {error.strerror or error}; try again later"
+            "storage_unavailable", f"Could not store the file: {error.strerror or error}. Try again later."
         )
 
 
@@ -130,9 +130,7 @@ def store_again(document: Document, name: str, actor: str) -> Document:
 
 
 def too_large() -> Refused:
-    return Refused(
-        "too_large", f"expected a file of at most {settings.ADE_MAX_UPLOAD_BYTES:,} bytes, found a larger one"
-    )
+    return Refused("too_large", f"The file is larger than the limit of {settings.ADE_MAX_UPLOAD_BYTES:,} bytes.")
 
 
 class _Blob:
@@ -164,7 +162,7 @@ def _stored(content: Hashed) -> Iterator[_Blob]:
 def _type_of(file: IO[bytes], name: str, declared_type: str) -> str:
     file.seek(0)
     if not file.read(1):
-        raise Refused("empty", f"expected a file with content, found an empty one: {name}")
+        raise Refused("empty", f"The file {name} is empty.")
     try:
         found = sniffing.sniff(file, name)
     except sniffing.Unknown as error:

@@ -76,7 +76,7 @@ INVARIANTS = (
     ),
     Invariant(
         "a_processing_job_accounts_for_itself",
-        "A job has no more attempts than its limit; one that failed says why, one that is completed says when.",
+        "A job has at most its maximum of attempts; a failed job has an error log, a completed one a time.",
         _accounts,
         "The constraints of document_processing_jobs are missing: compare the schema with the migrations.",
     ),
@@ -88,26 +88,26 @@ INVARIANTS = (
     ),
     Invariant(
         "a_document_stands_where_its_last_job_stands",
-        "A document is processing while it has a live job, and else what its last job came to.",
+        "A document is processing while it has a live job; otherwise its status matches its last job.",
         _standing,
-        "A document that waits for no job waits for ever. Process it again, and report it.",
+        "Without a job, the document would stay in this status for ever. Process it again, and report it.",
     ),
     Invariant(
         "a_purged_document_holds_nothing",
-        "Of a document that was purged nothing is left but its row and its history.",
+        "A purged document has only its record and its history.",
         _purged,
-        "Somebody or something wrote to it past ADE. Remove what the row holds, or what refers to it.",
+        "Something other than ADE wrote to the tables. Remove the contents of the row, or the rows that refer to it.",
     ),
     Invariant(
         "a_chunk_is_in_the_workspace_of_its_document",
-        "A chunk of a document names the workspace of that document.",
+        "A chunk has the same workspace as its document.",
         _workspaces,
-        f"{DEFECT} Process the document again: until then it is not found.",
+        f"{DEFECT} Process the document again: until then, searches do not find it.",
     ),
     Invariant(
         "words_of_every_chunk_can_be_looked_up",
-        "What SQLite looks words up in has every chunk, and no other.",
+        "SQLite's index of words contains all chunks and nothing else.",
         _words,
-        "Somebody wrote to the tables past ADE. `manage.py document index --rebuild` makes it anew.",
+        "Something other than ADE wrote to the tables. Rebuild the index with `manage.py document index --rebuild`.",
     ),
 )

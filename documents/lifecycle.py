@@ -135,7 +135,7 @@ def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
         failpoints.hit("retention.selected")
         rows = {name: getattr(Document(pk=document_id), name).all().delete()[0] for name in CONTENTS}
         data = {**rows, **found, "days": days}
-        message = f"older than {days} days, for which its workspace keeps documents"
+        message = f"Older than {days} days, the retention of its workspace."
         told: dict[str, Any] = {"actor": actor, "message": message, "data": data}
         status = {"status": data.pop("status")}
         if not lifecycle.record(
@@ -267,7 +267,7 @@ def rescue_stage(found: Found) -> str | None:
     before = Stage.objects.filter(pk=found.id).values_list("losses", flat=True).first() or 0
     losses, message = before + found.losses, found.rule
     if losses > before and (losses % STAGE_LOSSES == 0 or losses >= FATAL_LOSSES):
-        message = f"{message}; {losses} workers were lost over it"
+        message = f"{message.rstrip('.')}; {losses} workers were lost while processing it"
         return found.move("abandon", message=message, failure_type=POISON, error_message=message, losses=losses)
     # A stage that was given back by a stopping worker keeps no error, because the watchdog takes one for an attempt.
     lost: dict[str, Any] = {"losses": losses, "error_message": message} if found.losses else {}
@@ -291,7 +291,7 @@ def reset_zombies(actor: str) -> int:
     if away := frozenset(breakers.away()):
         # A job whose stages wait for a service that is away has not been abandoned.
         over = over.exclude(pk__in=breakers.waiting(away).order_by().values("job_id"))
-    message = f"processing for longer than {settings.ADE_ZOMBIE_SECONDS} s with nobody at work"
+    message = f"In processing for longer than {settings.ADE_ZOMBIE_SECONDS} s while no worker was working on it."
     return sum(
         _give_back(job, message, actor=actor, recovering=~alive)
         if _was_tried(job)
@@ -362,7 +362,7 @@ def _give_back(
         counted["failure_type"] = final or "ATTEMPTS_EXHAUSTED"
         moved = lifecycle.move(JOB, job.pk, end, where=where, actor=actor, message=why, **counted)
         if DocumentProcessingJob.objects.filter(document=job.document_id, status="COMPLETED").exists():
-            why = f"{why}; what was read of it before is still there"
+            why = f"{why.rstrip('.')}; the results of the earlier processing are still available."
         return moved and lifecycle.move(DOCUMENT, job.document_id, "fail", actor=actor, message=why)
 
 
@@ -376,7 +376,7 @@ def _pause(attempt: int, retry_after: float | None = None) -> float:
 def _put_back(job: DocumentProcessingJob, why: str, *, actor: str, where: Q) -> bool:
     """Make a job PENDING without counting an attempt, because none was made."""
     seen = Q(attempts=job.attempts, started_at=job.started_at)
-    message = f"{why}; no stage was claimed, so no attempt is counted"
+    message = f"{why.rstrip('.')}; no stage was claimed, so no attempt is counted."
     due = clock.now() + timedelta(seconds=_pause(1))
     return lifecycle.move(JOB, job.pk, "reset", where=seen & where, actor=actor, message=message, next_attempt_at=due)
 

@@ -128,10 +128,10 @@ def _failure(
             away=failed.get("away") is True,
         )
     if ended.reason == "timed_out":
-        message = f"expected an answer of {service} within {wall_seconds:.0f} s, found that it timed out"
+        message = f"{service} did not answer within {wall_seconds:.0f} s."
         return NoAnswer("timed_out", message)
     last = _masked(" ".join(said[-3:]), key)
-    return NoAnswer("internal", f"expected an answer of {service}, found that who asked it {ended}: {last}")
+    return NoAnswer("internal", f"The process that called {service} {ended}: {last}")
 
 
 def _masked(text: str, key: str) -> str:

@@ -164,7 +164,7 @@ def _anew(stored: Stored, number: int, suffix: str, make: Callable[[Stored, int]
         raise NotDrawn(failed.message) from failed
     except (CannotStart, OSError) as error:
         log.warning("previews.not_drawn", file=str(stored.file), page=number, error=str(error))
-        raise NotDrawn("expected to fetch the file and to draw its page, found that this cannot be done now") from error
+        raise NotDrawn("The file cannot be fetched or drawn at the moment. Try again later.") from error
     _keep(_path(stored, number, suffix), made)
     return made
 
@@ -193,7 +193,7 @@ def _glance(content: bytes) -> Glance:
         numbers = [int(told[name]) for name in ("pages", "rows_total", "columns_total")]
         return Glance(numbers[0], str(told["title"]), rows, numbers[1], numbers[2], str(told["text"]))
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
-        raise NotDrawn("expected the extractor to tell how the page begins, found something else") from error
+        raise NotDrawn("The extractor returned an invalid excerpt of the page.") from error
 
 
 def _at_hand(stored: Stored, directory: Path) -> Path:

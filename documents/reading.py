@@ -69,7 +69,7 @@ def told(pages_total: int, pages: int, characters: int, scans: int) -> Made:
     """Return the counts of a segment, with advice if it has scans that could not be read."""
     made: Made = {"pages_total": pages_total, "pages": pages, "characters": characters}
     if scans:
-        said = f"{scans} of {pages} pages are scans that nobody has read: {OCR_ADVICE}"
+        said = f"{scans} of {pages} pages are scans whose text was not read: {OCR_ADVICE}."
         made |= {"scans": scans, "advice": said}
     return made
 
@@ -80,7 +80,7 @@ def lay(document: Document, job_id: int, journal: Journal, directory: Path) -> P
     try:
         COPIES.lay(document.file, job_id, file, journal.why_stop)
     except FileNotFoundError as error:
-        message = f"expected the stored file of the document, found none: {error}"
+        message = f"The stored file of the document is missing: {error}"
         raise ExtractionFailed("missing", message, permanent=True) from error
     return file
 

@@ -35,10 +35,7 @@ class Purged(Exception):
     code = "purged"
 
     def __init__(self, document: Document) -> None:
-        super().__init__(
-            f"expected a document that is kept, found document {document.pk}, which was {purged_on(document)};"
-            " add its file again"
-        )
+        super().__init__(f"Document {document.pk} was {purged_on(document)}. Upload its file again.")
         self.document = document
 
 

@@ -12,15 +12,15 @@ from work.commands import AddVerb, Answer, clean, fields
 
 
 def add_verbs(add: AddVerb) -> None:
-    searching = add("search", find, "Find pieces of documents by words and meaning, the best first.")
+    searching = add("search", find, "Search documents by words and meaning, best matches first.")
     searching.add_argument("text", metavar="TEXT", help='words, "a phrase", -without, begin*')
     searching.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
-    searching.add_argument("--by", choices=WAYS, default="both", help="the way to go (%(default)s)")
-    searching.add_argument("--type", metavar="TYPE", type=content_type, help="what the documents are: pdf, docx, …")
+    searching.add_argument("--by", choices=WAYS, default="both", help="way of searching (default: %(default)s)")
+    searching.add_argument("--type", metavar="TYPE", type=content_type, help="type of the documents: pdf, docx, …")
     searching.add_argument("--status", choices=Document.Status.values)
-    searching.add_argument("--limit", type=limit, default=20, help="at most so many (%(default)s)")
-    making = add("index", index, "Make what searching needs in this database and what is not there yet.")
-    making.add_argument("--rebuild", action="store_true", help="what looks up words, even if it is there")
+    searching.add_argument("--limit", type=limit, default=20, help="at most this many (default: %(default)s)")
+    making = add("index", index, "Create the missing search indexes in this database.")
+    making.add_argument("--rebuild", action="store_true", help="create the index of words again even if it exists")
 
 
 def find(
@@ -31,7 +31,7 @@ def find(
         visible = visible.filter(pk=find_workspace(workspace).pk)
     found = search(visible, text, by=by, content_type=type, status=status, limit=limit)
     lines = [line for hit in found.hits for line in (*_lines(hit), "")]
-    lines += [] if found.hits else ["Nothing was found."]
+    lines += [] if found.hits else ["No results."]
     data = {
         "hits": [_data(hit) for hit in found.hits],
         "how": found.how,
@@ -49,13 +49,13 @@ def index(*, rebuild: bool, **_: Any) -> Answer:
 def content_type(text: str) -> str:
     found = sniffing.SUFFIXES.get(f".{text.lower()}", text)
     if found not in sniffing.LABELS:
-        raise argparse.ArgumentTypeError(f"expected one of {sniffing.TAKEN}, found {text!r}")
+        raise argparse.ArgumentTypeError(f"unknown type {text!r}; use {sniffing.TAKEN}")
     return found
 
 
 def limit(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_AT_ONCE):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {MOST_AT_ONCE}, found {text!r}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_AT_ONCE}")
     return int(text)
 
 

@@ -89,14 +89,14 @@ class Unknown(Exception):
     """The type is not accepted; the message says what the file seems to be."""
 
     def __init__(self, found: str) -> None:
-        super().__init__(f"expected {TAKEN}, found {found}")
+        super().__init__(f"Unsupported file type: {found}. Use {TAKEN}.")
 
 
 class Ambiguous(Exception):
     """Different programs would read the file as different types."""
 
     def __init__(self, found: str, also: str) -> None:
-        super().__init__(f"expected a file that is one thing, found {LABELS[found]} that is {also} too")
+        super().__init__(f"The file type is ambiguous: {LABELS[found]} that is also {also}.")
 
 
 def sniff(file: IO[bytes], name: str = "") -> str:
@@ -120,13 +120,13 @@ def problem(name: str, declared: str, found: str) -> str | None:
     suffix = suffix_of(name)
     named = SUFFIXES.get(suffix)
     if named not in (found, None) or (named is None and suffix in _FOREIGN):
-        expected = LABELS[named] if named else f"what {suffix} stands for"
-        return f"expected {expected}, because its name ends in {suffix}, found {LABELS[found]}"
+        expected = f" like {LABELS[named]}" if named else ""
+        return f"The name of the file ends in {suffix}{expected}, but its content is {LABELS[found]}."
     said = declared.partition(";")[0].strip().lower()
     if said in _SAYS_NOTHING or said == found or said in _ALSO.get(found, ()):
         return None
     shown = said[:80].encode("ascii", "backslashreplace").decode()
-    return f"expected {shown!r}, as which it was sent, found {LABELS[found]}"
+    return f"The file was sent as {shown!r}, but its content is {LABELS[found]}."
 
 
 def suffix_of(name: str) -> str:
@@ -157,12 +157,12 @@ def _office(content: Content, zipped: Archive | None) -> str:
     if zipped is None:
         raise Unknown("a zip archive that is damaged or cut off")
     if zipped.before_bytes or zipped.after.strip(b"\0\r\n\t "):
-        raise Unknown("a zip archive with something before its beginning or behind its end")
+        raise Unknown("a zip archive with other data before or after it")
     if declared := _OPEN_DOCUMENT.match(content.head):
         mimetype = content.head[declared.end() + int.from_bytes(declared[1], "little") :].partition(b"PK")[0]
         if mimetype == ODS.encode():
             return ODS
-        raise Unknown("an OpenDocument file that is no spreadsheet")
+        raise Unknown("an OpenDocument file that is not a spreadsheet")
     names = {name.lower() for name in zipped.names}
     if "[content_types].xml" not in names:
         raise Unknown("a zip archive")
@@ -187,7 +187,7 @@ def _old_office(content: Content) -> str:
         raise Unknown("an old PowerPoint presentation")
     if names & {"Workbook", "Book"}:
         return XLS
-    raise Unknown("an OLE file that is no Excel workbook")
+    raise Unknown("an OLE file that is not an Excel workbook")
 
 
 def _another(content: Content, found: str, zipped: Archive | None) -> str | None:
@@ -350,4 +350,4 @@ _MAGIC = {
 
 
 def _foreign(head: bytes) -> str:
-    return next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "data of no kind that is known")
+    return next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "unknown data")

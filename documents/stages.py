@@ -59,9 +59,9 @@ def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, CannotStart):
         return lifecycle.fail_stage(claim, "STAGE_FAILED", str(error))
     if isinstance(error, OSError):
-        message = f"expected to read and write the files of the document, found {error.strerror or error}"
+        message = f"Could not read or write the document's files: {error.strerror or error}."
         return lifecycle.fail_stage(claim, "STORAGE_FAILED", message)
-    return lifecycle.fail_stage(claim, "STAGE_FAILED", f"ADE itself failed: {error!r}")
+    return lifecycle.fail_stage(claim, "STAGE_FAILED", f"Internal error: {error!r}")
 
 
 def _is_of_no_attempt(error: ExtractionFailed | EmbeddingFailed) -> bool:
@@ -140,7 +140,7 @@ def _fetched(claim: Claim, directory: Path) -> Iterator[Path]:
     for segment in range(Stage.objects.filter(job_id=job_id, name="extract").count()):
         file = directory / f"segment-{segment:05}.json"
         if not outputs.fetch(outputs.path_of(job_id, "extract", segment), file):
-            raise OutputLost(f"expected the output of segment {segment}, found none or a damaged one")
+            raise OutputLost(f"The output of segment {segment} is missing or damaged.")
         yield file
 
 
@@ -157,7 +157,7 @@ def _prepare_publish(claim: Claim, journal: Journal) -> Made:
     """Load the complete output into a file before the transaction that publishes it."""
     file = outputs.opened(outputs.path_of(claim.values["job_id"], "embed"))
     if file is None:
-        raise OutputLost("expected the output of the stage embed, found none or a damaged one")
+        raise OutputLost("The output of the stage embed is missing or damaged.")
     return publication.told(file) | {"file": file}
 
 

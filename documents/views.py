@@ -17,7 +17,7 @@ def download(request: HttpRequest, id: int) -> HttpResponseBase:
     seen = Document.objects.for_user(downloads.may_see(request, KIND, id)).listed()
     document = get_object_or_404(seen, pk=id)
     if document.purged_at:
-        message = f"expected a file that is kept, found that it was {retention.purged_on(document)}\n"
+        message = f"The document was {retention.purged_on(document)}; its file no longer exists.\n"
         return HttpResponse(message, "text/plain", 410)
     if not document.file:
         raise Http404

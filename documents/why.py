@@ -26,7 +26,7 @@ def explain(document: Document) -> Explanation:
     of_job = (_of_time(job), _of_turn(job)) if _waits(job) else (_of_stages(crew, job),)
     gates = (why.of_worker(crew, STAGE), *of_job)
     holding = [gate.name for gate in gates if gate.holds]
-    said = f"held by: {', '.join(holding)}" if holding else "nothing holds it"
+    said = f"blocked by: {', '.join(holding)}" if holding else "nothing blocks it"
     return _told(document.pk, DOCUMENT.initial, f"is being processed; {said}", gates)
 
 
@@ -35,7 +35,7 @@ def _waits(job: DocumentProcessingJob) -> bool:
 
 
 def _told(id: int, status: str, said: str, gates: tuple[Gate, ...]) -> Explanation:
-    return Explanation(DOCUMENT.kind, id, status, status, f"document {id} {said}.", gates)
+    return Explanation(DOCUMENT.kind, id, status, status, f"Document {id} {said}.", gates)
 
 
 def _of_time(job: DocumentProcessingJob) -> Gate:
@@ -45,7 +45,7 @@ def _of_time(job: DocumentProcessingJob) -> Gate:
     attempt = f"Attempt {job.attempts + 1} of {job.max_attempts}"
     if due <= clock.now():
         return Gate("time", False, f"{attempt} is due.", data=data)
-    before = " The one before has failed; its job says why." if job.attempts else ""
+    before = " The previous attempt failed; see its job." if job.attempts else ""
     return Gate("time", True, f"{attempt} is due {why.at(due)}.{before}", f"job {job.pk}", data=data)
 
 
@@ -54,12 +54,16 @@ def _of_turn(job: DocumentProcessingJob) -> Gate:
     ahead, ready = len(_ahead(job)), orchestrator.waiting_for_a_slot()
     most, blocked = orchestrator.most_ready(), orchestrator.waiting_for_a_service()
     data = {"ahead": ahead, "ready": ready, "most_ready": most}
-    in_bulk = " It is one of many that are processed again, when nothing else is due." if job.priority else ""
-    busy = f" {ready} stages wait for a slot; the next job is begun when fewer than {most} do." if ready >= most else ""
+    in_bulk = " It is part of a bulk reprocessing, which runs when nothing else is due." if job.priority else ""
+    busy = (
+        f" {ready} stages wait for a worker thread; the next job begins when fewer than {most} wait."
+        if ready >= most
+        else ""
+    )
     is_held_up = blocked >= orchestrator.MOST_BLOCKED
     if is_held_up:
         names = " and ".join(breakers.away())
-        busy += f" {blocked} stages wait for {names} to answer; until then no other job is begun."
+        busy += f" {blocked} stages wait for {names} to answer; until then, no other job begins."
     holds = ahead > 0 or ready >= most or is_held_up
     return Gate("turn", holds, f"{_sentence(why.are_ahead(JOB, ahead))}{in_bulk}{busy}", data=data)
 
@@ -72,12 +76,12 @@ def _of_stages(crew: Crew, job: DocumentProcessingJob) -> Gate:
     data = {"running": len(at_work), "ready": len(waiting), "all": len(stages)}
     if at_work:
         names = ", ".join(f"{stage.name} {stage.segment}" for stage in at_work[: why.MOST_NAMED])
-        return Gate("stages", False, f"Being done: {names}.", f"job {job.pk}", at_work[0].started_at, data)
+        return Gate("stages", False, f"Running: {names}.", f"job {job.pk}", at_work[0].started_at, data)
     if waiting and (gate := _of_service(job)):
         return gate
     if waiting:
         return _behind_slots(crew, job, waiting[0], data)
-    return Gate("stages", False, "Workers bring it on within a tick.", f"job {job.pk}", job.started_at, data)
+    return Gate("stages", False, "A worker advances it within a tick.", f"job {job.pk}", job.started_at, data)
 
 
 def _of_service(job: DocumentProcessingJob) -> Gate | None:
@@ -87,8 +91,10 @@ def _of_service(job: DocumentProcessingJob) -> Gate | None:
             continue
         due = service.next_try_at
         data = {"service": service.name, "failures": service.failures, "next_try_at": due, "message": service.message}
-        again = "It is asked again" if due is None or service.is_due() else f"It is asked again {why.at(due)}"
-        said = f"{service.name} does not answer. {again}, by one document at a time; no attempt is counted meanwhile."
+        again = "It is called again" if due is None or service.is_due() else f"It is called again {why.at(due)}"
+        said = (
+            f"{service.name} does not answer. {again}, for one document at a time; until then, no attempt is counted."
+        )
         return Gate("service", True, f"{said} {service.message}", service.name, service.away_since, data)
     return None
 
@@ -102,7 +108,7 @@ def _behind_slots(crew: Crew, job: DocumentProcessingJob, first: Stage, data: di
     capacity = why.of_capacity(crew, STAGE, ahead, lambda ids: set())
     data |= {name: capacity.data[name] for name in ("slots", "free", "ahead")}
     if capacity.holds:
-        said = f"Its stages wait for a free slot of a worker; {why.are_ahead(STAGE, ahead)}."
+        said = f"Its stages wait for a free worker thread; {why.are_ahead(STAGE, ahead)}."
         return Gate("stages", True, said, f"job {job.pk}", first.created_at, data)
     return Gate("stages", False, f"Its stages are ready. {capacity.message}", f"job {job.pk}", first.created_at, data)
 

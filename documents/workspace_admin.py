@@ -20,7 +20,7 @@ class UsernameField(forms.ModelChoiceField):  # type: ignore[type-arg]  # takes 
 
     def __init__(self, **options: Any) -> None:
         super().__init__(get_user_model().objects.all(), to_field_name="username", **options)
-        self.error_messages["invalid_choice"] = "Expected the name of a user, found one that nobody has."
+        self.error_messages["invalid_choice"] = "There is no user with this name."
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, int):
@@ -67,15 +67,17 @@ class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]  # takes 
 
 class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none at run time
     document_retention_days = forms.IntegerField(
-        label="keeps documents for (days)",
+        label="document retention (days)",
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text="Counted from when a document came in. Then its file, its text and all that was read from it is"
-        " purged for good; its name, its history and what runs have made of it stay. Empty: for ever.",
+        help_text="Counted from the upload. After this time, a document's file, text and extracted data are purged for"
+        " good; its name, its history and the output of runs stay. Leave empty to keep documents for ever.",
     )
     purge = forms.BooleanField(
-        label="purge what is due", required=False, help_text="Needed when documents are due at once by a shorter time."
+        label="purge due documents",
+        required=False,
+        help_text="Required if a shorter retention makes documents due at once.",
     )
 
     def clean_document_retention_days(self) -> int | None:
@@ -84,7 +86,7 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none at
         if "purge" in self.data or not self.instance.pk or not retention.is_shorter(days, before):
             return days
         if due := retention.rehearse(self.instance, days).documents:
-            raise ValidationError(f"{due} documents are older and would be purged at once. If they may, say so below.")
+            raise ValidationError(f"{due} documents are older and would be purged at once. Confirm this below.")
         return days
 
 
@@ -113,7 +115,7 @@ class WorkspaceAdmin(ScopedAdmin):
         if workspace.pk is None or days is None:
             return "-"
         due = workspace.documents.all().older_than(days)[: MOST_COUNTED + 1].count()
-        return f"{due if due <= MOST_COUNTED else f'over {MOST_COUNTED}'} documents are older than that"
+        return f"{due if due <= MOST_COUNTED else f'over {MOST_COUNTED}'} documents are older than this"
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.is_superuser

@@ -41,7 +41,7 @@ def embed(
     assert ended is not None
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
-    how_it_ended = f": {ended}: {' '.join(said[-5:])}"
+    how_it_ended = f"; it {ended}: {' '.join(said[-5:])}"
     return read(directory / "vectors.bin", len(texts), MODEL, DIMENSIONS, how_it_ended)
 
 
@@ -50,5 +50,5 @@ def of_query(text: str) -> bytes:
     try:
         vector: bytes = import_string("ade_embedder.query.vector_of")(text)
     except (ImportError, OSError, ValueError) as error:
-        raise EmbeddingFailed(f"expected the model {MODEL} to load, found: {error}") from error
+        raise EmbeddingFailed(f"The model {MODEL} could not be loaded: {error}") from error
     return vector

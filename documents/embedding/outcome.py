@@ -46,7 +46,9 @@ def read(path: Path, number: int, model: str, dimensions: int, how_it_ended: str
     data = path.read_bytes() if path.is_file() else b""
     size = dimensions * 4
     if len(data) != (number + 1) * size:
-        raise EmbeddingFailed(f"expected {number + 1} vectors, found {len(data) // size}{how_it_ended}")
+        raise EmbeddingFailed(
+            f"The embedder must write {number + 1} vectors, but wrote {len(data) // size}{how_it_ended}"
+        )
     *each, mean = (data[start : start + size] for start in range(0, len(data), size))
     return Vectors(model, each, mean)
 

@@ -92,7 +92,7 @@ def draw(file: Path, content_type: str, page: int, directory: Path, *, wall_seco
     with left(directory / ade_extractor.PREVIEW) as made:
         drawn = made.read(MOST_DRAWN_BYTES + 1)
     if not drawn.startswith(_PNG) or len(drawn) > MOST_DRAWN_BYTES:
-        raise ExtractionFailed("internal", "expected the extractor to draw a small PNG, found none", permanent=False)
+        raise ExtractionFailed("internal", "The extractor did not draw a PNG of a valid size.", permanent=False)
     return drawn
 
 
@@ -108,7 +108,7 @@ def peek(file: Path, content_type: str, page: int, directory: Path, *, wall_seco
     with left(directory / ade_extractor.PEEK) as made:
         peeked = made.read(MOST_PEEKED_BYTES + 1)
     if len(peeked) > MOST_PEEKED_BYTES:
-        raise ExtractionFailed("internal", "expected the extractor to leave a small file, found more", permanent=False)
+        raise ExtractionFailed("internal", "The excerpt that the extractor wrote is too large.", permanent=False)
     return peeked
 
 
@@ -169,7 +169,7 @@ def _run(
 
 
 def _not_left(path: Path) -> ExtractionFailed:
-    message = f"expected the extractor to leave a file, found none at {path.name}"
+    message = f"The extractor did not write the file {path.name}."
     return ExtractionFailed("internal", message, permanent=False)
 
 
@@ -183,31 +183,29 @@ def _failure(ended: Ended, told: dict[str, dict[str, Any]], directory: Path, wal
         return ExtractionFailed(code, message, permanent=failed.get("permanent") is True)
     where = _where(directory / ade_extractor.PROGRESS)
     if ended.signal == "SIGXCPU" or (ended.reason == "timed_out" and ended.cpu_seconds > BUSY_SHARE * wall_seconds):
-        return _permanent(
-            "too_slow", "that can be read in seconds", f"one that takes longer, {where}", "save it simpler"
-        )
+        return _permanent("too_slow", f"Reading timed out {where}. Simplify or split the file.")
     if ended.over_limit:
-        found = f"one that needs more than it may have ({ended.over_limit}), {where}"
-        return _permanent("too_large", "of moderate size", found, "split it, or save it simpler")
+        problem = f"Reading exceeded its limit of {ended.over_limit} {where}."
+        return _permanent("too_large", f"{problem} Simplify or split the file.")
     if ended.reason == "timed_out":
-        message = f"expected the document to be read within {wall_seconds:g} s, found this machine too busy, {where}"
+        message = (
+            f"Reading did not finish within {wall_seconds:g} s, because this machine is too busy; it ended {where}."
+        )
         return ExtractionFailed("timed_out", message, permanent=False)
     if ended.signal in _OUT_OF_MEMORY:
-        found = f"one that needs more memory than it may have, or that its reader gives up on, {where}"
-        return _permanent("too_large", "of moderate size", found, "split it, or save it simpler")
+        problem = f"Reading needed more memory than allowed, or the reader gave up, {where}."
+        return _permanent("too_large", f"{problem} Simplify or split the file.")
     if ended.signal in _CRASHES:
-        found = f"one that its reader crashes on ({ended.signal}), {where}"
-        return _permanent(
-            "malformed", "that can be read", found, "open it with the program that made it, and save it anew"
-        )
-    return ExtractionFailed("internal", f"the extractor {ended}, {where}", permanent=False)
+        advice = "Open the file with the program that made it and save it again."
+        return _permanent("malformed", f"The reader crashed ({ended.signal}) {where}. {advice}")
+    return ExtractionFailed("internal", f"The extractor {ended}, {where}.", permanent=False)
 
 
 def _where(progress: Path) -> str:
     """Describe the progress. Only a few bytes are read, because the child may have been compromised."""
     told = progress.read_bytes()[:20] if progress.is_file() and not progress.is_symlink() else b""
-    return f"after page {int(told)}" if told.isdigit() else "at its first page"
+    return f"after page {int(told)}" if told.isdigit() else "at the first page"
 
 
-def _permanent(code: str, expected: str, found: str, advice: str) -> ExtractionFailed:
-    return ExtractionFailed(code, f"expected a document {expected}, found {found}: {advice}", permanent=True)
+def _permanent(code: str, message: str) -> ExtractionFailed:
+    return ExtractionFailed(code, message, permanent=True)

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Shown if scans could not be read.
-OCR_ADVICE = "install requirements/ocr.txt, or tesseract, where the workers are, and process the document again"
+OCR_ADVICE = "install requirements/ocr.txt or Tesseract where the workers run, and process the document again"
 
 
 class ExtractionFailed(Exception):

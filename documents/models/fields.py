@@ -106,7 +106,7 @@ class FieldCorrection(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.name} = {self.value}, says {self.corrected_by}"
+        return f"{self.name} = {self.value} (corrected by {self.corrected_by})"
 
 
 def _corrections() -> FieldCorrectionQuerySet:

@@ -35,7 +35,7 @@ CANDIDATES = (100, 400)
 # The constant of reciprocal rank fusion, which combines both rankings; 60 is the usual value.
 RANK_CONSTANT = 60
 COUNTED = 1000
-WITHOUT_INDEX = "This database has no index of words: of the texts that have them, the newest stand first."
+WITHOUT_INDEX = "This database has no index of words, so the newest matches are shown first."
 
 
 @dataclass
@@ -105,7 +105,8 @@ class _Search:
         except EmbeddingFailed as error:
             log.warning("search.not_understood", model=self.model.name, error=str(error))
             self.how.remove("meaning")
-            self.notes.append(f"Only words were looked for: the model of meanings did not answer ({error}).")
+            why = str(error).rstrip(".")
+            self.notes.append(f"Searched by words only, because the model for meaning failed ({why}).")
             return b""
         self.notes += self._of_other_models()
         return vector
@@ -117,8 +118,9 @@ class _Search:
         number = len(rows.values_list("pk")[: COUNTED + 1])
         if number:
             said = f"More than {COUNTED}" if number > COUNTED else str(number)
-            of = f"{'document has' if number == 1 else 'documents have'} vectors of another model than {current}"
-            yield f"{said} {of}, and can be found by words only: process them again."
+            have = f"{'document has' if number == 1 else 'documents have'} vectors of another model than {current}"
+            again = "Process it again." if number == 1 else "Process them again."
+            yield f"{said} {have} and can be found by words only. {again}"
 
     def _candidates(self, most: int) -> tuple[dict[int, _Candidate], bool]:
         """Return the candidates by chunk ID, and whether there are no others."""

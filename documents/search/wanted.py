@@ -50,7 +50,7 @@ class Wanted:
 def read(typed: str) -> Wanted:
     notes = []
     if len(typed) > MOST_CHARACTERS:
-        notes.append(f"Only the first {MOST_CHARACTERS} characters were looked for.")
+        notes.append(f"Only the first {MOST_CHARACTERS} characters were used.")
     terms: list[Term] = []
     excluded: list[Term] = []
     meant: list[str] = []
@@ -62,10 +62,10 @@ def read(typed: str) -> Wanted:
         if not found["minus"]:
             meant.append(found["phrase"] or found["word"])
     if len(terms) + len(excluded) > MOST_TERMS:
-        notes.append(f"Only the first {MOST_TERMS} words were looked for.")
+        notes.append(f"Only the first {MOST_TERMS} words were used.")
         terms, excluded = terms[:MOST_TERMS], excluded[: max(0, MOST_TERMS - len(terms))]
     if excluded and not terms:
-        notes.append("Say also what is to be found, not only what is not.")
+        notes.append("Enter at least one word to find, not only words to exclude.")
     return Wanted(
         tuple(dict.fromkeys(terms)), tuple(dict.fromkeys(excluded)), _printable(" ".join(meant)), tuple(notes)
     )

@@ -77,7 +77,7 @@ def test_an_operator_corrects_and_is_told(field, olga, sign_in, said):
     page = site.post(verb("correct", field.document), {"name": "total", "value": "13.00 EUR"}, follow=True)
 
     assert page.redirect_chain == [(page_of(field), 302)]
-    assert said(page) == ["Corrected total: “12.00 EUR” is “13.00 EUR” now."]
+    assert said(page) == ["Corrected total from “12.00 EUR” to “13.00 EUR”."]
     assert events_of(field.document).last().actor == "olga"
     shown = page.content.decode()
     assert "13.00 EUR</textarea>" in shown
@@ -103,7 +103,7 @@ def test_an_operator_withdraws(field, olga, sign_in, said):
     again = site.post(verb("withdraw", field.document), {"name": "total"}, follow=True)
 
     assert said(page) == ["Withdrew the correction of total."]
-    assert said(again) == ["There was no correction of total to withdraw."]
+    assert said(again) == ["The field total has no correction to withdraw."]
     assert not FieldCorrection.objects.exists()
 
 
@@ -115,7 +115,7 @@ def test_a_page_that_is_older_than_the_rows_still_corrects(field, olga, sign_in,
     page = sign_in(olga).post(verb("correct", field.document), {"name": name, "value": "13"}, follow=True)
 
     assert page.redirect_chain == [(page_of(new), 302)]
-    assert said(page) == ["Corrected total: “12.50 EUR” is “13” now."]
+    assert said(page) == ["Corrected total from “12.50 EUR” to “13”."]
 
 
 def test_what_no_machine_has_found_is_said_on_the_page_of_the_document(field, olga, sign_in, said):
@@ -124,7 +124,7 @@ def test_what_no_machine_has_found_is_said_on_the_page_of_the_document(field, ol
     page = site.post(verb("correct", field.document), {"name": "colour", "value": "green"}, follow=True)
 
     assert page.redirect_chain == [(page_of(field.document), 302)]
-    assert said(page) == ["Corrected colour: nothing is “green” now."]
+    assert said(page) == ["Corrected colour from nothing to “green”."]
     assert "colour" in page.content.decode()
 
 
@@ -137,7 +137,7 @@ def test_what_only_people_have_found_has_a_page_to_correct_it_on(field, olga, si
     corrected = site.post(verb("correct", field.document), {"name": "colour", "value": "red"}, follow=True)
     withdrawn = site.post(verb("withdraw", field.document), {"name": "colour"}, follow=True)
 
-    assert said(corrected) == ["Corrected colour: “green” is “red” now."]
+    assert said(corrected) == ["Corrected colour from “green” to “red”."]
     assert said(withdrawn) == ["Withdrew the correction of colour."]
 
 
@@ -146,7 +146,7 @@ def test_what_cannot_be_kept_is_told(field, olga, sign_in, said, name, value):
     page = sign_in(olga).post(verb("correct", field.document), {"name": name, "value": value}, follow=True)
 
     (message,) = said(page)
-    assert message.startswith("Nothing was kept: expected")
+    assert message.startswith("The correction was not saved. The ")
     assert not FieldCorrection.objects.exists()
 
 

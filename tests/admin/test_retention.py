@@ -54,8 +54,8 @@ def test_the_page_says_how_many_documents_are_due(sign_in, ada, workspace, old):
 
     page = sign_in(ada).get(change_of(workspace)).content.decode()
 
-    assert "1 documents are older than that" in page
-    assert "Counted from when a document came in." in page
+    assert "1 documents are older than this" in page
+    assert "Counted from the upload." in page
 
 
 def test_a_shorter_policy_by_which_documents_are_due_has_to_be_confirmed(sign_in, ada, workspace, old):
@@ -82,7 +82,7 @@ def test_others_read_the_policy_and_do_not_write_it(sign_in, workspace, old, req
 
     page = site.get(change_of(workspace)).content.decode()
     assert "30" in page
-    assert "documents are older than that" in page
+    assert "documents are older than this" in page
     assert 'name="document_retention_days"' not in page
     assert 'name="purge"' not in page
 

@@ -226,7 +226,7 @@ def test_why_says_when_nothing_is_done(viewer, workspace):
 
     told = viewer.get(f"{DOCUMENTS}/{document.pk}/why").json()
 
-    assert (told["message"], told["gates"]) == (f"document {document.pk} is failed.", [])
+    assert (told["message"], told["gates"]) == (f"Document {document.pk} is failed.", [])
 
 
 def test_a_token_shows_one_workspace_only(client, ravi, workspace):

@@ -43,12 +43,12 @@ def test_filters_stay_and_mistakes_are_told(sign_in, olga, letters):
     page = person.page
 
     person.go("/documents/search/?q=apples&by=words&type=text/evil")
-    assert page.get_by_role("alert").inner_text() == "Nothing was looked for. Please see below why."
+    assert page.get_by_role("alert").inner_text() == "The search was not run. Correct the errors below."
     person.go("/documents/search/?q=apples&by=words")
     page.get_by_label("Workspace:").select_option("Birch")
     person.press(page.get_by_role("button", name="Search"))
 
-    assert "Nothing was found." in page.locator(".nothing").inner_text()
+    assert "No results." in page.locator(".nothing").inner_text()
     assert page.get_by_label("By:").locator("option:checked").inner_text() == "words"
     assert page.get_by_label("Workspace:").locator("option:checked").inner_text() == "Birch"
     # The browser logs the 400 of the wrong address.

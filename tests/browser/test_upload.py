@@ -50,8 +50,8 @@ def test_olga_is_told_why_a_file_is_refused(sign_in, olga):
     choose(page, "scan.png", PNG + HTML, "image/png")
     person.press(page.get_by_role("button", name="Upload"))
 
-    assert page.get_by_role("alert").inner_text() == "Nothing was stored. Please see below why."
-    assert "found a PNG image that is an HTML page too" in page.locator(".errorlist").inner_text()
+    assert page.get_by_role("alert").inner_text() == "The file was not stored. Correct the errors below."
+    assert "a PNG image that is also an HTML page" in page.locator(".errorlist").inner_text()
     assert page.get_by_label("Workspace").locator("option:checked").inner_text() == "Aster"
     assert not Document.objects.exists()
     assert person.complaints == []

@@ -222,7 +222,7 @@ def test_a_container_that_is_not_there(manage, blobs, settings):
     row = check(manage, "storage.writable")
 
     assert row["level"] == "FAIL"
-    assert row["found"].endswith(f"in the container '{settings.ADE_AZURE_CONTAINER}': the container is not there")
+    assert row["found"].endswith(f"in the container '{settings.ADE_AZURE_CONTAINER}': the container does not exist")
     assert "create a missing container" in row["advice"]
     blobs.prepare()
 

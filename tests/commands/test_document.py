@@ -82,7 +82,7 @@ def test_add_names_the_document_that_is_there(manage, workspace, letter):
     assert (ended.code, row["id"], row["result"]) == (1, first, "already_there")
     assert Document.objects.count() == 1
     shown = manage("document", "add", letter, "--workspace", "Aster")
-    assert (shown.code, f"found document {first} with the same bytes" in shown.out) == (1, True)
+    assert (shown.code, f"This file was already uploaded as document {first} (" in shown.out) == (1, True)
     again = manage("document", "add", letter, "--workspace", "Aster", "--again", "--json")
     assert (again.code, again.json["documents"][0]["result"]) == (0, "added")
     assert Document.objects.count() == 2
@@ -101,7 +101,7 @@ def test_add_stores_the_others_when_one_is_refused(manage, workspace, letter):
         ("empty", True),
         ("added", False),
     ]
-    assert "because its name ends in .pdf" in ended.json["documents"][0]["message"]
+    assert "The name of the file ends in .pdf like a PDF" in ended.json["documents"][0]["message"]
     assert Document.objects.get().name == "letter.txt"
 
 

@@ -50,7 +50,7 @@ def test_correct_and_withdraw(manage, total):
     assert [ended.json["field"]["value"] for ended in (corrected, confirmed, withdrawn)] == ["13", "12", "12"]
     assert events_of(total.document)[1].actor == "olga (command)"
     shown = manage("document", "correct", total.document_id, "new", "x")
-    assert shown.out.strip() == "Corrected new: nothing is “x” now."
+    assert shown.out.strip() == "Corrected new from nothing to “x”."
 
 
 def test_what_cannot_be_corrected(manage, total):

@@ -31,7 +31,7 @@ def test_search_is_readable(manage, workspace):
         f"{document.pk}  Aster/letter.pdf, page 1  (both)\n    The delivery of [apples] arrived"
     )
     assert "\x1b" not in ended.out
-    assert manage("document", "search", "pears", "--by", "words").out == "Nothing was found.\n"
+    assert manage("document", "search", "pears", "--by", "words").out == "No results.\n"
 
 
 def test_search_chooses(manage, workspace):

@@ -190,7 +190,7 @@ def test_a_shorter_policy_by_which_documents_are_due_has_to_be_confirmed(manage,
 
     refused = manage("workspace", "retention", "Aster", "7", "--json")
     assert (refused.code, refused.error["code"], refused.error["details"]["documents"]) == (1, "documents_due", 1)
-    assert "expected --yes" in refused.error["message"]
+    assert "confirm with --yes." in refused.error["message"]
     assert days_of(workspace) == 30
 
     assert manage("workspace", "retention", "Aster", "7", "--yes").code == 0
@@ -219,7 +219,7 @@ def test_what_was_purged_is_shown_as_such_and_takes_no_run(manage, old, configur
     refused = manage("run", "submit", configuration.pk, document.pk, "--json")
     assert (refused.code, refused.error["code"]) == (1, "purged")
     assert refused.error["details"]["document"] == document.pk
-    assert f"found document {document.pk}, which was purged on" in refused.error["message"]
+    assert f"Document {document.pk} was purged on" in refused.error["message"]
 
 
 def test_a_run_again_of_what_was_purged(manage, old, configuration):
@@ -265,9 +265,7 @@ def test_the_documents_of_a_workspace_are_processed_again(manage, old, document)
     DocumentFactory(status="processed")
 
     rehearsed = manage("document", "reprocess", "--workspace", "Aster", "--rehearse")
-    assert (rehearsed.code, rehearsed.out.strip()) == (
-        *(0, "A rehearsal, nothing was done: Queued 3 documents again."),
-    )
+    assert (rehearsed.code, rehearsed.out.strip()) == (*(0, "Preview, nothing was changed: Queued 3 documents again."),)
     some = manage("document", "reprocess", "--workspace", "Aster", "--limit", 2, "--json")
     assert [row["id"] for row in some.json["documents"]] == [document.pk for document in documents[:2]]
     rest = manage("document", "reprocess", "--workspace", "Aster", "--status", "processed")

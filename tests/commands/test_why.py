@@ -69,7 +69,7 @@ def test_a_document_says_what_it_waits_for(manage):
 
     ended = manage("document", "why", job.document_id)
 
-    assert ended.out.splitlines()[0] == f"document {job.document_id} is being processed; held by: worker."
+    assert ended.out.splitlines()[0] == f"Document {job.document_id} is being processed; blocked by: worker."
     assert manage("document", "why", job.document_id, "--json").json["held_by"] == ["worker"]
 
 

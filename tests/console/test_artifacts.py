@@ -238,7 +238,7 @@ def test_of_a_child_that_was_taken_over_nothing_is_believed(look, made, monkeypa
 
     page = look(made("a.xlsx", xlsx_of(tmp_path / "a.xlsx", A=[[1]]).read_bytes()))
 
-    assert "No preview. expected the extractor to tell how the page begins" in card(page)
+    assert "No preview. The extractor returned an invalid excerpt of the page" in card(page)
 
 
 # Images
@@ -290,7 +290,8 @@ def test_an_image_is_never_sent_as_it_is(look, seen_by, ravi, made, name, conten
 def test_what_cannot_be_previewed_says_why(look, made, name, content):
     page = look(made(name, content))
 
-    assert re.search(r"No preview\. expected .+, found .+\. You can download the file instead\.", card(page))
+    why = r"(cannot be read: |Unsupported file type: |is ambiguous: |its content is )"
+    assert re.search(rf"No preview\. .*{why}.+\. You can download the file instead\.", card(page))
     assert "<img src" not in page.content.decode().split("<main")[1]
     assert "<script>alert" not in page.content.decode()
 
@@ -310,9 +311,13 @@ def test_a_name_that_says_something_else_is_told(look, made, tmp_path):
     page = look(made("invoice.txt", long_pdf(tmp_path / "a.pdf", 1).read_bytes()))
     mail = look(made("mail.pdf", EML))
 
-    assert "expected plain text, because its name ends in .txt, found a PDF" in unescape(page.content.decode())
+    assert "The name of the file ends in .txt like plain text, but its content is a PDF" in unescape(
+        page.content.decode()
+    )
     assert "This file is a PDF (detected from the content)." in page.content.decode()
-    assert "expected a PDF, because its name ends in .pdf, found an e-mail" in unescape(mail.content.decode())
+    assert "The name of the file ends in .pdf like a PDF, but its content is an e-mail" in unescape(
+        mail.content.decode()
+    )
 
 
 @pytest.mark.parametrize("number", ["0", "99999", "9" * 30])

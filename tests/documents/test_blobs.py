@@ -70,7 +70,7 @@ def test_a_service_that_does_not_work_is_an_os_error_at_once(ask, way, settings,
     # If the client retried, its first pause would take 15 seconds.
     assert time.monotonic() - started < 14
     assert not isinstance(failed.value, FileNotFoundError)
-    words = {"refuses": "cannot be reached", "hangs": "has not answered in time", "fails": "has answered 500"}
+    words = {"refuses": "cannot be reached", "hangs": "did not answer in time", "fails": "answered with 500"}
     assert words[way] in failed.value.strerror
 
 
@@ -78,7 +78,7 @@ def test_a_service_that_does_not_work_is_an_os_error_at_once(ask, way, settings,
 def test_a_container_that_is_not_there_is_no_missing_file(ask, azurite, settings):
     settings.STORAGES = storages(azurite.connection(), "nowhere")
 
-    with pytest.raises(OSError, match="the container is not there") as failed:
+    with pytest.raises(OSError, match="the container does not exist") as failed:
         ask()
     default_storage.service_client.close()
 
@@ -131,7 +131,7 @@ def test_what_is_too_large_is_noticed_on_the_way_and_never_there(db, workspace, 
     settings.ADE_MAX_UPLOAD_BYTES = 10_000_000
     data = PNG[:-12] + bytes(20_000_000) + PNG[-12:]
 
-    with pytest.raises(Refused, match="at most 10,000,000 bytes"):
+    with pytest.raises(Refused, match="larger than the limit of 10,000,000 bytes"):
         intake.receive(workspace, io.BytesIO(data), "scan.png", "", "olga")
 
     assert stored_files() == []
@@ -192,7 +192,7 @@ def test_an_answer_that_breaks_off_is_told(gate):
     gate.fault = lambda method, path: "break" if method == "GET" else None
     gate.seen.clear()
 
-    with pytest.raises(OSError, match="the blob service has broken off its answer"):
+    with pytest.raises(OSError, match="the blob service cut off its answer"):
         default_storage.open(BLOB)
 
     # The client itself retries when a connection breaks in the middle of a block.

@@ -248,7 +248,7 @@ def test_why_says_who_is_away_and_when_it_is_asked_again(asked):
 
     (gate,) = [gate for gate in explanation.gates if gate.name == "service"]
     assert (gate.holds, gate.holder, gate.since) == (True, AZURE, service().away_since)
-    assert f"{AZURE} does not answer. It is asked again " in gate.message
+    assert f"{AZURE} does not answer. It is called again " in gate.message
     assert gate.message.endswith("503")
     assert gate.data["next_try_at"] == service().next_try_at
     breakers.answered(AZURE)

@@ -21,7 +21,7 @@ def last_event(document):
 def test_a_correction_stands_beside_what_was_read(document, total):
     made = correct(document.pk, "total", "13", actor="olga")
 
-    assert str(made) == "Corrected total: “12” is “13” now."
+    assert str(made) == "Corrected total from “12” to “13”."
     (row,) = fields.of_document(document.pk)
     assert (row.machine_value, row.value, row.is_corrected, row.agrees) == ("12", "13", True, False)
     assert (row.correction.by, row.correction.at <= clock.now()) == ("olga", True)
@@ -34,7 +34,7 @@ def test_it_is_in_the_history_of_the_document(document, total):
 
     assert told(document) == ["DOCUMENT_ADDED", "FIELD_CORRECTED", "FIELD_CORRECTED"]
     event = last_event(document)
-    assert (event.actor, event.message) == ("ravi", "Corrected total: “13” is “14” now.")
+    assert (event.actor, event.message) == ("ravi", "Corrected total from “13” to “14”.")
     assert event.data == {"name": "total", "machine_value": "12", "before": "13", "value": "14"}
     assert event.from_status == event.to_status == ""
 
@@ -58,7 +58,7 @@ def test_a_person_may_find_what_no_machine_has(document):
 def test_there_may_be_no_such_value(document, total):
     made = correct(document.pk, "total", "", actor="olga")
 
-    assert str(made) == "Corrected total: “12” is nothing now."
+    assert str(made) == "Corrected total from “12” to nothing."
     (row,) = fields.of_document(document.pk)
     assert (row.value, row.is_corrected, row.agrees) == ("", True, False)
 
@@ -75,7 +75,9 @@ def test_what_cannot_be_seen_is_left_out(document):
     [("", "x", "bad_name"), (" \n", "x", "bad_name"), ("n" * 101, "x", "bad_name"), ("n", "x" * 5001, "too_long")],
 )
 def test_what_cannot_be_kept_is_refused(document, name, value, code):
-    with pytest.raises(NotTaken, match=r"expected .* found .*: ") as refused:
+    with pytest.raises(
+        NotTaken, match=r"^The (name of a field|value) must have .*, (not|but) .*\. (Choose|Shorten) .*\.$"
+    ) as refused:
         correct(document.pk, name, value, actor="olga")
 
     assert refused.value.code == code
@@ -112,7 +114,7 @@ def test_what_was_read_holds_again_when_a_correction_is_withdrawn(document, tota
     event = last_event(document)
     assert (event.kind, event.actor) == ("FIELD_CORRECTION_WITHDRAWN", "ravi")
     assert event.data == {"name": "total", "machine_value": "12", "before": "13", "value": None}
-    assert event.message == "Withdrew “13” as total; “12” holds again."
+    assert event.message == "Withdrew the correction of total: from “13” back to “12”."
 
 
 def test_what_nobody_has_corrected_cannot_be_withdrawn(document, total):

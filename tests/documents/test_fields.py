@@ -101,7 +101,7 @@ def test_no_more_than_so_many_are_kept(document):
 def test_what_no_document_can_be_the_cause_of_is_refused_and_leaves_all_as_it_was(document, wrong):
     fields.keep(document.pk, [field("a")])
 
-    with pytest.raises(ValueError, match=r"expected .* found"), transaction.atomic():
+    with pytest.raises(ValueError, match=r" must (be|have) .*, not .*\.$"), transaction.atomic():
         fields.keep(document.pk, [field("b"), field("c") | wrong])
 
     assert [row.name for row in fields.of_document(document.pk)] == ["a"]

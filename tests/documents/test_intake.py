@@ -84,14 +84,32 @@ def test_no_name_leads_anywhere(workspace, name):
 @pytest.mark.parametrize(
     ("data", "name", "declared", "code", "message"),
     [
-        (b"", "invoice.pdf", "", "empty", "expected a file with content, found an empty one: invoice.pdf"),
-        (b"MZ\0\0", "tool.exe", "", "unsupported_type", "expected PDF, docx"),
-        (b"\0\1\2", "invoice.pdf", "application/pdf", "unsupported_type", "found data of no kind that is known"),
-        (DOCX, "invoice.pdf", "", "type_mismatch", "because its name ends in .pdf, found a Word document"),
-        (PDF, "page.html", "text/html", "type_mismatch", "because its name ends in .html, found a PDF"),
-        (PDF, "invoice.pdf", "text/html", "type_mismatch", "expected 'text/html', as which it was sent, found a PDF"),
-        (PDF + DOCX, "invoice.pdf", "", "type_mismatch", "found a PDF that is a zip archive too"),
-        (PNG + HTML, "scan.png", "image/png", "type_mismatch", "found a PNG image that is an HTML page too"),
+        (b"", "invoice.pdf", "", "empty", "The file invoice.pdf is empty."),
+        (b"MZ\0\0", "tool.exe", "", "unsupported_type", "Use PDF, docx"),
+        (b"\0\1\2", "invoice.pdf", "application/pdf", "unsupported_type", "Unsupported file type: unknown data."),
+        (
+            DOCX,
+            "invoice.pdf",
+            "",
+            "type_mismatch",
+            "The name of the file ends in .pdf like a PDF, but its content is a Word document",
+        ),
+        (
+            PDF,
+            "page.html",
+            "text/html",
+            "type_mismatch",
+            "The name of the file ends in .html like an HTML page, but its content is a PDF.",
+        ),
+        (
+            PDF,
+            "invoice.pdf",
+            "text/html",
+            "type_mismatch",
+            "The file was sent as 'text/html', but its content is a PDF.",
+        ),
+        (PDF + DOCX, "invoice.pdf", "", "type_mismatch", "a PDF that is also a zip archive"),
+        (PNG + HTML, "scan.png", "image/png", "type_mismatch", "a PNG image that is also an HTML page"),
     ],
 )
 def test_what_is_refused_leaves_nothing(workspace, data, name, declared, code, message):
@@ -113,7 +131,7 @@ def test_the_limit_holds_to_the_byte(workspace, settings):
         receive(workspace, data + b"\n")
 
     assert refused.value.code == "too_large"
-    assert str(refused.value) == "expected a file of at most 1,000 bytes, found a larger one"
+    assert str(refused.value) == "The file is larger than the limit of 1,000 bytes."
     assert len(stored_files()) == 1
 
 
@@ -137,7 +155,7 @@ def test_what_never_ends_is_read_no_further_than_the_limit(workspace, settings, 
     file = Endless()
     file.size = 100
 
-    with pytest.raises(Refused, match="at most 1,000,000 bytes"):
+    with pytest.raises(Refused, match="larger than the limit of 1,000,000 bytes"):
         intake.receive(workspace, file, "letter.txt", "", "olga")
 
     assert file.read_bytes < {"local": 1_500_000, "azure": 6_000_000}[each_storage]
@@ -161,7 +179,7 @@ def test_the_same_bytes_are_there_already(workspace):
         receive(workspace, name="other.pdf")
 
     assert (refused.value.document, refused.value.code) == (first, "already_there")
-    assert str(refused.value) == f"expected a new file, found document {first.pk} with the same bytes: invoice.pdf"
+    assert str(refused.value) == f"This file was already uploaded as document {first.pk} (invoice.pdf)."
     assert len(stored_files()) == 1
 
 

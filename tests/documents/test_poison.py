@@ -51,7 +51,7 @@ def test_it_fails_at_the_ninth_worker_whatever_the_attempts(poison, w1, w2):
 
     assert (deaths, end_of(poison)) == (9, ("FAILED", 3, "PROCESS_TERMINATED", "failed"))
     counted = [line.split(": ", 1)[1].split("; ")[1] for line in poison.error_log.splitlines()]
-    assert counted == [f"{number} workers were lost over it" for number in (3, 6, 9)]
+    assert counted == [f"{number} workers were lost while processing it" for number in (3, 6, 9)]
     stage = Stage.objects.get(name="extract", segment=0)
     assert (stage.status, stage.losses) == ("ERROR", 9)
     assert told(stage).count("STAGE_ABANDONED") == 3

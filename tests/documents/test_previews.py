@@ -146,7 +146,7 @@ def test_what_cannot_be_started_is_told_and_tried_again(stored, monkeypatch):
     monkeypatch.setattr(previews, "_made", refuse)
     document = stored()
 
-    with pytest.raises(NotDrawn, match="cannot be done now"):
+    with pytest.raises(NotDrawn, match="cannot be fetched or drawn at the moment"):
         previews.picture(document, 1)
 
     assert previews.why_not(document, 1) == ""
@@ -223,10 +223,10 @@ def test_what_cannot_be_drawn_is_not_tried_again(stored, monkeypatch):
         previews.picture(document, 1)
     monkeypatch.setattr(previews, "_made", None)
 
-    with pytest.raises(NotDrawn, match="does not begin as one"):
+    with pytest.raises(NotDrawn, match="its header is missing"):
         previews.picture(document, 1)
 
-    assert "does not begin as one" in previews.why_not(document, 1)
+    assert "its header is missing" in previews.why_not(document, 1)
 
 
 def size_of(picture):

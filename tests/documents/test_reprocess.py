@@ -81,7 +81,7 @@ def test_what_was_published_stays_when_it_fails_and_the_history_says_so(slot):
     assert contents(document) == before
     event = events_of(document).last()
     assert event.kind == "DOCUMENT_FAILED"
-    assert event.message.endswith("; what was read of it before is still there")
+    assert event.message.endswith("; the results of the earlier processing are still available.")
     assert_all_hold()
 
 

@@ -97,7 +97,7 @@ def test_the_history_stays_and_says_what_there_was(old):
     assert told(document) == [*before, "DOCUMENT_PURGED"]
     event = events_of(document).last()
     assert (event.actor, event.from_status, event.to_status) == (W1, "", "")
-    assert event.message == "older than 30 days, for which its workspace keeps documents"
+    assert event.message == "Older than 30 days, the retention of its workspace."
     assert event.data == {
         "chunks": 2,
         "fields": 1,
@@ -333,7 +333,7 @@ def test_a_run_of_it_is_refused_in_words(old, configuration, settings, is_known,
     if is_known:
         document.refresh_from_db()
 
-    with pytest.raises(runs.Purged, match=rf"found document {document.pk}, which was purged on \d{{4}}-") as refused:
+    with pytest.raises(runs.Purged, match=rf"Document {document.pk} was purged on \d{{4}}-") as refused:
         runs.submit(configuration, document, actor="olga")
     with pytest.raises(runs.Purged):
         runs.submit_many(configuration, [other, document], actor="olga")

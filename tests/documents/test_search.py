@@ -163,8 +163,8 @@ def test_vectors_of_another_model_are_not_compared_and_that_is_said(workspace):
 
     assert names(found) == ["ours"]
     assert found.notes == (
-        f"1 document has vectors of another model than {embedding.model()}, and can be found by words only: "
-        "process them again.",
+        f"1 document has vectors of another model than {embedding.model()} and can be found by words only. "
+        "Process it again.",
     )
     assert set(by_words("fish OR apples -or fish")) == set()
     assert by_words("fish") == ["theirs"]
@@ -179,15 +179,15 @@ def test_nobody_is_told_of_vectors_elsewhere(workspace):
 
 def test_without_an_answer_of_the_model_words_are_found_and_that_is_said(letters, monkeypatch):
     def fail(text):
-        raise EmbeddingFailed("expected an answer, found none within 5 s")
+        raise EmbeddingFailed("OpenAI did not answer within 5 s.")
 
     monkeypatch.setattr("documents.embedding.of_query", fail)
 
     found = search(everywhere(), "apples")
 
     assert (names(found), found.how) == (["apples"], ("words",))
-    said = "the model of meanings did not answer (expected an answer, found none within 5 s)"
-    assert found.notes[0] == f"Only words were looked for: {said}."
+    said = "because the model for meaning failed (OpenAI did not answer within 5 s)"
+    assert found.notes[0] == f"Searched by words only, {said}."
 
 
 def test_chunks_without_vectors_are_found_by_their_words(workspace):

@@ -72,7 +72,7 @@ def test_what_was_typed_stays_text(ask):
 def test_an_empty_answer_says_what_may_help(ask, workspace):
     _, text = ask("apples")
 
-    assert "Nothing was found. Fewer words, other words or fewer filters may find more." in text
+    assert "No results. Try fewer or different words, or fewer filters." in text
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_what_cannot_be_asked_is_told(ask, asked, said):
     page, text = ask(**asked)
 
     assert page.status_code == 400
-    assert "Nothing was looked for." in text
+    assert "The search was not run." in text
     assert said in text
 
 
@@ -135,7 +135,7 @@ def test_nothing_of_other_workspaces_is_shown(ask, workspace):
 
     assert "secret" not in text
     assert "other model" not in text
-    assert "Nothing was found." in text
+    assert "No results." in text
 
 
 def test_there_are_further_pages(ask, workspace):

@@ -143,7 +143,7 @@ def test_a_stage_that_costs_too_many_workers_fails(kind, w1, w2):
 
     stage = Stage.objects.get()
     assert (stage.status, stage.failure_type, stage.losses) == ("ERROR", "PROCESS_TERMINATED", STAGE_LOSSES)
-    assert stage.error_message == f"{recovery.EXPIRED}; {STAGE_LOSSES} workers were lost over it"
+    assert stage.error_message == f"{recovery.EXPIRED}; {STAGE_LOSSES} workers were lost while processing it"
     assert told(stage)[-2:] == ["STAGE_ABANDONED", "RECOVERED"]
 
 

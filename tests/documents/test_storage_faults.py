@@ -146,7 +146,7 @@ def test_a_file_is_pushed_to_the_container_and_processed_from_there(client, work
 
 @pytest.mark.django_db
 def test_f1_without_the_service_nothing_is_taken_in(workspace, down):
-    with pytest.raises(NotStored, match=r"found the blob service .+; try again later") as no:
+    with pytest.raises(NotStored, match=r"^Could not store the file: the blob service .+\. Try again later\.") as no:
         receive(workspace)
 
     assert no.value.code == "storage_unavailable"
@@ -161,7 +161,7 @@ def test_f1_who_uploads_is_told_to_come_again(client, workspace, olga, down, cap
     answer = client.post("/admin/documents/document/add/", {"workspace": workspace.pk, "file": sent})
 
     assert answer.status_code == 503
-    assert "expected to store the file, found the blob service" in answer.content.decode()
+    assert "Could not store the file: the blob service" in answer.content.decode()
     assert KEY not in answer.content.decode() + caplog.text
     assert nothing_is_there()
 
@@ -171,7 +171,7 @@ def test_f1_a_service_that_fails_in_the_middle_leaves_nothing(workspace, gate):
     data = PDF + b"\n" * (9 << 20)
     gate.fault = lambda method, path: 503 if "comp=blocklist" in path else None
 
-    with pytest.raises(NotStored, match="has answered 503 InternalError"):
+    with pytest.raises(NotStored, match="answered with 503 InternalError"):
         receive(workspace, data, "invoice.pdf")
 
     assert sum(method == "PUT" and "comp=block&" in path for method, path in gate.seen) == 3
@@ -249,8 +249,8 @@ def test_f3_a_document_whose_blob_is_missing_fails_and_says_so(workspace, blobs,
     document.refresh_from_db()
     job = document.jobs.get()
     assert (document.status, job.status) == ("failed", "FAILED")
-    assert "expected the stored file of the document, found none" in job.error_message
-    assert "there is no such blob" in job.error_message
+    assert "The stored file of the document is missing: " in job.error_message
+    assert "the blob does not exist" in job.error_message
     assert_all_hold()
 
 
@@ -282,4 +282,4 @@ def test_f3_a_container_that_is_away_fails_no_document(workspace, gate, slot, se
 
     job = document.jobs.get()
     assert (job.status, job.attempts) == ("PENDING", 1)
-    assert "the container is not there" in job.error_message
+    assert "the container does not exist" in job.error_message

@@ -86,11 +86,11 @@ def test_the_page_of_the_document_says_so(site, send):
 @pytest.mark.parametrize(
     ("data", "name", "declared", "message"),
     [
-        (b"", "invoice.pdf", "application/pdf", "found an empty one"),
-        (DOCX, "invoice.pdf", "application/pdf", "found a Word document (docx)"),
-        (PNG + HTML, "scan.png", "image/png", "that is an HTML page too"),
-        (b"MZ\0\0", "tool.exe", "", "found a Windows program"),
-        (PDF, "invoice.pdf", "text/html", "as which it was sent"),
+        (b"", "invoice.pdf", "application/pdf", "is empty."),
+        (DOCX, "invoice.pdf", "application/pdf", "but its content is a Word document (docx)."),
+        (PNG + HTML, "scan.png", "image/png", "that is also an HTML page"),
+        (b"MZ\0\0", "tool.exe", "", "Unsupported file type: a Windows program."),
+        (PDF, "invoice.pdf", "text/html", "The file was sent as"),
     ],
 )
 def test_what_is_refused_is_told_beside_the_field(send, storage, data, name, declared, message):
@@ -111,7 +111,7 @@ def test_what_is_too_large_is_told(send, settings, storage):
 
     page = send(TXT * 1000, "letter.txt", "text/plain")
 
-    assert errors_of(page) == ["expected a file of at most 1,000 bytes, found a larger one"]
+    assert errors_of(page) == ["The file is larger than the limit of 1,000 bytes."]
     assert not Document.objects.exists()
     assert os.listdir(settings.FILE_UPLOAD_TEMP_DIR) == []
 
@@ -122,7 +122,7 @@ def test_many_files_together_are_limited_too(site, workspace, settings):
 
     page = site.post(ADD, {"workspace": workspace.pk, **files, "file": SimpleUploadedFile("a.txt", b"hello")})
 
-    assert errors_of(page) == ["expected a file of at most 1,000 bytes, found a larger one"]
+    assert errors_of(page) == ["The file is larger than the limit of 1,000 bytes."]
 
 
 def test_nothing_sent_is_told(site, workspace):
@@ -158,7 +158,7 @@ def test_the_same_bytes_lead_to_the_document_that_is_there(send, site):
     page = send(name="other.pdf")
 
     content = page.content.decode()
-    assert "with the same bytes" in errors_of(page)[0]
+    assert "This file was already uploaded as document " in errors_of(page)[0]
     assert f'<a href="/admin/documents/document/{first.pk}/change/">' in content
     assert 'value="Store it again anyway"' in content
     assert '<input type="hidden" name="name" value="other.pdf">' in content
@@ -177,8 +177,8 @@ def test_what_is_stored_again_is_looked_at_again(send, site):
 
     page = site.post(ADD, {"again": Document.objects.get().pk, "name": "other.html"})
 
-    assert "because its name ends in .html" in errors_of(page, "again")[0]
-    assert "because its name ends in .html" in page.content.decode()
+    assert "The name of the file ends in .html like an HTML page, but" in errors_of(page, "again")[0]
+    assert "The name of the file ends in .html like an HTML page, but" in page.content.decode()
     assert Document.objects.count() == 1
 
 
@@ -201,7 +201,7 @@ def test_a_file_that_is_gone_is_told(send, site):
     page = site.post(ADD, {"again": document.pk, "name": "a.pdf"})
 
     assert page.status_code == 503
-    assert "expected to store the file" in page.content.decode()
+    assert "Could not store the file: " in page.content.decode()
 
 
 def test_a_storage_that_is_down_is_no_fault_of_the_file(send, monkeypatch):
@@ -213,7 +213,7 @@ def test_a_storage_that_is_down_is_no_fault_of_the_file(send, monkeypatch):
     page = send()
 
     assert page.status_code == 503
-    assert errors_of(page) == ["expected to store the file, found No space left on device; try again later"]
+    assert errors_of(page) == ["Could not store the file: No space left on device. Try again later."]
     assert not Document.objects.exists()
 
 

@@ -39,21 +39,21 @@ def test_what_is_not_wanted_is_not_what_is_meant():
 
 
 def test_it_says_when_there_is_only_what_is_not_wanted():
-    assert read("-apples").notes == ("Say also what is to be found, not only what is not.",)
+    assert read("-apples").notes == ("Enter at least one word to find, not only words to exclude.",)
 
 
 def test_what_is_too_long_is_cut_and_that_is_said():
     wanted = read("apples " + "x" * MOST_CHARACTERS)
 
     assert len(wanted.text) == MOST_CHARACTERS
-    assert wanted.notes == (f"Only the first {MOST_CHARACTERS} characters were looked for.",)
+    assert wanted.notes == (f"Only the first {MOST_CHARACTERS} characters were used.",)
 
 
 def test_too_many_words_are_cut_and_that_is_said():
     wanted = read(" ".join(f"a{n} -b{n}" for n in range(MOST_TERMS)))
 
     assert len(wanted.terms) + len(wanted.excluded) == MOST_TERMS
-    assert wanted.notes == (f"Only the first {MOST_TERMS} words were looked for.",)
+    assert wanted.notes == (f"Only the first {MOST_TERMS} words were used.",)
 
 
 def test_whatever_is_typed_words_have_letters_and_digits_only():

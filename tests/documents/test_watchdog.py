@@ -33,7 +33,9 @@ def test_a_job_that_nobody_works_at_goes_back(zombie, w1, settings):
 
     zombie.refresh_from_db()
     assert (zombie.status, zombie.attempts, zombie.started_at) == ("PENDING", 1, None)
-    assert zombie.error_message == f"processing for longer than {settings.ADE_ZOMBIE_SECONDS} s with nobody at work"
+    assert zombie.error_message == (
+        f"In processing for longer than {settings.ADE_ZOMBIE_SECONDS} s while no worker was working on it."
+    )
     assert "attempt 1: " in zombie.error_log
     event = events_of(zombie).last()
     assert (event.kind, event.from_status, event.to_status) == ("JOB_RESET", "PROCESSING", "PENDING")

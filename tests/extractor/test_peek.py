@@ -47,7 +47,7 @@ def test_each_sheet_is_a_page_with_its_name(tmp_path, peek):
     told = peek(file, XLSX, 2)
 
     assert (told["pages"], told["title"], told["rows"]) == (2, "Notes", [["nothing"]])
-    with pytest.raises(ExtractionFailed, match="pages within 1 to 2"):
+    with pytest.raises(ExtractionFailed, match="the document has pages 1 to 2"):
         peek(file, XLSX, 3)
 
 

@@ -79,7 +79,7 @@ def test_each_image_of_a_file_is_a_page(tmp_path):
     file = file_of(tmp_path, TIFF, pages[0], save_all=True, append_images=pages[1:])
 
     assert picture(file, TIFF, 2).getpixel((5, 5)) == (0, 0, 255)
-    with pytest.raises(Trouble, match="found number 3"):
+    with pytest.raises(Trouble, match="has no image 3"):
         preview.write(file, TIFF, 3, tmp_path)
 
 
@@ -93,7 +93,7 @@ def test_no_picture_is_larger_than_a_screen_needs(size):
 
 
 def test_what_is_text_is_not_drawn(tmp_path):
-    with pytest.raises(Trouble, match="it is shown as text"):
+    with pytest.raises(Trouble, match="is shown as text"):
         preview.write(written(tmp_path / "a.txt", TXT), "text/plain", 1, tmp_path)
 
 
@@ -101,5 +101,5 @@ def test_an_image_that_claims_to_be_huge_is_not_unpacked(tmp_path):
     data = bytearray(file_of(tmp_path, PNG, image.new("L", (9, 9))).read_bytes())
     data[16:24] = struct.pack(">II", 100_000, 100_000)
 
-    with pytest.raises(Trouble, match="at most 200,000,000 pixels"):
+    with pytest.raises(Trouble, match=r"100,000 by 100,000 pixels \(limit: 200,000,000"):
         preview.write(written(tmp_path / "huge", bytes(data)), PNG, 1, tmp_path)

@@ -125,7 +125,7 @@ def test_what_waits_for_other_stages_says_so(settings, workspace):
     assert (found.holds, found.data) == (True, {"ahead": 0, "ready": 2, "most_ready": 2})
     assert found.message == (
         "No document processing job is ahead of it."
-        " 2 stages wait for a slot; the next job is begun when fewer than 2 do."
+        " 2 stages wait for a worker thread; the next job begins when fewer than 2 wait."
     )
 
 

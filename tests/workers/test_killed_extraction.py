@@ -90,7 +90,7 @@ def test_a8_a_document_that_kills_each_of_its_workers_fails_and_others_proceed(w
     job = job_of(poison)
     assert (job.attempts, job.failure_type, job.document.status) == (3, "PROCESS_TERMINATED", "failed")
     assert len(re.findall(r" attempt [123]: ", job.error_log)) == 3
-    assert re.findall(r"(\d) workers were lost over it", job.error_log) == ["3", "6", "9"]
+    assert re.findall(r"(\d) workers were lost while processing it", job.error_log) == ["3", "6", "9"]
     assert deaths == 9
     assert_all_hold(quiet=True)
 

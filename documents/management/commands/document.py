@@ -61,33 +61,37 @@ ADDED = "added"
 
 
 class Command(NounCommand):
-    help = "Documents and how their processing goes."
+    help = "Documents and their processing."
 
     def add_verbs(self, add: AddVerb) -> None:
-        adding = add("add", self.add, "Store files of this machine as documents.")
+        adding = add("add", self.add, "Store local files as documents.")
         adding.add_argument("paths", metavar="PATH", type=Path, nargs="+")
         adding.add_argument("--workspace", metavar="WORKSPACE", required=True, help="name or id")
-        adding.add_argument("--again", action="store_true", help="also what the workspace has the same bytes of")
+        adding.add_argument("--again", action="store_true", help="upload even if an identical file exists")
         add_actor(adding)
-        listing = add("list", self.list_documents, "List documents, the newest first.")
+        listing = add("list", self.list_documents, "List documents, newest first.")
         listing.add_argument("--status", choices=Document.Status.values)
         listing.add_argument("--workspace", metavar="WORKSPACE", help="name or id")
         add_limit(listing)
-        add_ids(add("show", self.show, "Show a document, its processing jobs, their stages and its events."))
-        add_ids(add("why", self.why, "Say why a document is not processed yet."))
+        add_ids(add("show", self.show, "Show a document with its processing jobs, stages and events."))
+        add_ids(add("why", self.why, "Explain why a document is not processed yet."))
         field_commands.add_verbs(add)
         search_commands.add_verbs(add)
-        again = add("reprocess", self.reprocess, "Process again: these documents, or those of a workspace.")
+        again = add("reprocess", self.reprocess, "Process documents again: the given ones, or all of a workspace.")
         again.add_argument("ids", metavar="ID", type=identifier, nargs="*")
-        again.add_argument("--workspace", metavar="WORKSPACE", help="all of it that has been processed: name or id")
-        again.add_argument("--status", choices=["processed", "failed"], help="of the workspace")
+        again.add_argument(
+            "--workspace", metavar="WORKSPACE", help="all processed documents of this workspace (name or id)"
+        )
+        again.add_argument(
+            "--status", choices=["processed", "failed"], help="only documents of the workspace with this status"
+        )
         again.add_argument(
             "--model-other-than-current",
             action="store_true",
-            help="of the workspace, what has no vectors of the model that is used now",
+            help="only documents of the workspace without vectors of the current model",
         )
-        again.add_argument("--limit", type=limit, help="of the workspace, at most so many, the oldest first")
-        again.add_argument("--rehearse", action="store_true", help="only say what would be processed again")
+        again.add_argument("--limit", type=limit, help="at most this many documents of the workspace, oldest first")
+        again.add_argument("--rehearse", action="store_true", help="only show what would be processed again")
         add_actor(again)
 
     def add(self, *, paths: list[Path], workspace: str, again: bool, actor: str | None, **_: Any) -> Answer:
@@ -110,7 +114,7 @@ class Command(NounCommand):
         except Refused as refused:
             id, result, message = None, refused.code, str(refused)
         except OSError as error:
-            id, result, message = None, "not_readable", f"expected a file that can be read, found {error.strerror}"
+            id, result, message = None, "not_readable", f"The file cannot be read: {error.strerror}."
         found = Document.objects.filter(pk=id).values(*COLUMNS).first() if id else dict.fromkeys(COLUMNS)
         return {"path": str(path), "result": result, "message": message} | _row(found or {})
 
@@ -150,7 +154,7 @@ class Command(NounCommand):
         self, *, ids: list[int], workspace: str | None, rehearse: bool, actor: str | None, **options: Any
     ) -> Answer:
         if bool(ids) == bool(workspace):
-            raise Failure("expected ids or --workspace, and not both", Exit.USAGE, "usage")
+            raise Failure("Give either ids or --workspace, not both.", Exit.USAGE, "usage")
         found = _chosen(workspace, **options) if workspace else Document.objects.only(*SEEN).in_bulk(ids)
         in_bulk = len(found) > 1
 
@@ -161,7 +165,7 @@ class Command(NounCommand):
 
         done = of_each("document", ids or found, found, again)
         outcomes = Counter(row["result"] for row in done.data["documents"])
-        said = f"{'A rehearsal, nothing was done: ' if rehearse else ''}{sentence(Document, outcomes)}"
+        said = f"{'Preview, nothing was changed: ' if rehearse else ''}{sentence(Document, outcomes)}"
         # If a workspace was named instead of IDs, the totals are enough.
         text = said if workspace else f"{done.text}\n\n{said}"
         return Answer({"rehearsed": rehearse, **done.data}, text, done.exit)

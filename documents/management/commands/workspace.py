@@ -28,39 +28,39 @@ OFF = "off"
 
 
 class Command(NounCommand):
-    help = "Workspaces and who belongs to them."
+    help = "Workspaces and their members."
 
     def add_verbs(self, add: AddVerb) -> None:
-        add("create", self.create, "Make a workspace.").add_argument("name", metavar="NAME")
-        add_limit(add("list", self.list_workspaces, "List workspaces, the newest first."))
+        add("create", self.create, "Create a workspace.").add_argument("name", metavar="NAME")
+        add_limit(add("list", self.list_workspaces, "List workspaces, newest first."))
         show = add("show", self.show, "Show a workspace and its members.")
         show.add_argument("workspace", metavar="WORKSPACE", help="name or id")
         member = add("member", self.member, "Add a person to a workspace, change their role, or remove them.")
         member.add_argument("workspace", metavar="WORKSPACE", help="name or id")
         member.add_argument("user", metavar="USER", help="user name")
         wish = member.add_mutually_exclusive_group(required=True)
-        wish.add_argument("--role", choices=Membership.Role.values, help="from now on")
-        wish.add_argument("--remove", action="store_true", help="no member any more")
-        keep = add("retention", self.retention, "Say for how many days a workspace keeps what its documents hold.")
+        wish.add_argument("--role", choices=Membership.Role.values, help="the new role")
+        wish.add_argument("--remove", action="store_true", help="remove from the workspace")
+        keep = add("retention", self.retention, "Set the retention of documents in days.")
         keep.add_argument("workspace", metavar="WORKSPACE", help="name or id")
-        keep.add_argument("days", metavar="DAYS", type=policy, help=f"1 to {MOST_DAYS}, or {OFF}: for ever")
-        keep.add_argument("--rehearse", action="store_true", help="only say what would be purged then")
-        keep.add_argument("--yes", action="store_true", help="also when documents are due by it at once")
+        keep.add_argument("days", metavar="DAYS", type=policy, help=f"1 to {MOST_DAYS}, or {OFF} to keep them for ever")
+        keep.add_argument("--rehearse", action="store_true", help="only show what would be purged")
+        keep.add_argument("--yes", action="store_true", help="confirm if documents are due at once")
         add_actor(keep)
 
     def create(self, *, name: str, **_: Any) -> Answer:
         longest = Workspace._meta.get_field("name").max_length
         assert longest is not None
         if not 0 < len(name.strip()) <= longest or not name.isprintable():
-            message = f"expected a name of 1 to {longest} printable characters, found {name!r}"
+            message = f"A name must have 1 to {longest} printable characters, unlike {name!r}."
             raise Failure(message, Exit.USAGE, "usage", name=name)
         try:
             with transaction.atomic():
                 made = lifecycle.create_workspace(name.strip())
         except IntegrityError:
-            message = f"expected a new name, found {name!r}, which is a workspace already; choose another one"
+            message = f"The workspace {name!r} already exists. Choose another name."
             raise Failure(message, Exit.REFUSED, "workspace_exists", name=name) from None
-        return Answer(_row(made), f"Made workspace {made.pk} {made.name}.")
+        return Answer(_row(made), f"Created workspace {made.pk} {made.name}.")
 
     def list_workspaces(self, *, limit: int, before: int | None, **_: Any) -> Answer:
         found = Workspace.objects.annotate(members=Count("memberships")).order_by("-id")
@@ -81,15 +81,15 @@ class Command(NounCommand):
         found = find_workspace(workspace)
         person = get_user_model().objects.filter(username=user).first()
         if person is None:
-            raise not_found("user", user, "`manage.py createsuperuser` or the admin makes one")
+            raise not_found("user", user, "create one with `manage.py createsuperuser` or in the admin")
         told = {"workspace": found.name, "user": user, "role": role}
         if role:
             Membership.objects.update_or_create(workspace=found, user=person, defaults={"role": role})
             return Answer(told, f"{user} is now {role} of {found.name}.")
         removed, _by_model = found.memberships.filter(user=person).delete()
         if not removed:
-            raise not_found("member", user, f"`manage.py workspace show {found.pk}` shows who is one")
-        return Answer(told, f"{user} is no member of {found.name} any more.")
+            raise not_found("member", user, f"`manage.py workspace show {found.pk}` shows the members")
+        return Answer(told, f"{user} is no longer a member of {found.name}.")
 
     def retention(
         self, *, workspace: str, days: int | str, rehearse: bool, yes: bool, actor: str | None, **_: Any
@@ -109,14 +109,14 @@ def policy(text: str) -> int | str:
     if text == OFF:
         return OFF
     if re.fullmatch(r"[0-9]{1,6}", text) is None or not 1 <= int(text) <= MOST_DAYS:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {MOST_DAYS}, or {OFF}, found {text!r}")
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number from 1 to {MOST_DAYS} nor {OFF}")
     return int(text)
 
 
 def _due_at_once(workspace: Workspace, days: int | None, due: Rehearsal) -> Failure:
     message = (
-        f"expected --yes, for the contents of {due.documents} documents ({due.size_bytes:,} bytes) of {workspace.name}"
-        f" are older than {days} days and would be purged at once, for good; --rehearse shows some"
+        f"{due.documents} documents ({due.size_bytes:,} bytes) of {workspace.name} are older than {days} days,"
+        " so their contents would be purged at once and for good. Preview it with --rehearse, or confirm with --yes."
     )
     return Failure(message, Exit.REFUSED, "documents_due", documents=due.documents, size_bytes=due.size_bytes)
 
