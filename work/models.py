@@ -102,7 +102,7 @@ def work_constraints(
             name,
             "status_is_known",
             Q(status__in=sorted(statuses)),
-            "Unknown status.",
+            "The status is unknown.",
         ),
         _check(
             name,

@@ -335,7 +335,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("status__in", ["delivered", "failed", "queued", "sending"])),
                 name="delivery_status_is_known",
-                violation_error_message="Unknown status.",
+                violation_error_message="The status is unknown.",
             ),
         ),
         migrations.AddConstraint(

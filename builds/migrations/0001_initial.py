@@ -125,7 +125,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("status__in", ["building", "cancelled", "failed", "queued", "ready"])),
                 name="build_status_is_known",
-                violation_error_message="Unknown status.",
+                violation_error_message="The status is unknown.",
             ),
         ),
         migrations.AddConstraint(

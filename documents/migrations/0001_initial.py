@@ -384,7 +384,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("status__in", ["COMPLETED", "FAILED", "PENDING", "PROCESSING"])),
                 name="job_status_is_known",
-                violation_error_message="Unknown status.",
+                violation_error_message="The status is unknown.",
             ),
         ),
         migrations.AddConstraint(
@@ -461,7 +461,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("priority__in", [0, 1])),
                 name="job_priority_is_known",
-                violation_error_message="Unknown job priority.",
+                violation_error_message="The job priority is unknown.",
             ),
         ),
         migrations.AddConstraint(
@@ -501,7 +501,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("status__in", ["DONE", "ERROR", "NEW", "READY", "RUNNING"])),
                 name="stage_status_is_known",
-                violation_error_message="Unknown status.",
+                violation_error_message="The status is unknown.",
             ),
         ),
         migrations.AddConstraint(
@@ -633,7 +633,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("status__in", ["failed", "processed", "processing"])),
                 name="document_status_is_known",
-                violation_error_message="Unknown document status.",
+                violation_error_message="The document status is unknown.",
             ),
         ),
         migrations.AddConstraint(

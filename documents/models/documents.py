@@ -68,7 +68,7 @@ class Document(Subject):
             models.CheckConstraint(
                 name="document_status_is_known",
                 condition=Q(status__in=["failed", "processed", "processing"]),
-                violation_error_message="Unknown document status.",
+                violation_error_message="The document status is unknown.",
             ),
             models.CheckConstraint(
                 name="document_purged_holds_nothing",

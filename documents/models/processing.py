@@ -94,7 +94,7 @@ class DocumentProcessingJob(Work):
             models.CheckConstraint(
                 name="job_priority_is_known",
                 condition=Q(priority__in=[0, 1]),
-                violation_error_message="Unknown job priority.",
+                violation_error_message="The job priority is unknown.",
             ),
             models.CheckConstraint(
                 name="job_failure_leaves_an_error_log",

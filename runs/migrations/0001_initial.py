@@ -96,7 +96,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("status__in", ["failed", "running", "skipped_timeout", "success"])),
                         name="job_run_status_is_known",
-                        violation_error_message="Unknown status.",
+                        violation_error_message="The status is unknown.",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -513,7 +513,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("status__in", ["cancelled", "failed", "queued", "running", "succeeded"])),
                 name="run_status_is_known",
-                violation_error_message="Unknown status.",
+                violation_error_message="The status is unknown.",
             ),
         ),
         migrations.AddConstraint(

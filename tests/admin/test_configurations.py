@@ -150,7 +150,7 @@ def test_saving_what_nobody_has_edited_makes_no_other_build(site, configuration,
 def test_the_page_says_what_may_be_written_where(site, configuration):
     page = site.get(change_of(configuration)).content.decode()
 
-    assert "Leave empty to use ADE&#x27;s own version." in page
+    assert "Leave empty to use ADE's own version." in page
     assert "options, addresses and paths are not allowed." in page
 
 

@@ -58,7 +58,7 @@ def test_who_may_change_users_touches_nobody_who_may_more(client, clerk):
 
 @pytest.mark.parametrize(("role", "answered"), [(None, 403), ("operator", 403), ("admin", 302)])
 def test_who_may_change_users_takes_no_role_of_a_workspace(client, clerk, role, answered):
-    """With somebody's password one is in their workspaces."""
+    """The password of a user opens the user's workspaces."""
     membership = MembershipFactory(role="admin")
     if role:
         MembershipFactory(user=clerk, workspace=membership.workspace, role=role)

@@ -1,4 +1,4 @@
-"""Whatever the clocks of its writers say: the events of a subject are told in the order in which they happened."""
+"""Whatever the clocks of its writers say: the events of a subject are listed in the order in which they happened."""
 
 import itertools
 import random

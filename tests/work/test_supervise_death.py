@@ -217,7 +217,7 @@ try: serve(theirs.detach(), os.getpid())
 except SystemExit as error: print(error)
 """
     with Helper(program) as helper:
-        assert helper.line().startswith("expected to be started by process ")
+        assert helper.line().startswith("This program must be started by process ")
 
 
 def test_the_times_of_the_keeper_fit_the_promise():

@@ -1,4 +1,4 @@
-"""What a program hides from whoever adds up what it takes."""
+"""Memory and files that a program hides from the worker that adds up its use."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def most(**values):
 
 @pytest.fixture
 def gone(monkeypatch):
-    """What is missing on the machine since the beginning."""
+    """The memory that the machine has lost since the beginning."""
     free = iter([100 * MB, 10 * MB])
     monkeypatch.setattr(usage, "_free_bytes", lambda folders: next(free))
 

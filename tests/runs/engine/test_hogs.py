@@ -64,7 +64,7 @@ def work(seconds, answer):
 
 @pytest.mark.parametrize("hog", HOGS)
 def test_a_hog_is_ended_and_its_neighbour_goes_on(lane, hog, settings):
-    # Nobody renews the lease here, and 4 GB take long to write.
+    # No worker renews the lease here, and 4 GB take long to write.
     settings.ADE_LEASE_SECONDS = 600
     fork = multiprocessing.get_context("fork")
     answer, moment = fork.Queue(), fork.Queue()

@@ -1,5 +1,5 @@
 """Code at the top level of a configuration runs in the process that its runs are forked from: it can make anything of
-that, also of what that says to the worker. It harms nobody but its own runs.
+that, also of what that says to the worker. It harms only its own runs.
 """
 
 import time

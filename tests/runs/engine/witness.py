@@ -640,7 +640,7 @@ def do_sockets(context, argument):
 
 
 def do_sent(context, argument):
-    """Files without a name that only a message holds which nobody reads."""
+    """Files without a name, held only by a message that no process reads."""
     there, _here = held = socket.socketpair()
     for _ in range(int(argument) >> 24):
         with open("sent", "wb", buffering=0) as file:

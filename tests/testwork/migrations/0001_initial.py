@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("status__in", ["cancelled", "doing", "done", "failed", "queued"])),
                         name="errand_status_is_known",
-                        violation_error_message="Unknown status.",
+                        violation_error_message="The status is unknown.",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
