@@ -169,6 +169,35 @@ def test_an_idle_keeper_that_was_killed_is_not_noticed(tmp_path):
     assert ended.returncode == 3
 
 
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"status": 1 << 70},
+        {"status": "0"},
+        {"why": "because"},
+        {"at": None},
+        {"cpu_seconds": float("inf")},
+        {"max_rss_bytes": -1},
+        {"left_behind": [float("inf")]},
+        {"left_behind": 7},
+    ],
+    ids=str,
+)
+def test_nonsense_from_a_keeper_counts_as_a_lost_child(tmp_path, monkeypatch, nonsense):
+    """A keeper inside a sandbox is under the control of its run."""
+    parse = launcher.parse
+
+    def spoiled(line):
+        answer = parse(line)
+        return answer | nonsense if "left_behind" in answer else answer
+
+    monkeypatch.setattr(launcher, "parse", spoiled)
+
+    ended, _ = run(["code", 0], tmp_path, sandbox="limits")
+
+    assert (ended.reason, ended.returncode) == ("lost", None)
+
+
 @each_level
 def test_a_child_outlives_the_thread_that_started_it(tmp_path, sandbox):
     """PR_SET_PDEATHSIG alone would end it, because it applies to the thread. The launcher watches the process."""

@@ -27,11 +27,11 @@ LOOK_SECONDS = 0.05
 KEEPER_SECONDS = 2.0
 # The size of a read: a pipe's capacity.
 READ_BYTES = 1 << 16
-# Why a keeper has ended its child, as it says.
+# The reasons that a keeper may report for ending its child. None: the child ended by itself.
 WHYS = (None, "stopped", "orphaned", "trust_ended", "timed_out")
-# As many as an event names.
+# Limit for the reported processes that could not be killed, because an event lists them.
 MOST_LEFT_BEHIND = 100
-# Reads of a pipe once the child is gone: the largest pipe, and an end to a writer that nobody could kill.
+# Limit for reads per pipe after the child is gone. It covers the largest pipe, and a surviving writer cannot extend it.
 DRAIN_READS = 32
 
 
@@ -39,22 +39,22 @@ DRAIN_READS = 32
 class Ended:
     # "lost": its keeper was killed, and the child with it.
     reason: Literal["exited", "signalled", "timed_out", "stopped", "over_limit", "lost"]
-    # As in subprocess: the exit code, or minus the signal. None if it is unknown.
+    # The exit code or, as in subprocess, the negative number of the signal. None if it is unknown.
     returncode: int | None
     signal: str | None
     stop_reason: str | None
-    # The exceeded limit on all its processes together, in words that continue "over its limit of".
+    # The limit that all processes together exceeded, in words that continue "over its limit of".
     over_limit: str | None
-    # By time.monotonic().
+    # Both times are values of time.monotonic().
     started: float
     ended: float
     output_bytes: int
     truncated: bool
     events_refused: int
-    # The largest process of its tree. At least some 10 MB, which the process has before it becomes the child.
+    # The peak of the largest process. It is at least about 10 MB, the size of the forked process before exec.
     max_rss_bytes: int
     cpu_seconds: float
-    # Processes that even SIGKILL did not end in time. Do not use their directory again.
+    # Processes that even SIGKILL did not end in time. Their directory must not be used again.
     left_behind: tuple[int, ...]
 
     @property
@@ -119,7 +119,7 @@ class Child:
     ) -> None:
         # Recovery kills this process to end the child. For a fork of a warm process it is the warm process.
         self.process_id = process_id or ProcessId.here(answer.pid, answer.start_ticks)
-        # What it forks comes to this one, whatever becomes of its parents.
+        # The kernel reparents orphaned descendants of the child to the keeper, so all of them are below it.
         self.keeper_pid = keeper.pid
         self._give_back = give_back
         self._usage = usage
@@ -138,7 +138,7 @@ class Child:
         self._grace_seconds = grace_seconds
         self._out_of_time_at = answer.at + wall_seconds
         self._stuck_at = self._out_of_time_at + self._longest_end(grace_seconds)
-        # poll and not epoll, which would take a descriptor per child.
+        # Not epoll, which would take a descriptor per child.
         self._selector = selectors.PollSelector()
         self._selector.register(keeper.control, selectors.EVENT_READ, self._hear)
         for descriptor, feed in pipes.feeds.items():
@@ -211,7 +211,7 @@ class Child:
         message = json.dumps(command | {"number": self._started.number}).encode() + b"\n"
         with self._sending, suppress(OSError):  # the keeper has ended if it is not listening
             if not self._closed:
-                # Without waiting for one that does not read: whoever renews leases would wait for all of them.
+                # The socket does not block. A keeper that does not read must not delay the renewal of other leases.
                 os.write(self._keeper.control.fileno(), message)
 
     def _read(self, descriptor: int, feed: Callable[[bytes], None]) -> bool:
@@ -220,7 +220,7 @@ class Child:
         except BlockingIOError:
             return False
         if not data:
-            # A running program may close it. Only the keeper reports the end.
+            # A running program may close its end of the pipe. Only the keeper reports that the child has ended.
             self._selector.unregister(descriptor)
             return False
         feed(data)
@@ -241,12 +241,13 @@ class Child:
             line, _, self._unread = self._unread.partition(b"\n")
             try:
                 self._report = self._checked(launcher.parse(line))
-            except (OSError, TypeError, ValueError, KeyError):
+            except (OSError, TypeError, ValueError, KeyError, OverflowError):
                 self._report = self._report_of_lost()
 
     def _checked(self, report: dict[str, Any]) -> dict[str, Any]:
-        """What a keeper says, if it may be so: one in a sandbox may be anything. Raises ValueError, and what else
-        comes of values that are no numbers.
+        """Return the report with its values checked, because a keeper in a sandbox may send anything.
+
+        Raises ValueError or OverflowError, or KeyError and TypeError for missing values and values of the wrong type.
         """
         if report["why"] not in WHYS:
             raise ValueError(report["why"])
