@@ -57,9 +57,10 @@ format: setup ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-lint: setup ## look for mistakes and formatting
+lint: setup ## look for mistakes, formatting and odd sentences
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/python tools/prose.py
 
 types: setup ## check the types
 	$(BIN)/mypy .

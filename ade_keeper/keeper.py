@@ -50,7 +50,7 @@ def execute(order: dict[str, Any], tell: int) -> NoReturn:
 class Keeper:
     """Guard children that `control` orders.
 
-    `turn_into` is the last step in the child. It must not return, and must close `tell` once the program runs.
+    `turn_into` is the last step in the child. It must not return, and must close its descriptor once the program runs.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Keeper:
         told, trouble = -1, b""
         try:
             if time.monotonic() >= order["trust_until"]:
-                # The worker stood still in the meantime; another worker may have claimed this work by now.
+                # This process was stopped in the meantime, and another worker may have claimed the work by now.
                 raise OSError(errno.ETIMEDOUT, "the claim on this work may have expired")
             if len(descriptors) != len(order["numbers"]):
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
@@ -294,7 +294,7 @@ def become(
     turn_into: Callable[[dict[str, Any], int], NoReturn],
     group: Group | None,
 ) -> NoReturn:
-    """Turn this process into the program, or report on `tell` which step failed."""
+    """Turn this process into the program. If that fails, write the failed step to the pipe."""
     step = "setsid"
     try:
         os.setsid()
@@ -302,7 +302,7 @@ def become(
         proc.prctl(proc.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(1)  # the keeper died before the signal was set
-        # A fork of a warm engine has inherited both from it.
+        # A fork of a warm engine has inherited this flag and the OOM score.
         if not order["sandboxed"] and not order["is_fork"]:
             proc.prctl(proc.PR_SET_NO_NEW_PRIVS, 1)  # bubblewrap sets it itself, and is set-uid on some hosts
         if not order["is_fork"]:
@@ -312,7 +312,7 @@ def become(
         if group:
             group.join()
         if order["sandboxed"] and os.geteuid() == 0:
-            # Not where a container forbids it: a sandbox is worth more than none.
+            # A container may forbid it. A sandbox without it is still better than none.
             with contextlib.suppress(OSError):
                 proc.protect_devices()
         step = "descriptors"

@@ -20,7 +20,7 @@ from ade_keeper.keeper import Keeper
 
 # Files in /proc about this process that its owner may change without a capability, and that forks inherit or read.
 SETTINGS = ("oom_score_adj", "coredump_filter", "autogroup")
-# Above all that a process may have; the kernel closes a range in one call.
+# No process may have a higher descriptor. The kernel closes a range in one call.
 HIGHEST_DESCRIPTOR = 1 << 20
 Loaded = TypeVar("Loaded")
 
@@ -62,8 +62,8 @@ def serve(
         # Set only what differs from the environment at start. A variable that an import has set stays, as in a cold
         # start.
         os.environ.update({name: value for name, value in order["env"].items() if started_with.get(name) != value})
-        # Do what exec would have done: close the control socket and all other descriptors of the keeper. Closing `tell`
-        # reports that the program runs.
+        # Do what exec would have done: close the control socket and all other descriptors of the keeper. The end of the
+        # pipe to the keeper reports that the program runs.
         _close_all_but({0, 1, 2, int(os.environ[events_variable]), *opened_by_imports})
         for number, (path, flags, position) in reopened.items():
             _open_anew(number, path, flags, position)

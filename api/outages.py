@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 def problem_of(error: BaseException | None) -> Problem | None:
-    """Return None if the error is a bug of ADE."""
+    """Return None if the error is a bug in ADE."""
     causes = list(_causes(error))
     if any(map(is_full_disk, causes)):
         return disk_full()
@@ -44,7 +44,7 @@ def problem_of(error: BaseException | None) -> Problem | None:
         return _problem("too_slow", "The query took too long and was cancelled. Request less, or try again later.")
     is_away = is_pool or any(isinstance(each, OperationalError | InterfaceError) for each in causes)
     if is_away and connection.vendor == "sqlite" and health.disk_is_full():
-        # It cannot even be opened, without room for the files beside its own.
+        # SQLite needs disk space for its WAL files even to open a database.
         return disk_full()
     if is_away:
         return _problem("unavailable", "The database is unavailable. Try again in a moment.")

@@ -1,6 +1,6 @@
 """The prepared environments of this host: one directory per fingerprint and lock, complete or absent.
 
-The name has both: a fingerprint identifies the request, but the index answers it differently from day to day.
+The name has both, because a package index resolves the same fingerprint to different versions from day to day.
 
 A user of an environment holds a shared lock on its name, and its maker holds the lock on the staging directory. The
 kernel releases both when a process dies, so pruning and sweeping need to know nothing of runs or workers.
@@ -223,7 +223,7 @@ def remove(name: str) -> bool:
 
 
 def erase(tree: Path) -> None:
-    """Remove a tree that is read-only, whatever packages have done to it."""
+    """Remove a tree, even if it is read-only or packages have changed its modes."""
     integrity.unprotect(tree)
     workplaces.remove(tree)
 

@@ -159,7 +159,7 @@ class _Claim(NamedTuple):
 def _claims(home: Path, packages: Path, package: str, info: Path) -> Iterator[_Claim]:
     top, own_folder = os.path.relpath(packages, home), os.path.relpath(info, home)
     text = (info / "RECORD").read_text("utf-8")
-    # Claim the RECORD even if it does not list itself: a RECORD that another package forged would not.
+    # Claim the RECORD even if it does not list itself: another package could have forged it and left that line out.
     yield _Claim(f"{own_folder}/RECORD", package, "", "", needs_hash=False)
     for row in csv.reader(text.splitlines()):
         name, checksum = [*row, "", ""][:2]

@@ -7,8 +7,8 @@ from pathlib import Path
 import uv
 from django.conf import settings
 
-# The operator configures package sources and network access with uv's own variables. Not passed on are those that would
-# run a package's code in a process that can write to the cache: building from source, and compiling in the environment.
+# The operator configures package sources and network access with uv's own variables. Variables for building from source
+# and for compiling are not passed on: they would run a package's code in a process that can write to the cache.
 _PASSED = re.compile(
     r"UV_(?!NO_BINARY|ONLY_BINARY|NO_BUILD|BUILD|COMPILE|NO_CACHE|VENV).*|SSL_CERT_(FILE|DIR)"
     r"|(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy"

@@ -171,9 +171,9 @@ class Handler(ASGIHandler):
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
-        """Refuse a body that is too large, did not fit on the disk, or has an unreadable query string.
+        """Refuse a body that is too large or did not fit on the disk, and an unreadable query string.
 
-        No middleware runs for such a refusal, so this gives it its form and its request id.
+        No middleware runs for such a refusal, so this method sets its format and its request ID.
         """
         with known(_header(scope, HEADER)) as id:
             if isinstance(body_file, Body) and body_file.is_too_large:

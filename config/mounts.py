@@ -23,7 +23,7 @@ def file_system_of(path: str, mounts: str | None = None) -> str | None:
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         point = _unescaped(before.split()[4])
-        # Of two mounts at one point, the later one is visible.
+        # A later mount at the same point hides the earlier one.
         if len(point) >= len(best) and os.path.commonpath([point, path]) == point:
             best, kind = point, after.split()[0]
     return kind

@@ -28,7 +28,7 @@ MOST = 1000
 MOST_COUNTED = 50_000
 DAY = timedelta(days=1)
 FAILED = frozenset({"failed", "timed_out"})
-# The failures of the last hour are compared with those of the hours before.
+# The failures of the last hour are compared with the failures of the hours before.
 HOUR = timedelta(hours=1)
 BY_END, BY_ID = ("-finished_at", "-pk"), ("-pk",)
 
@@ -63,7 +63,7 @@ class Submitted:
     # The period.
     since: datetime
     until: datetime
-    # Whether there may be more runs in the period; `since` is then when the first of these was submitted.
+    # Whether there may be more runs in the period. Then `since` is the submission time of the earliest counted run.
     is_cut: bool
 
     @cached_property
@@ -78,7 +78,7 @@ class Ended:
     # The period.
     since: datetime
     until: datetime
-    # Whether there are more runs in the period; `since` is then when the first of these ended.
+    # Whether there are more runs in the period. Then `since` is the earliest end of a loaded run.
     is_cut: bool
 
     @cached_property

@@ -30,7 +30,7 @@ from work import clock
 MOST_QUEUED, MOST_RUNNING, MOST_BUILDS, MOST_FEEDS = 10_000, 200, 200, 100
 # Longer waits need attention.
 LONG_WAIT = timedelta(minutes=10)
-# The same as in `manage.py doctor`: a server may be away for a weekend.
+# The same as in `manage.py doctor`. A server may be away for a weekend.
 SILENCE = timedelta(days=3)
 SOON = timedelta(minutes=5)
 
@@ -56,7 +56,7 @@ class Waiting:
 
     number: int
     since: datetime | None
-    # How many have waited for long, and the first of those that the user may see.
+    # The number of runs with a long wait, and the ID of the first one that the user may see.
     long: int
     oldest: int | None
 
@@ -82,7 +82,7 @@ class Situation:
     person: Person
     queue: Queue | None
     waiting: Waiting
-    # Of all workspaces, the longest-running first.
+    # The runs of all workspaces, longest-running first.
     running: Sequence[Run]
     crew: Crew
     submitted: Submitted

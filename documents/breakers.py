@@ -53,7 +53,7 @@ def claimable_without(services: frozenset[str]) -> Claimable:
 def claimable_with(service: str) -> Claimable:
     """Return a query for the stages that need this service.
 
-    Stages that have already called it in vain come last, because their document may be the cause.
+    Stages that have already called it without success come last, because their document may be the cause.
     """
     order = ("postponements", "created_at", "id")
     return lambda now: Stage.objects.claimable(now).filter(NEEDS[service]).order_by(*order)
@@ -86,7 +86,7 @@ def note_probe(service: OutsideService, claim: Claim) -> None:
 
 
 def failed(name: str, message: str, *, retry_after: float | None, opens: bool) -> bool:
-    """Record a failed call. Return False if the service was known to be away, so that the call is no attempt.
+    """Record a failed call. Return False if the service was known to be away; then the call is not an attempt.
 
     With `opens`, the failure shows an outage. Other failures, such as a wrong answer, may concern a single document.
     """

@@ -29,7 +29,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What a row must contain for a write of its claim's holder to count."""
+    """The values that a row must still have, so that a write of the claim's holder succeeds."""
 
     owner: str
     token: int
@@ -40,27 +40,27 @@ class Claim:
     moves: Moves
     id: int
     holder: Holder
-    # By the monotonic clock, and counted from before the lease was requested.
+    # A time of the monotonic clock, counted from before the lease was requested.
     trusted_until: float
     values: Mapping[str, Any] = field(default_factory=dict)
     lost: Flag = field(default_factory=Flag)
     cancel_requested: Flag = field(default_factory=Flag)
     stopping: Flag = field(default_factory=Flag)
     child: Child | None = None
-    # The child that was told to end because the worker does.
+    # The child that has been stopped because the worker ends.
     ending: Child | None = None
-    # What is still to be told when it ends, whichever way: written exactly if that is.
+    # Returns the events that are not written yet. They are written in one transaction with the end of the work.
     untold: Callable[[], Sequence[Told]] = tuple
     # Verbs for which a refused late write has been recorded already.
     told_late: set[str] = field(default_factory=set)
-    # Cleaning up that takes long. It happens after the end of the work is recorded.
+    # Slow cleaning up, which happens after the end of the work is recorded.
     afterwards: ExitStack = field(default_factory=ExitStack)
 
     def __str__(self) -> str:
         return f"{self.moves.kind} {self.id}"
 
     def forget(self) -> None:
-        """It has ended: let go of what holds it in turn, so that nothing waits for the collector."""
+        """Break the reference cycles of an ended claim, so that it is freed without a garbage collection."""
         self.child, self.ending, self.untold = None, None, tuple
 
     def take_charge_of(self, child: Child) -> None:
@@ -74,7 +74,7 @@ class Claim:
             self.child.trust_until(until)
 
     def end(self, grace_seconds: float) -> None:
-        """Its worker ends. A child that is there has this long; may be called again for one that was on its way."""
+        """Stop the work because the worker ends. Call it again for a child that has started in the meantime."""
         self.stopping.set()
         child = self.child
         if child is not None and child is not self.ending:

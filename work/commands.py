@@ -24,7 +24,7 @@ from work.models import Event
 from work.outcomes import DONE, Outcome
 from work.written import Encoder
 
-# The length of an event's actor, minus the words around the name.
+# The maximum length of an event's actor, minus the words around the name.
 LONGEST_NAME = 170
 # The width of a cell in a list; `show` prints the whole text.
 WIDEST_CELL = 60
@@ -226,10 +226,10 @@ def of_each(
 ) -> Answer:
     """Apply `do` to each of these rows independently; the worst outcome decides the exit code.
 
-    `told` names the further columns that `do` may return; they are null where it returns none.
+    The other arguments name columns that `do` may return in addition; they are null where it returns none.
     """
     rows: list[dict[str, Any]] = []
-    # A row that is named twice counts once.
+    # A row that appears twice counts once.
     for id in dict.fromkeys(ids):
         outcome, more = do(found[id]) if id in found else (Outcome.NOT_FOUND, {})
         rows.append({"id": id, "result": outcome, **dict.fromkeys(told), **more})

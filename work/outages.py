@@ -1,4 +1,4 @@
-"""Reports a database outage once per process, however many of its threads meet it."""
+"""Logs a database outage once per process, even if many of its threads notice it."""
 
 import time
 from threading import Lock
@@ -13,13 +13,13 @@ REMIND_SECONDS = 60.0
 log = structlog.get_logger(__name__)
 
 _lock = Lock()
-# By the monotonic clock. None while the database answers, as far as is known.
+# A time of the monotonic clock. None while no outage is known.
 _away_since: float | None = None
 _said_at = 0.0
 
 
 def met(error: BaseException) -> bool:
-    """Return whether the error means that the database is away. Log when the outage begins, and then once a minute."""
+    """Return whether the error means that the database is unavailable. Log the start, and then once a minute."""
     global _away_since, _said_at
     if not isinstance(error, Error) or is_contention(error) or _answers():
         return False
@@ -35,9 +35,9 @@ def met(error: BaseException) -> bool:
 
 
 def over() -> None:
-    """Note that the database has answered."""
+    """Record that the database has answered."""
     global _away_since
-    # Nearly always there is no outage, and no thread should wait for the lock then.
+    # Check without the lock first: there is nearly always no outage, and then no thread should wait.
     if _away_since is None:
         return
     with _lock:

@@ -147,11 +147,11 @@ def _sets(change: Change) -> dict[str, Any]:
 
 
 def _times(change: Change, latest: datetime, *, is_batch: bool) -> dict[str, Any]:
-    """The time of the event, and of what begins or ends with it: not before what the row has told already."""
+    """Return the columns with the time of the event. No time is earlier than the row's last event."""
     at, last = _moment(latest), F("last_event_at")
     floors = {name: Coalesce(F(floor), F("created_at")) for name, floor in change.moments.items()}
     moments = {name: Greatest(at, Coalesce(last, at), floor) for name, floor in floors.items()}
-    # For a row that was last written by a version that did not know these columns.
+    # A version without these columns may have written the row last.
     number = {"subject_id": models.OuterRef("pk"), "sequence": models.OuterRef("last_sequence")}
     written = models.Subquery(Event.objects.filter(subject_kind=change.subject_kind, **number).values("at"))
     times = {**moments, "last_event_at": Greatest(at, Coalesce(last, written, at), *floors.values())}

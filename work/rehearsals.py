@@ -15,7 +15,7 @@ from work import spreadsheets
 from work.commands import clean
 from work.outcomes import Outcome, rehearsed
 
-# The number of rows per click: a person waits for it, and so does a web process.
+# Limit for the rows of one click, because a person and a web process wait for it.
 MOST_AT_ONCE = 1000
 # A preview of more rows covers only the oldest.
 MOST_REHEARSED = 10_000
@@ -33,7 +33,7 @@ class Did(NamedTuple):
 
 @dataclass(frozen=True)
 class Wish:
-    """A verb as a person uses it: what it does with a row, and what it would do.
+    """An action of a person on a row, with its preview.
 
     `do` is called with `actor`, and with `reason` if `takes_reason` is set.
     """
@@ -83,7 +83,7 @@ def rehearse(rows: Any, wish: Wish, is_theirs: IsTheirs) -> Rehearsal:
 def carry_out(
     rows: Iterable[Any], wish: Wish, is_theirs: IsTheirs, ended: MutableSequence[Ended], *, actor: str, reason: str
 ) -> None:
-    """Do it to each row that the user may operate, in this order.
+    """Apply the action in this order to each row that the user may operate.
 
     Each outcome is added to `ended` at once, so that a caller can report the progress if this raises.
     """
@@ -103,7 +103,7 @@ def told(ended: Iterable[Ended], page_of: Callable[[Model], str]) -> list[tuple[
 
 
 def table(name: str, kind: str, rows: Iterable[Sequence[Any]]) -> HttpResponse:
-    """Return stored results of `told` as a CSV file."""
+    """Return stored results as a CSV file."""
     return spreadsheets.table(name, HEAD, ((kind, *row[:4]) for row in rows))
 
 

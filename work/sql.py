@@ -19,13 +19,13 @@ from work.statements import Row, adapt, literal
 
 FAST_VENDORS = frozenset({"postgresql", "sqlite"})
 CHANNEL = "ade_work"
-# What the INSERT of the events has to know of the row besides.
+# Columns that the INSERT of the events needs in addition.
 _TIMES = "last_event_at, previous_event_at"
 _COMPARISONS = {"": "=", "lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 
 
 class Statement(NamedTuple):
-    """The SQL for all changes of one shape. `event` and `earlier` are set where they are statements of their own."""
+    """The SQL for all changes of one shape. `event` and `earlier` are set if they are separate statements."""
 
     sql: str
     event: str = ""
@@ -111,7 +111,7 @@ def _write(change: Change, claimable: Claimable | None = None, columns: tuple[st
         params = [*_params(change, claimable), *_told_params(change.told), *earlier]
         return statements.one(statement.sql, params)
     with transaction.atomic():
-        # A transaction that waited for the lock comes after the one that had it, and so must its times.
+        # A transaction that waited for the lock comes after the one that had it, so its times must be later too.
         change = change.at(clock.now())
         row = statements.one(statement.sql, _params(change, claimable))
         if row is not None:
@@ -138,7 +138,7 @@ def _columns(entries: Sequence[Told]) -> list[list[Any]]:
 
 
 def _tell_earlier(sql: str, row: Row, number: int, entries: Sequence[Told]) -> None:
-    """The first of them is the last but so many of its row."""
+    """Write events without a transition. The sequence number of the first is `last_sequence - number + 1`."""
     told = in_order(entries)
     rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in told]
     statements.run(sql, [number, json.dumps(rows), row[0]])
@@ -209,7 +209,9 @@ def _remembering(change: Change, name: str) -> Statement:
 
 
 def _earlier(change: Change) -> str:
-    """Inserts events that are no moves, the first of them with the last number of the row but so many."""
+    """Return the INSERT of events without a transition. The first parameter decides their sequence numbers, see
+    `_tell_earlier`.
+    """
     numbered = "sequence, claim_token, subject_id, subject_kind, from_status, to_status"
     into = f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data) SELECT"
     kind = literal(change.subject_kind)
@@ -287,10 +289,10 @@ def _sets(change: Change) -> str:
 
 
 def _times(change: Change, *, is_batch: bool) -> str:
-    """The time of the event, and of what begins or ends with it: not before what the row has told already.
+    """Return the assignments of the event's time. No time is earlier than the row's last event.
 
-    The right side is of the row as it is under its lock, also for whoever has waited for that. The last event is looked
-    for only if the row was last written by a version that did not know these columns.
+    The expressions read the row as it is under its lock, even after a wait for the lock. They read the last event only
+    if a version without these columns wrote the row last.
     """
     table = _table(change.model)
     last = f"{table}.last_event_at"
@@ -308,14 +310,14 @@ def _times(change: Change, *, is_batch: bool) -> str:
 def _greatest(*moments: str) -> str:
     if connection.vendor == "postgresql":
         return f"GREATEST({', '.join(moments)})"
-    # There, it is NULL if one of them is; the empty text is before all times.
+    # SQLite's MAX is NULL if one argument is NULL. The empty text sorts before all times.
     return "MAX(" + ", ".join(f"COALESCE({moment}, '')" for moment in moments) + ")"
 
 
 def _where(change: Change) -> str:
     parts = []
     # The row must be found by its id. With a plain comparison the planner may choose an index on one status instead,
-    # which it estimates as empty, and walk all rows that ever left it while an old snapshot is open.
+    # which it estimates as empty, and read all rows that ever left it while an old snapshot is open.
     status = "COALESCE({}, '') = {}" if connection.vendor == "postgresql" else "{} = {}"
     for key, value in change.guards.items():
         name, _, lookup = key.partition("__")

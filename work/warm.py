@@ -1,6 +1,4 @@
-"""Warm processes: children that are kept because starting them is slow. Each forks a fresh process
-per piece of work.
-"""
+"""Warm processes: children that are kept because starting them is slow. Each forks a new process per piece of work."""
 
 import threading
 from collections.abc import Callable
@@ -22,7 +20,7 @@ from work.zygote import Zygote
 
 # Stop warm processes when less than this share of the machine's memory is free.
 LEAST_MEMORY = 0.08
-# How long this process does not try again to keep a failed one warm; the cause may have been the machine.
+# Pause before this worker tries again to warm a process that failed. The machine may have caused the failure.
 HOPELESS_SECONDS = 600.0
 
 log = structlog.get_logger(__name__)
@@ -30,9 +28,9 @@ log = structlog.get_logger(__name__)
 
 class Started(NamedTuple):
     zygote: Zygote
-    # Whether it has still loaded what a new process of its name would load.
+    # Whether a new process of this name would load the same.
     is_current: Callable[[], bool] = lambda: True
-    # Whether it is isolated well enough that one piece of work leaves nothing for the next.
+    # Whether its isolation ensures that one piece of work leaves nothing for the next.
     serves_many: bool = True
 
 
@@ -75,9 +73,9 @@ class Pool:
             return self._desk
 
     def take(self, name: str, stop: Callable[[], str | None], *, owner: int | None = None) -> Warm | None:
-        """Take one that has served only this owner, starting it if necessary. Return None to work without.
+        """Take a process that has served only this owner, or start one. Return None if the work must do without one.
 
-        Raises Interrupted if `stop` returns a reason while one is being started.
+        Raises Interrupted if `stop` returns a reason while a process is being started.
         """
         if not settings.ADE_WARM_ENGINES or monotonic() < self._hopeless.get(name, 0.0):
             return None
@@ -104,10 +102,11 @@ class Pool:
             each.close()
 
     def look(self) -> int:
-        """End those that do something although no work was given to them. Return how many."""
+        """End processes that are active although they have no work. Return how many."""
         gone = []
         for each in list(self._idle):
-            # A thread that wants this one waits a millisecond for the answer, and does not start another one.
+            # Hold the lock during the check: a thread that wants this process waits a millisecond for it and does not
+            # start another one.
             with self._lock:
                 if each in self._idle and not _is_idle(each):
                     self._idle.remove(each)
@@ -118,7 +117,7 @@ class Pool:
         return len(gone)
 
     def retire(self, *, everything: bool = False) -> int:
-        """End those that were idle too long, or all. Return how many."""
+        """End processes that were idle too long, or all. Return how many."""
         oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
         with self._lock:
             gone = [each for each in self._idle if everything or each.zygote.used_at < oldest]
@@ -135,7 +134,7 @@ class Pool:
                 self._desk = None
 
     def _idle_one(self, name: str, owner: int | None) -> Warm | None:
-        """Return the most recently used one, so that surplus ones become idle long enough to be ended."""
+        """Return the most recently used process, so that surplus ones become idle long enough to be ended."""
         with self._lock:
             found = next((each for each in reversed(self._idle) if (each.name, each.owner) == (name, owner)), None)
             if found is not None:

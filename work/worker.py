@@ -24,14 +24,15 @@ from work.slots import Bell, Slot
 # How often a drain checks for the end of all work, or for a second signal.
 LOOK_SECONDS = 0.1
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# Of ADE_EXIT_SECONDS, what slots may take that were told to end before their work is given back without them. The rest
-# is for giving back and signing off.
+# Share of ADE_EXIT_SECONDS that worker threads have to end their work before it is given back without them. The rest is
+# for giving back and signing off.
 SHARE_OF_SLOTS = 2 / 3
-# Between SIGTERM and SIGKILL of their children: the usual grace is longer than all that a worker has to end.
+# Time between SIGTERM and SIGKILL for the children of a worker that ends. The usual grace period is longer than
+# ADE_EXIT_SECONDS.
 GRACE_SECONDS = 1.0
-# How long the last line of a worker that has to end may take to be written.
+# Time limit for logging that a worker is forced to exit.
 LOG_SECONDS = 5.0
-# What people ask of a worker, or of what it holds: the keeper of its leases looks for it.
+# Topics of requests that people make to a worker or about its work. The thread that renews the leases handles them.
 ASKED = frozenset({"cancel", drains.TOPIC})
 
 log = structlog.get_logger(__name__)
@@ -65,7 +66,7 @@ class Worker:
             log.warning("worker.weakness", found=hardening.SAID[weakness], advice=hardening.ADVICE[weakness])
         boots.recover_earlier(self.row, self.kinds)
         # Before the first claim: a dead worker's unfinished tasks may decide what is next. At tick 0 every task is due,
-        # including those that clean up its files.
+        # including the removal of its files.
         self.caretaker.do_chores(all_of_them=False)
         # From here on, each thread opens its own connection.
         connection.close()
@@ -121,7 +122,7 @@ class Worker:
         self.asked_to_stop.put(number)
 
     def _drain(self) -> int:
-        """Let what is under way finish, for a while; then end it and give it back."""
+        """Let running work finish for ADE_DRAIN_SECONDS. Then end it and give it back."""
         exit_by = Deadline(settings.ADE_DRAIN_SECONDS + settings.ADE_EXIT_SECONDS)
         by = "signal" if self.asked_to_stop.qsize() else "request"
         log.info("worker.draining", owner=self.owner, by=by, holding=[str(claim) for claim in self.holdings])
@@ -129,13 +130,13 @@ class Worker:
         for bell in self.bells.values():
             bell.wake_all()
         until = time.monotonic() + settings.ADE_DRAIN_SECONDS
-        # After a drain request the first signal is also a polite one: a supervisor may send it.
+        # After a drain request, the first signal does not shorten the drain, because a supervisor may send it.
         while self._slots_alive() and self.asked_to_stop.qsize() < 2 and time.monotonic() < until:
             self._join(LOOK_SECONDS)
         exit_by.bring_forward(settings.ADE_EXIT_SECONDS)
         until = time.monotonic() + settings.ADE_EXIT_SECONDS * SHARE_OF_SLOTS
         while self._slots_alive() and time.monotonic() < until:
-            # Again and again: a claim, or its child, may have been on its way.
+            # Repeat this, because a claim or its child may have just started.
             for claim in self.holdings:
                 claim.end(GRACE_SECONDS)
             self._join(LOOK_SECONDS)
@@ -143,7 +144,7 @@ class Worker:
         self.ending.set()
         self.leases.woken.set()
         self.caretaker.woken.set()
-        # A late heartbeat would report this worker as alive.
+        # A heartbeat after the sign-off would report this worker as alive.
         self.leases.join(LOOK_SECONDS)
         boots.sign_off(self.row)
         log.info("worker.stopped", owner=self.owner, left=left)
@@ -175,8 +176,9 @@ class Worker:
 
 
 class Deadline:
-    """Ends this process in time, whatever hangs: a lock of somebody, a database that does not answer, a child that
-    cannot be killed. What is held then is left to recovery, and keepers end the children of a worker that is gone.
+    """Ends this process in time, even if a database lock, an unreachable database or an unkillable child blocks it.
+
+    Recovery takes over the work that it still holds, and keepers end the children of a worker that is gone.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -189,7 +191,7 @@ class Deadline:
     def _wait(self) -> None:
         while (left := self._at - time.monotonic()) > 0:
             time.sleep(min(left, LOOK_SECONDS))
-        # What hangs may be the log.
+        # Logging may hang too, so it has its own thread.
         saying = Thread(target=log.error, args=["worker.exit_forced"], kwargs={"limit": settings.ADE_EXIT_SECONDS})
         saying.daemon = True
         saying.start()

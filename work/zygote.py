@@ -55,7 +55,7 @@ class Zygote:
         hidden: Sequence[Path] = (),
     ) -> None:
         self.forked = 0
-        # Whether everything that a fork leaves disappears with it.
+        # Whether its sandbox prevents one fork from leaving anything for the next.
         self.is_walled_off = supervise.level() == "bubblewrap"
         self.used_at = time.monotonic()
         self.said: list[str] = []
@@ -136,7 +136,7 @@ class Zygote:
                 "trust_until": trust_until,
             }
             answer = keeper.start(order | times, wires)
-            # With the process that forks, which may take as much as what it forks.
+            # Measure the warm process too, because it may use as much as its fork.
             usage = Usage(
                 self._child.keeper_pid,
                 [self._folder],
@@ -165,9 +165,9 @@ class Zygote:
         return self._keeper is not None and self._child.poll(0) is None
 
     def is_alone(self) -> bool:
-        """Nothing runs in it but itself. Its own keeper cannot be asked: an import can have made anything of that."""
+        """Return whether it has no other processes. Its keeper is not asked, because an import may have changed it."""
         own = {self._child.process_id.pid, self._root.pid if self._root else 0}
-        # Without a descriptor left nobody can say so.
+        # The check fails if this process has no free descriptors.
         with suppress(OSError):
             return set(islice(below(self._child.keeper_pid), len(own) + 1)) <= own
         return False
@@ -184,9 +184,7 @@ class Zygote:
         self.used_at = time.monotonic()
 
     def _not_warm(self) -> CannotStart:
-        """Return the error with the process's last output. It closes its socket just before it
-        ends, so wait a moment.
-        """
+        """Return the error with the last output. Wait a moment for it: the process closes its socket before it ends."""
         ended = self._child.poll(0)
         give_up_at = time.monotonic() + LAST_WORDS_SECONDS
         while not ended and time.monotonic() < give_up_at:

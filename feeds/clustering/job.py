@@ -15,7 +15,7 @@ from runs.jobs import Job, JobFailed, Turn
 from runs.models import JobRun
 from work import clock
 
-# Another worker that clusters at the same time finishes at some point, or loses its claim.
+# Attempts when another worker clusters at the same time. That worker finishes at some point, or loses its claim.
 TRIES = 3
 
 log = structlog.get_logger(__name__)

@@ -23,7 +23,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Change:
-    """The articles of a group and the cluster that they are to be in; None for a new cluster."""
+    """The articles of a group and the cluster that they belong in; None for a new cluster."""
 
     articles: tuple[Article, ...]
     cluster_id: int | None

@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 def has_meaning(text: str) -> bool:
-    """Return whether the current model can tell such texts apart. The local model knows little of non-Latin scripts."""
+    """Return whether the current model can distinguish such texts. The local model reads only the Latin script well."""
     if not embedding.is_local():
         return True
     letters = [letter for letter in text if letter.isalpha()]
@@ -40,7 +40,7 @@ def has_meaning(text: str) -> bool:
 
 
 def without(model: str, border: datetime) -> QuerySet[RawArticle]:
-    """Return articles since `border` that this model has not been asked about, the latest of each feed first."""
+    """Return articles since `border` that were not processed with this model, the latest of each feed first."""
     return fairly(RawArticle.objects.filter(happened_at__gte=border).exclude(embedding_model=model))
 
 

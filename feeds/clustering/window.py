@@ -53,7 +53,7 @@ class Window:
 
 
 def read(model: str, border: datetime, go_on: Callable[[], None]) -> Window:
-    """Read the articles since `border` that this model has been asked about."""
+    """Read the articles since `border` that were processed with this model."""
     rows = RawArticle.objects.filter(happened_at__gte=border, embedding_model=model)
     columns = fairly(rows).values_list("pk", "happened_at", "url", "links__cluster")[:MOST_ARTICLES]
     articles = sorted((Article(*row) for row in columns), key=lambda article: (article.happened_at, article.url))
@@ -89,8 +89,8 @@ def _sums(model: str, border: datetime, go_on: Callable[[], None]) -> dict[int, 
     """Return the sum and number of earlier vectors for each cluster with an article in the window. It goes back one
     window further.
     """
-    # `cluster__last_at` selects the clusters. A join to their articles in the window took PostgreSQL hours, when its
-    # statistics took the tables for empty.
+    # `cluster__last_at` selects the clusters. A join to their articles in the window took PostgreSQL hours when its
+    # statistics showed the tables as empty.
     rows = ClusterArticle.objects.filter(
         cluster__last_at__gte=border,
         raw_article__happened_at__lt=border,

@@ -23,7 +23,7 @@ MOST_COMING = 1000
 
 
 class Overtaken(Exception):
-    """Another transaction has changed what was read. What has been written so far stays."""
+    """Another transaction has changed the rows that were read. Transactions that were committed before stay."""
 
     def __init__(self, message: str, written: int = 0) -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ def write(changes: Sequence[Change], go_on: Callable[[], None]) -> int:
         try:
             written = patiently(partial(_write, some, went))
         except (IntegrityError, Overtaken) as error:
-            # Raised at the commit if an article was purged in the meantime.
+            # IntegrityError is raised at the commit if an article was purged in the meantime.
             raise Overtaken(str(error), rows) from error
         rows, went = rows + written.rows, written.went
         begun = {part.place: id for part, id in zip(parts, written.cluster_ids, strict=True)}

@@ -261,7 +261,11 @@ def test_doctor_names_who_is_away(asked):
 
     finding = services_answer()
 
-    assert (finding.level, f"{AZURE} unavailable since" in finding.found, "503" in finding.found) == ("warn", True, True)
+    assert (finding.level, f"{AZURE} unavailable since" in finding.found, "503" in finding.found) == (
+        "warn",
+        True,
+        True,
+    )
 
 
 def test_the_watchdog_leaves_those_who_wait_for_a_service(asked, settings):

@@ -80,7 +80,7 @@ def test_a_worker_writes_down_what_is_weak_and_the_overview_says_it(monkeypatch,
     assert Worker.objects.get().weaknesses == ["no_sandbox", "root"]
     said = {line.word: line.said for line in lines}
     assert "Configurations run without a sandbox" in said["no sandbox"]
-    assert "it runs as root" in said["root"]
+    assert "It runs as root" in said["root"]
 
 
 @pytest.mark.django_db

@@ -225,7 +225,9 @@ def test_a_move_of_the_holder_needs_a_holder_and_no_other_move_takes_one(db):
     moves = next(moves for moves in TABLES if moves.kind == "errand")
     row = FACTORIES[moves.model](status="doing")
 
-    with pytest.raises(TypeError, match="errand succeed is made by the worker that holds the claim, so it needs a holder"):
+    with pytest.raises(
+        TypeError, match="errand succeed is made by the worker that holds the claim, so it needs a holder"
+    ):
         lifecycle.move(moves, row.pk, "succeed")
-    with pytest.raises(TypeError, match="errand release is made by recovery; no holder"):
+    with pytest.raises(TypeError, match="errand release is made by recovery, so it must have no holder"):
         lifecycle.move(moves, row.pk, "release", holder=Holder(row.lease_owner, row.claim_token))

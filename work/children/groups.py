@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 from ade_keeper.groups import Group, remove_abandoned
 
-# Room for bubblewrap, and for the count of tasks to notice an excess. The child's own limit is enforced by that count.
+# Extra tasks for bubblewrap and above the child's limit. The worker's own count enforces that limit, and must be able
+# to see that it is exceeded.
 MARGIN = 32
 
 
 class Mount(NamedTuple):
     version: int
-    # Which part of the hierarchy is mounted, and where.
+    # The part of the hierarchy that is mounted, and the mount point.
     root: str
     point: str
 
@@ -25,7 +26,7 @@ def order(tasks: int | None) -> dict[str, str | int] | None:
 
 @cache
 def folder() -> str | None:
-    """Return the folder, or None. It is tried once, by creating and removing a group."""
+    """Return the folder, or None. Each candidate is tried once, by creating and removing a group."""
     with open("/proc/self/mountinfo") as mounts, open("/proc/self/cgroup") as memberships:
         candidates = find_candidates(mounts.read(), memberships.read())
     for candidate in candidates:

@@ -1,4 +1,4 @@
-"""The launcher, one per worker process: it forks keepers, and ends what a killed keeper leaves.
+"""The launcher, one per worker process: it forks keepers, and kills the processes that a killed keeper leaves.
 
 It has a single thread, so fork is safe here; in a worker's threads it could deadlock. `work/children/launcher.py`
 starts it.

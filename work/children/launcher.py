@@ -18,11 +18,11 @@ from ade_keeper.keeper import receive
 
 # The launcher answers within a millisecond. If it takes longer than this, it or the machine is stopped.
 ANSWER_SECONDS = 10.0
-# One answer. A keeper in a sandbox may be anything that a configuration has made of it.
+# Limit for one answer. A configuration can replace the code of the keeper in its sandbox and send anything.
 ANSWER_BYTES = 1 << 20
-# Of any number in it; what is no number is not below it either.
+# Limit for the numbers in an answer. NaN fails the comparison too.
 LARGEST = 1 << 62
-# As many as a worker has slots; more are ended when their child has.
+# About one per worker thread. A keeper beyond this number ends with its child.
 IDLE_KEEPERS = 8
 # Isolated and without site-packages, so that it starts in 6 ms and is cheap to fork.
 _PYTHON = (sys.executable, "-I", "-S", "-X", "utf8")
@@ -45,7 +45,7 @@ class Launcher:
         with self._lock:
             with suppress(BrokenPipeError, ConnectionResetError):
                 return self._send(descriptors)
-            self._forget()  # It was killed, and all its children with it. Start another.
+            self._forget()  # The launcher was killed, and all its children with it. Start another.
             return self._send(descriptors)
 
     def _send(self, descriptors: Sequence[int]) -> None:
@@ -160,7 +160,7 @@ class Keeper:
             opened.enter_context(control)
             control.settimeout(ANSWER_SECONDS)
             found, _, self.pidfd = self._receive(opened)
-            # As itself sees it, which inside of a sandbox is another number than ours.
+            # The keeper's own view of its pid, which differs from ours if it is inside a sandbox.
             self.pid = _number(found, "keeper")
             opened.pop_all()
 
@@ -193,11 +193,11 @@ class Keeper:
             os.close(spare)
         answer, unread, pidfd = self._receive(wires.ours)
         pid, ticks, at = (_number(answer, name) for name in ("pid", "start_ticks", "at"))
-        # Times are counted from here: nobody is to begin later than now.
+        # The time limits count from this moment. A keeper must not extend them by reporting a later one.
         return Answer(self._orders, int(pid), int(ticks), max(asked_at, min(at, time.monotonic())), unread, pidfd)
 
     def _receive(self, opened: ExitStack) -> tuple[dict[str, Any], bytes, int]:
-        """Raises OSError for whatever is no answer."""
+        """Return the answer, further data and the descriptor. Raises Refused, or OSError if the answer is invalid."""
         data, descriptors = b"", list[int]()
         give_up_at = time.monotonic() + ANSWER_SECONDS
         while b"\n" not in data:
@@ -229,7 +229,7 @@ class Keeper:
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """Raises OSError for what no keeper says."""
+    """Raises OSError if the line is not a JSON object."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -263,7 +263,7 @@ class Pool:
                 self.give_back(keeper)
                 raise
             except (BrokenPipeError, ConnectionResetError):
-                keeper.close()  # it or its launcher was killed while it was idle
+                keeper.close()  # the keeper or its launcher was killed while the keeper was idle
                 if fresh:
                     raise
             except BaseException:
@@ -278,9 +278,10 @@ class Pool:
             try:
                 return Keeper.of(launcher), True
             except ConnectionAbortedError:
-                return Keeper.of(launcher), True  # it was killed before it answered, and has been restarted now
+                return Keeper.of(launcher), True  # the launcher was killed before it answered, and is restarted now
         except TimeoutError:
-            # It is stopped or stuck. Its keepers may still work and would end with it, so keep it and start another.
+            # The launcher is stopped or stuck. Its keepers may still work and would end with it, so start another one
+            # without ending it.
             if self._launcher is launcher:
                 self._retired.append(launcher)
                 self._launcher = Launcher()

@@ -15,7 +15,7 @@ LINE_CHARACTERS = 8192
 BATCH_LINES = 500
 # A person who follows the live log should not wait longer for a line.
 BATCH_SECONDS = 0.1
-# Kept of the output over the limit, because the last lines explain a failure.
+# Bytes that are kept from the end of output over the limit, because the last lines explain a failure.
 TAIL_BYTES = 4096
 # One event is one row: a step's result, not a document.
 EVENT_BYTES = 256 * 1024
@@ -133,9 +133,7 @@ class Output:
 
 
 class Events:
-    """Parses one JSON object per line. Other lines, too long lines, and lines over the limit are
-    counted and dropped.
-    """
+    """Parses one JSON object per line. Counts and drops all other lines, long lines, and lines over the limit."""
 
     def __init__(self, limit_bytes: int, deliver: Callable[[dict[str, Any]], None]) -> None:
         self.refused = 0

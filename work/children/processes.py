@@ -1,4 +1,4 @@
-"""Identifies a process permanently, so that a later worker can end what a dead one left, and no other process."""
+"""Identifies a process permanently, so that a worker can end the processes of a dead worker, and no others."""
 
 import os
 import select
@@ -68,7 +68,7 @@ class ProcessId:
 def end_recorded(process_id: ProcessId, grace_seconds: float) -> Literal["ended", "gone", "elsewhere", "unkillable"]:
     """End this process, its group, session and descendants: SIGTERM, grace, SIGKILL.
 
-    "gone": nothing is left of it, even if its pid now belongs to another process. "elsewhere": nothing was done, see
+    "gone": it had already ended, even if its pid now belongs to another one. "elsewhere": nothing was done, see
     `ProcessId.alive`. "unkillable": it still exists, in uninterruptible sleep or as another user.
     """
     if process_id.machine != _machine():
@@ -121,7 +121,7 @@ def _send(victims: Iterable[proc.Process], *numbers: int) -> None:
 
 
 def _wait(victims: Iterable[proc.Process], seconds: float) -> None:
-    """Wait until all have ended, or until the time is over."""
+    """Wait until all processes have ended, or until the time is over."""
     watched = select.poll()
     waiting = set()
     for each in _still_alive(victims):

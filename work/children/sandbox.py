@@ -9,7 +9,7 @@ from pathlib import Path
 
 # Matches names alone and as a suffix: REPLICA_DATABASE_URL.
 _SECRET = re.compile(r"DJANGO_.*|.*(DATABASE_URL|SECRET_KEY|PGPASSWORD)")
-# The directories with a distribution's programs. A child without network sees nothing else of the machine.
+# The directories with a distribution's programs. A child without network sees only these, SETTINGS and its own paths.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 # Configuration for libraries, time zone, locales and certificates. No keys, and no settings of programs.
 SETTINGS: tuple[str, ...] = (
@@ -36,16 +36,16 @@ SETTINGS: tuple[str, ...] = (
     # Numeric libraries read the number of cores here.
     "/sys/devices/system/cpu",
 )
-# Whoever has the number of root may write these, also without a capability: to have a program of his started by the
-# kernel, outside of any sandbox.
+# A process with root's user ID may write these even without capabilities, and could make the kernel start a program
+# outside the sandbox.
 KERNEL_SWITCHES = (
     *("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"),
     *("/proc/driver", "/proc/dynamic_debug", "/proc/mtrr", "/proc/pressure"),
 )
 TEMPORARY = "/tmp"  # noqa: S108  # the name inside the sandbox
-# Where programs without a PATH of ours find theirs.
+# The child's PATH if this process has none.
 PATH = "/usr/local/bin:/usr/bin:/bin"
-# The limit of the kernel.
+# The kernel's limit for symbolic links in one path.
 MOST_LINKS = 40
 
 
@@ -80,7 +80,8 @@ class Walls:
     writable: Sequence[str]
     readable: Sequence[str]
     hidden: Sequence[str]
-    # Without bubblewrap's own first process, which the program could change and which would outlive it.
+    # Make the program the first process of the sandbox. bubblewrap's own first process would outlive the program, and
+    # the program could change it.
     is_first: bool = False
 
 
@@ -102,8 +103,8 @@ def wrap(argv: Sequence[str], walls: Walls, *, status: int, seccomp: int | None)
     command += ["--proc", "/proc", "--dev", "/dev"]
     for path in KERNEL_SWITCHES:
         command += ["--ro-bind-try", path, path]
-    # /dev/shm is on the child's own disk: a tmpfs would use memory that no limit counts, and that the next process of
-    # the same sandbox finds.
+    # /dev/shm is on the child's own disk. A tmpfs would use memory that no limit counts, and its files would stay for
+    # the next process of the same sandbox.
     command += ["--bind", walls.scratch, "/dev/shm"]  # noqa: S108  # the path inside the sandbox
     if not walls.network and not any(_is_below(path, TEMPORARY) for path in (*shown, *named)):
         command += ["--bind", walls.scratch, TEMPORARY]
@@ -125,7 +126,7 @@ def _hidden_and_written(walls: Walls, shown: Sequence[str]) -> list[str]:
             command += ["--ro-bind", path, path]
     for path in written:
         command += ["--bind", path, path] if path not in above else []
-    # Make everything read-only that is not on a disk.
+    # Make all file systems in memory read-only.
     for path in ("/", "/dev", *filter(os.path.isdir, covered)):
         command += ["--remount-ro", path]
     return command

@@ -1,7 +1,7 @@
 """A seccomp filter (classic BPF) of the system calls that a sandboxed program may not make.
 
-It forbids what outlives a process or reaches beyond the sandbox: System V shared memory and queues, keyrings, mounts,
-namespaces, and the memory of other processes. All other calls are allowed.
+It forbids objects that outlive a process, and access beyond the sandbox: System V shared memory and queues, keyrings,
+mounts, namespaces, and the memory of other processes. All other calls are allowed.
 """
 
 import errno
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-# From <linux/audit.h>: the architecture of a call as a filter sees it.
+# The architecture of a call in the data of a filter, from <linux/audit.h>.
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # x32 calls on x86_64 have this bit and would bypass the filter with their own numbers.
 _X32_BIT = 0x40000000
@@ -102,17 +102,20 @@ REFUSED = {
     "fanotify_init": Calls(300, 262),
 }
 
-# Files without a name, whose memory no file limit counts and which can be passed on. glibc does not need them.
+# These create files without a name. No file limit counts their memory, and other processes can receive them. glibc
+# does not need them.
 _MEMFD = {"memfd_create": Calls(319, 279), "memfd_secret": Calls(447, 447)}
-# Its flags are in a structure, which a filter cannot read. Programs fall back to clone() if the call does not exist.
+# The flags of clone3() are in a structure, which a filter cannot read. Programs fall back to clone() if the call does
+# not exist.
 _CLONE3 = Calls(435, 435)
 _CLONE, _UNSHARE = Calls(56, 220), Calls(272, 97)
 _IOCTL = Calls(16, 29)
-# SO_SNDBUF and SO_RCVBUF, of SOL_SOCKET. What waits in sockets is memory that belongs to no process, and is counted by
-# their number; so each holds what it does by default. Whoever asks for more is told that it has it.
+# SO_SNDBUF and SO_RCVBUF at the level SOL_SOCKET. Data in sockets is kernel memory that belongs to no process, and
+# `usage.py` estimates it from the number of sockets. Buffers therefore keep their default size: the call has no effect
+# and reports success.
 _SETSOCKOPT, _SOL_SOCKET, _BUFFERS = Calls(54, 208), 1, [7, 8]
-# Of the first process of a sandbox, from which others will be forked: nobody is to slow it down. Which argument is the
-# number of the process; 0 and their own are theirs.
+# These calls could slow down process 1 of a sandbox, which forks the others. The value is the call with the position of
+# its process ID. Processes may pass 0 or their own ID.
 _OF_A_PROCESS = {
     "prlimit64": (Calls(302, 261), 0),
     "sched_setaffinity": (Calls(203, 122), 0),
@@ -122,7 +125,7 @@ _OF_A_PROCESS = {
     "setpriority": (Calls(141, 140), 1),
     "ioprio_set": (Calls(251, 30), 1),
 }
-# These calls can address a group or a user instead, depending on the first argument, and so other processes.
+# The first argument can make these calls address a group or a user, and so other processes.
 _OF_MORE_THAN_ONE = {"setpriority": (Calls(141, 140), [1, 2]), "ioprio_set": (Calls(251, 30), [2, 3])}
 
 

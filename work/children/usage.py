@@ -1,4 +1,4 @@
-"""Measures what a child and all its descendants use, twice a second.
+"""Measures the memory, disk space and processes of a child and all its descendants, twice a second.
 
 The kernel's limits hold for a single process, and a program can have many.
 """
@@ -19,16 +19,16 @@ from ade_keeper import proc
 LOOK_SECONDS = 0.5
 # A slow measurement is repeated less often, but a limit still holds within two seconds.
 LONGEST_PAUSE_SECONDS = 1.2
-# To read the memory map of a process waits for it: a fork copies that, and 500 that do nothing but fork made a look of
-# 24 s of it. Who is left out is looked at another time.
+# Time limit for reading memory maps. Reading the map of a process waits while a fork copies it: 500 processes that only
+# forked delayed one measurement by 24 s. The order is random, so a later measurement includes the skipped processes.
 MAPS_SECONDS = 0.4
-# What a file costs, however small it is.
+# Every file and folder counts as at least this size, so that many empty ones reach the limit too.
 LEAST_FILE_BYTES = 4096
 _TOO_MUCH = 1 << 62
-# Of all processes: what there is to look at has an end too.
+# Limits for all processes of a child together, because each of these takes time to measure.
 MOST_DESCRIPTORS = 1 << 16
 MOST_MAPPINGS = 1 << 20
-# What a socket can hold, beside what it holds at most by default: nobody can ask for more (`seccomp.py`).
+# The memory that a TCP socket can use beyond the default buffer. Programs cannot raise it: see `seccomp.py`.
 _TCP_BYTES = 10 << 20
 _SHARED_MEMORY = (b"/dev/zero ", b"/memfd:", b"/SYSV")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -46,8 +46,10 @@ class Most:
 
 
 class Usage:
-    """Of all below this process, and of what lies in these folders. `walled_off`: its first two processes are not its
-    program's; `own_network`: no socket of it is anybody else's.
+    """The usage of all descendants of `root` and of these folders.
+
+    `walled_off` means that the first two descendants belong to the sandbox and not to the program. `own_network` means
+    that the network namespace contains only sockets of these processes.
     """
 
     def __init__(
@@ -62,9 +64,10 @@ class Usage:
     ) -> None:
         self._root, self._folders, self._most = root, folders, most
         self._walled_off, self._own_network = walled_off, own_network
-        # What cannot be looked into is judged by what is missing on the machine.
+        # Files and memory that cannot be inspected are estimated by the change of these totals of the machine.
         self._free_at_first, self._shared_at_first = _free_bytes(folders), _shared_bytes() or _TOO_MUCH
-        # Whoever could fork faster than it is killed has to go at once, with the first process of its sandbox.
+        # Killing this process, the first of its sandbox, ends all processes in it at once. A fork bomb could otherwise
+        # fork faster than its processes are killed.
         self._victim = victim
         self._look_at = time.monotonic() + LOOK_SECONDS
 
@@ -91,7 +94,7 @@ class Usage:
                     break
             if excess := self._excess_of_memory(pids, opened) or self._excess_of_disk(opened):
                 return excess
-            # Meanwhile there may be more of them.
+            # The measurement took long, so the number of processes may have grown.
             return self._excess_of_processes([]) if time.monotonic() > until else None
         except _TooMany as error:
             return str(error)
@@ -100,7 +103,7 @@ class Usage:
             self._look_at = began + took + min(max(LOOK_SECONDS, 5 * took), LONGEST_PAUSE_SECONDS)
 
     def _excess_of_processes(self, pids: list[int]) -> str | None:
-        """Adds those that it finds, until they are too many."""
+        """Append the IDs of the processes to `pids`, and stop when the limit is exceeded."""
         most, tasks = self._most.processes, 0
         for pid in below(self._root):
             pids.append(pid)
@@ -115,7 +118,7 @@ class Usage:
         of_kernel = _in_sockets(pids[1]) if self._own_network and len(pids) > 1 else 0
         resident = sum(_size_of(pid)[1] * _PAGE + _swapped(pid) for pid in pids)
         if resident + of_kernel + opened.shared_bytes > most:
-            # What several share was counted for each of them, and what is mapped of shared memory twice.
+            # This sum counts shared pages once per process, and mapped shared memory twice. Measure more exactly.
             until = time.monotonic() + MAPS_SECONDS
             found = [_proportional(pid) if time.monotonic() < until else _as_resident(pid) for pid in pids]
             unmapped = max(opened.shared_bytes - sum(shared for _, shared in found), 0)
@@ -145,18 +148,18 @@ class Usage:
 
 
 class _TooMany(Exception):
-    """Says of what, in words that continue "over its limit of"."""
+    """The message names the limit, in words that continue "over its limit of"."""
 
 
 class _Opened:
-    """What processes hold open or mapped and no folder shows: files that were removed, and shared memory."""
+    """Deleted files and shared memory that processes hold open or mapped, and that no folder lists."""
 
     def __init__(self) -> None:
         self.nameless_bytes = 0
-        # What is known of it; a part may not be.
+        # The known part of the shared memory.
         self.shared_bytes = 0
         self.has_shared_memory = False
-        # There are files that cannot be counted.
+        # Whether there are files that cannot be counted.
         self.hidden = False
         self._seen: set[tuple[int, int]] = set()
         self._descriptors = self._mappings = 0
@@ -170,7 +173,7 @@ class _Opened:
         try:
             numbers = os.listdir(f"/proc/{pid}/fd")
         except PermissionError:
-            # It lets nobody look into it.
+            # The kernel does not let this user inspect the process.
             self.hidden = True
             return
         self._descriptors += len(numbers)
@@ -202,7 +205,7 @@ class _Opened:
         try:
             found = os.stat(f"/proc/{pid}/map_files/{place.decode()}")
         except OSError:
-            # Only root may.
+            # Only root may read this link.
             self.hidden |= not is_shared
             return
         if is_shared:
@@ -227,7 +230,7 @@ def first_below(pid: int) -> int:
 
 
 def below(root: int) -> Iterator[int]:
-    """All descendants; those that end meanwhile may be missing."""
+    """Yield all descendants. Processes that end meanwhile may be missing."""
     waiting = _children(root)
     for pid in waiting:
         yield pid
@@ -274,8 +277,8 @@ def _has_swap() -> bool:
 
 
 def _proportional(pid: int) -> tuple[int, int]:
-    """Each page divided by the number of those who share it; what is swapped out included. And what of it is of shared
-    memory.
+    """Return the memory including swap, and the part of it that is shared memory. The size of each page is divided by
+    the number of processes that share it.
     """
     taken, shared = 0, 0
     try:
@@ -297,7 +300,9 @@ def _as_resident(pid: int) -> tuple[int, int]:
 
 
 def _in_sockets(pid: int) -> int:
-    """What the sockets of its network can hold: memory of the kernel, of no process. Those in messages count too."""
+    """Return how much kernel memory the sockets of the network namespace can use. It belongs to no process, and sockets
+    inside messages count too.
+    """
     found = 0
     with suppress(OSError), open(f"/proc/{pid}/net/sockstat", "rb") as file:
         for line in file:
@@ -315,7 +320,7 @@ def _socket_bytes() -> int:
 
 
 def _shared_bytes() -> int:
-    """Of the whole machine; 0 if nobody knows."""
+    """Return the shared memory of the whole machine, or 0 if it is unknown."""
     with suppress(OSError), open("/proc/meminfo", "rb") as file:
         return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"Shmem:"))
     return 0
@@ -330,21 +335,21 @@ def _free_bytes(folders: Sequence[str]) -> int:
 
 
 def _carries_descriptors(pid: int, number: str) -> bool:
-    """Files in a message that nobody has read are in no list of open ones."""
+    """Return whether unread messages in this socket carry descriptors. No list of open files contains these."""
     with suppress(OSError), open(f"/proc/{pid}/fdinfo/{number}", "rb") as file:
         return any(line.startswith(b"scm_fds:") and int(line.split()[1]) > 0 for line in file)
     return False
 
 
 def _sizes_in(folder: str) -> Iterator[int | None]:
-    """None: of what cannot be looked into."""
+    """Yield the size of each entry, and None for each folder that cannot be read."""
     waiting = [folder]
     for each in waiting:
         try:
             entries = os.scandir(each)
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
-                # Folders this deep serve to hide their content.
+                # Folders this deep only serve to hide files, so they count as over the limit.
                 yield _TOO_MUCH
             elif error.errno == errno.EACCES:
                 yield None
