@@ -216,7 +216,7 @@ def test_a_worker_is_drained_and_its_pages_fit(look, olga):
     person.page.get_by_label("Reason").fill(HOSTILE)
     person.press(person.page.get_by_role("button", name="Drain this worker"))
 
-    assert f"{worker.owner} drains" in person.page.locator(".messages").inner_text()
+    assert f"{worker.owner} is draining" in person.page.locator(".messages").inner_text()
     worker.refresh_from_db()
     assert (worker.drain_requested_by, worker.drain_reason) == ("olga", HOSTILE)
     other = look(olga)

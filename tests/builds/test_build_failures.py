@@ -29,7 +29,7 @@ ENTRY_POINTS = {
     ),
     "too much memory": ("x = bytearray(1 << 40)\n", "MemoryError:  (main.py, line 1)"),
     "an exit past everything": ("import os\n\nos._exit(0)\n", "exited with code 0 after "),
-    "a crash": ("import os\n\nos.kill(os.getpid(), 9)\n", "ended by SIGKILL"),
+    "a crash": ("import os\n\nos.kill(os.getpid(), 9)\n", "was killed by SIGKILL"),
 }
 
 
@@ -88,7 +88,7 @@ def test_a_build_that_takes_too_long(host, settings):
 
     assert time.monotonic() - started < 60
     assert (build.status, build.failure_type) == ("failed", "TIMED_OUT")
-    expected = "importing the entry point: not done when the time for a build, 2 s (ADE_BUILD_TIMEOUT), was over"
+    expected = "Importing the entry point: not finished within the time limit of a build, 2 s (ADE_BUILD_TIMEOUT)"
     assert build.error_message == expected
     assert left_behind() == []
 

@@ -125,7 +125,7 @@ def test_a_build_whose_import_changes_the_environment_fails(index, settings, lev
     build = built(requirements="evil")
 
     assert (build.status, build.failure_type) == ("failed", "CHECK_FAILED")
-    assert build.error_message.startswith("importing the entry point changed the environment")
+    assert build.error_message.startswith("Importing the entry point changed the environment")
     assert "trace-" in build.error_message
     assert environments.stored() == []
 

@@ -490,7 +490,9 @@ def test_a_service_that_refuses_everything_is_asked_for_something_harmless_and_n
     open_ai.always("embed", refuses(" "))
     tell(["Strong quake hits Chile", "Pandas born in Vienna"])
 
-    with pytest.raises(JobFailed, match=r"for 2 articles.+OpenAI rejected the request for vectors"):
+    with pytest.raises(
+        JobFailed, match=r"Articles that wait for vectors of .+: 2\. .+OpenAI rejected the request for vectors"
+    ):
         cluster()
 
     assert open_ai.texts()[1:] == [[vectors.HARMLESS]]

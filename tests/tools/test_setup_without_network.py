@@ -62,5 +62,5 @@ def test_a_file_where_the_environment_shall_be_is_named(tmp_path):
     ended = run(tmp_path, sys.executable, str(settings.BASE_DIR / "tools" / "bootstrap.py"), "venv")
 
     assert ended.returncode == 1
-    assert "venv cannot be made: " in ended.stderr
+    assert "venv cannot be created: " in ended.stderr
     assert "Traceback" not in ended.stderr

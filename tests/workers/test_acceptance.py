@@ -99,8 +99,8 @@ def test_a_build_that_takes_too_long_ends_with_a_message_and_so_do_the_runs_that
     assert until_ended(run) == ("failed", "BUILD_FAILED")
     build = Build.objects.get()
     assert outcome_of(build) == ("failed", "TIMED_OUT")
-    assert "not done when the time for a build, 2 s (ADE_BUILD_TIMEOUT), was over" in build.error_message
-    assert f"build {build.pk}" in run.error_message
+    assert "not finished within the time limit of a build, 2 s (ADE_BUILD_TIMEOUT)" in build.error_message
+    assert f"Build {build.pk}" in run.error_message
     until(lambda: all(each.gone for each in site.witness.making()))
     assert site.witness.running() == []
     assert_all_hold(quiet=True)

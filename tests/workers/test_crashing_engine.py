@@ -39,7 +39,7 @@ def test_a_run_that_wants_more_memory_than_it_may_have_fails_after_two_attempts(
 
     assert until_ended(run) == ("failed", "LIMIT_EXCEEDED")
 
-    assert "out of memory" in run.error_message
+    assert "exceeded its memory limit" in run.error_message
     assert [each.attempt for each in site.witness.of(run)] == [1, 2]
     assert outcome_of(run) == ("failed", "LIMIT_EXCEEDED")
     assert until_ended(site.submit()) == ("succeeded", "")

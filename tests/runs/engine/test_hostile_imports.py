@@ -92,7 +92,7 @@ def test_a_keeper_that_lies_harms_only_its_own_run(lane, lie, impatient, setting
 
     run = lane.execute("", configuration=configuration)
 
-    assert "ADE itself failed" not in run.error_message
+    assert "Internal error" not in run.error_message
     assert idle() == []
     assert_no_process_is_left()
     lane.assert_well()

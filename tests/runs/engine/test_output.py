@@ -25,7 +25,7 @@ def test_output_without_end_is_cut_and_the_run_is_as_good(lane, level):
     assert kept[0] == "first"
     assert kept[-1].endswith("xlast")
     assert "[more than 1,048,576 bytes of output: only the end is kept]" in kept
-    assert [line for line in kept if re.fullmatch(r"\[[\d,]+ bytes left out\]", line)]
+    assert [line for line in kept if re.fullmatch(r"\[[\d,]+ bytes omitted\]", line)]
     assert sum(map(len, kept)) < 1.1 * MB
 
 

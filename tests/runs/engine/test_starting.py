@@ -109,7 +109,7 @@ def test_an_environment_whose_python_is_gone_from_this_machine_is_made_again(lan
         (None, "is not executable"),
         ("#!/nowhere/python\n", "does not exist"),
         ("#!/bin/sh\nexit 3\n", "exited with code 3"),
-        ("#!/bin/sh\nkill -9 $$\n", "ended by SIGKILL"),
+        ("#!/bin/sh\nkill -9 $$\n", "was killed by SIGKILL"),
     ],
     ids=["forbidden", "no-interpreter", "exits", "killed"],
 )
@@ -127,7 +127,7 @@ def test_a_python_that_does_not_start_fails_the_run_in_words(lane, level, other,
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
     assert words in run.error_message or "bubblewrap ended without running it" in run.error_message
-    assert "ADE itself" not in run.error_message
+    assert "Internal error" not in run.error_message
     assert idle() == []
     lane.assert_well()
 
@@ -167,7 +167,7 @@ def test_a_document_whose_file_is_gone_fails_its_run_in_words(lane):
 
     run = lane.execute(document=document)
 
-    assert error_of(run) == ("failed", "ENGINE_FAILED", "the stored file of document 'invoice.txt' is missing")
+    assert error_of(run) == ("failed", "ENGINE_FAILED", "The stored file of document 'invoice.txt' is missing.")
     lane.assert_well()
 
 
