@@ -4,7 +4,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from api.models import AuditEntry, KeptAnswer
-from documents.scoped import ScopedAdmin, WorkspaceFilter, standing
+from documents.permissions import ScopedAdmin, WorkspaceFilter, standing
 from work.admin import ReadOnlyAdmin, choice_filter
 
 # The operations that the filter offers.

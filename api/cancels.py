@@ -6,15 +6,15 @@ from pydantic import Field
 
 from api.errors import Problem
 from api.frame import In
-from work.moves import Moves
 from work.outcomes import Outcome, of_cancel
+from work.state_machine import StateMachine
 
 
 class Reason(In):
     reason: Annotated[str, Field(max_length=500, description="reason, for the history")] = ""
 
 
-def cancelled(moves: Moves, id: int, before: str, after: str) -> Literal["cancelled", "asked"]:
+def cancelled(moves: StateMachine, id: int, before: str, after: str) -> Literal["cancelled", "asked"]:
     """Return what a cancel did to a row, from its status before and after. Raises Problem if the row had already
     ended.
     """

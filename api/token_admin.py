@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 from api import tokens
 from api.models import ApiToken
 from api.token_form import TokenForm
-from documents.scoped import ScopedAdmin, WorkspaceFilter, standing
+from documents.permissions import ScopedAdmin, WorkspaceFilter, standing
 from work import clock
 from work.admin import VerbAdmin, choice_filter
 from work.outcomes import Outcome

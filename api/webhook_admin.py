@@ -12,7 +12,7 @@ from api.webhooks import hooks
 from api.webhooks.hooks import Refused
 from api.webhooks.lifecycle import DELIVERY, WEBHOOK, host_of
 from documents.models import Workspace
-from documents.scoped import OperatedAdmin, WorkspaceFilter, standing
+from documents.permissions import OperatedAdmin, WorkspaceFilter, standing
 from work.admin import choice_filter, of_one, short
 from work.outcomes import Outcome, of_pause_ahead, of_resume_ahead
 from work.rehearsals import Did, Wish

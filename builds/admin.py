@@ -12,7 +12,7 @@ from builds import contents, lifecycle
 from builds.lifecycle import BUILD
 from builds.models import Build, Configuration
 from documents.models import Workspace
-from documents.scoped import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
+from documents.permissions import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
 from work.admin import choice_filter, is_referred_to, short
 from work.numbers import id_of
 from work.outcomes import Outcome, of_cancel, of_cancel_ahead

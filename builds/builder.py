@@ -27,7 +27,7 @@ from builds import environments, fingerprint, integrity, uv
 from builds.environments import Staging
 from builds.fingerprint import Snapshot
 from builds.integrity import Seal
-from work import private, supervise
+from work import hidden_paths, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Ended, Limits, Line
 
@@ -87,7 +87,7 @@ class Watch:
             stop=self.stop,
             on_start=self.on_start,
             on_output=self._hear,
-            hidden=private.places(),
+            hidden=hidden_paths.places(),
             **options,
         )
         if ended.stop_reason:

@@ -1,6 +1,6 @@
-from builds import chores, lane, lifecycle
+from builds import lane, lifecycle, periodic
 from builds.builder import BuildFailed
-from work.kinds import Chore, Kind, Lane
+from work.kinds import Kind, Lane, PeriodicTask
 from work.supervise import CannotStart
 
 BUILD = Kind(
@@ -17,5 +17,5 @@ BUILD = Kind(
     rescue=lifecycle.rescue,
     budget="ADE_BUILD_TIMEOUT",
     # It handles files and not rows, so nothing waits for it.
-    chores=(Chore(chores.tidy, every=60, when_rung=False),),
+    periodic_tasks=(PeriodicTask(periodic.tidy, every=60, when_rung=False),),
 )

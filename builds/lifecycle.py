@@ -9,25 +9,25 @@ from builds import fingerprint
 from builds.models import Build, Configuration
 from work import clock, compiled, lifecycle, wakeups
 from work.claims import Claim
-from work.moves import By, Move, Moves
 from work.recovery import OVER_BUDGET, Found
+from work.state_machine import By, StateMachine, Transition
 
-BUILD = Moves(
+BUILD = StateMachine(
     kind="build",
     model=Build,
     initial="queued",
     created="BUILD_QUEUED",
     table={
-        "start": Move(("queued",), "building", By.WORKER, "BUILD_STARTED"),
-        "succeed": Move(("building",), "ready", By.HOLDER, "BUILD_READY"),
-        "fail": Move(("building",), "failed", By.HOLDER, "BUILD_FAILED"),
-        "cancel": Move(("queued",), "cancelled", By.PERSON, "BUILD_CANCELLED"),
-        "request_cancel": Move(("building",), "building", By.PERSON, "BUILD_CANCEL_REQUESTED"),
-        "stop": Move(("building",), "cancelled", By.HOLDER, "BUILD_CANCELLED"),
-        "again": Move(("failed", "cancelled"), "queued", By.PERSON, "BUILD_QUEUED_AGAIN"),
-        "release": Move(("building",), "queued", By.RECOVERY, "BUILD_RELEASED"),
-        "give_up": Move(("building",), "failed", By.RECOVERY, "BUILD_FAILED"),
-        "drop": Move(("building",), "cancelled", By.RECOVERY, "BUILD_CANCELLED"),
+        "start": Transition(("queued",), "building", By.WORKER, "BUILD_STARTED"),
+        "succeed": Transition(("building",), "ready", By.HOLDER, "BUILD_READY"),
+        "fail": Transition(("building",), "failed", By.HOLDER, "BUILD_FAILED"),
+        "cancel": Transition(("queued",), "cancelled", By.PERSON, "BUILD_CANCELLED"),
+        "request_cancel": Transition(("building",), "building", By.PERSON, "BUILD_CANCEL_REQUESTED"),
+        "stop": Transition(("building",), "cancelled", By.HOLDER, "BUILD_CANCELLED"),
+        "again": Transition(("failed", "cancelled"), "queued", By.PERSON, "BUILD_QUEUED_AGAIN"),
+        "release": Transition(("building",), "queued", By.RECOVERY, "BUILD_RELEASED"),
+        "give_up": Transition(("building",), "failed", By.RECOVERY, "BUILD_FAILED"),
+        "drop": Transition(("building",), "cancelled", By.RECOVERY, "BUILD_CANCELLED"),
     },
 )
 

@@ -36,7 +36,7 @@ from work.health import FEW_FREE_BYTES, LEAST_FREE_BYTES
 from work.invariants import Invariant, all_invariants
 from work.kinds import Kind, all_kinds
 from work.models import Work, Worker
-from work.moves import By
+from work.state_machine import By
 
 MOST_OFFENDERS = 10
 # With a larger difference, times in logs and in the database can no longer be compared.

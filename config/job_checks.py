@@ -34,7 +34,7 @@ def schedules_are_watched() -> Finding:
     return warn(
         f"workers are alive, but none watches the schedules{here}, so no job runs by itself",
         "Start at least one with ADE_SCHEDULES=true, unless this is intended. If one should watch them, look for"
-        " `caretaker.chore_failed` in its log.",
+        " `housekeeping.task_failed` in its log.",
     )
 
 

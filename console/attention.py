@@ -12,9 +12,9 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
 from builds.models import Build
-from console import words
+from console import formatting
 from console.causes import Cause, cause_of
-from console.families import LEAST_RISING, TIMES
+from console.failure_groups import LEAST_RISING, TIMES
 from console.situation import LONG_WAIT, MOST_FEEDS, SILENCE, Situation
 from console.slots import NOT_RUN, Turns
 from documents.models import DocumentProcessingJob, Workspace
@@ -63,7 +63,7 @@ def _workers(now: Situation) -> Iterator[Line]:
     elif len(now.crew.draining) == len(now.crew.alive):
         yield _all_drain(now, url, link)
     elif now.waiting.number and not now.slots:
-        alive = words.number(len(now.crew.alive), "worker")
+        alive = formatting.number(len(now.crew.alive), "worker")
         stays = " that is not draining" if now.crew.draining else ""
         said = f"{_are_queued(now)}, but no worker{stays} has a thread for runs ({alive} alive)."
         yield Line("broken", "no thread", said, url, link, now.waiting.since, "The oldest was submitted")
@@ -81,9 +81,9 @@ def _all_drain(now: Situation, url: str, link: str) -> Line:
 def _what_waits(now: Situation) -> str:
     builds = sum(build.status == "queued" for build in now.builds)
     documents = DocumentProcessingJob.objects.filter(status="PENDING").order_by()[: MOST_COUNTED + 1].count()
-    many = f"over {MOST_COUNTED:,} documents" if documents > MOST_COUNTED else words.number(documents, "document")
+    many = f"over {MOST_COUNTED:,} documents" if documents > MOST_COUNTED else formatting.number(documents, "document")
     parts = [_are_queued(now)] if now.waiting.number else []
-    parts += [f"{words.number(builds, 'build')} {_are(builds)} waiting"] if builds else []
+    parts += [f"{formatting.number(builds, 'build')} {_are(builds)} waiting"] if builds else []
     parts += [f"{many} {_are(documents)} waiting to be processed"] if documents else []
     return " and ".join(parts)
 
@@ -147,7 +147,8 @@ def _waits(now: Situation) -> Iterator[Line]:
     if not now.waiting.long or now.is_paused or not now.slots:
         return
     long = now.waiting.long
-    said = f"{words.number(long, 'run')} {'has' if long == 1 else 'have'} been waiting for over {_minutes(LONG_WAIT)}."
+    have = "has" if long == 1 else "have"
+    said = f"{formatting.number(long, 'run')} {have} been waiting for over {_minutes(LONG_WAIT)}."
     oldest = now.waiting.oldest
     url = reverse("console:run", args=[oldest]) if oldest else _listed("queued")
     link = "See why the oldest is waiting" if oldest else "See the queued runs"
@@ -169,7 +170,7 @@ def _over_time(now: Situation) -> Iterator[Line]:
 
 def _of_late_run(run: Run, now: Situation, most: timedelta) -> Line:
     assert run.started_at
-    length = words.length((now.now - run.started_at).total_seconds())
+    length = formatting.length((now.now - run.started_at).total_seconds())
     said = (
         f"Run {run.pk} of {run.configuration.name} has been running for {length}; its time limit is {_minutes(most)}."
     )
@@ -195,7 +196,7 @@ def _of_job(turns: Turns) -> Line:
 
 
 def _state(state: State) -> str:
-    return words.plain(state)
+    return formatting.plain(state)
 
 
 def _families(now: Situation) -> Iterator[Line]:
@@ -219,13 +220,13 @@ def _of_family(cause: Cause, counts: "Counter[bool]", newer: timedelta, older: t
     times = f"in the last {_minutes(newer)}"
     if older:
         times += f" ({counts[False]:,} in the {_minutes(older)} before)"
-    said = f"{_cut(cause.words) or cause.key}: {words.number(counts[True], 'run')} failed this way {times}."
+    said = f"{_cut(cause.words) or cause.key}: {formatting.number(counts[True], 'run')} failed this way {times}."
     return Line("rising", "rising", said, reverse("console:failure", args=[cause.key]), "See these failures")
 
 
 def _feeds(now: Situation) -> Iterator[Line]:
     found = list(now.silent_feeds)
-    long = words.length(SILENCE.total_seconds())
+    long = formatting.length(SILENCE.total_seconds())
     if len(found) > FEW:
         many = f"Over {MOST_FEEDS}" if len(found) > MOST_FEEDS else str(len(found))
         said = f"{many} feeds have not answered for over {long}."
@@ -250,7 +251,7 @@ def _few(found: Iterable[Line], one: str, many: str, url: str) -> Iterator[Line]
 
 
 def _minutes(length: timedelta) -> str:
-    return words.length(length.total_seconds())
+    return formatting.length(length.total_seconds())
 
 
 def _cut(text: str) -> str:
@@ -263,7 +264,7 @@ def _weaknesses(now: Situation) -> Iterator[Line]:
     for weakness, said in hardening.SAID.items():
         those = [worker for worker in now.crew.alive if weakness in worker.weaknesses]
         if those:
-            who = f"{those[0].name} on {those[0].host}" if len(those) == 1 else words.number(len(those), "worker")
+            who = f"{those[0].name} on {those[0].host}" if len(those) == 1 else formatting.number(len(those), "worker")
             like, word = ("broken", "no sandbox") if weakness == hardening.NO_SANDBOX else ("warning", "root")
             sentence = f"{said} {hardening.ADVICE[weakness]} Affected: {who}."
             yield Line(like, word, sentence, reverse("console:workers"), "See the workers")

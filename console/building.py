@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builds.models import Build
-from console import words
+from console import formatting
 from console.snapshots import Difference, difference
 from documents.models import User
 from runs.models import BACKWARDS, OUTCOME, Run
@@ -40,7 +40,7 @@ class Served:
 
     def __str__(self) -> str:
         over = "over " if self.is_over else ""
-        return f"1 build served {over}{words.number(self.runs, 'run')}"
+        return f"1 build served {over}{formatting.number(self.runs, 'run')}"
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ class Changes:
 def in_words(build: Build) -> str:
     """Return the rest of the sentence that starts with the status."""
     if build.status == "queued":
-        return f"waiting for {words.since(build.queued_at)}."
+        return f"waiting for {formatting.since(build.queued_at)}."
     if build.status == "building":
         asked = f" Cancel requested by {build.cancel_requested_by}." if build.cancel_requested_at else ""
-        return f"for {words.length(words.seconds_of(build))}.{asked}"
-    ended = words.ago(build.finished_at) if build.finished_at else ""
+        return f"for {formatting.length(formatting.seconds_of(build))}.{asked}"
+    ended = formatting.ago(build.finished_at) if build.finished_at else ""
     if build.started_at is None:
         return f"{ended}, before it started."
-    kind = f": {words.plain(build.failure_type)}" if build.failure_type not in ("", "BUILD_FAILED") else ""
-    return f"{ended}, after {words.length(words.seconds_of(build))}{kind}."
+    kind = f": {formatting.plain(build.failure_type)}" if build.failure_type not in ("", "BUILD_FAILED") else ""
+    return f"{ended}, after {formatting.length(formatting.seconds_of(build))}{kind}."
 
 
 def seconds_waited(build: Build) -> float:
@@ -84,7 +84,7 @@ def served_by(build: Build) -> Served | None:
     found = list(_runs_of(build, *USED_IT).order_by().values_list("failure_type", flat=True)[: MOST_SERVED + 1])
     counted = found[:MOST_SERVED]
     runs = len(counted) - counted.count(Run.Failure.BUILD_FAILED)
-    return Served(runs, len(found) > MOST_SERVED, max(0, runs - 1) * words.seconds_of(build))
+    return Served(runs, len(found) > MOST_SERVED, max(0, runs - 1) * formatting.seconds_of(build))
 
 
 def changes_of(build: Build) -> Changes | None:

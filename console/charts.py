@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from console import words
+from console import formatting
 from console.latest import Submitted
 from runs.counting import Minute
 from runs.jobs.ledger import State
@@ -111,7 +111,7 @@ def of_runs(submitted: Submitted) -> Chart:
         shapes=_shapes(box for bar in bars for box in bar.boxes),
         shares=[Share(outcome, tone, of_all[outcome]) for outcome, tone in TONES.items() if of_all[outcome]],
         highest=highest,
-        step=words.length(step.total_seconds()),
+        step=formatting.length(step.total_seconds()),
         about=_about(submitted),
         labels=[bar.label for bar in bars[:: max(1, len(bars) // LABELS)]],
     )
@@ -119,10 +119,10 @@ def of_runs(submitted: Submitted) -> Chart:
 
 def _about(submitted: Submitted) -> str:
     if submitted.is_cut:
-        span = words.length((submitted.until - submitted.since).total_seconds())
+        span = formatting.length((submitted.until - submitted.since).total_seconds())
         return f"The last {submitted.number:,} runs, submitted within {span}."
-    hours = words.length((submitted.until - submitted.since).total_seconds())
-    return f"{words.number(submitted.number, 'run')} submitted in the last {'24 h' if hours == '1 d' else hours}."
+    hours = formatting.length((submitted.until - submitted.since).total_seconds())
+    return f"{formatting.number(submitted.number, 'run')} submitted in the last {'24 h' if hours == '1 d' else hours}."
 
 
 def _step(span: timedelta) -> timedelta:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console import words
+from console import formatting
 from console.snapshots import Difference, difference
 from console.timeline import NARROWEST, WIDTH, timeline_of
 from runs.lifecycle import RUN
@@ -47,7 +47,9 @@ class Duration:
         if self.left is None or self.right is None:
             return ""
         more = self.right - self.left
-        return f"{words.length(abs(more))} {'longer' if more > 0 else 'less'}" if abs(more) >= 0.001 else "the same"
+        return (
+            f"{formatting.length(abs(more))} {'longer' if more > 0 else 'less'}" if abs(more) >= 0.001 else "the same"
+        )
 
 
 @dataclass(frozen=True)

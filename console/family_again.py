@@ -8,7 +8,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db.models import Exists, Model, OuterRef
 from django.urls import reverse
 
-from console.families import Family
+from console.failure_groups import Family
 from documents.models import Workspace
 from runs import wishes
 from runs.models import BACKWARDS, OUTCOME, Run

@@ -67,7 +67,7 @@ class FailureNote(models.Model):
 
 
 class PromiseCheck(models.Model):
-    """When a promise was last checked, and the result: see `console/promises.py`."""
+    """When a promise was last checked, and the result: see `console/invariants.py`."""
 
     name = models.CharField(max_length=100, unique=True)
     # When the running check started; None if none is running.

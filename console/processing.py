@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from console import words
+from console import formatting
 from documents.lifecycle import ORDER
 from documents.models import Document, DocumentProcessingJob, Stage
 from documents.retention import purged_on
@@ -48,12 +48,14 @@ def said_of(document: Document, found: Processing | None) -> str:
     if document.purged_at:
         return f"and {purged_on(document)}. Only this row and its history remain."
     if document.status == Document.Status.PROCESSING:
-        since = words.length((clock.now() - (found.job.created_at if found else document.created_at)).total_seconds())
+        since = formatting.length(
+            (clock.now() - (found.job.created_at if found else document.created_at)).total_seconds()
+        )
         return f"for {since}.{_parts(found)}"
-    pages = f"{words.number(document.pages, 'page')}, " if document.pages is not None else ""
+    pages = f"{formatting.number(document.pages, 'page')}, " if document.pages is not None else ""
     if found is None or found.job.finished_at is None:
-        return f"{pages}{words.ago(document.created_at)}."
-    return f"{pages}in {words.length(words.seconds_of(found.job))}, {words.ago(found.job.finished_at)}."
+        return f"{pages}{formatting.ago(document.created_at)}."
+    return f"{pages}in {formatting.length(formatting.seconds_of(found.job))}, {formatting.ago(found.job.finished_at)}."
 
 
 def _place(stage: Stage) -> tuple[int, int]:
@@ -61,4 +63,4 @@ def _place(stage: Stage) -> tuple[int, int]:
 
 
 def _parts(found: Processing | None) -> str:
-    return f" {found.done} of {words.number(found.all, 'stage')} done." if found and found.all else ""
+    return f" {found.done} of {formatting.number(found.all, 'stage')} done." if found and found.all else ""

@@ -9,7 +9,7 @@ from django.db.models import CharField, QuerySet, Value
 
 from work.kinds import Kind, all_kinds
 from work.models import Work
-from work.moves import By
+from work.state_machine import By
 from work.why import Crew
 
 MOST_COUNTED = 1000

@@ -10,8 +10,8 @@ from django.urls import NoReverseMatch, reverse
 
 from api.sight import visible
 from api.subjects import Subject
+from console.formatting import plain
 from console.frame import is_superuser
-from console.words import plain
 from documents.models import DocumentProcessingJob, Stage
 from runs.models import DueSlot, JobRun
 

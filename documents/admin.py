@@ -14,8 +14,8 @@ from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT, JOB, STAGE
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, OutsideService, Stage, Workspace
 from documents.people_admin import PeopleAdmin as PeopleAdmin
+from documents.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
 from documents.retention import purged_on
-from documents.scoped import OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
 from documents.workspace_admin import WorkspaceAdmin as WorkspaceAdmin
 from work.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
 from work.rehearsals import Wish

@@ -23,7 +23,7 @@ import ade_embedder
 import ade_engine
 import ade_extractor
 import ade_keeper
-from work import private, supervise
+from work import hidden_paths, supervise
 from work.supervise import CannotStart, Child, Ended, Limits, OnEvent, OnOutput
 from work.warm import Pool, Started, Warm
 from work.workplaces import remove, workplace
@@ -79,7 +79,7 @@ def root() -> Path:
 
 def cold(program: str, arguments: Sequence[str], **options: Unpack[Options]) -> Ended:
     options["readable"] = [*_code(), *options.get("readable", ())]
-    return supervise.run([*_command(program), *arguments], env=VARIABLES, hidden=private.places(), **options)
+    return supervise.run([*_command(program), *arguments], env=VARIABLES, hidden=hidden_paths.places(), **options)
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def _only(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
 
 def _start(name: str, folder: Path, _held: ExitStack) -> Started:
     command = [*_command(name), "serve"]
-    return Started(Zygote(command, cwd=folder, env=VARIABLES, readable=_code(), hidden=private.places()))
+    return Started(Zygote(command, cwd=folder, env=VARIABLES, readable=_code(), hidden=hidden_paths.places()))
 
 
 def _command(program: str) -> list[str]:

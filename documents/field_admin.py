@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from documents import corrections, fields
 from documents.corrections import NotTaken
 from documents.models import Document, DocumentField, FieldCorrection, Workspace
-from documents.scoped import ScopedAdmin, WorkspaceFilter
+from documents.permissions import ScopedAdmin, WorkspaceFilter
 from work.admin import ReadOnlyAdmin, choice_filter, of_one, short
 
 # Fields on the page of a document; the change list has all of them.

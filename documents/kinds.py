@@ -1,21 +1,21 @@
-from documents import chores, indexing, lifecycle, orchestrator, retention, stages
-from work.kinds import Chore, Kind, Lane
+from documents import indexing, lifecycle, orchestrator, periodic, retention, stages
+from work.kinds import Kind, Lane, PeriodicTask
 
-# No work waits for these chores, so no bell triggers them.
+# No work waits for these tasks, so no bell triggers them.
 DOCUMENT = Kind(
     lifecycle.DOCUMENT,
-    chores=(
-        Chore(retention.purge_due, when_rung=False),
-        Chore(chores.sweep_blobs, every=300, when_rung=False),
-        Chore(indexing.index_vectors, every=60, when_rung=False),
+    periodic_tasks=(
+        PeriodicTask(retention.purge_due, when_rung=False),
+        PeriodicTask(periodic.sweep_blobs, every=300, when_rung=False),
+        PeriodicTask(indexing.index_vectors, every=60, when_rung=False),
     ),
 )
 JOB = Kind(
     lifecycle.JOB,
-    chores=(
-        Chore(lifecycle.reset_zombies, when_rung=False),
-        Chore(orchestrator.orchestrate),
-        Chore(chores.sweep_outputs, every=300, when_rung=False),
+    periodic_tasks=(
+        PeriodicTask(lifecycle.reset_zombies, when_rung=False),
+        PeriodicTask(orchestrator.orchestrate),
+        PeriodicTask(periodic.sweep_outputs, every=300, when_rung=False),
     ),
     wakes_on=("job", "stage"),
 )
@@ -30,8 +30,8 @@ STAGE = Kind(
         expected=stages.EXPECTED,
     ),
     rescue=lifecycle.rescue_stage,
-    chores=(
-        Chore(chores.rest, every=10, when_rung=False),
-        Chore(chores.tidy, every=60, when_rung=False),
+    periodic_tasks=(
+        PeriodicTask(periodic.rest, every=10, when_rung=False),
+        PeriodicTask(periodic.tidy, every=60, when_rung=False),
     ),
 )

@@ -13,50 +13,50 @@ from work import clock, failpoints, lifecycle, wakeups
 from work.changes import Claimable
 from work.claims import Claim
 from work.lifecycle import Data
-from work.moves import By, Move, Moves
 from work.recovery import Found
+from work.state_machine import By, StateMachine, Transition
 
-DOCUMENT = Moves(
+DOCUMENT = StateMachine(
     kind="document",
     model=Document,
     initial="processing",
     created="DOCUMENT_ADDED",
     table={
-        "process": Move(("processing",), "processed", By.ORCHESTRATOR, "DOCUMENT_PROCESSED"),
-        "fail": Move(("processing",), "failed", By.ORCHESTRATOR, "DOCUMENT_FAILED"),
-        "reopen": Move(("processed", "failed"), "processing", By.PERSON, "DOCUMENT_REOPENED"),
+        "process": Transition(("processing",), "processed", By.ORCHESTRATOR, "DOCUMENT_PROCESSED"),
+        "fail": Transition(("processing",), "failed", By.ORCHESTRATOR, "DOCUMENT_FAILED"),
+        "reopen": Transition(("processed", "failed"), "processing", By.PERSON, "DOCUMENT_REOPENED"),
     },
 )
 
-JOB = Moves(
+JOB = StateMachine(
     kind="job",
     model=DocumentProcessingJob,
     initial="PENDING",
     created="JOB_QUEUED",
     table={
-        "begin": Move(("PENDING",), "PROCESSING", By.ORCHESTRATOR, "JOB_STARTED"),
-        "complete": Move(("PROCESSING",), "COMPLETED", By.ORCHESTRATOR, "JOB_COMPLETED"),
-        "postpone": Move(("PROCESSING",), "PENDING", By.ORCHESTRATOR, "JOB_POSTPONED"),
-        "fail": Move(("PROCESSING",), "FAILED", By.ORCHESTRATOR, "JOB_FAILED"),
-        "reset": Move(("PROCESSING",), "PENDING", By.RECOVERY, "JOB_RESET"),
-        "give_up": Move(("PROCESSING",), "FAILED", By.RECOVERY, "JOB_GIVEN_UP"),
+        "begin": Transition(("PENDING",), "PROCESSING", By.ORCHESTRATOR, "JOB_STARTED"),
+        "complete": Transition(("PROCESSING",), "COMPLETED", By.ORCHESTRATOR, "JOB_COMPLETED"),
+        "postpone": Transition(("PROCESSING",), "PENDING", By.ORCHESTRATOR, "JOB_POSTPONED"),
+        "fail": Transition(("PROCESSING",), "FAILED", By.ORCHESTRATOR, "JOB_FAILED"),
+        "reset": Transition(("PROCESSING",), "PENDING", By.RECOVERY, "JOB_RESET"),
+        "give_up": Transition(("PROCESSING",), "FAILED", By.RECOVERY, "JOB_GIVEN_UP"),
     },
 )
 
-STAGE = Moves(
+STAGE = StateMachine(
     kind="stage",
     model=Stage,
     initial="NEW",
     created="STAGE_PLANNED",
     table={
-        "ready": Move(("NEW",), "READY", By.ORCHESTRATOR, "STAGE_READY"),
-        "start": Move(("READY",), "RUNNING", By.WORKER, "STAGE_STARTED"),
-        "finish": Move(("RUNNING",), "DONE", By.HOLDER, "STAGE_DONE"),
-        "fail": Move(("RUNNING",), "ERROR", By.HOLDER, "STAGE_FAILED"),
-        "postpone": Move(("RUNNING",), "READY", By.HOLDER, "STAGE_POSTPONED"),
-        "release": Move(("RUNNING",), "READY", By.RECOVERY, "STAGE_RELEASED"),
-        "abandon": Move(("RUNNING",), "ERROR", By.RECOVERY, "STAGE_ABANDONED"),
-        "renew": Move(("ERROR", "READY", "DONE"), "NEW", By.POLICY, "STAGE_RENEWED"),
+        "ready": Transition(("NEW",), "READY", By.ORCHESTRATOR, "STAGE_READY"),
+        "start": Transition(("READY",), "RUNNING", By.WORKER, "STAGE_STARTED"),
+        "finish": Transition(("RUNNING",), "DONE", By.HOLDER, "STAGE_DONE"),
+        "fail": Transition(("RUNNING",), "ERROR", By.HOLDER, "STAGE_FAILED"),
+        "postpone": Transition(("RUNNING",), "READY", By.HOLDER, "STAGE_POSTPONED"),
+        "release": Transition(("RUNNING",), "READY", By.RECOVERY, "STAGE_RELEASED"),
+        "abandon": Transition(("RUNNING",), "ERROR", By.RECOVERY, "STAGE_ABANDONED"),
+        "renew": Transition(("ERROR", "READY", "DONE"), "NEW", By.POLICY, "STAGE_RENEWED"),
     },
 )
 

@@ -10,7 +10,7 @@ from documents.models import DocumentProcessingJob, Stage
 from documents.stages import segments_of
 from work import clock
 
-# Jobs per call; the chore is called again at once as long as there is something to do.
+# Jobs per call; the task is called again at once as long as there is something to do.
 MOST_JOBS = 100
 # If this many stages wait for a service that is away, no further job is begun, so that the rest keeps its order.
 MOST_BLOCKED = 100
@@ -64,7 +64,7 @@ def _waiting() -> Iterable[DocumentProcessingJob]:
 def _bring_on(job: DocumentProcessingJob, owner: str) -> int:
     if lifecycle.settle(job, actor=owner):
         if not DocumentProcessingJob.objects.live().filter(pk=job.pk).exists():
-            # No stage reads the outputs any more. If this fails, a chore removes them.
+            # No stage reads the outputs any more. If this fails, a task removes them.
             outputs.discard(job.pk)
         return 1
     if not lifecycle.plan(job.pk, segments_of(job.document.pages or 1), actor=owner):

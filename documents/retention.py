@@ -1,7 +1,7 @@
 """Deletes the contents of documents when the retention of their workspace is over. The row stays.
 
 Each document has its own transaction, and its files are deleted afterwards. If a worker dies in between, files without
-a row remain, and `documents/chores.py` removes them.
+a row remain, and `documents/periodic.py` removes them.
 """
 
 import random
@@ -21,7 +21,7 @@ from documents.models import Document, DocumentProcessingJob, Workspace
 from work import compiled, failpoints, statements
 from work.contention import is_contention
 
-# Time per call of the chore, apart from the document that it is deleting, because other chores of the worker wait.
+# Time per call of the task, apart from the document that it is deleting, because other tasks of the worker wait.
 SECONDS_AT_ONCE = 0.1
 PAGE = 50
 SAMPLE = 5
@@ -97,7 +97,7 @@ def tell_policy(workspace: Workspace, before: int | None, *, actor: str) -> None
 
 
 def purge_due(owner: str) -> int:
-    """Purge some of the documents that are due, the oldest of each workspace first. This is the chore."""
+    """Purge some of the documents that are due, the oldest of each workspace first. This is the task."""
     until = time.monotonic() + SECONDS_AT_ONCE
     workspaces = _with_something_due()
     # Shuffle, so that every workspace gets its turn if the first ones have too much to do, and workers do not collide.

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from documents import retention
 from documents.models import MOST_DAYS, Membership, Workspace
-from documents.scoped import ScopedAdmin, standing
+from documents.permissions import ScopedAdmin, standing
 from work.admin import MOST_COUNTED, is_referred_to
 
 

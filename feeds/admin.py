@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
-from feeds import addresses, sources, standing
+from feeds import addresses, feed_status, sources
 from feeds.addresses import BadUrl
 from feeds.brief_admin import BriefAdmin as BriefAdmin
 from feeds.forms import FeedForm
@@ -110,11 +110,11 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
 
     @admin.display(description="state")
     def how(self, feed: FeedSource) -> str:
-        return standing.how(feed)
+        return feed_status.how(feed)
 
     @admin.display(description="next check")
     def next_check(self, feed: FeedSource) -> str:
-        return standing.when(feed)
+        return feed_status.when(feed)
 
     @admin.display(description="error")
     def error(self, feed: FeedSource) -> str:

@@ -11,9 +11,9 @@ from feeds.models import FeedSource, RawArticle
 from work import clock, lifecycle
 from work.changes import INFO, WARNING
 from work.lifecycle import Data
-from work.moves import Moves
+from work.state_machine import StateMachine
 
-FEED = Moves(kind="feed", model=FeedSource, initial="", created="FEED_ADDED", table={})
+FEED = StateMachine(kind="feed", model=FeedSource, initial="", created="FEED_ADDED", table={})
 
 
 def add(url: str, *, title: str = "", site_url: str = "", actor: str) -> FeedSource:

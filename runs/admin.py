@@ -10,7 +10,7 @@ from django.utils.safestring import mark_safe
 
 from builds.admin import ConfigurationFilter
 from documents.models import Workspace
-from documents.scoped import OperatedAdmin, ScopedAdmin, WorkspaceFilter
+from documents.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter
 from runs import wishes
 from runs.job_runs import JOB_RUN
 from runs.jobs import all_jobs, cron, ledger, why, words

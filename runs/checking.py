@@ -27,11 +27,11 @@ from documents.models import Document
 from runs import artifacts, engines, syntax, workplaces
 from runs.artifacts import NotKept
 from runs.session import EngineFailed, Session
-from work import private, supervise
+from work import hidden_paths, supervise
 from work.changes import INFO
 from work.journal import LOG
 from work.supervise import CannotStart, Ended, Limits, Line
-from work.workplaces import Desk, workplace
+from work.workplaces import ScratchDirectory, workplace
 
 # The limits for reading the document of a trial run.
 MOST_PAGES = 100
@@ -136,7 +136,7 @@ def _parsed_apart(snapshot: Snapshot) -> list[Problem]:
     if not _is_of_our_python(snapshot):
         return []
     said: list[str] = []
-    desk = Desk(workplaces.root())
+    desk = ScratchDirectory(workplaces.root())
     try:
         with workplace(desk.path, "syntax") as directory:
             (directory / "files.json").write_text(json.dumps(snapshot["files"]), "utf-8")
@@ -146,7 +146,7 @@ def _parsed_apart(snapshot: Snapshot) -> list[Problem]:
                 limits=PARSING,
                 on_output=lambda lines: said.extend(line.text for line in lines),
                 readable=[Path(syntax.__file__)],
-                hidden=private.places(),
+                hidden=hidden_paths.places(),
             )
     finally:
         desk.close()
@@ -185,7 +185,7 @@ def _run(environment: Path, document: Path | None, output: Path | None, report: 
     if document is None:
         return
     report.run = Ran()
-    desk = Desk(workplaces.root())
+    desk = ScratchDirectory(workplaces.root())
     try:
         with workplace(desk.path, "check") as directory:
             _lay_out(directory, document, desk.place())

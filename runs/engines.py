@@ -14,7 +14,7 @@ from django.conf import settings
 from builds import environments
 from runs import workplaces
 from runs.session import EngineFailed, Failure
-from work import private, supervise
+from work import hidden_paths, supervise
 from work.claims import Claim, Interrupted
 from work.supervise import Child, Limits, OnEvent, OnOutput
 from work.warm import Pool, Started, Warm
@@ -54,7 +54,7 @@ def _start(name: str, folder: Path, held: ExitStack) -> Started:
         env=VARIABLES,
         limits=limits(None),
         readable=[environment],
-        hidden=private.places(),
+        hidden=hidden_paths.places(),
     )
     inode = _inode(name)
 
@@ -115,7 +115,7 @@ def start_cold(
         on_output=on_output,
         on_event=on_event,
         readable=[environment],
-        hidden=private.places(),
+        hidden=hidden_paths.places(),
         trust_until=trust_until,
     )
 

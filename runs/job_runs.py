@@ -14,23 +14,23 @@ from django.db.models import Q, QuerySet
 
 from runs.models import JobRun
 from work import clock, failpoints, lifecycle, recovery
-from work.claims import Claim, Holder
+from work.claims import Claim, LeaseHolder
 from work.contention import Contended
 from work.models import Event
-from work.moves import By, Move, Moves
 from work.recovery import Found
+from work.state_machine import By, StateMachine, Transition
 
-JOB_RUN = Moves(
+JOB_RUN = StateMachine(
     kind="job_run",
     model=JobRun,
     initial="running",
     created="SLOT_CLAIMED",
     pruned="SLOT_PRUNED",
     table={
-        "succeed": Move(("running",), "success", By.HOLDER, "SLOT_SUCCEEDED"),
-        "fail": Move(("running",), "failed", By.HOLDER, "SLOT_FAILED"),
-        "orphan": Move(("running",), "failed", By.RECOVERY, "SLOT_FAILED"),
-        "skip": Move(("running",), "skipped_timeout", By.RECOVERY, "SLOT_ABANDONED"),
+        "succeed": Transition(("running",), "success", By.HOLDER, "SLOT_SUCCEEDED"),
+        "fail": Transition(("running",), "failed", By.HOLDER, "SLOT_FAILED"),
+        "orphan": Transition(("running",), "failed", By.RECOVERY, "SLOT_FAILED"),
+        "skip": Transition(("running",), "skipped_timeout", By.RECOVERY, "SLOT_ABANDONED"),
     },
 )
 
@@ -75,7 +75,7 @@ def claim_slot(
         raise Contended(f"job_run: {error}") from error
     failpoints.hit("slot.inserted")
     slot = {"job_name": job_name, "scheduled_for": scheduled_for}
-    return Claim(JOB_RUN, id, Holder(owner, 1), lifecycle.until(asked_at), slot)
+    return Claim(JOB_RUN, id, LeaseHolder(owner, 1), lifecycle.until(asked_at), slot)
 
 
 def succeed(claim: Claim, rows_processed: int | None = None) -> bool:

@@ -1,7 +1,7 @@
-from runs import chores, gates, job_runs, lane, lifecycle
+from runs import gates, job_runs, lane, lifecycle, periodic
 from runs.jobs import lane as job_lane
 from runs.jobs.schedules import Scheduler
-from work.kinds import Chore, Kind, Lane
+from work.kinds import Kind, Lane, PeriodicTask
 
 RUN = Kind(
     lifecycle.RUN,
@@ -17,13 +17,13 @@ RUN = Kind(
     rescue=lifecycle.rescue,
     budget="ADE_RUN_TIMEOUT_SECONDS",
     # Gates are rarely left shut and costly to find, so that task does not run at every tick.
-    chores=(
-        Chore(lifecycle.heed_builds),
-        Chore(gates.open_forgotten, every=5),
-        Chore(chores.retire_engines, every=5, when_rung=False),
-        Chore(chores.look_at_engines, when_rung=False),
-        Chore(chores.tidy, every=60, when_rung=False),
-        Chore(chores.sweep_artifacts, every=300, when_rung=False),
+    periodic_tasks=(
+        PeriodicTask(lifecycle.heed_builds),
+        PeriodicTask(gates.open_forgotten, every=5),
+        PeriodicTask(periodic.retire_engines, every=5, when_rung=False),
+        PeriodicTask(periodic.look_at_engines, when_rung=False),
+        PeriodicTask(periodic.tidy, every=60, when_rung=False),
+        PeriodicTask(periodic.sweep_artifacts, every=300, when_rung=False),
     ),
     wakes_on=("build",),
 )
@@ -38,5 +38,5 @@ JOB_RUN = Kind(
         expected=job_lane.EXPECTED,
     ),
     rescue=job_runs.rescue,
-    chores=(Chore(Scheduler().tick, when_rung=False),),
+    periodic_tasks=(PeriodicTask(Scheduler().tick, when_rung=False),),
 )

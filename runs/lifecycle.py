@@ -17,27 +17,27 @@ from work import compiled, failpoints, lifecycle, wakeups
 from work.claims import Claim
 from work.contention import is_contention, patiently
 from work.lifecycle import Data
-from work.moves import By, Move, Moves
 from work.recovery import Found
+from work.state_machine import By, StateMachine, Transition
 
 T = TypeVar("T")
 
-RUN = Moves(
+RUN = StateMachine(
     kind="run",
     model=Run,
     initial="queued",
     created="RUN_QUEUED",
     pruned="RUN_PRUNED",
     table={
-        "start": Move(("queued",), "running", By.WORKER, "RUN_STARTED"),
-        "succeed": Move(("running",), "succeeded", By.HOLDER, "RUN_SUCCEEDED"),
-        "fail": Move(("running",), "failed", By.HOLDER, "RUN_FAILED"),
-        "cancel": Move(("queued",), "cancelled", By.PERSON, "RUN_CANCELLED"),
-        "request_cancel": Move(("running",), "running", By.PERSON, "RUN_CANCEL_REQUESTED"),
-        "stop": Move(("running",), "cancelled", By.HOLDER, "RUN_CANCELLED"),
-        "refuse": Move(("queued",), "failed", By.POLICY, "RUN_FAILED"),
-        "orphan": Move(("running",), "failed", By.RECOVERY, "RUN_FAILED"),
-        "drop": Move(("running",), "cancelled", By.RECOVERY, "RUN_CANCELLED"),
+        "start": Transition(("queued",), "running", By.WORKER, "RUN_STARTED"),
+        "succeed": Transition(("running",), "succeeded", By.HOLDER, "RUN_SUCCEEDED"),
+        "fail": Transition(("running",), "failed", By.HOLDER, "RUN_FAILED"),
+        "cancel": Transition(("queued",), "cancelled", By.PERSON, "RUN_CANCELLED"),
+        "request_cancel": Transition(("running",), "running", By.PERSON, "RUN_CANCEL_REQUESTED"),
+        "stop": Transition(("running",), "cancelled", By.HOLDER, "RUN_CANCELLED"),
+        "refuse": Transition(("queued",), "failed", By.POLICY, "RUN_FAILED"),
+        "orphan": Transition(("running",), "failed", By.RECOVERY, "RUN_FAILED"),
+        "drop": Transition(("running",), "cancelled", By.RECOVERY, "RUN_CANCELLED"),
     },
 )
 

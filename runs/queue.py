@@ -17,10 +17,10 @@ from documents.models import User, Workspace
 from runs.lifecycle import RUN
 from runs.models import Queue, Run
 from work import clock, lifecycle, wakeups
-from work.moves import Moves
+from work.state_machine import StateMachine
 from work.why import Crew
 
-QUEUE = Moves(kind="queue", model=Queue, initial="", created="QUEUE_OPENED", table={})
+QUEUE = StateMachine(kind="queue", model=Queue, initial="", created="QUEUE_OPENED", table={})
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,10 @@ from runs.models import Artifact, DueSlot, JobRun, Queue, Run, RunField, Schedul
 from runs.queue import QUEUE
 from tests.testwork.models import Errand
 from work import clock, lifecycle
-from work.claims import Claim, Holder
+from work.claims import Claim, LeaseHolder
 from work.kinds import all_kinds, other_subjects
 from work.models import Event, Work
-from work.moves import By
+from work.state_machine import By
 
 W1 = "w1@here:101:boot1"
 W2 = "w2@here:102:boot2"
@@ -84,7 +84,7 @@ def must_say(model, status):
 def holder_for(row, move):
     """Return the holder of the row if the move requires one."""
     now = type(row)._base_manager.get(pk=row.pk)
-    return Holder(now.lease_owner, now.claim_token) if move.by is By.HOLDER else None
+    return LeaseHolder(now.lease_owner, now.claim_token) if move.by is By.HOLDER else None
 
 
 def bring_to(row, status, owner=W1):
@@ -154,7 +154,7 @@ def expire_lease(row, seconds=1):
 
 def claim_of(row, **holder):
     """Return a claim on this row with its current holder, or with `owner` and `token`."""
-    held = Holder(holder.get("owner", row.lease_owner), holder.get("token", row.claim_token))
+    held = LeaseHolder(holder.get("owner", row.lease_owner), holder.get("token", row.claim_token))
     values = {f.attname: getattr(row, f.attname) for f in row._meta.concrete_fields}
     return Claim(MOVES[type(row)], row.pk, held, time.monotonic() + 24, values)
 

@@ -148,7 +148,7 @@ def test_only_the_lifecycle_knows_the_writers():
 def test_only_who_declares_moves_makes_them():
     """Pages, commands and the admin call verbs of their app, never the kernel."""
     users = {name for name, tree in TREES.items() if {"work.lifecycle"} & set(imports_of(tree))}
-    declaring = {name for name in users if "Moves(" in SOURCES[name].read_text()}
+    declaring = {name for name in users if "StateMachine(" in SOURCES[name].read_text()}
 
     assert {name for name in users - declaring if not name.startswith("work/")} == set()
 

@@ -12,14 +12,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
 from django.views.decorators.http import require_POST
 
-from work import bulk, drains
+from work import bulk, draining
 from work.boots import WORKER
 from work.commands import clean
 from work.kinds import all_kinds, other_subjects
 from work.models import Event, Worker
-from work.moves import Moves
 from work.numbers import id_of
 from work.rehearsals import Ended, Wish, carry_out
+from work.state_machine import StateMachine
 
 # Stop counting here: the length of a list must not cost reading a million rows.
 MOST_COUNTED = 10_000
@@ -160,7 +160,7 @@ class SubjectAdmin(ReadOnlyAdmin):
 
     change_form_template = "admin/subject.html"
     # None for a model without a history.
-    moves: Moves | None = None
+    moves: StateMachine | None = None
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.moves and (obj := kwargs.get("obj")):
@@ -279,14 +279,14 @@ class WorkerAdmin(VerbAdmin):
     offered = ("drain",)
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm(drains.PERMISSION)
+        return request.user.has_perm(draining.PERMISSION)
 
     def is_offered(self, verb: str, row: Any) -> bool:
         return row.state == "alive" and not row.is_draining
 
     @admin.action(description="Drain", permissions=["operate"])
     def drain(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "drain", rows, drains.wish())
+        return self.do_each(request, "drain", rows, draining.wish())
 
 
 def _names() -> list[str]:

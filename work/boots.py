@@ -13,9 +13,9 @@ from work.changes import WARNING
 from work.children.processes import ProcessId
 from work.kinds import Kind, all_kinds
 from work.models import Event, Worker
-from work.moves import Moves
+from work.state_machine import StateMachine
 
-WORKER = Moves(kind="worker", model=Worker, initial="", created="WORKER_STARTED", table={})
+WORKER = StateMachine(kind="worker", model=Worker, initial="", created="WORKER_STARTED", table={})
 CONTENTION = "SCHEDULER_CONTENTION"
 
 log = structlog.get_logger(__name__)

@@ -10,7 +10,7 @@ from typing import Any
 
 from work.changes import Told
 from work.children.child import Child
-from work.moves import Moves
+from work.state_machine import StateMachine
 
 LEASE_LOST = "lease_lost"
 CANCEL_REQUESTED = "cancel_requested"
@@ -28,7 +28,7 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LeaseHolder:
     """The values that a row must still have, so that a write of the claim's holder succeeds."""
 
     owner: str
@@ -37,9 +37,9 @@ class Holder:
 
 @dataclass(eq=False)
 class Claim:
-    moves: Moves
+    moves: StateMachine
     id: int
-    holder: Holder
+    holder: LeaseHolder
     # A time of the monotonic clock, counted from before the lease was requested.
     trusted_until: float
     values: Mapping[str, Any] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from django.db.models import Min
 from work import clock
 from work.kinds import all_kinds
 from work.models import Worker
-from work.moves import Moves
+from work.state_machine import StateMachine
 
 log = structlog.get_logger(__name__)
 
@@ -80,7 +80,7 @@ def queues() -> Iterator[Queue]:
             yield Queue(kind.name, waiting.count(), at_work(kind.moves), since)
 
 
-def at_work(moves: Moves) -> int:
+def at_work(moves: StateMachine) -> int:
     return moves.rows.filter(status=moves.claimed).count()
 
 

@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 from work import clock
 from work.kinds import all_kinds, other_subjects
 from work.models import Work
-from work.moves import Moves
+from work.state_machine import StateMachine
 
 DEFECT = "This is a defect of ADE, or the tables were edited by hand. Keep the rows and their events, and report it."
 # The time that recovery of lost work may take: a lease expires, a tick comes, and a second one if the first fails.
@@ -82,7 +82,7 @@ def words(values: Iterable[str]) -> str:
     return ", ".join(f"'{value}'" for value in sorted(values))
 
 
-def _for_every_kind(sql: Callable[[Moves, Dialect], str | None]) -> Callable[[Dialect], str]:
+def _for_every_kind(sql: Callable[[StateMachine, Dialect], str | None]) -> Callable[[Dialect], str]:
     def union(dialect: Dialect) -> str:
         parts = (sql(kind.moves, dialect) for kind in all_kinds())
         return "\nUNION ALL\n".join(part for part in parts if part)
@@ -90,7 +90,7 @@ def _for_every_kind(sql: Callable[[Moves, Dialect], str | None]) -> Callable[[Di
     return union
 
 
-def _last_event(moves: Moves, dialect: Dialect) -> str:
+def _last_event(moves: StateMachine, dialect: Dialect) -> str:
     return f"""
         SELECT '{moves.kind}', r.id FROM {moves.model._meta.db_table} r
         LEFT JOIN (
@@ -100,7 +100,7 @@ def _last_event(moves: Moves, dialect: Dialect) -> str:
         WHERE e.to_status IS NULL OR e.to_status <> r.status"""
 
 
-def _numbers(moves: Moves, dialect: Dialect) -> str:
+def _numbers(moves: StateMachine, dialect: Dialect) -> str:
     begins_elsewhere = f"OR {_PRUNED}" if moves.pruned else "OR e.lowest <> 1"
     return f"""
         SELECT '{moves.kind}', r.id FROM {moves.model._meta.db_table} r
@@ -118,7 +118,7 @@ _PRUNED = """e.lowest <> COALESCE(e.pruned, 1)
             OR (r.pruned_at IS NULL AND e.pruned IS NOT NULL) OR (r.pruned_at IS NOT NULL AND e.pruned IS NULL)"""
 
 
-def _fence(moves: Moves, dialect: Dialect) -> str:
+def _fence(moves: StateMachine, dialect: Dialect) -> str:
     held = moves.claimed or ""
     return f"""
         SELECT DISTINCT '{moves.kind}', e.subject_id FROM (
@@ -133,7 +133,7 @@ def _fence(moves: Moves, dialect: Dialect) -> str:
             OR (e.from_status <> '{held}' AND e.to_status = '{held}' AND e.claim_token <> e.before_token + 1)"""
 
 
-def _times(moves: Moves, dialect: Dialect) -> str | None:
+def _times(moves: StateMachine, dialect: Dialect) -> str | None:
     model = moves.model
     if not issubclass(model, Work):
         return None
@@ -151,7 +151,7 @@ def _times(moves: Moves, dialect: Dialect) -> str | None:
             OR finished_at < COALESCE(started_at, created_at)"""
 
 
-def _lease(moves: Moves, dialect: Dialect) -> str | None:
+def _lease(moves: StateMachine, dialect: Dialect) -> str | None:
     if not issubclass(moves.model, Work):
         return None
     held = f"status = '{moves.claimed or ''}'"
@@ -172,7 +172,7 @@ def _event_times(dialect: Dialect) -> str:
         WHERE e.at < e.before_at"""
 
 
-def _lost(moves: Moves, dialect: Dialect) -> str | None:
+def _lost(moves: StateMachine, dialect: Dialect) -> str | None:
     if moves.claimed is None:
         return None
     return f"""

@@ -12,12 +12,12 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from work.claims import Claim
-from work.moves import Moves
 from work.recovery import Found
+from work.state_machine import StateMachine
 
 
 @dataclass(frozen=True)
-class Chore:
+class PeriodicTask:
     """A periodic task of every worker. It is called with the worker's owner name every `every`
     ticks, and on a wake-up.
     """
@@ -47,13 +47,13 @@ class Lane:
 
 @dataclass(frozen=True)
 class Kind:
-    moves: Moves
+    moves: StateMachine
     lane: Lane | None = None
     # Recovers a row whose worker is gone. Returns the verb that it used, or None if the row had changed.
     rescue: Callable[[Found], str | None] | None = None
     # The name of the setting with the maximum duration, which holds for a live worker too.
     budget: str | None = None
-    chores: tuple[Chore, ...] = ()
+    periodic_tasks: tuple[PeriodicTask, ...] = ()
     # Further topics that wake its periodic tasks and its threads.
     wakes_on: tuple[str, ...] = ()
 
@@ -70,13 +70,13 @@ def kind_named(name: str) -> Kind:
     return next(kind for kind in all_kinds() if kind.name == name)
 
 
-def other_subjects() -> Iterator[Moves]:
+def other_subjects() -> Iterator[StateMachine]:
     """Yield rows that have a history but are no kind of work."""
     return iter(_load_subjects(tuple(settings.WORK_SUBJECTS)))
 
 
 @cache
-def _load_subjects(paths: tuple[str, ...]) -> tuple[Moves, ...]:
+def _load_subjects(paths: tuple[str, ...]) -> tuple[StateMachine, ...]:
     return tuple(import_string(path) for path in paths)
 
 

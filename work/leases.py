@@ -21,7 +21,7 @@ AGAIN_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-class LeaseKeeper(Steady):
+class LeaseRenewer(Steady):
     def __init__(self, worker: Worker, holdings: Holdings, stopping: Flag) -> None:
         super().__init__("leases", stopping)
         self.worker, self.holdings = worker, holdings

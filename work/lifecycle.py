@@ -18,10 +18,10 @@ from django.db.models import Q
 from work import clock, failpoints, portable, sql, wakeups
 from work.changes import INFO, WARNING, Change, Claimable, Pruning, Told
 from work.children.output import storable
-from work.claims import Claim, Holder, by_kind, trusted_until
+from work.claims import Claim, LeaseHolder, by_kind, trusted_until
 from work.contention import Contended, is_contention, patiently
 from work.models import Event, Subject, Work
-from work.moves import By, Move, Moves
+from work.state_machine import By, StateMachine, Transition
 
 LATE_WRITE_REFUSED = "LATE_WRITE_REFUSED"
 # The length of the columns for people and workers.
@@ -55,7 +55,7 @@ class Writer(Protocol):
 
 
 def create(
-    moves: Moves,
+    moves: StateMachine,
     values: Data,
     *,
     varying: Mapping[str, Sequence[Any]] | None = None,
@@ -71,7 +71,9 @@ def create(
     return _writer().create(moves.model, moves.kind, constant, varying, told, moves.kind)
 
 
-def create_one(moves: Moves, values: Data, *, actor: str = "", message: str = "", data: Data | None = None) -> Any:
+def create_one(
+    moves: StateMachine, values: Data, *, actor: str = "", message: str = "", data: Data | None = None
+) -> Any:
     """Insert one row with its creation event, and return it as a model instance."""
     told = _birth(moves, actor, message, data)
     row = {**_defaults(moves, told), **values}
@@ -79,7 +81,7 @@ def create_one(moves: Moves, values: Data, *, actor: str = "", message: str = ""
     return moves.model.from_db(connection.alias, ["id", *row], [id, *row.values()])
 
 
-def claim_next(moves: Moves, verb: str, owner: str, claimable: Claimable, *columns: str) -> Claim | None:
+def claim_next(moves: StateMachine, verb: str, owner: str, claimable: Claimable, *columns: str) -> Claim | None:
     """Claim the first row of `claimable`, or return None if there is none. Raises Contended if the next tick should try
     again.
     """
@@ -97,7 +99,7 @@ def claim_next(moves: Moves, verb: str, owner: str, claimable: Claimable, *colum
     if row is None:
         return None
     failpoints.hit(f"{moves.kind}.claimed")
-    return Claim(moves, row[0], Holder(owner, row[2]), until(asked_at), dict(zip(columns, row[3:], strict=True)))
+    return Claim(moves, row[0], LeaseHolder(owner, row[2]), until(asked_at), dict(zip(columns, row[3:], strict=True)))
 
 
 def until(asked_at: float) -> float:
@@ -105,11 +107,11 @@ def until(asked_at: float) -> float:
 
 
 def move(
-    moves: Moves,
+    moves: StateMachine,
     id: int,
     verb: str,
     *,
-    holder: Holder | None = None,
+    holder: LeaseHolder | None = None,
     actor: str = "",
     message: str = "",
     data: Data | None = None,
@@ -154,7 +156,7 @@ def finish(claim: Claim, verb: str, *, also: Callable[[], object] | None = None,
     return moved or _own_end(claim) == claim.moves[verb].event or refuse_late(claim, verb)
 
 
-def cancel(moves: Moves, id: int, *, actor: str, reason: str = "") -> str:
+def cancel(moves: StateMachine, id: int, *, actor: str, reason: str = "") -> str:
     """Cancel a row that is not held, or request a cancel from its holder. Return the status afterwards.
 
     It is the cancelled status, the claimed one (the request is accepted and binds), or another one if the row had
@@ -209,7 +211,7 @@ def refuse_late(claim: Claim, verb: str) -> bool:
 
 
 def record(
-    moves: Moves,
+    moves: StateMachine,
     id: int,
     kind: str,
     *,
@@ -248,7 +250,9 @@ def record_process(claim: Claim, process: Data) -> bool:
     return kept or refuse_late(claim, "record_process")
 
 
-def prune(moves: Moves, ids: Sequence[int], *, where: Q, actor: str, also: Pruning | None = None) -> dict[int, Data]:
+def prune(
+    moves: StateMachine, ids: Sequence[int], *, where: Q, actor: str, also: Pruning | None = None
+) -> dict[int, Data]:
     """Delete the history of the given rows that match `where`, except for one event that records it.
 
     Return what was deleted, by id. The remaining event has the row's status, like the last event before it.
@@ -264,7 +268,7 @@ def renew(owner: str, claims: Iterable[Claim]) -> list[Claim]:
     return [lost for held in by_kind(claims) for lost in _renew(held[0].moves, owner, held)]
 
 
-def _renew(moves: Moves, owner: str, held: list[Claim]) -> list[Claim]:
+def _renew(moves: StateMachine, owner: str, held: list[Claim]) -> list[Claim]:
     try:
         return _extend(moves, owner, held)
     except OperationalError as error:
@@ -274,7 +278,7 @@ def _renew(moves: Moves, owner: str, held: list[Claim]) -> list[Claim]:
     return [lost for claim in held for lost in _extend_unless_locked(moves, owner, claim)]
 
 
-def _extend_unless_locked(moves: Moves, owner: str, claim: Claim) -> list[Claim]:
+def _extend_unless_locked(moves: StateMachine, owner: str, claim: Claim) -> list[Claim]:
     try:
         return _extend(moves, owner, [claim])
     except OperationalError as error:
@@ -283,7 +287,7 @@ def _extend_unless_locked(moves: Moves, owner: str, claim: Claim) -> list[Claim]
         return []
 
 
-def _extend(moves: Moves, owner: str, held: list[Claim]) -> list[Claim]:
+def _extend(moves: StateMachine, owner: str, held: list[Claim]) -> list[Claim]:
     asked_at = time.monotonic()
     expires_at = clock.now() + timedelta(seconds=settings.ADE_LEASE_SECONDS)
     # Compare the token too: the same worker may have claimed the row again.
@@ -317,9 +321,9 @@ def _move_with(also: Callable[[], object] | None, claim: Claim, verb: str, optio
 
 
 def _change(
-    moves: Moves,
+    moves: StateMachine,
     origin: str,
-    made: Move,
+    made: Transition,
     must: Data,
     told: Told,
     where: Q | None = None,
@@ -351,16 +355,16 @@ def _change(
     return Change(moves.model, moves.kind, must, where, {**sets, **(values or {})}, tuple(grows), moments, told)
 
 
-def _birth(moves: Moves, actor: str, message: str, data: Data | None) -> Told:
+def _birth(moves: StateMachine, actor: str, message: str, data: Data | None) -> Told:
     clock.keep_measured()
     return Told(moves.created, clock.now(), _signed(actor, None), message, data, to_status=moves.initial)
 
 
-def _signed(actor: str, holder: Holder | None) -> str:
+def _signed(actor: str, holder: LeaseHolder | None) -> str:
     return (actor or (holder.owner if holder else ""))[:ACTOR_CHARACTERS]
 
 
-def _defaults(moves: Moves, told: Told) -> dict[str, Any]:
+def _defaults(moves: StateMachine, told: Told) -> dict[str, Any]:
     """Return all columns of a new row, because the database has no defaults."""
     fields = [f for f in moves.model._meta.concrete_fields if not f.primary_key]
     row = {f.attname: f.get_default() for f in fields}
@@ -379,7 +383,7 @@ def _writer() -> Writer:
     return sql if connection.vendor in sql.FAST_VENDORS else portable
 
 
-def _fence(holder: Holder | None) -> dict[str, Any]:
+def _fence(holder: LeaseHolder | None) -> dict[str, Any]:
     return {"lease_owner": holder.owner, "claim_token": holder.token} if holder else {}
 
 

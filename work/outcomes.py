@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from work.moves import Moves
+from work.state_machine import StateMachine
 
 
 class Outcome(StrEnum):
@@ -108,7 +108,7 @@ _AHEAD = {
 }
 
 
-def of_cancel(moves: Moves, before: str, after: str) -> Outcome:
+def of_cancel(moves: StateMachine, before: str, after: str) -> Outcome:
     """Return the outcome of a cancel from the status seen before it and the status that the cancel returned."""
     if before not in {*moves["cancel"].origins, *moves["request_cancel"].origins}:
         return Outcome.ENDED
@@ -117,7 +117,7 @@ def of_cancel(moves: Moves, before: str, after: str) -> Outcome:
     return Outcome.CANCELLED if after == moves["cancel"].target else Outcome.ENDED
 
 
-def of_cancel_ahead(moves: Moves, status: str) -> Outcome:
+def of_cancel_ahead(moves: StateMachine, status: str) -> Outcome:
     """Return what a cancel would do with a row in this status."""
     if status in moves["cancel"].origins:
         return Outcome.CANCELLED

@@ -16,9 +16,9 @@ from django.db import connection, models, transaction
 from work import clock, failpoints, lifecycle, outages
 from work.changes import WARNING
 from work.children.processes import ProcessId, end_recorded
-from work.claims import Claim, Holder
+from work.claims import Claim, LeaseHolder
 from work.models import Worker
-from work.moves import Moves
+from work.state_machine import StateMachine
 
 if TYPE_CHECKING:
     from work.kinds import Kind
@@ -43,9 +43,9 @@ log = structlog.get_logger(__name__)
 class Found:
     """A claimed row whose worker is gone, as it was when it was found."""
 
-    moves: Moves
+    moves: StateMachine
     id: int
-    holder: Holder
+    holder: LeaseHolder
     lease_expires_at: datetime
     process: dict[str, Any] | None
     rule: str
@@ -139,14 +139,14 @@ def _rescue(kind: "Kind", rule: str, by: str, lost: models.Q) -> int:
     return moved
 
 
-def _pages(moves: Moves, rule: str, by: str, lost: models.Q) -> Iterator[Found]:
+def _pages(moves: StateMachine, rule: str, by: str, lost: models.Q) -> Iterator[Found]:
     columns = ("lease_expires_at", "pk", "lease_owner", "claim_token", "process")
     rows = moves.rows.filter(lost, status=moves.claimed).order_by("lease_expires_at", "pk")
     behind = models.Q()
     while page := list(rows.filter(behind).values_list(*columns)[:PAGE]):
         failpoints.hit("recover.selected")
         for expires_at, id, owner, token, process in page:
-            yield Found(moves, id, Holder(owner, token), expires_at, process, rule, by)
+            yield Found(moves, id, LeaseHolder(owner, token), expires_at, process, rule, by)
         behind = models.Q(lease_expires_at__gt=page[-1][0]) | models.Q(lease_expires_at=page[-1][0], pk__gt=page[-1][1])
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from work import workplaces
 from work.claims import Interrupted
 from work.supervise import CannotStart
-from work.workplaces import Desk
+from work.workplaces import ScratchDirectory
 from work.zygote import Zygote
 
 # Stop warm processes when less than this share of the machine's memory is free.
@@ -61,15 +61,15 @@ class Pool:
 
     def __init__(self, root: Callable[[], Path], start: Start, most_idle: Callable[[], int]) -> None:
         self._root, self._start, self._most_idle = root, start, most_idle
-        self._desk: Desk | None = None
+        self._desk: ScratchDirectory | None = None
         self._idle: list[Warm] = []
         self._lock = threading.Lock()
         self._hopeless: dict[str, float] = {}
 
-    def desk(self) -> Desk:
+    def desk(self) -> ScratchDirectory:
         with self._lock:
             if self._desk is None:
-                self._desk = Desk(self._root())
+                self._desk = ScratchDirectory(self._root())
             return self._desk
 
     def take(self, name: str, stop: Callable[[], str | None], *, owner: int | None = None) -> Warm | None:

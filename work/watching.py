@@ -11,7 +11,7 @@ from django.core.exceptions import ObjectDoesNotExist
 
 from work.commands import AddVerb, Answer, NounCommand, Row, add_ids, clean, fields, identifier, not_found
 from work.models import Event
-from work.moves import Moves
+from work.state_machine import StateMachine
 from work.why import Explanation
 from work.written import Encoder
 
@@ -22,7 +22,7 @@ BATCH = 1000
 
 
 class WatchedCommand(NounCommand):
-    moves: ClassVar[Moves]
+    moves: ClassVar[StateMachine]
     terminal: ClassVar[frozenset[str]]
 
     def explain(self, id: int) -> Explanation:

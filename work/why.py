@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from work import clock, compiled
 from work.compiled import Query
 from work.models import Work, Worker
-from work.moves import Moves
+from work.state_machine import StateMachine
 
 # Returns which of these rows the user may know about.
 Names = Callable[[Sequence[int]], Set[int]]
@@ -89,7 +89,7 @@ class Crew:
         return [worker for worker in self.workers if worker.lanes.get(kind, 0)]
 
 
-def of_queued(moves: Moves, id: int, gates: Iterable[Gate]) -> Explanation:
+def of_queued(moves: StateMachine, id: int, gates: Iterable[Gate]) -> Explanation:
     gates = tuple(gates)
     holding = [gate.name for gate in gates if gate.holds]
     name = f"{moves.model._meta.verbose_name} {id}"
@@ -97,7 +97,7 @@ def of_queued(moves: Moves, id: int, gates: Iterable[Gate]) -> Explanation:
     return Explanation(moves.kind, id, moves.initial, moves.initial, f"{name} is queued; {said}.", gates)
 
 
-def of_others(moves: Moves, row: Work, status: str, outcome: str) -> Explanation:
+def of_others(moves: StateMachine, row: Work, status: str, outcome: str) -> Explanation:
     """Explain a row that is not queued, and so does not wait."""
     name = f"{moves.model._meta.verbose_name} {row.pk}"
     if status == moves.initial:
@@ -110,7 +110,7 @@ def of_others(moves: Moves, row: Work, status: str, outcome: str) -> Explanation
     return Explanation(moves.kind, row.pk, status, outcome, said)
 
 
-def of_worker(crew: Crew, moves: Moves) -> Gate:
+def of_worker(crew: Crew, moves: StateMachine) -> Gate:
     """Return the gate for a live worker that does this kind of work."""
     many = str(moves.model._meta.verbose_name_plural)
     alive, having, draining = len(crew.workers), len(crew.slots(moves.kind)), crew.draining(moves.kind)
@@ -138,7 +138,7 @@ def _of_draining(workers: list[Worker], many: str, data: dict[str, Any]) -> Gate
     return Gate("worker", True, said, last.owner, since, data)
 
 
-def of_capacity(crew: Crew, moves: Moves, ahead: int, names: Names | None = None) -> Gate:
+def of_capacity(crew: Crew, moves: StateMachine, ahead: int, names: Names | None = None) -> Gate:
     """Return the gate for a free thread that no earlier row will take. Without `names` all rows may be named."""
     slots = crew.slots(moves.kind)
     everybody = [row for row in _at_work(moves) if row.lease_owner in slots] if slots else []
@@ -160,7 +160,7 @@ def of_capacity(crew: Crew, moves: Moves, ahead: int, names: Names | None = None
     return Gate("capacity", True, said, f"{moves.kind} {longest.pk}", longest.started_at, data)
 
 
-def are_ahead(moves: Moves, ahead: int) -> str:
+def are_ahead(moves: StateMachine, ahead: int) -> str:
     one, many = moves.model._meta.verbose_name, moves.model._meta.verbose_name_plural
     number = {0: f"no {one}", 1: f"1 {one}"}.get(ahead, f"{ahead} {many}")
     return f"{f'over {MOST_COUNTED} {many}' if ahead > MOST_COUNTED else number} {_are(ahead or 1)} ahead of it"
@@ -184,7 +184,7 @@ def by(owner: str | None, since: datetime | None) -> str:
     return f"by {owner or '(unknown)'}" + (f" at {since:%Y-%m-%d %H:%M:%S}" if since else "")
 
 
-def _at_work(moves: Moves) -> list[Work]:
+def _at_work(moves: StateMachine) -> list[Work]:
     """Return all claimed rows, longest first."""
     ids = [id for (id,) in compiled.rows(_claimed(moves.model))]
     rows = moves.rows.filter(pk__in=ids, status=moves.claimed).only("lease_owner", "started_at") if ids else []
@@ -205,11 +205,11 @@ def _named_to(names: Names | None, rows: list[Work]) -> list[Work]:
     return [row for row in rows if row.pk in known]
 
 
-def _told(moves: Moves, row: Work) -> dict[str, Any]:
+def _told(moves: StateMachine, row: Work) -> dict[str, Any]:
     return {"kind": moves.kind, "id": row.pk, "by": row.lease_owner, "since": row.started_at}
 
 
-def _named(moves: Moves, rows: list[Work], others: int) -> str:
+def _named(moves: StateMachine, rows: list[Work], others: int) -> str:
     said = [f"{moves.kind} {row.pk} claimed {by(row.lease_owner, row.started_at)}" for row in rows[:MOST_NAMED]]
     if (more := len(rows) - MOST_NAMED) > 0:
         said.append(f"and {more} more")

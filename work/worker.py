@@ -13,13 +13,13 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from work import boots, drains, hardening, recovery, wakeups
-from work.caretaker import Caretaker, Rescuer
+from work import boots, draining, hardening, recovery, wakeups
 from work.claims import Holdings
 from work.contention import Contended
+from work.housekeeping import HousekeepingThread, RecoveryThread
 from work.kinds import Kind, all_kinds
-from work.leases import LeaseKeeper
-from work.slots import Bell, Slot
+from work.leases import LeaseRenewer
+from work.worker_thread import Bell, WorkerThread
 
 # How often a drain checks for the end of all work, or for a second signal.
 LOOK_SECONDS = 0.1
@@ -33,7 +33,7 @@ GRACE_SECONDS = 1.0
 # Time limit for logging that a worker is forced to exit.
 LOG_SECONDS = 5.0
 # Topics of requests that people make to a worker or about its work. The thread that renews the leases handles them.
-ASKED = frozenset({"cancel", drains.TOPIC})
+ASKED = frozenset({"cancel", draining.TOPIC})
 
 log = structlog.get_logger(__name__)
 
@@ -46,9 +46,9 @@ class Worker:
         self.owner = self.row.owner
         self.holdings = Holdings()
         self.draining, self.ending = Flag(), Flag()
-        self.leases = LeaseKeeper(self.row, self.holdings, self.ending)
-        self.rescuer = Rescuer(self.kinds, self.owner, self.ending, self.ring)
-        self.caretaker = Caretaker(self.kinds, self.owner, self.ending, self.ring)
+        self.leases = LeaseRenewer(self.row, self.holdings, self.ending)
+        self.recovery = RecoveryThread(self.kinds, self.owner, self.ending, self.ring)
+        self.housekeeping = HousekeepingThread(self.kinds, self.owner, self.ending, self.ring)
         self.listener = wakeups.Listener(self.hear, self.ending)
         self.bells = {kind.name: Bell() for kind in self.kinds if kind.lane}
         self.slots = [self._slot(kind, n) for kind in self.kinds if kind.lane for n in range(self.numbers[kind.name])]
@@ -67,10 +67,10 @@ class Worker:
         boots.recover_earlier(self.row, self.kinds)
         # Before the first claim: a dead worker's unfinished tasks may decide what is next. At tick 0 every task is due,
         # including the removal of its files.
-        self.caretaker.do_chores(all_of_them=False)
+        self.housekeeping.do_tasks(all_of_them=False)
         # From here on, each thread opens its own connection.
         connection.close()
-        for thread in (self.leases, self.rescuer, self.caretaker, self.listener, *self.slots):
+        for thread in (self.leases, self.recovery, self.housekeeping, self.listener, *self.slots):
             thread.start()
         # Poll instead of waiting: a signal just before a wait would be noticed only at the end of the wait.
         while self.asked_to_stop.empty() and not self.leases.drain_requested.is_set():
@@ -87,7 +87,7 @@ class Worker:
             if topic in ("", kind.name, *kind.wakes_on):
                 self.ring(kind)
             if topic in kind.wakes_on:
-                self.caretaker.woken.set()
+                self.housekeeping.woken.set()
 
     def ring(self, kind: Kind) -> None:
         if bell := self.bells.get(kind.name):
@@ -100,8 +100,8 @@ class Worker:
         except DatabaseError as error:
             log.warning("worker.contention_not_recorded", error=str(error).strip())
 
-    def _slot(self, kind: Kind, number: int) -> Slot:
-        return Slot(
+    def _slot(self, kind: Kind, number: int) -> WorkerThread:
+        return WorkerThread(
             kind,
             number,
             owner=self.owner,
@@ -116,7 +116,7 @@ class Worker:
         """Wake the periodic tasks of kinds that wait for this kind. SQLite's notification carries no topic."""
         for kind in self.kinds:
             if ended.name in kind.wakes_on:
-                self.caretaker.woken.set()
+                self.housekeeping.woken.set()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.asked_to_stop.put(number)
@@ -143,7 +143,7 @@ class Worker:
         left = self._give_back()
         self.ending.set()
         self.leases.woken.set()
-        self.caretaker.woken.set()
+        self.housekeeping.woken.set()
         # A heartbeat after the sign-off would report this worker as alive.
         self.leases.join(LOOK_SECONDS)
         boots.sign_off(self.row)

@@ -22,7 +22,7 @@ _unremoved: list[Path] = []
 log = structlog.get_logger(__name__)
 
 
-class Desk:
+class ScratchDirectory:
     """A worker's own folder. It has a folder for each warm child, and in those one for each piece of work."""
 
     def __init__(self, root: Path) -> None:

@@ -15,7 +15,7 @@ from api.frame import Answer, In, Out, answers
 from api.histories import History, SubjectEventOut, history_of
 from api.once import Keep, committing, creating
 from api.pages import Listing, Page, page
-from feeds import opml, sources, standing
+from feeds import feed_status, opml, sources
 from feeds.addresses import LONGEST_FOUND
 from feeds.lifecycle import FEED
 from feeds.models import FeedSource, RawArticle
@@ -228,7 +228,7 @@ def list_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[
 
 
 def row_of(feed: FeedSource) -> dict[str, Any]:
-    told = {"standing": standing.how(feed)}
+    told = {"standing": feed_status.how(feed)}
     return told | {name: getattr(feed, name) for name in FeedOut.model_fields if name not in told}
 
 

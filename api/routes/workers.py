@@ -16,7 +16,7 @@ from api.frame import Out, answers
 from api.pages import Listing, Page, page
 from api.sight import doing, visible
 from api.subjects import Subject
-from work import clock, drains
+from work import clock, draining
 from work.boots import WORKER
 from work.models import Worker
 from work.outcomes import DONE
@@ -76,14 +76,14 @@ def show(request: HttpRequest, id: int) -> dict[str, Any]:
 def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
     """Drain a worker: it takes no new work, finishes within ADE_DRAIN_SECONDS, and stops until its next boot."""
     caller = insider_of(request)
-    caller.may(drains.PERMISSION)
+    caller.may(draining.PERMISSION)
     worker = _worker(id)
     if caller.record:
         caller.record.saw(WORKER.kind, id, None)
-    outcome = drains.drain(worker, actor=caller.actor, reason=body.reason if body else "")
+    outcome = draining.drain(worker, actor=caller.actor, reason=body.reason if body else "")
     if outcome not in DONE:
         details = {"id": id, "state": worker.state, "drain_requested_at": worker.drain_requested_at}
-        raise Problem("conflict", drains.said(worker, outcome), details)
+        raise Problem("conflict", draining.said(worker, outcome), details)
     return _told(caller, worker)
 
 

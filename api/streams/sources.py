@@ -13,7 +13,7 @@ from api.errors import Problem
 from api.streams.hub import HUB, LOG, Topic
 from api.streams.sse import Item, id_only, message
 from work.models import Event
-from work.moves import Moves
+from work.state_machine import StateMachine
 from work.tail import BATCH, Position, Seen, Tail, newest
 
 # The most events that a reconnecting client is sent: one or two seconds of reading. Beyond that, the lists are faster.
@@ -48,7 +48,7 @@ class OfSubject:
 
     with_log = True
 
-    def __init__(self, moves: Moves, id: int, terminal: frozenset[str], last: str) -> None:
+    def __init__(self, moves: StateMachine, id: int, terminal: frozenset[str], last: str) -> None:
         self.topic = Topic(moves.kind, id)
         self.is_behind, self.over = True, ""
         self._row = moves.rows.filter(pk=id).values_list("status", "last_sequence")

@@ -41,13 +41,13 @@ INVARIANTS = (
         f"While a worker is alive, an active webhook waits at most {TURN_SECONDS} s for its turn, and the waiting"
         " deliveries of a removed webhook are dropped within the same time.",
         _turn,
-        "Look for `slot.failed` and `caretaker.chore_failed` in the logs of the workers. ADE_WEBHOOK_CONCURRENCY is"
+        "Look for `slot.failed` and `housekeeping.task_failed` in the logs of the workers. ADE_WEBHOOK_CONCURRENCY is"
         " the number of deliveries that a worker sends at once.",
     ),
     Invariant(
         "events_are_followed_for_webhooks",
         f"While a worker is alive, events are read for webhooks at least every {RESCUE_SECONDS} s.",
         _followed,
-        f"Look for `caretaker.chore_failed` in the logs of the workers. {DEFECT}",
+        f"Look for `housekeeping.task_failed` in the logs of the workers. {DEFECT}",
     ),
 )

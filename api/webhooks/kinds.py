@@ -1,6 +1,6 @@
 from api.webhooks import lifecycle, sending, upkeep
 from api.webhooks.following import Follower
-from work.kinds import Chore, Kind, Lane
+from work.kinds import Kind, Lane, PeriodicTask
 
 DELIVERY = Kind(
     lifecycle.DELIVERY,
@@ -13,8 +13,8 @@ DELIVERY = Kind(
         expected=sending.EXPECTED,
     ),
     rescue=lifecycle.rescue,
-    chores=(
-        Chore(Follower().follow, when_rung=False),
-        Chore(upkeep.drop_of_removed, every=2, when_rung=False),
+    periodic_tasks=(
+        PeriodicTask(Follower().follow, when_rung=False),
+        PeriodicTask(upkeep.drop_of_removed, every=2, when_rung=False),
     ),
 )

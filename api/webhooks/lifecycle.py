@@ -14,24 +14,24 @@ from documents.models import Workspace
 from work import clock, lifecycle, wakeups
 from work.claims import Claim
 from work.lifecycle import Data
-from work.moves import By, Move, Moves
 from work.pruning import in_batches
 from work.recovery import Found
+from work.state_machine import By, StateMachine, Transition
 
-WEBHOOK = Moves(kind="webhook", model=Webhook, initial="", created="WEBHOOK_ADDED", table={})
-DELIVERY = Moves(
+WEBHOOK = StateMachine(kind="webhook", model=Webhook, initial="", created="WEBHOOK_ADDED", table={})
+DELIVERY = StateMachine(
     kind="delivery",
     model=Delivery,
     initial="queued",
     created="DELIVERY_QUEUED",
     table={
-        "start": Move(("queued",), "sending", By.WORKER, "DELIVERY_STARTED"),
-        "succeed": Move(("sending",), "delivered", By.HOLDER, "DELIVERY_DELIVERED"),
-        "postpone": Move(("sending",), "queued", By.HOLDER, "DELIVERY_POSTPONED"),
-        "fail": Move(("sending",), "failed", By.HOLDER, "DELIVERY_FAILED"),
-        "drop": Move(("queued",), "failed", By.POLICY, "DELIVERY_DROPPED"),
-        "release": Move(("sending",), "queued", By.RECOVERY, "DELIVERY_RELEASED"),
-        "give_up": Move(("sending",), "failed", By.RECOVERY, "DELIVERY_FAILED"),
+        "start": Transition(("queued",), "sending", By.WORKER, "DELIVERY_STARTED"),
+        "succeed": Transition(("sending",), "delivered", By.HOLDER, "DELIVERY_DELIVERED"),
+        "postpone": Transition(("sending",), "queued", By.HOLDER, "DELIVERY_POSTPONED"),
+        "fail": Transition(("sending",), "failed", By.HOLDER, "DELIVERY_FAILED"),
+        "drop": Transition(("queued",), "failed", By.POLICY, "DELIVERY_DROPPED"),
+        "release": Transition(("sending",), "queued", By.RECOVERY, "DELIVERY_RELEASED"),
+        "give_up": Transition(("sending",), "failed", By.RECOVERY, "DELIVERY_FAILED"),
     },
 )
 

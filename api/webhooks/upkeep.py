@@ -15,7 +15,7 @@ from work import clock, guards, pruning, wakeups
 from work.models import Event
 from work.pruning import Batch, days_before_now, in_batches
 
-# Limit of one call, because the other chores of the worker wait for it.
+# Limit of one call, because the other tasks of the worker wait for it.
 SECONDS_AT_ONCE = 0.5
 
 
@@ -43,7 +43,7 @@ def keep_up(turn: Turn) -> int:
 
 
 def drop_of_removed(owner: str) -> int:
-    """Drop some deliveries of removed webhooks, as a chore of the worker. Return 0, because no worker needs to be
+    """Drop some deliveries of removed webhooks, as a task of the worker. Return 0, because no worker needs to be
     woken for them.
     """
     until = time.monotonic() + SECONDS_AT_ONCE

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from console import boxes, lists, page_images, words
+from console import boxes, formatting, lists, page_images
 from console.frame import act, back, find, is_superuser, must_operate, page, person_of, show
 from console.opened import opened
 from console.processing import processing_of, said_of
@@ -111,7 +111,7 @@ def correct(request: HttpRequest, id: int) -> HttpResponseBase:
     try:
         made = corrections.correct(id, name, value, actor=person_of(request).get_username())
     except NotTaken as refused:
-        messages.error(request, words.after("The correction was not saved", str(refused)))
+        messages.error(request, formatting.after("The correction was not saved", str(refused)))
     else:
         if made is None:
             raise Http404("This document no longer exists.")

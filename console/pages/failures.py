@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from console import family_again, lists
-from console.families import Families, Family, families_of
+from console.failure_groups import Families, Family, families_of
 from console.frame import act, find, must_operate, page, person_of, show
 from console.models import FailureNote
 from documents.models import Workspace

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from api.audit import record_of
-from console import lists, words
+from console import formatting, lists
 from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
-from feeds import opml, sources, standing
+from feeds import feed_status, opml, sources
 from feeds.forms import FeedForm
 from feeds.lifecycle import FEED
 from feeds.models import FeedSource
@@ -42,7 +42,7 @@ def feeds(request: HttpRequest) -> HttpResponseBase:
     found = lists.slice_of(request, rows)
     context = {
         "slice": found,
-        "standings": [(feed, standing.how(feed), standing.when(feed)) for feed in found.rows],
+        "standings": [(feed, feed_status.how(feed), feed_status.when(feed)) for feed in found.rows],
         "states": STATES,
         "state": state,
         "may_add": person_of(request).has_perm(ADD),
@@ -58,10 +58,10 @@ def feed(request: HttpRequest, id: int) -> HttpResponseBase:
     articles = found.articles.defer("embedding", "original_url", "summary").order_by("-pk")
     context = {
         "feed": found,
-        "how": standing.how(found),
-        "when": standing.when(found),
+        "how": feed_status.how(found),
+        "when": feed_status.when(found),
         "may": person_of(request).has_perm(CHANGE),
-        "number": f"over {MOST_COUNTED:,}" if number > MOST_COUNTED else words.number(number, "article"),
+        "number": f"over {MOST_COUNTED:,}" if number > MOST_COUNTED else formatting.number(number, "article"),
         "articles": articles[:LATEST_ARTICLES],
         "events": Event.objects.about(FEED.kind, id).order_by("-sequence")[:LATEST_EVENTS],
     }
@@ -109,7 +109,7 @@ def take_in(request: HttpRequest) -> HttpResponseBase:
     try:
         done = _taken_in(request, rehearse=rehearse)
     except BadOpml as bad:
-        messages.warning(request, words.after("No feed was added", str(bad)))
+        messages.warning(request, formatting.after("No feed was added", str(bad)))
         return redirect("console:add_feed")
     counts = Counter(each.result.replace("_", " ") for each in done)
     context = {"done": done, "counts": dict(counts), "rehearse": rehearse}

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from api.audit import record_of
-from console import words
+from console import formatting
 from console.calendar import SQUARES, calendar_of, moment_of
 from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
 from console.roster import Line, all_lines, line_of
@@ -135,8 +135,8 @@ def backfill(request: HttpRequest, name: str) -> HttpResponseBase:
     job, actor = _declared(request, name), person_of(request).get_username()
     with _refusals(request, job):
         found = asking.backfill(job, *_range(request.POST), actor=actor)
-        said = f"Requested {words.number(len(found.free), 'slot')}, to run one after the other, the oldest first."
-        skipped = f"Skipped {words.number(len(found.taken), 'slot')} of the range: already run or waiting."
+        said = f"Requested {formatting.number(len(found.free), 'slot')}, to run one after the other, the oldest first."
+        skipped = f"Skipped {formatting.number(len(found.taken), 'slot')} of the range: already run or waiting."
         messages.success(request, f"{said} {skipped}")
     return _to(name)
 
@@ -183,14 +183,14 @@ def _refusals(request: HttpRequest, job: Job) -> Iterator[None]:
     except SlotTaken as taken:
         messages.warning(request, _said_of(taken, job))
     except NotASlot as error:
-        messages.warning(request, words.after("No run was requested", str(error)))
+        messages.warning(request, formatting.after("No run was requested", str(error)))
 
 
 def _said_of(taken: SlotTaken, job: Job) -> str:
     if taken.job_run is None:
-        return words.after("No run was requested", str(taken))
+        return formatting.after("No run was requested", str(taken))
     path = reverse("console:job_run", args=[job.name, taken.job_run.pk])
-    said = words.after("No run was requested", str(taken))
+    said = formatting.after("No run was requested", str(taken))
     return format_html('{} <a href="{}">See job run {}</a>', said, path, taken.job_run.pk)
 
 

@@ -5,7 +5,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from console.frame import page, show
-from console.latecomers import LOOKED_AT, cases_for
+from console.late_writes import LOOKED_AT, cases_for
 
 
 @page

@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from api.routes.queue import PERMISSION
 from console.frame import act, back, for_members, must_have, page, person_of, show
-from console.promises import MOST_OFFENDERS, SECONDS, SECONDS_OF_ONE, check_all
-from console.promises import promises as all_promises
+from console.invariants import MOST_OFFENDERS, SECONDS, SECONDS_OF_ONE, check_all
+from console.invariants import promises as all_promises
 from console.subjects import named
 
 

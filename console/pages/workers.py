@@ -15,7 +15,7 @@ from console import lists
 from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
 from console.queues import queues
 from console.subjects import Named, named
-from work import clock, drains
+from work import clock, draining
 from work.boots import WORKER
 from work.models import Event, Worker
 from work.outcomes import DONE
@@ -56,7 +56,7 @@ def worker(request: HttpRequest, id: int) -> HttpResponseBase:
         "worker": found,
         "doing": does,
         "silence": (clock.now() - found.heartbeat_at).total_seconds(),
-        "may": found.state == "alive" and person_of(request).has_perm(drains.PERMISSION),
+        "may": found.state == "alive" and person_of(request).has_perm(draining.PERMISSION),
         "drain_seconds": settings.ADE_DRAIN_SECONDS,
         "version": settings.ADE_VERSION,
         "events": Event.objects.about(WORKER.kind, id).order_by("-sequence")[:LATEST_EVENTS],
@@ -67,13 +67,13 @@ def worker(request: HttpRequest, id: int) -> HttpResponseBase:
 @act
 @for_members
 def drain(request: HttpRequest, id: int) -> HttpResponseBase:
-    must_have(request, drains.PERMISSION)
+    must_have(request, draining.PERMISSION)
     found = _worker(id)
     if record := record_of(request):
         record.saw(WORKER.kind, id, None)
-    outcome = drains.drain(found, actor=person_of(request).get_username(), reason=reason_of(request))
+    outcome = draining.drain(found, actor=person_of(request).get_username(), reason=reason_of(request))
     level = messages.SUCCESS if outcome in DONE else messages.WARNING
-    messages.add_message(request, level, drains.said(found, outcome))
+    messages.add_message(request, level, draining.said(found, outcome))
     return back(request, reverse("console:worker", args=[id]))
 
 

@@ -9,7 +9,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from console import words
+from console import formatting
 from console.frame import query
 from runs.models import Run
 
@@ -48,19 +48,19 @@ def icon(name: str) -> SafeString:
 @register.simple_tag
 def state(word: Any, said: str = "") -> SafeString:
     """Return a status. `said` replaces the shown word; `word` still decides the look."""
-    plain = words.plain(str(word))
+    plain = formatting.plain(str(word))
     tone = TONES.get(plain, "off")
     return format_html('<span class="state is-{}">{}{}</span>', CLASSES.get(tone, tone), icon(tone), said or plain)
 
 
 @register.filter
 def plain(word: Any) -> str:
-    return words.plain(str(word))
+    return formatting.plain(str(word))
 
 
 @register.filter
 def tone(word: Any) -> str:
-    found = TONES.get(words.plain(str(word)), "off")
+    found = TONES.get(formatting.plain(str(word)), "off")
     return CLASSES.get(found, found)
 
 
@@ -70,7 +70,10 @@ def ago(moment: datetime | None) -> SafeString | str:
     if moment is None:
         return mark_safe('<span class="none">–</span>')
     return format_html(
-        '<time datetime="{}" title="{}" data-ago>{}</time>', moment.isoformat(), words.moment(moment), words.ago(moment)
+        '<time datetime="{}" title="{}" data-ago>{}</time>',
+        moment.isoformat(),
+        formatting.moment(moment),
+        formatting.ago(moment),
     )
 
 
@@ -78,13 +81,13 @@ def ago(moment: datetime | None) -> SafeString | str:
 def moment(value: datetime | None) -> SafeString | str:
     if value is None:
         return mark_safe('<span class="none">–</span>')
-    return format_html('<time datetime="{}">{}</time>', value.isoformat(), words.moment(value))
+    return format_html('<time datetime="{}">{}</time>', value.isoformat(), formatting.moment(value))
 
 
 @register.filter
 def clock_time(value: datetime) -> SafeString:
     said = f"{value:%H:%M:%S}"
-    return format_html('<time datetime="{}" title="{}">{}</time>', value.isoformat(), words.moment(value), said)
+    return format_html('<time datetime="{}" title="{}">{}</time>', value.isoformat(), formatting.moment(value), said)
 
 
 @register.filter
@@ -96,19 +99,19 @@ def length_of(rows: Any) -> int:
 @register.filter
 def took(work: Any) -> str:
     """Return the duration from the start to the end, or until now."""
-    return words.length(words.seconds_of(work)) if work.started_at else "–"
+    return formatting.length(formatting.seconds_of(work)) if work.started_at else "–"
 
 
 @register.filter
 def in_words(run: Run) -> str:
-    return words.of_run(run)
+    return formatting.of_run(run)
 
 
 @register.filter
 def length(value: timedelta | float | None) -> str:
     if value is None:
         return "–"
-    return words.length(value.total_seconds() if isinstance(value, timedelta) else value)
+    return formatting.length(value.total_seconds() if isinstance(value, timedelta) else value)
 
 
 @register.filter

@@ -7,10 +7,10 @@ from pathlib import Path
 from django.conf import settings
 
 from ade_services import OPENAI, TEXTS, VECTORS
-from documents import outside
+from documents import remote_services
 from documents.children import EMBEDDER, place_for
 from documents.embedding.outcome import EmbeddingFailed, Vectors, read
-from documents.outside import NoAnswer
+from documents.remote_services import NoAnswer
 from work.supervise import Child
 
 # Limit for all texts of a document. A thousand pages take about twenty requests.
@@ -48,7 +48,7 @@ def embed(
         "dimensions": dimensions(),
     }
     try:
-        outside.ask(OPENAI, order, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start)
+        remote_services.ask(OPENAI, order, directory, wall_seconds=wall_seconds, stop=stop, on_start=on_start)
     except NoAnswer as error:
         raise EmbeddingFailed(
             str(error), permanent=error.permanent, retry_after=error.retry_after, of_service=True, away=error.away

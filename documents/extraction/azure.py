@@ -8,11 +8,11 @@ from pathlib import Path
 from django.conf import settings
 
 from ade_services import DOCUMENT_INTELLIGENCE
-from documents import breakers, outside
+from documents import breakers, remote_services
 from documents.children import COLD_EXTRACTOR, Run
 from documents.extraction import local
 from documents.extraction.outcome import Extracted, ExtractionFailed
-from documents.outside import NoAnswer
+from documents.remote_services import NoAnswer
 from work.supervise import Child
 
 PDF, TIFF = "application/pdf", "image/tiff"
@@ -58,7 +58,7 @@ def extract(
         "poll_seconds": POLL_SECONDS,
     }
     try:
-        told = outside.ask(
+        told = remote_services.ask(
             DOCUMENT_INTELLIGENCE,
             order,
             directory,

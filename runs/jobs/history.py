@@ -10,9 +10,9 @@ from django.db import IntegrityError, transaction
 from runs.jobs import Job, cron
 from runs.models import ScheduledJob
 from work import clock, lifecycle
-from work.moves import Moves
+from work.state_machine import StateMachine
 
-SCHEDULED_JOB = Moves(kind="scheduled_job", model=ScheduledJob, initial="", created="JOB_DECLARED", table={})
+SCHEDULED_JOB = StateMachine(kind="scheduled_job", model=ScheduledJob, initial="", created="JOB_DECLARED", table={})
 
 # Decisions about slots that did not run. The data of the event name the first and last slot.
 COALESCED = "SLOTS_COALESCED"

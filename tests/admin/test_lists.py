@@ -262,7 +262,7 @@ def test_nothing_can_be_looked_up_that_is_not_offered(root, model, lookup):
 
 
 def test_a_filter_works_for_what_is_not_among_the_first(root, monkeypatch):
-    monkeypatch.setattr("documents.scoped.MOST_CHOICES", 1)
+    monkeypatch.setattr("documents.permissions.MOST_CHOICES", 1)
     _, second = RunFactory(), RunFactory()
 
     for name, row in (("workspace", second.workspace), ("configuration", second.configuration)):

@@ -2,7 +2,7 @@ import pytest
 from django.contrib.auth.models import Permission
 
 from tests.factories import UserFactory, events_of
-from work import boots, drains
+from work import boots, draining
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -37,11 +37,11 @@ def test_the_page_of_a_worker_has_a_button(sign_in, in_charge, worker, said):
 
 
 def test_of_several_each_is_rehearsed_and_told(rehearse, confirm, in_charge, worker):
-    gone, draining = boots.register("w2", "boot2", {}), boots.register("w3", "boot3", {})
+    gone, leaving = boots.register("w2", "boot2", {}), boots.register("w3", "boot3", {})
     boots.sign_off(gone)
-    drains.drain(draining, actor="ada")
+    draining.drain(leaving, actor="ada")
 
-    page = rehearse(in_charge, "drain", worker, gone, draining)
+    page = rehearse(in_charge, "drain", worker, gone, leaving)
     ended = confirm(page, reason="a new version")
 
     assert page.context["said"] == "Of 3 selected, 1 will be asked to drain, 1 is already draining, 1 is not alive."

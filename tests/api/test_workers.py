@@ -6,7 +6,7 @@ from django.contrib.auth.models import Permission
 from api.models import AuditEntry
 from tests.api.programs import Person, Program, problem_of
 from tests.factories import BuildFactory, DocumentFactory, JobRunFactory, RunFactory, UserFactory, events_of, write
-from work import boots, clock, drains
+from work import boots, clock, draining
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -91,7 +91,7 @@ def test_without_a_request_nothing_is_told_of_one(ravi, workspace, worker):
 def test_a_drain_that_is_asked_twice_or_of_one_that_is_gone_is_a_conflict(in_charge, worker):
     gone = boots.register("w2", "boot2", {})
     boots.sign_off(gone)
-    drains.drain(worker, actor="ada")
+    draining.drain(worker, actor="ada")
 
     twice, late = (in_charge.post(f"/workers/{row.pk}/drain") for row in (worker, gone))
 

@@ -10,7 +10,7 @@ from builds.models import Build
 from runs.kinds import RUN
 from tests.factories import W1, BuildFactory, ConfigurationFactory, DocumentFactory, RunFactory, events_of
 from work.claims import Holdings
-from work.slots import Bell, Slot
+from work.worker_thread import Bell, WorkerThread
 
 
 def step(*body, before=""):
@@ -51,7 +51,7 @@ def slot(kind, owner=W1):
         raise met
 
     nothing = {"after": lambda kind: None, "contended": contended}
-    return Slot(kind, 0, owner=owner, bell=Bell(), holdings=Holdings(), stopping=Flag(), **nothing)
+    return WorkerThread(kind, 0, owner=owner, bell=Bell(), holdings=Holdings(), stopping=Flag(), **nothing)
 
 
 def path_of(build):

@@ -30,7 +30,7 @@ from tests.factories import (
     force_status,
     write,
 )
-from work import boots, clock, drains
+from work import boots, clock, draining
 from work.models import Worker
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
@@ -334,7 +334,7 @@ def test_a_worker_that_is_alive(manage, worker):
 
 
 def test_workers_that_all_drain(manage, worker):
-    drains.drain(worker, actor="olga")
+    draining.drain(worker, actor="olga")
     ErrandFactory()
 
     row = check(manage, "workers.alive")

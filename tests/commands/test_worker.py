@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from tests.factories import events_of
-from work import boots, clock, drains
+from work import boots, clock, draining
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -37,7 +37,7 @@ def test_list_can_leave_out_the_dead(manage):
 
 def test_list_tells_who_drains(manage):
     row = worker("w1")
-    drains.drain(row, actor="olga", reason="a new version")
+    draining.drain(row, actor="olga", reason="a new version")
 
     (told,) = manage("worker", "list", "--json").json["workers"]
 

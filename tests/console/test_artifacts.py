@@ -10,7 +10,7 @@ from django.core.files.storage import default_storage
 from django.db.models import Q
 from django.utils.html import escape
 
-from console import looks
+from console import artifact_previews
 from documents import previews
 from runs import lifecycle
 from tests.documents.hostile import CONTROLS, TRAVERSAL, UNICODE
@@ -98,9 +98,9 @@ def test_text_is_shown_as_it_is(look, made, no_child):
 
 
 def test_of_long_text_its_beginning_is_shown(look, made, no_child):
-    page = look(made("long.txt", "é" * looks.TEXT_BYTES))
+    page = look(made("long.txt", "é" * artifact_previews.TEXT_BYTES))
 
-    assert text_of(page) == "é" * (looks.TEXT_BYTES // 2)
+    assert text_of(page) == "é" * (artifact_previews.TEXT_BYTES // 2)
     assert "Only the beginning is shown" in card(page)
 
 
@@ -157,7 +157,7 @@ def test_json_is_indented(look, made, no_child):
 def test_what_is_no_json_or_too_deep_is_shown_as_text(look, made, no_child, content):
     page = look(made("a.json", content))
 
-    assert text_of(page) == content[: looks.TEXT_BYTES]
+    assert text_of(page) == content[: artifact_previews.TEXT_BYTES]
     assert (
         "The name says JSON, but the content is not JSON or is nested more than 40 levels deep."
         in page.content.decode()
@@ -167,14 +167,14 @@ def test_what_is_no_json_or_too_deep_is_shown_as_text(look, made, no_child, cont
 def test_large_json_is_shown_as_text(look, made, no_child):
     page = look(made("a.json", "[" + "1," * 200_000 + "1]"))
 
-    assert len(text_of(page)) == looks.TEXT_BYTES
+    assert len(text_of(page)) == artifact_previews.TEXT_BYTES
     assert "Only the beginning is shown" in card(page)
 
 
 def test_json_that_grows_when_it_is_indented_is_cut(look, made, no_child):
     page = look(made("a.json", "[" * 39 + "1," * 100_000 + "1" + "]" * 39))
 
-    assert len(text_of(page)) < looks.JSON_BYTES + 10
+    assert len(text_of(page)) < artifact_previews.JSON_BYTES + 10
     assert "Only the beginning is shown" in card(page)
 
 
@@ -346,7 +346,7 @@ def test_whoever_comes_while_others_are_looked_at_is_told_to_come_again(look, ma
 
 
 def test_what_is_too_large_is_not_opened(look, made, no_child):
-    page = look(made("a.txt", "small", size_bytes=looks.MOST_BYTES + 1))
+    page = look(made("a.txt", "small", size_bytes=artifact_previews.MOST_BYTES + 1))
 
     said = "No preview. This file is 64.0 MB. Files of up to 64.0 MB can be previewed. You can download the file"
     assert said in card(page).replace("\xa0", " ")

@@ -19,7 +19,7 @@ from tests.factories import (
     force_status,
     write,
 )
-from work import boots, clock, drains
+from work import boots, clock, draining
 from work.models import Worker
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
@@ -109,7 +109,7 @@ def test_workers_without_a_slot_for_runs(told, worker, run_of):
 
 
 def test_workers_that_all_drain(told, worker, run_of):
-    drains.drain(worker, actor="ada")
+    draining.drain(worker, actor="ada")
 
     assert told() == [
         ("draining", "The only worker is draining: no work is started, and new work will wait.", "/workers/")
@@ -118,13 +118,13 @@ def test_workers_that_all_drain(told, worker, run_of):
     assert told() == [
         ("draining", "The only worker is draining: no work is started, and 1 run is queued.", "/workers/"),
     ]
-    drains.drain(boots.register("w2", "boot2", {"run": 1}), actor="ada")
+    draining.drain(boots.register("w2", "boot2", {"run": 1}), actor="ada")
     assert told()[0][1] == "All 2 workers are draining: no work is started, and 1 run is queued."
 
 
 def test_of_several_workers_the_one_for_runs_drains(told, worker, run_of):
     boots.register("w2", "boot2", {"build": 1})
-    drains.drain(worker, actor="ada")
+    draining.drain(worker, actor="ada")
     assert told() == []
     run_of()
 

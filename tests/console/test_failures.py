@@ -6,7 +6,7 @@ import pytest
 from django.utils.html import escape
 
 from console.causes import cause_of
-from console.families import families_of
+from console.failure_groups import families_of
 from console.models import FailureNote
 from runs.models import Run
 from tests.factories import (
@@ -121,7 +121,7 @@ def test_a_family_tells_when_it_was_first_and_last_seen_and_of_which_configurati
 
 
 def test_only_the_last_ones_are_looked_at_and_that_is_said(seen_by, olga, failed, monkeypatch):
-    monkeypatch.setattr("console.families.MOST_RUNS", 2)
+    monkeypatch.setattr("console.failure_groups.MOST_RUNS", 2)
     for columns in range(3):
         failed(MESSAGE.format(columns))
 

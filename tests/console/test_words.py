@@ -1,6 +1,6 @@
 import pytest
 
-from console import words
+from console import formatting
 
 pytestmark = pytest.mark.edge
 
@@ -14,4 +14,4 @@ pytestmark = pytest.mark.edge
     ],
 )
 def test_a_reason_is_added_as_a_sentence_or_as_the_rest_of_one(reason, said):
-    assert words.after("Nothing was saved", reason) == said
+    assert formatting.after("Nothing was saved", reason) == said

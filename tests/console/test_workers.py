@@ -17,7 +17,7 @@ from tests.factories import (
     events_of,
     write,
 )
-from work import boots, clock, drains
+from work import boots, clock, draining
 from work.why import Crew
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
@@ -189,7 +189,7 @@ def test_a_worker_is_asked_to_drain_with_a_reason(pressed_by, in_charge, worker)
 
 
 def test_who_asks_second_is_told_since_when(pressed_by, in_charge, worker):
-    drains.drain(worker, actor="ada", reason="first")
+    draining.drain(worker, actor="ada", reason="first")
 
     (said,) = drain(pressed_by, in_charge, worker, reason="second").said
 
@@ -218,7 +218,7 @@ def test_only_who_may_is_offered_it_and_only_while_it_is_alive(seen_by, in_charg
     path, action = f"/workers/{worker.pk}/", f"/workers/{worker.pk}/drain/"
 
     mine, others = seen_by(in_charge, path).content.decode(), seen_by(ravi, path).content.decode()
-    drains.drain(worker, actor="ada")
+    draining.drain(worker, actor="ada")
     again = seen_by(in_charge, path).content.decode()
     boots.sign_off(worker)
     gone = seen_by(in_charge, path).content.decode()
@@ -245,7 +245,7 @@ def test_a_worker_that_is_not_there_is_not_asked(pressed_by, in_charge):
 
 
 def test_that_it_drains_is_told_as_icon_and_word_on_each_page(seen_by, ravi, worker):
-    drains.drain(worker, actor="ada", reason="a new version")
+    draining.drain(worker, actor="ada", reason="a new version")
 
     pages = [seen_by(ravi, path).content.decode() for path in ("/", "/workers/", f"/workers/{worker.pk}/")]
 
@@ -260,7 +260,7 @@ def test_that_it_drains_is_told_as_icon_and_word_on_each_page(seen_by, ravi, wor
 def test_what_a_worker_that_drains_still_does_is_in_no_slot(seen_by, ravi, worker):
     other = boots.register("w2", "boot2", {"run": 1})
     RunFactory(status="running", owner=worker.owner)
-    drains.drain(worker, actor="ada")
+    draining.drain(worker, actor="ada")
 
     def found():
         return next(each for each in seen_by(ravi, "/workers/").context["queues"] if each.kind == "run")

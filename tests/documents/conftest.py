@@ -7,7 +7,7 @@ from documents.copies import COPIES
 from documents.sessions import SESSIONS
 from tests.factories import W1
 from work.claims import Holdings
-from work.slots import Bell, Slot
+from work.worker_thread import Bell, WorkerThread
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -33,7 +33,7 @@ def places(settings, tmp_path):
 @pytest.fixture
 def slot(places, transactional_db):
     """A slot for stages, as a worker has it."""
-    return Slot(
+    return WorkerThread(
         kinds.STAGE,
         0,
         owner=W1,

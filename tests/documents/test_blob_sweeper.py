@@ -6,7 +6,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from documents import chores, intake
+from documents import intake, periodic
 from documents.models import Document
 from tests.documents.samples import PDF, TXT
 
@@ -19,7 +19,7 @@ def storage(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.FILE_UPLOAD_TEMP_DIR = tmp_path / "uploads"
     settings.FILE_UPLOAD_TEMP_DIR.mkdir()
-    monkeypatch.setattr(chores, "_blobs", chores.Sweeper(chores._uploaded, chores._named))
+    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._uploaded, periodic._named))
     return settings.MEDIA_ROOT
 
 
@@ -37,7 +37,7 @@ def make_old(key, age=DAY + 60):
 def test_what_no_row_names_is_removed_after_a_day():
     old, young = leave(1), leave(2, age=DAY - 600)
 
-    chores.sweep_blobs("w1")
+    periodic.sweep_blobs("w1")
 
     assert not default_storage.exists(old)
     assert default_storage.exists(young)
@@ -48,7 +48,7 @@ def test_what_a_row_names_stays_however_old(workspace):
     make_old(document.file.name, 1000 * DAY)
     leave(1, month=f"{document.created_at:%Y/%m}")
 
-    chores.sweep_blobs()
+    periodic.sweep_blobs()
 
     kept = default_storage.listdir(f"documents/{document.created_at:%Y/%m}")[1]
     assert [f"documents/{document.created_at:%Y/%m}/{name}" for name in kept] == [document.file.name]
@@ -71,10 +71,10 @@ def test_what_a_process_left_that_died_is_removed(workspace, storage, monkeypatc
     (path,) = [path for path in storage.rglob("*") if path.is_file()]
     key = str(path.relative_to(storage))
 
-    chores.Sweeper(chores._uploaded, chores._named).sweep()
+    periodic.Sweeper(periodic._uploaded, periodic._named).sweep()
     assert default_storage.exists(key)
     make_old(key)
-    chores.Sweeper(chores._uploaded, chores._named).sweep()
+    periodic.Sweeper(periodic._uploaded, periodic._named).sweep()
 
     assert not default_storage.exists(key)
     assert not Document.objects.exists()
@@ -91,18 +91,18 @@ def test_only_what_an_intake_has_stored_is_looked_at(storage):
     for key in others:
         make_old(default_storage.save(key, ContentFile(b"x")))
 
-    chores.sweep_blobs()
+    periodic.sweep_blobs()
 
     assert [default_storage.exists(key) for key in others] == [True] * len(others)
 
 
 def test_each_call_looks_at_so_many_and_the_next_goes_on(monkeypatch):
-    monkeypatch.setattr(chores, "AT_ONCE", 10)
+    monkeypatch.setattr(periodic, "AT_ONCE", 10)
     keys = [leave(n, month) for month in ("2023/12", "2024/01", "2024/02") for n in range(8)]
     left = []
 
     for _ in range(4):
-        chores.sweep_blobs()
+        periodic.sweep_blobs()
         left.append(sum(default_storage.exists(key) for key in keys))
 
     # The folders of years and months count towards the limit too.
@@ -110,24 +110,24 @@ def test_each_call_looks_at_so_many_and_the_next_goes_on(monkeypatch):
 
 
 def test_it_begins_again_at_its_end():
-    chores.sweep_blobs()
+    periodic.sweep_blobs()
     key = leave()
 
-    chores.sweep_blobs()
-    chores.sweep_blobs()
+    periodic.sweep_blobs()
+    periodic.sweep_blobs()
 
     assert not default_storage.exists(key)
 
 
 def test_what_somebody_else_removes_meanwhile_is_gone(monkeypatch):
     keys = [leave(1), leave(2)]
-    named = chores._named
+    named = periodic._named
 
     def remove_one(found):
         default_storage.delete(keys[0])
         return named(found)
 
-    chores.Sweeper(chores._uploaded, remove_one).sweep()
+    periodic.Sweeper(periodic._uploaded, remove_one).sweep()
 
     assert not any(map(default_storage.exists, keys))
 
@@ -136,17 +136,17 @@ def test_a_storage_that_is_away_is_tried_again(monkeypatch):
     key = leave()
     monkeypatch.setattr(default_storage, "listdir", lambda path: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        chores.sweep_blobs()
+        periodic.sweep_blobs()
     monkeypatch.undo()
 
-    chores.sweep_blobs()
-    chores.sweep_blobs()
+    periodic.sweep_blobs()
+    periodic.sweep_blobs()
 
     assert not default_storage.exists(key)
 
 
 def test_an_empty_storage_is_fine():
-    assert chores.sweep_blobs() == 0
+    assert periodic.sweep_blobs() == 0
 
 
 def test_many_rows_cost_one_question_for_each_call(workspace, django_assert_num_queries):
@@ -155,7 +155,7 @@ def test_many_rows_cost_one_question_for_each_call(workspace, django_assert_num_
         make_old(document.file.name)
 
     with django_assert_num_queries(1):
-        chores.sweep_blobs()
+        periodic.sweep_blobs()
 
     assert Document.objects.count() == 5
 
@@ -168,8 +168,8 @@ def test_uploads_that_a_dead_process_left_are_removed(settings):
     (folder / "folder").mkdir()
     os.utime(folder / "folder", (0, 0))
 
-    chores.sweep_blobs()
+    periodic.sweep_blobs()
 
     assert sorted(os.listdir(folder)) == ["folder", "young.upload"]
     settings.FILE_UPLOAD_TEMP_DIR = folder / "none"
-    chores.sweep_blobs()
+    periodic.sweep_blobs()

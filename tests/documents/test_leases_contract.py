@@ -18,7 +18,7 @@ from tests.factories import W1, W2, StageFactory, claim_of, columns_of, events_o
 from work import boots, clock, portable, recovery, sql
 from work import lifecycle as kernel
 from work.kinds import kind_named
-from work.moves import By
+from work.state_machine import By
 
 LETTER = b"Dear Ms Example,\n\nthe delivery of apples arrived on time.\n"
 MOVES = lifecycle.STAGE

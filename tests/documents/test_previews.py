@@ -9,7 +9,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from documents import chores, previews, retention
+from documents import periodic, previews, retention
 from documents.models import Document
 from documents.previews import NoSuchPage, NotDrawn
 from tests.extractor.pdfs import bomb, by_hand, long_pdf, says, stream, with_content
@@ -109,7 +109,7 @@ def test_what_is_old_goes_and_what_was_left_half_written(stored, drawn, folder):
         (folder / name).touch()
         os.utime(folder / name, (time.time() - previews.KEPT_SECONDS - 1,) * 2)
 
-    chores.tidy()
+    periodic.tidy()
 
     assert files_in(folder) == [f"{document.sha256}-2.png"]
 

@@ -11,7 +11,7 @@ from django.db import OperationalError
 from fpdf import FPDF
 
 import ade_extractor
-from documents import children, chores, kinds, lifecycle, orchestrator, outputs, reading, stages
+from documents import children, kinds, lifecycle, orchestrator, outputs, periodic, reading, stages
 from documents.copies import COPIES
 from documents.embedding import numbers
 from documents.embedding.local import DIMENSIONS, MODEL
@@ -23,8 +23,8 @@ from tests.extractor.scans import image_of, needs_rapidocr, pdf_with
 from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told, write
 from work import clock, failpoints, recovery
 from work.claims import Holdings
-from work.slots import Bell, Slot
 from work.supervise import SCRATCH
+from work.worker_thread import Bell, WorkerThread
 from work.zygote import Zygote
 
 pytestmark = pytest.mark.long
@@ -42,7 +42,7 @@ def storage(settings, tmp_path):
 
 @pytest.fixture
 def slot(transactional_db):
-    return Slot(
+    return WorkerThread(
         kinds.STAGE,
         0,
         owner=W1,
@@ -324,7 +324,7 @@ def test_what_was_left_of_a_job_that_ended_long_ago_is_swept(slot):
         outputs.store(outputs.path_of(id, "extract"), {"pages": []})
     age(old.jobs.get(), 2 * 24 * 3600)
 
-    chores.sweep_outputs()
+    periodic.sweep_outputs()
 
     assert [outputs.load(outputs.path_of(id, "extract")) is None for id in jobs] == [True, False, False]
 
@@ -422,7 +422,7 @@ def test_sessions_of_ended_forks_are_given_up(slot, forks):
     forks[0].trust_until(0.0)
     forks[0].wait()
 
-    chores.rest()
+    periodic.rest()
 
     assert SESSIONS._idle == []
     assert {each.name for each in children.POOL._idle} >= {children.EXTRACTOR, children.EMBEDDER}

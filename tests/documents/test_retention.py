@@ -9,7 +9,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
 
-from documents import chores, intake, lifecycle, outputs, retention
+from documents import intake, lifecycle, outputs, periodic, retention
 from documents.models import Document, DocumentChunk, DocumentField, FieldCorrection
 from runs import lifecycle as runs
 from runs.models import Run
@@ -276,13 +276,13 @@ def test_what_a_dead_process_left_of_a_purged_document_is_swept_after_a_day(old,
     document = old()
     key = document.file.name
     assert lifecycle.purge(document.pk, days=30, actor=W1)
-    monkeypatch.setattr(chores, "_blobs", chores.Sweeper(chores._uploaded, chores._named))
+    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._uploaded, periodic._named))
 
-    chores.sweep_blobs(W1)
+    periodic.sweep_blobs(W1)
     assert default_storage.exists(key)
     os.utime(default_storage.path(key), (time.time() - DAY - 60,) * 2)
     for _ in range(3):
-        chores.sweep_blobs(W1)
+        periodic.sweep_blobs(W1)
 
     assert not default_storage.exists(key)
 

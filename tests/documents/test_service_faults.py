@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from ade_services.trouble import LONGEST_PAUSE_SECONDS, pause
-from documents import outside
+from documents import remote_services
 from documents.embedding import EmbeddingFailed, openai
 from documents.extraction import ExtractionFailed
 from documents.extraction import azure as azure_reader
@@ -192,7 +192,7 @@ def test_f6_a_quota_that_is_exhausted_ends_it_though_it_is_told_as_too_often(ope
 
 
 def test_f7_an_answer_that_does_not_come_is_not_waited_for(azure, open_ai, failing, monkeypatch):
-    monkeypatch.setattr(outside, "READ_SECONDS", 1.0)
+    monkeypatch.setattr(remote_services, "READ_SECONDS", 1.0)
     azure.then("analyze", hangs)
     open_ai.then("embed", hangs)
 

@@ -20,7 +20,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError
 
 from documents import blobs as module
-from documents import chores, intake, kinds, orchestrator
+from documents import intake, kinds, orchestrator, periodic
 from documents.intake import NotStored
 from documents.models import Document, DocumentProcessingJob
 from tests.azurite import KEY, connection_string, followed, storages, stored_files
@@ -30,7 +30,7 @@ from tests.documents.samples import PDF
 from tests.factories import W1, told
 from work import clock, failpoints
 from work.claims import Holdings
-from work.slots import Bell, Slot
+from work.worker_thread import Bell, WorkerThread
 
 pytestmark = pytest.mark.long
 
@@ -51,12 +51,12 @@ LETTER = b"Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind r
 def var(settings, tmp_path, monkeypatch):
     settings.VAR_DIR = tmp_path
     settings.FILE_UPLOAD_TEMP_DIR = tmp_path
-    monkeypatch.setattr(chores, "_blobs", chores.Sweeper(chores._uploaded, chores._named))
+    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._uploaded, periodic._named))
 
 
 @pytest.fixture
 def slot(transactional_db):
-    return Slot(
+    return WorkerThread(
         kinds.STAGE,
         0,
         owner=W1,
@@ -110,7 +110,7 @@ def process(slot):
 
 def a_day_later(monkeypatch):
     now = clock.now
-    monkeypatch.setattr(clock, "now", lambda: now() + chores.OLD + timedelta(minutes=1))
+    monkeypatch.setattr(clock, "now", lambda: now() + periodic.OLD + timedelta(minutes=1))
 
 
 def nothing_is_there():
@@ -139,8 +139,8 @@ def test_a_file_is_pushed_to_the_container_and_processed_from_there(client, work
     download = followed(client.get(f"/documents/{document.pk}/download/"))
     assert b"".join(download.streaming_content) == LETTER
     a_day_later(monkeypatch)
-    chores.sweep_blobs()
-    chores.sweep_outputs()
+    periodic.sweep_blobs()
+    periodic.sweep_outputs()
     assert stored_files() == [document.file.name]
 
 
@@ -203,11 +203,11 @@ def test_f2_a_blob_that_cannot_be_removed_then_is_swept_after_a_day(workspace, g
     kept = receive(workspace, PDF, "invoice.pdf")
     assert len(stored_files()) == 2
 
-    chores.sweep_blobs()
+    periodic.sweep_blobs()
     assert len(stored_files()) == 2
     a_day_later(monkeypatch)
-    chores.sweep_blobs()
-    chores.sweep_blobs()
+    periodic.sweep_blobs()
+    periodic.sweep_blobs()
 
     assert stored_files() == [kept.file.name]
 
@@ -236,7 +236,7 @@ def test_c18_who_dies_between_blob_and_commit_leaves_a_blob_and_no_row(
     assert document.jobs.get().status == "PENDING"
     assert sorted(stored_files()) == sorted([orphan, document.file.name])
     a_day_later(monkeypatch)
-    chores.sweep_blobs()
+    periodic.sweep_blobs()
     assert stored_files() == [document.file.name]
 
 

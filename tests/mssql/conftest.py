@@ -32,7 +32,7 @@ OTHERS = [
     # Its bulk inserts are written for these two databases.
     "tests/feeds/retention/test_a_million*",
     # Query timeouts are specific to each driver.
-    "tests/console/test_promises*",
+    "tests/console/test_invariants*",
     "tests/api/test_outages*",
     # Pages of the admin, excluded like tests/admin.
     "tests/runs/test_artifact_downloads*",

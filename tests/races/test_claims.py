@@ -355,7 +355,7 @@ def work_off(owner):
         except Contended:
             claim = None
         if claim is None:
-            # As the caretaker of a worker does.
+            # As the housekeeping of a worker does.
             gates.open_forgotten()
             time.sleep(0.002)
         elif runs.succeed(claim):

@@ -30,17 +30,17 @@ from tests.races.test_claims import work_off
 from tests.stepping import terminate, until
 from tests.testwork import lifecycle as errands
 from tests.testwork.models import Errand
-from work import lifecycle, recovery, slots, sql
+from work import lifecycle, recovery, sql, worker_thread
 from work.claims import Holdings
 from work.kinds import kind_named
 from work.models import Event
-from work.slots import Bell, Slot
+from work.worker_thread import Bell, WorkerThread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def slot_of(kind):
-    return Slot(
+    return WorkerThread(
         kind,
         0,
         owner=W1,
@@ -232,8 +232,8 @@ def test_a_claim_whose_answer_was_lost_is_left_to_its_lease(monkeypatch, slot):
 def test_an_end_that_cannot_be_said_at_all_is_left_to_recovery(monkeypatch, settings, threads):
     # The worker is well and renews its leases, but this one row cannot be written.
     settings.ADE_LEASE_SECONDS = 1
-    monkeypatch.setattr(slots, "FIRST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(slots, "LONGEST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(worker_thread, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(worker_thread, "LONGEST_PAUSE_SECONDS", 0.05)
     row = ErrandFactory(script="raise")
 
     def refuse(claim, error):

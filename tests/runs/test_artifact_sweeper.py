@@ -5,8 +5,8 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from documents.chores import Sweeper
-from runs import chores
+from documents.periodic import Sweeper
+from runs import periodic
 from runs.kinds import RUN
 from tests.factories import ArtifactFactory, RunFactory
 
@@ -17,7 +17,7 @@ DAY = 24 * 3600
 @pytest.fixture(autouse=True)
 def storage(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
-    monkeypatch.setattr(chores, "_artifacts", Sweeper(chores._attempts, chores._kept))
+    monkeypatch.setattr(periodic, "_artifacts", Sweeper(periodic._attempts, periodic._kept))
 
 
 def leave(run_id, token=1, number=1, age=DAY + 60):
@@ -34,7 +34,7 @@ def test_what_a_run_that_has_ended_did_not_keep_is_removed(status):
     kept = leave(run.pk, number=3)
     ArtifactFactory(run=run, file=kept)
 
-    chores.sweep_artifacts("w1")
+    periodic.sweep_artifacts("w1")
 
     assert [default_storage.exists(key) for key in (old, young, kept)] == [False, True, True]
 
@@ -43,7 +43,7 @@ def test_what_a_run_that_has_ended_did_not_keep_is_removed(status):
 def test_what_a_run_makes_that_has_not_ended_stays(status):
     key = leave(RunFactory(status=status).pk)
 
-    chores.sweep_artifacts()
+    periodic.sweep_artifacts()
 
     assert default_storage.exists(key)
 
@@ -53,7 +53,7 @@ def test_what_another_run_names_does_not_count():
     key = leave(run.pk)
     ArtifactFactory(file=key)
 
-    chores.sweep_artifacts()
+    periodic.sweep_artifacts()
 
     assert not default_storage.exists(key)
 
@@ -61,7 +61,7 @@ def test_what_another_run_names_does_not_count():
 def test_what_is_of_no_run_is_removed():
     key = leave(999_999)
 
-    chores.sweep_artifacts()
+    periodic.sweep_artifacts()
 
     assert not default_storage.exists(key)
 
@@ -72,12 +72,12 @@ def test_only_what_a_run_has_made_is_looked_at():
         default_storage.save(key, ContentFile(b"x"))
         os.utime(default_storage.path(key), (0, 0))
 
-    chores.sweep_artifacts()
+    periodic.sweep_artifacts()
 
     assert all(map(default_storage.exists, others))
 
 
 def test_workers_do_so_from_time_to_time():
-    (chore,) = [chore for chore in RUN.chores if chore.do is chores.sweep_artifacts]
+    (task,) = [task for task in RUN.periodic_tasks if task.do is periodic.sweep_artifacts]
 
-    assert (chore.every, chore.when_rung) == (300, False)
+    assert (task.every, task.when_rung) == (300, False)

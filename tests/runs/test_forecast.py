@@ -4,7 +4,7 @@ import pytest
 
 from runs import forecast, queue
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, RunFactory, force_status, write
-from work import boots, clock, drains
+from work import boots, clock, draining
 
 pytestmark = pytest.mark.django_db
 
@@ -123,7 +123,7 @@ def test_nobody_can_say_without_a_worker(took):
 
 def test_nobody_can_say_while_all_workers_drain(worker, took):
     took(7)
-    drains.drain(worker, actor="olga")
+    draining.drain(worker, actor="olga")
 
     assert forecast.of(RunFactory()).based_on == "No estimate: all workers that take runs are draining."
 

@@ -6,7 +6,7 @@ from runs import gates, lifecycle
 from runs.models import Run
 from runs.why import explain
 from tests.factories import BuildFactory, RunFactory, bring_to, force_status, write
-from work import boots, clock, compiled, drains
+from work import boots, clock, compiled, draining
 from work.models import Worker
 
 pytestmark = pytest.mark.django_db
@@ -113,8 +113,8 @@ def test_a_worker_without_a_slot_for_runs_is_none(lanes):
 def test_workers_that_all_drain_are_told_with_who_has_asked(worker):
     other = boots.register("w2", "boot2", {"run": 1})
     boots.register("w3", "boot3", {"build": 1})
-    drains.drain(worker, actor="ada")
-    drains.drain(other, actor="olga")
+    draining.drain(worker, actor="ada")
+    draining.drain(other, actor="olga")
 
     found = gate(RunFactory(), "worker")
 
@@ -127,7 +127,7 @@ def test_workers_that_all_drain_are_told_with_who_has_asked(worker):
 def test_the_slots_of_a_worker_that_drains_are_nobodys(worker):
     other = boots.register("w2", "boot2", {"run": 1})
     RunFactory(status="running", owner=worker.owner)
-    drains.drain(worker, actor="ada")
+    draining.drain(worker, actor="ada")
 
     run = RunFactory()
 

@@ -36,7 +36,7 @@ from tests.runs.jobs.declared import EACH, each
 from work import clock, failpoints, lifecycle, recovery
 from work.claims import Holdings, Interrupted
 from work.kinds import all_kinds
-from work.slots import Bell, Slot
+from work.worker_thread import Bell, WorkerThread
 
 OWNER = f"w1@here:{os.getpid()}:bootsweep"
 ARTIFACT = {"name": "result.json", "file": "a", "size_bytes": 2, "sha256": "0" * 64, "content_type": "application/json"}
@@ -143,7 +143,7 @@ def live_an_environment():
 
 def work_off(kind):
     about = {"owner": OWNER, "bell": Bell(), "holdings": Holdings(), "stopping": Flag(), "after": lambda kind: None}
-    slot = Slot(kind, 0, **about, contended=lambda kind, met: None)
+    slot = WorkerThread(kind, 0, **about, contended=lambda kind, met: None)
     while slot.run_once():
         say("worked", kind.name)
 

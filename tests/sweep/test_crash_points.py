@@ -15,12 +15,12 @@ from api.models import Delivery, Webhook
 from builds import lifecycle as builds
 from builds.models import Build
 from config import environment
-from documents import chores
 from documents import lifecycle as documents
+from documents import periodic
 from documents.models import Document, DocumentProcessingJob, Stage
 from feeds.clustering import checking
 from feeds.models import Brief, BriefItem, EventCluster, PurgedUrl, RawArticle
-from runs import chores as run_chores
+from runs import periodic as run_chores
 from runs.jobs import cron
 from runs.models import Artifact, DueSlot, JobRun, Run, ScheduledJob
 from tests.factories import W2, events_of
@@ -282,7 +282,9 @@ def what_was_due_is_purged():
         key = event.data["file"]
         if default_storage.exists(key):
             os.utime(default_storage.path(key), (0, 0))
-        chores.Sweeper(lambda key=key: iter([key]) if default_storage.exists(key) else iter(()), chores._named).sweep()
+        periodic.Sweeper(
+            lambda key=key: iter([key]) if default_storage.exists(key) else iter(()), periodic._named
+        ).sweep()
         assert not default_storage.exists(key)
 
 

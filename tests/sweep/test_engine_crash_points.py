@@ -139,7 +139,7 @@ def finish_everything(site, life, engines):
     sweep(workplaces.root())
     assert site.left_behind() == []
     assert site.engines() == []
-    kind_named("build").chores[0].do(W2)
+    kind_named("build").periodic_tasks[0].do(W2)
 
 
 def made_at_once(site):

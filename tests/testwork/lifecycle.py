@@ -5,22 +5,22 @@ import time
 from tests.testwork.models import Errand
 from work import lifecycle, supervise
 from work.claims import Interrupted
-from work.moves import By, Move, Moves
+from work.state_machine import By, StateMachine, Transition
 
-ERRAND = Moves(
+ERRAND = StateMachine(
     kind="errand",
     model=Errand,
     initial="queued",
     created="ERRAND_QUEUED",
     table={
-        "start": Move(("queued",), "doing", By.WORKER, "ERRAND_STARTED"),
-        "succeed": Move(("doing",), "done", By.HOLDER, "ERRAND_DONE"),
-        "fail": Move(("doing",), "failed", By.HOLDER, "ERRAND_FAILED"),
-        "cancel": Move(("queued",), "cancelled", By.PERSON, "ERRAND_CANCELLED"),
-        "request_cancel": Move(("doing",), "doing", By.PERSON, "ERRAND_CANCEL_REQUESTED"),
-        "stop": Move(("doing",), "cancelled", By.HOLDER, "ERRAND_CANCELLED"),
-        "again": Move(("failed", "cancelled"), "queued", By.PERSON, "ERRAND_QUEUED_AGAIN"),
-        "release": Move(("doing",), "queued", By.RECOVERY, "ERRAND_RELEASED"),
+        "start": Transition(("queued",), "doing", By.WORKER, "ERRAND_STARTED"),
+        "succeed": Transition(("doing",), "done", By.HOLDER, "ERRAND_DONE"),
+        "fail": Transition(("doing",), "failed", By.HOLDER, "ERRAND_FAILED"),
+        "cancel": Transition(("queued",), "cancelled", By.PERSON, "ERRAND_CANCELLED"),
+        "request_cancel": Transition(("doing",), "doing", By.PERSON, "ERRAND_CANCEL_REQUESTED"),
+        "stop": Transition(("doing",), "cancelled", By.HOLDER, "ERRAND_CANCELLED"),
+        "again": Transition(("failed", "cancelled"), "queued", By.PERSON, "ERRAND_QUEUED_AGAIN"),
+        "release": Transition(("doing",), "queued", By.RECOVERY, "ERRAND_RELEASED"),
     },
 )
 

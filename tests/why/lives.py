@@ -31,7 +31,7 @@ class Lives:
             self.lose: 1,
             self.pause_or_resume: 1,
             self.crew_changes: 3,
-            self.chores: 3,
+            self.periodic_tasks: 3,
             self.forget: 2,
             self.build_again: 1,
         }
@@ -80,7 +80,7 @@ class Lives:
         else:
             crew.sign_on(run=self.chance.randrange(3), build=self.chance.randrange(3))
 
-    def chores(self):
+    def periodic_tasks(self):
         runs.heed_builds(W9)
         gates.open_forgotten()
 
@@ -101,7 +101,7 @@ class Lives:
         for _ in range(200):
             if not Run.objects.queued().exists():
                 return True
-            self.chores()
+            self.periodic_tasks()
             for kind in KINDS:
                 crew.claims(kind, self.chance)
             for run in Run.objects.filter(status="running"):

@@ -20,7 +20,7 @@ from tests.factories import (
     write,
 )
 from tests.testwork import lifecycle as errands
-from tests.work.test_moves import FACTORIES, cases, make
+from tests.work.test_state_machine import FACTORIES, cases, make
 from work import boots, clock, lifecycle, portable, recovery, sql
 from work.changes import Told
 from work.kinds import all_kinds

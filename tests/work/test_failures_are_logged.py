@@ -12,7 +12,7 @@ from runs.session import EngineFailed, Failure
 from tests.factories import W1, BuildFactory, JobFactory, RunFactory, bring_to
 from work.claims import Holdings
 from work.kinds import kind_named
-from work.slots import Bell, Slot
+from work.worker_thread import Bell, WorkerThread
 
 pytestmark = [pytest.mark.once, pytest.mark.django_db]
 
@@ -27,7 +27,7 @@ def test_a_run_whose_engine_fails():
     def break_down(claim):
         raise EngineFailed(Failure.ENGINE_FAILED, "exit code 1")
 
-    slot = Slot(
+    slot = WorkerThread(
         replace(kind, lane=replace(kind.lane, do=break_down)),
         0,
         owner=W1,

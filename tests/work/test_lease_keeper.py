@@ -8,7 +8,7 @@ from tests.testwork import lifecycle as errands
 from work import lifecycle
 from work.boots import register
 from work.claims import Holdings
-from work.leases import LeaseKeeper
+from work.leases import LeaseRenewer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,7 +18,7 @@ def test_a_claim_that_is_cancelled_before_it_is_among_those_that_are_held_hears_
     settings.ADE_TICK_SECONDS = settings.ADE_LEASE_SECONDS = 600
     claim = claim_of(ErrandFactory(status="doing"))
     holdings, stopping, looked = Holdings(), Flag(), Flag()
-    keeper = LeaseKeeper(register("w1", "boot1", {}), holdings, stopping)
+    keeper = LeaseRenewer(register("w1", "boot1", {}), holdings, stopping)
     run_once = keeper.run_once
 
     def run_and_tell():

@@ -10,7 +10,7 @@ from tests.engines import kinds_of, outcome_of, until_ended
 from tests.factories import events_of, told
 from tests.races.invariants import assert_all_hold
 from tests.stepping import until
-from work import drains
+from work import draining
 from work.models import Worker
 from work.outcomes import Outcome
 
@@ -28,7 +28,7 @@ def row_of(worker):
 
 
 def ask(worker):
-    assert drains.drain(row_of(worker), actor="olga", reason="a new version") == Outcome.DRAINING
+    assert draining.drain(row_of(worker), actor="olga", reason="a new version") == Outcome.DRAINING
 
 
 def stopped_well(worker):

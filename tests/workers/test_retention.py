@@ -21,4 +21,4 @@ def test_a_worker_purges_what_is_due_beside_its_work(programs):
     until(lambda: not default_storage.exists(key))
     assert events_of(old).last().actor.startswith("w1@")
     assert Document.objects.get(pk=young.pk).purged_at is None
-    assert "chore_failed" not in worker.logged()
+    assert "task_failed" not in worker.logged()

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from feeds import check_commands, opml, sources, standing
+from feeds import check_commands, feed_status, opml, sources
 from feeds.models import FeedSource, RawArticle
 from feeds.opml import MOST_BYTES, BadOpml
 from feeds.sources import ADDED, ALREADY_THERE, TWICE, AlreadyThere, Imported, NotAdded
@@ -98,7 +98,7 @@ class Command(NounCommand):
         found = found.filter(pk__lt=before) if before else found
         feeds = list(found.order_by("-id")[:limit])
         shown = [
-            {"id": feed.pk, "state": standing.how(feed), "next_check": standing.when(feed)}
+            {"id": feed.pk, "state": feed_status.how(feed), "next_check": feed_status.when(feed)}
             | {"title": feed.title, "url": feed.url}
             for feed in feeds
         ]
@@ -112,7 +112,7 @@ class Command(NounCommand):
         told = {"articles": articles.order_by()[: MOST_COUNTED + 1].count()}
         newest = list(articles.order_by("-id").values(*ARTICLE_COLUMNS)[:MOST_NAMED])
         events = events_about("feed", id, EVENTS)
-        shown = _row(feed) | {"state": standing.how(feed), "articles": _counted(told["articles"])}
+        shown = _row(feed) | {"state": feed_status.how(feed), "articles": _counted(told["articles"])}
         parts = [fields(shown), table(newest, "id", "seen_at", "published_at", "title"), history(events)]
         return Answer(_row(feed) | told | {"newest": newest, "events": events}, "\n\n".join(parts))
 

@@ -90,7 +90,7 @@ def test_workers_drop_some_of_it_at_a_time(webhook, monkeypatch):
     monkeypatch.setattr(upkeep, "SECONDS_AT_ONCE", 0)
     waiting = many_of(webhook, pruning.FIRST + 1)
     hooks.remove(webhook, actor="olga")
-    assert upkeep.drop_of_removed in [chore.do for chore in kinds.DELIVERY.chores]
+    assert upkeep.drop_of_removed in [task.do for task in kinds.DELIVERY.periodic_tasks]
 
     upkeep.drop_of_removed(W1)
     left = waiting.filter(status="queued").count()

@@ -8,7 +8,7 @@ from api.webhooks.kinds import DELIVERY
 from tests.factories import W1, write
 from work import clock
 from work.claims import Holdings
-from work.slots import Bell, Slot
+from work.worker_thread import Bell, WorkerThread
 
 NETWORK = "127.0.0.0/8"
 
@@ -22,7 +22,7 @@ def follow(owner=W1):
 def send_next(owner=W1):
     """Send one delivery; return False if none is due."""
     about = {"owner": owner, "bell": Bell(), "holdings": Holdings(), "stopping": Flag(), "after": lambda kind: None}
-    return Slot(DELIVERY, 0, **about, contended=lambda kind, met: None).run_once()
+    return WorkerThread(DELIVERY, 0, **about, contended=lambda kind, met: None).run_once()
 
 
 def send_all(owner=W1):

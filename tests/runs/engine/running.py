@@ -25,7 +25,7 @@ from tests.work.supervised import needs_groups as needs_groups
 from work import supervise
 from work.claims import Holdings
 from work.models import Event
-from work.slots import Bell, Slot
+from work.worker_thread import Bell, WorkerThread
 
 WITNESS = Path(__file__).with_name("witness.py").read_text()
 STEP = "from ade_engine import step\n@step\ndef only(context):\n    context.field('a', 1)\n"
@@ -62,7 +62,7 @@ class Lane:
         self.workspace = workspace
         self.holdings = Holdings()
         self.contended = []
-        self.slot = Slot(
+        self.slot = WorkerThread(
             RUN,
             0,
             owner=OWNER,

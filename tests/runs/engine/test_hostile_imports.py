@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runs import chores
+from runs import periodic
 from tests.runs.engine.running import (
     STEP,
     assert_no_process_is_left,
@@ -132,7 +132,7 @@ def test_an_engine_that_does_something_while_it_is_idle_is_ended(lane):
     (engine,) = idle()
     until(lambda: not engine.zygote.is_alone())
 
-    chores.look_at_engines()
+    periodic.look_at_engines()
 
     assert idle() == []
     assert_no_process_is_left()
@@ -143,7 +143,7 @@ def test_an_engine_that_is_idle_stays(lane):
     lane.assert_well()
     before = idle()
 
-    chores.look_at_engines()
+    periodic.look_at_engines()
 
     assert idle() == before != []
 
@@ -159,7 +159,7 @@ def test_what_an_idle_engine_writes_is_limited(lane, settings):
     much = Path(engine.folder, "much")
     until(lambda: much.exists() and much.stat().st_size == 64 * MB)
 
-    until(lambda: chores.look_at_engines() == 0 and idle() == [])
+    until(lambda: periodic.look_at_engines() == 0 and idle() == [])
 
     assert not much.exists()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError
 
-from runs import chores, workplaces
 from runs import lifecycle as runs
+from runs import periodic, workplaces
 from runs.models import Run
 from tests.factories import events_of, told
 from tests.runs.engine.running import (
@@ -25,7 +25,7 @@ from tests.stepping import until
 from work import failpoints, recovery
 from work.children.child import Child
 from work.kinds import all_kinds
-from work.workplaces import Desk, remove
+from work.workplaces import ScratchDirectory, remove
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
@@ -107,10 +107,10 @@ def test_a_sweep_removes_what_dead_workers_left_and_nothing_of_living_ones(lane)
     lane.assert_well()
     dead = workplaces.root() / "0123456789abcdef"
     (dead / "engine" / "7-1" / ".tmp").mkdir(parents=True)
-    living = Desk(workplaces.root())
+    living = ScratchDirectory(workplaces.root())
     place = living.place()
 
-    chores.tidy()
+    periodic.tidy()
 
     assert not dead.exists()
     assert place.exists()
@@ -132,7 +132,7 @@ def test_what_a_killed_worker_leaves_is_removed_by_the_next(witnesses, way, prog
     worker.code()
 
     until(lambda: not named(token))
-    until(lambda: chores.tidy() == 0 and not left.exists())
+    until(lambda: periodic.tidy() == 0 and not left.exists())
 
 
 @each_level

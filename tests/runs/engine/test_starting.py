@@ -15,7 +15,7 @@ from django.core.files.storage import default_storage
 
 from builds import environments, integrity
 from builds.models import Build
-from runs import chores
+from runs import periodic
 from tests.builds.making import writable
 from tests.factories import force_status, told, write
 from tests.runs.engine.running import STEP, assert_no_directory_is_left, each_level, error_of, idle, way_of
@@ -152,7 +152,7 @@ def test_whichever_descriptor_is_the_one_too_many_nothing_is_left_and_none_lost(
     with few_descriptors(free):
         lane.run_once()
 
-    chores.tidy()
+    periodic.tidy()
     run.refresh_from_db()
     assert run.status in ("failed", "succeeded")
     assert_no_directory_is_left()

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from runs import chores, engines
+from runs import engines, periodic
 from runs import lifecycle as runs
 from tests.runs.engine.running import (
     STEP,
@@ -234,10 +234,10 @@ def test_an_engine_that_nobody_has_needed_for_a_while_is_ended(lane, settings):
     settings.ADE_WARM_IDLE_SECONDS = 10
     warm = warmed_up(lane)
 
-    chores.retire_engines()
+    periodic.retire_engines()
     assert idle() == [warm]
     warm.zygote.used_at = time.monotonic() - 11
-    chores.retire_engines()
+    periodic.retire_engines()
 
     assert idle() == []
     assert_no_process_is_left()
@@ -248,7 +248,7 @@ def test_no_engine_is_kept_when_memory_is_short(lane, monkeypatch):
     warmed_up(lane)
     monkeypatch.setattr(warm, "memory_is_short", lambda: True)
 
-    chores.retire_engines()
+    periodic.retire_engines()
 
     assert idle() == []
     assert_no_process_is_left()

@@ -79,7 +79,7 @@ def test_a_job_that_runs_has_its_next_slot_wait_and_does_not_hold_up_others():
 
 
 def lane_holder(row):
-    return job_runs.Holder(row.lease_owner, row.claim_token)
+    return job_runs.LeaseHolder(row.lease_owner, row.claim_token)
 
 
 def test_a_job_that_begins_to_run_meanwhile_leaves_its_slot_waiting(monkeypatch):

@@ -36,8 +36,8 @@ class Command(OperatorCommand):
 def _see_to(kind: Kind, by: str) -> Iterator[Row]:
     if kind.rescue:
         yield {"kind": kind.name, "duty": "rescue", "rows": recovery.rescue_expired([kind], by)}
-    for chore in kind.chores:
-        yield {"kind": kind.name, "duty": chore.do.__name__, "rows": chore.do(by)}
+    for task in kind.periodic_tasks:
+        yield {"kind": kind.name, "duty": task.do.__name__, "rows": task.do(by)}
 
 
 def _moves_since(last: int, by: str) -> list[Row]:

@@ -7,7 +7,7 @@ from django.core.checks import Tags
 from django.core.management.base import CommandParser
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from work import clock, drains, failpoints, hardening, schema
+from work import clock, draining, failpoints, hardening, schema
 from work.commands import (
     AddVerb,
     Answer,
@@ -75,9 +75,9 @@ class Command(NounCommand):
 
     def drain(self, *, worker: int | str, reason: str, actor: str | None, **_: Any) -> Answer:
         found = _found(worker)
-        outcome = drains.drain(found, actor=actor_of(actor), reason=reason)
+        outcome = draining.drain(found, actor=actor_of(actor), reason=reason)
         told = {"result": outcome, **_row(found)}
-        return Answer(told, clean(drains.said(found, outcome)), Exit.DONE if outcome in DONE else Exit.REFUSED)
+        return Answer(told, clean(draining.said(found, outcome)), Exit.DONE if outcome in DONE else Exit.REFUSED)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["verb"]:

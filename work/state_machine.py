@@ -20,7 +20,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True)
-class Move:
+class Transition:
     origins: tuple[str, ...]
     target: str
     by: By
@@ -28,19 +28,19 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Moves:
+class StateMachine:
     """The state machine of one kind: a table of verb -> transition."""
 
     kind: str
     model: type[Subject]
-    table: Mapping[str, Move]
+    table: Mapping[str, Transition]
     # The status of a new row, and the event for its creation.
     initial: str
     created: str
     # The event that replaces all others when a row's history is pruned. Such models have `pruned_at`.
     pruned: str = ""
 
-    def __getitem__(self, verb: str) -> Move:
+    def __getitem__(self, verb: str) -> Transition:
         return self.table[verb]
 
     def __iter__(self) -> Iterator[str]:
@@ -55,5 +55,5 @@ class Moves:
     def claimed(self) -> str | None:
         return self.model.CLAIMED if issubclass(self.model, Work) else None
 
-    def is_claim(self, move: Move) -> bool:
+    def is_claim(self, move: Transition) -> bool:
         return move.target == self.claimed not in move.origins

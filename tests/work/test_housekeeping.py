@@ -5,8 +5,8 @@ from django.conf import settings
 from django.db import connection
 
 from work import recovery
-from work.caretaker import Caretaker, Rescuer
-from work.kinds import Chore, Kind, all_kinds
+from work.housekeeping import HousekeepingThread, RecoveryThread
+from work.kinds import Kind, PeriodicTask, all_kinds
 from work.steady import Steady
 
 
@@ -15,9 +15,9 @@ def rung():
     return []
 
 
-def caretaker(chores, rung):
+def housekeeping(tasks, rung):
     kind = next(all_kinds())
-    return Caretaker([Kind(kind.moves, chores=chores)], "w1", Flag(), rung.append)
+    return HousekeepingThread([Kind(kind.moves, periodic_tasks=tasks)], "w1", Flag(), rung.append)
 
 
 def raises(owner):
@@ -27,19 +27,19 @@ def raises(owner):
 @pytest.mark.django_db(transaction=True)
 def test_a_chore_that_raises_keeps_no_other_from_being_done(rung, caplog):
     done = []
-    hands = caretaker((Chore(raises), Chore(done.append)), rung)
+    hands = housekeeping((PeriodicTask(raises), PeriodicTask(done.append)), rung)
 
-    hands.do_chores(all_of_them=True)
+    hands.do_tasks(all_of_them=True)
 
     assert done == ["w1"]
-    assert "chore_failed" in caplog.text
+    assert "task_failed" in caplog.text
 
 
 @pytest.mark.django_db
 def test_a_chore_that_did_something_rings_and_is_asked_for_more_at_once(rung):
-    hands = caretaker((Chore(lambda owner: 1),), rung)
+    hands = housekeeping((PeriodicTask(lambda owner: 1),), rung)
 
-    hands.do_chores(all_of_them=True)
+    hands.do_tasks(all_of_them=True)
 
     assert len(rung) == 1
     assert hands.woken.is_set()
@@ -47,9 +47,9 @@ def test_a_chore_that_did_something_rings_and_is_asked_for_more_at_once(rung):
 
 @pytest.mark.django_db
 def test_a_chore_that_found_nothing_waits_for_its_tick(rung):
-    hands = caretaker((Chore(lambda owner: 0),), rung)
+    hands = housekeeping((PeriodicTask(lambda owner: 0),), rung)
 
-    hands.do_chores(all_of_them=True)
+    hands.do_tasks(all_of_them=True)
 
     assert rung == []
     assert not hands.woken.is_set()
@@ -58,12 +58,13 @@ def test_a_chore_that_found_nothing_waits_for_its_tick(rung):
 @pytest.mark.django_db
 def test_chores_have_their_ticks(rung):
     done = []
-    hands = caretaker(
-        (Chore(lambda owner: done.append("each")), Chore(lambda owner: done.append("third"), every=3)), rung
+    hands = housekeeping(
+        (PeriodicTask(lambda owner: done.append("each")), PeriodicTask(lambda owner: done.append("third"), every=3)),
+        rung,
     )
 
     for hands.ticks in (1, 2, 3):
-        hands.do_chores(all_of_them=False)
+        hands.do_tasks(all_of_them=False)
 
     assert done == ["each", "each", "each", "third"]
 
@@ -78,7 +79,7 @@ def test_a_chore_does_not_wait_for_a_locked_row(rung):
             cursor.execute("SHOW lock_timeout")
             asked.append(cursor.fetchone()[0])
 
-    caretaker((Chore(ask),), rung).do_chores(all_of_them=True)
+    housekeeping((PeriodicTask(ask),), rung).do_tasks(all_of_them=True)
 
     assert asked == ["1s"]
 
@@ -105,7 +106,7 @@ def test_what_recovery_moved_is_looked_at_at_once(monkeypatch, rung):
     monkeypatch.setattr(recovery, "rescue_expired", lambda kinds, by: 1)
     kinds = list(all_kinds())
 
-    Rescuer(kinds, "w1", Flag(), rung.append).go_on()
+    RecoveryThread(kinds, "w1", Flag(), rung.append).go_on()
 
     assert rung == kinds
 

@@ -127,6 +127,6 @@ def _remove_old(key: str) -> bool:
     with suppress(FileNotFoundError):
         if default_storage.get_modified_time(key) < clock.now() - OLD:
             default_storage.delete(key)
-            log.info("chores.removed", file=key)
+            log.info("housekeeping.removed", file=key)
             return True
     return False

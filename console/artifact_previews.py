@@ -11,7 +11,7 @@ import structlog
 from django.core.files.storage import default_storage
 from django.template.defaultfilters import filesizeformat
 
-from console import pretty, words
+from console import formatting, pretty
 from documents import previews, sniffing
 from documents.previews import Busy, Glance, NotDrawn
 from documents.sniffing import CSV, DOCX, EML, HTML, ODS, PDF, TIFF, TXT, XLS, XLSX, Ambiguous, Unknown
@@ -84,7 +84,7 @@ def look_at(artifact: Artifact, number: int) -> Look:
     try:
         _look(artifact, look)
     except (NotShown, NotDrawn) as error:
-        look.why_not = words.sentence(str(error))
+        look.why_not = formatting.sentence(str(error))
     except Busy:
         look.why_not = "Other files are being previewed. Reload in a moment."
     return look
@@ -118,7 +118,7 @@ def _draw(source: Source, look: Look) -> None:
     look.number = min(look.number, look.last)
     reason = previews.why_not(source, look.number)
     look.is_drawn = not reason
-    look.why_not = words.sentence(reason) if reason else ""
+    look.why_not = formatting.sentence(reason) if reason else ""
 
 
 def _read(source: Source, look: Look) -> bool:
@@ -130,7 +130,7 @@ def _read(source: Source, look: Look) -> bool:
     except NotDrawn as error:
         if source.content_type != CSV:
             raise
-        look.note = words.after("Not shown as a table", str(error))
+        look.note = formatting.after("Not shown as a table", str(error))
         return False
     if found.rows:
         rows = [[pretty.plain(cell) for cell in row] for row in found.rows]
@@ -197,7 +197,7 @@ def _mismatch(artifact: Artifact, found: str) -> str:
     if found in _TEXTS and sniffing.SUFFIXES.get(sniffing.suffix_of(artifact.name), found) in _TEXTS:
         return ""
     problem = sniffing.problem(artifact.name, "", found)
-    return words.after("The name does not match the content", problem) if problem else ""
+    return formatting.after("The name does not match the content", problem) if problem else ""
 
 
 def _decoded(data: bytes) -> str:

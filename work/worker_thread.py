@@ -47,7 +47,7 @@ class Bell:
             self._rung = False
 
 
-class Slot(Steady):
+class WorkerThread(Steady):
     def __init__(
         self,
         kind: Kind,

@@ -14,17 +14,17 @@ from django.db import connection
 
 from work import outages, recovery
 from work.contention import be_impatient
-from work.kinds import Chore, Kind
+from work.kinds import Kind, PeriodicTask
 from work.steady import Steady
 
 log = structlog.get_logger(__name__)
 
 
-class Rescuer(Steady):
+class RecoveryThread(Steady):
     """Runs recovery once per tick."""
 
     def __init__(self, kinds: list[Kind], owner: str, stopping: Flag, ring: Callable[[Kind], None]) -> None:
-        super().__init__("rescuer", stopping)
+        super().__init__("recovery", stopping)
         self.kinds, self.owner, self.ring = kinds, owner, ring
 
     def go_on(self) -> None:
@@ -34,11 +34,11 @@ class Rescuer(Steady):
                 self.ring(kind)
 
 
-class Caretaker(Steady):
+class HousekeepingThread(Steady):
     """Runs the periodic tasks: each at its ticks, and when woken all that have `when_rung`."""
 
     def __init__(self, kinds: list[Kind], owner: str, stopping: Flag, ring: Callable[[Kind], None]) -> None:
-        super().__init__("caretaker", stopping)
+        super().__init__("housekeeping", stopping)
         self.kinds, self.owner, self.ring = kinds, owner, ring
         self.woken = Flag()
         self.ticks = 0
@@ -52,24 +52,28 @@ class Caretaker(Steady):
         if not early:
             self.next_tick = time.monotonic() + settings.ADE_TICK_SECONDS
             self.ticks += 1
-        self.do_chores(all_of_them=early)
+        self.do_tasks(all_of_them=early)
 
-    def do_chores(self, *, all_of_them: bool) -> None:
+    def do_tasks(self, *, all_of_them: bool) -> None:
         be_impatient()
         for kind in self.kinds:
-            due = [each for each in kind.chores if (each.when_rung if all_of_them else self.ticks % each.every == 0)]
-            done = [self._do(chore) for chore in due]
+            due = [
+                each
+                for each in kind.periodic_tasks
+                if (each.when_rung if all_of_them else self.ticks % each.every == 0)
+            ]
+            done = [self._do(task) for task in due]
             if any(done):
                 self.ring(kind)
                 # There may be more, because a task handles a limited number of rows at a time.
                 self.woken.set()
 
-    def _do(self, chore: Chore) -> object:
+    def _do(self, task: PeriodicTask) -> object:
         try:
-            return chore.do(self.owner)
+            return task.do(self.owner)
         except Exception as error:
             if not outages.met(error):
-                log.exception("caretaker.chore_failed", chore=chore.do.__name__)
+                log.exception("housekeeping.task_failed", task=task.do.__name__)
             # The connection may be in any state, so the next task gets a new one.
             connection.close()
             be_impatient()

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 
 from ade_services import Asking
-from work import private, supervise
+from work import hidden_paths, supervise
 from work.claims import Interrupted
 from work.supervise import Child, Ended, Limits
 
@@ -81,7 +81,7 @@ def ask(
             on_output=lambda lines: said.extend(line.text for line in lines),
             network=True,
             readable=readable,
-            hidden=private.places(),
+            hidden=hidden_paths.places(),
         )
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)

@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 
 from tests.factories import write
-from work import boots, clock, drains, health
+from work import boots, clock, draining, health
 from work.claims import Holdings
-from work.leases import LeaseKeeper
+from work.leases import LeaseRenewer
 from work.models import Event, Worker
 from work.outcomes import Outcome
 
@@ -27,61 +27,61 @@ def told_of(worker):
 
 
 def keeper_of(worker):
-    return LeaseKeeper(worker, Holdings(), None)
+    return LeaseRenewer(worker, Holdings(), None)
 
 
 def test_the_request_is_in_the_row_and_in_the_history(worker):
-    assert drains.drain(worker, actor="olga", reason="a new version") == Outcome.DRAINING
+    assert draining.drain(worker, actor="olga", reason="a new version") == Outcome.DRAINING
 
     assert (worker.drain_requested_by, worker.drain_reason) == ("olga", "a new version")
     assert (worker.state, worker.is_draining) == ("alive", True)
     assert told_of(worker) == [("WORKER_DRAIN_REQUESTED", "olga", "a new version")]
-    assert drains.said(worker, Outcome.DRAINING).startswith(f"{worker.owner} is draining: it claims nothing more")
+    assert draining.said(worker, Outcome.DRAINING).startswith(f"{worker.owner} is draining: it claims nothing more")
 
 
 def test_who_asks_second_is_told_who_was_first(worker):
-    drains.drain(worker, actor="ada", reason="first")
+    draining.drain(worker, actor="ada", reason="first")
     since = worker.drain_requested_at
 
-    assert drains.drain(Worker.objects.get(), actor="olga", reason="second") == Outcome.WAS_DRAINING
+    assert draining.drain(Worker.objects.get(), actor="olga", reason="second") == Outcome.WAS_DRAINING
 
     worker.refresh_from_db()
     assert (worker.drain_requested_at, worker.drain_reason) == (since, "first")
     assert len(told_of(worker)) == 1
     said = f"{worker.owner} is already draining: ada requested it at {since:%Y-%m-%d %H:%M:%S} UTC."
-    assert drains.said(worker, Outcome.WAS_DRAINING) == said
+    assert draining.said(worker, Outcome.WAS_DRAINING) == said
 
 
 def test_a_worker_that_has_stopped_cannot_drain(worker):
     stale = Worker.objects.get()
     boots.sign_off(worker)
 
-    assert drains.drain(stale, actor="olga") == Outcome.NOT_ALIVE
+    assert draining.drain(stale, actor="olga") == Outcome.NOT_ALIVE
 
     assert stale.drain_requested_at is None
-    assert "cannot drain: it stopped at" in drains.said(stale, Outcome.NOT_ALIVE)
+    assert "cannot drain: it stopped at" in draining.said(stale, Outcome.NOT_ALIVE)
     assert [kind for kind, *_ in told_of(worker)] == ["WORKER_STOPPED"]
 
 
 def test_a_worker_that_is_silent_cannot_drain(worker, settings):
     silent(worker, settings)
 
-    assert drains.drain(worker, actor="olga") == Outcome.NOT_ALIVE
+    assert draining.drain(worker, actor="olga") == Outcome.NOT_ALIVE
 
-    assert "cannot drain: it has sent no heartbeat since" in drains.said(worker, Outcome.NOT_ALIVE)
+    assert "cannot drain: it has sent no heartbeat since" in draining.said(worker, Outcome.NOT_ALIVE)
     assert told_of(worker) == []
 
 
 def test_one_that_drained_and_is_gone_cannot_drain_again(worker):
-    drains.drain(worker, actor="ada")
+    draining.drain(worker, actor="ada")
     boots.sign_off(worker)
 
-    assert drains.drain(Worker.objects.get(), actor="olga") == Outcome.NOT_ALIVE
+    assert draining.drain(Worker.objects.get(), actor="olga") == Outcome.NOT_ALIVE
     assert not Worker.objects.get().is_draining
 
 
 def test_the_next_boot_takes_up_work(worker):
-    drains.drain(worker, actor="olga")
+    draining.drain(worker, actor="olga")
     boots.sign_off(worker)
 
     again = boots.register("w1", "boot2", {"errand": 2})
@@ -91,7 +91,7 @@ def test_the_next_boot_takes_up_work(worker):
 
 def test_whoever_drains_is_alive_and_has_no_slots(worker):
     other = boots.register("w2", "boot2", {"errand": 1})
-    drains.drain(worker, actor="olga")
+    draining.drain(worker, actor="olga")
 
     assert list(Worker.objects.alive().order_by("pk")) == [worker, other]
     assert list(Worker.objects.available()) == [other]
@@ -99,14 +99,14 @@ def test_whoever_drains_is_alive_and_has_no_slots(worker):
 
 
 def test_a_long_name_is_cut_to_what_its_column_has_room_for(worker):
-    drains.drain(worker, actor="o" * 300)
+    draining.drain(worker, actor="o" * 300)
 
     assert worker.drain_requested_by == "o" * 200
 
 
 def test_its_keeper_of_leases_finds_the_request_and_no_other(worker):
     other = boots.register("w2", "boot2", {})
-    drains.drain(other, actor="olga")
+    draining.drain(other, actor="olga")
     keeper, keeper_of_other = keeper_of(worker), keeper_of(other)
 
     for each in (keeper, keeper_of_other):
@@ -121,7 +121,7 @@ def test_its_keeper_of_leases_finds_the_request_and_no_other(worker):
     ("make", "outcome"),
     [
         (lambda worker, settings: worker, Outcome.DRAINING),
-        (lambda worker, settings: drains.drain(worker, actor="ada"), Outcome.WAS_DRAINING),
+        (lambda worker, settings: draining.drain(worker, actor="ada"), Outcome.WAS_DRAINING),
         (silent, Outcome.NOT_ALIVE),
         (lambda worker, settings: boots.sign_off(worker), Outcome.NOT_ALIVE),
     ],
@@ -130,5 +130,5 @@ def test_what_is_foreseen_is_what_becomes_of_it(worker, settings, make, outcome)
     make(worker, settings)
     worker.refresh_from_db()
 
-    assert drains.wish().foreseen(worker) == outcome
-    assert drains.drain(worker, actor="olga") == outcome
+    assert draining.wish().foreseen(worker) == outcome
+    assert draining.drain(worker, actor="olga") == outcome

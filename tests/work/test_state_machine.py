@@ -7,9 +7,9 @@ from tests import factories
 from tests.factories import MOVES, columns_of, events_of, holder_for, must_say, verbs_between, write
 from work import clock, lifecycle, portable, sql
 from work.changes import INFO, WARNING
-from work.claims import Holder
+from work.claims import LeaseHolder
 from work.models import Event, Work
-from work.moves import By
+from work.state_machine import By
 
 FACTORIES = {factory._meta.model: factory for factory in factories.SubjectFactory.__subclasses__()}
 TABLES = list(MOVES.values())
@@ -126,7 +126,7 @@ def test_a_move_from_another_status_answers_false_and_changes_nothing(moves, ver
 @pytest.mark.parametrize("moves", TABLES, ids=lambda moves: moves.kind)
 def test_a_move_of_a_row_that_is_not_there_answers_false(moves, writer):
     for verb in moves:
-        holder = Holder("w9", 1) if moves[verb].by is By.HOLDER else None
+        holder = LeaseHolder("w9", 1) if moves[verb].by is By.HOLDER else None
         assert not lifecycle.move(moves, 2**40, verb, holder=holder, **must_say(moves.model, moves[verb].target))
 
     assert not Event.objects.filter(subject_kind=moves.kind).exists()
@@ -230,4 +230,4 @@ def test_a_move_of_the_holder_needs_a_holder_and_no_other_move_takes_one(db):
     ):
         lifecycle.move(moves, row.pk, "succeed")
     with pytest.raises(TypeError, match="errand release is made by recovery, so it must have no holder"):
-        lifecycle.move(moves, row.pk, "release", holder=Holder(row.lease_owner, row.claim_token))
+        lifecycle.move(moves, row.pk, "release", holder=LeaseHolder(row.lease_owner, row.claim_token))

@@ -5,7 +5,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.db import DatabaseError
 
-from console import promises
+from console import invariants
 from console.models import PromiseCheck
 from tests.factories import RunFactory, UserFactory, write
 from work import clock
@@ -32,7 +32,7 @@ def promised(monkeypatch):
 
     def promised(**sql):
         of = [Invariant(name, f"{name} holds.", lambda dialect, text=text: text, HOSTILE) for name, text in sql.items()]
-        monkeypatch.setattr(promises, "all_invariants", lambda: iter(of))
+        monkeypatch.setattr(invariants, "all_invariants", lambda: iter(of))
 
     return promised
 
@@ -45,7 +45,7 @@ NOTHING = "SELECT 'run', id FROM runs WHERE id < 0"
 
 
 def states():
-    return {promise.invariant.name: promise.state for promise in promises.promises()}
+    return {promise.invariant.name: promise.state for promise in invariants.promises()}
 
 
 def test_a_promise_that_nobody_has_checked_says_so(seen_by, ravi):
@@ -91,20 +91,20 @@ def test_one_that_is_broken_names_who_breaks_it(pressed_by, warden, seen_by, rav
 
 
 def test_no_more_offenders_are_kept_than_are_named(pressed_by, warden, promised):
-    promised(broken=row("run", *range(1, promises.MOST_OFFENDERS + 10)))
+    promised(broken=row("run", *range(1, invariants.MOST_OFFENDERS + 10)))
 
     text = pressed_by(warden, "/promises/check/").content.decode()
 
-    assert len(PromiseCheck.objects.get().offenders) == promises.MOST_OFFENDERS + 1
+    assert len(PromiseCheck.objects.get().offenders) == invariants.MOST_OFFENDERS + 1
     assert "and more" in text
 
 
 def test_one_that_takes_too_long_is_given_up(promised, monkeypatch, transactional_db):
-    monkeypatch.setattr(promises, "SECONDS_OF_ONE", 0.2)
+    monkeypatch.setattr(invariants, "SECONDS_OF_ONE", 0.2)
     promised(endless=ENDLESS, good=NOTHING)
 
     began = time.monotonic()
-    done = promises.check_all("olga")
+    done = invariants.check_all("olga")
 
     assert time.monotonic() - began < 60
     assert (done.checked, done.troubled) == (1, 1)
@@ -129,9 +129,9 @@ def test_one_that_cannot_be_asked_is_no_promise_that_holds(pressed_by, warden, p
 def test_what_was_found_stays_when_nothing_is_found_now(promised, monkeypatch, seen_by, ravi):
     run = RunFactory()
     promised(broken=row("run", run.pk))
-    promises.check_all("olga")
+    invariants.check_all("olga")
     promised(broken="SELECT nonsense, nothing FROM runs")
-    promises.check_all("olga")
+    invariants.check_all("olga")
 
     check = PromiseCheck.objects.get()
 
@@ -144,21 +144,21 @@ def test_what_was_found_stays_when_nothing_is_found_now(promised, monkeypatch, s
 def test_those_that_had_no_time_come_first_the_next_time(promised, monkeypatch):
     promised(first=NOTHING, second=NOTHING)
 
-    promises.check_all("olga")
+    invariants.check_all("olga")
     write(PromiseCheck.objects.get(name="second"), tried_at=clock.now() - timedelta(days=1))
 
-    assert [each.name for each in promises._stalest_first(promises.all_invariants())] == ["second", "first"]
-    assert promises.check_all("olga", seconds=0).left == 2
+    assert [each.name for each in invariants._stalest_first(invariants.all_invariants())] == ["second", "first"]
+    assert invariants.check_all("olga", seconds=0).left == 2
 
 
 def test_nobody_checks_what_somebody_else_is_checking(promised):
     promised(good=NOTHING)
     check = PromiseCheck.objects.create(name="good", began_at=clock.now())
 
-    assert str(promises.check_all("olga")) == "Checked 0 of 1 invariants; 1 left for the next check."
+    assert str(invariants.check_all("olga")) == "Checked 0 of 1 invariants; 1 left for the next check."
 
-    write(check, began_at=clock.now() - promises.FORGOTTEN - timedelta(seconds=1))
-    assert promises.check_all("olga").checked == 1
+    write(check, began_at=clock.now() - invariants.FORGOTTEN - timedelta(seconds=1))
+    assert invariants.check_all("olga").checked == 1
 
 
 def test_the_button_is_for_whoever_may_change_the_queue(seen_by, pressed_by, olga, zed, promised):
@@ -183,6 +183,6 @@ def test_strangers_are_told_nothing(seen_by, zed):
 def test_promises_cost_few_queries(asks_at_most, ravi, promised):
     kinds = ("run", "build", "document", "job", "stage", "job_run", "due_slot", "webhook", "delivery")
     promised(broken=" UNION ALL ".join(row(kind, 1, 2) for kind in kinds))
-    promises.check_all("olga")
+    invariants.check_all("olga")
 
     asks_at_most(15, ravi, "/promises/")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from documents.chores import Sweeper, keys_below
+from documents.periodic import Sweeper, keys_below
 from runs import engines
 from runs.models import Artifact, Run
 from runs.workplaces import root
