@@ -8,13 +8,14 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 WHERE = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 # Name, path, width, height, colour scheme.
 PICTURES: tuple[tuple[str, str, int, int, Literal["light", "dark"]], ...] = (
-    ("now", "/", 1200, 800, "light"),
-    ("now-phone", "/", 375, 720, "dark"),
+    ("overview", "/", 1200, 800, "light"),
+    ("overview-phone", "/", 375, 720, "dark"),
     ("run", "/runs/1/", 1200, 900, "light"),
     ("document", "/documents/1/", 1200, 900, "light"),
     ("job", "/jobs/rss_ingestion/", 1200, 800, "dark"),
@@ -39,15 +40,18 @@ def main() -> None:
             _sign_in(page, given.address, given.user, given.password)
             page.goto(given.address + path)
             page.wait_for_timeout(500)
-            page.screenshot(path=WHERE / f"{name}.png")
-            print(WHERE / f"{name}.png")
+            file = WHERE / f"{name}.png"
+            page.screenshot(path=file)
+            # A third of the size.
+            Image.open(file).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(file, optimize=True)
+            print(file)
             page.close()
         browser.close()
 
 
 def _sign_in(page: Page, address: str, user: str, password: str) -> None:
     page.goto(f"{address}/sign-in/")
-    page.get_by_label("User name").fill(user)
+    page.get_by_label("Username").fill(user)
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(f"{address}/")

@@ -25,7 +25,8 @@ WORDS_FOR_INVOICE = ("invoice", "rechnung", "facture", "factuur", "factura", "fa
 @step
 def read(ctx: Context) -> None:
     layout = _layout_of(ctx)
-    ctx.log(f"read {layout.word_count} words on {len(layout.pages)} pages")
+    pages = "1 page" if len(layout.pages) == 1 else f"{len(layout.pages)} pages"
+    ctx.log(f"read {layout.word_count} words on {pages}")
     heads = items.find_heads(layout)
     ctx.data["layout"] = layout
     ctx.data["heads"] = heads
