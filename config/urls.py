@@ -5,6 +5,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import include, path
 from django.views.defaults import server_error
+from django.views.generic import RedirectView
 
 from api import outages
 from config.api import api
@@ -14,6 +15,8 @@ admin.site.site_header = admin.site.site_title = "ADE"
 admin.site.index_title = "Administration"
 
 urlpatterns = [
+    # The page of the console, which limits guesses of the old password.
+    path("admin/password_change/", RedirectView.as_view(pattern_name="console:change_password")),
     path("admin/", admin.site.urls),
     path("documents/", include("documents.urls")),
     path("", include("runs.urls")),

@@ -2,7 +2,12 @@
 
 from typing import Any
 
+from django.contrib.auth import authenticate
+from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeDoneView, PasswordChangeView
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 from django.urls import reverse_lazy
 
 from work import clock
@@ -17,13 +22,31 @@ class SignIn(LoginView):
         return super().get_context_data(**named) | around
 
 
+class OwnPasswordForm(PasswordChangeForm):
+    """Counts a wrong old password as a failed sign-in, so that it cannot be guessed with a stolen session."""
+
+    def __init__(self, user: User, *args: Any, request: HttpRequest, **named: Any) -> None:
+        super().__init__(user, *args, **named)
+        self._request = request
+
+    def clean_old_password(self) -> str:
+        typed: str = self.cleaned_data["old_password"]
+        if authenticate(self._request, username=self.user.get_username(), password=typed) is None:
+            raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
+        return typed
+
+
 class ChangePassword(PasswordChangeView):
     """Change the password. This ends all other sessions of the user, because a session contains a hash of the
     password.
     """
 
     template_name = "console/password.html"
+    form_class = OwnPasswordForm
     success_url = reverse_lazy("console:password_changed")
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return super().get_form_kwargs() | {"request": self.request}
 
     def get_context_data(self, **named: Any) -> dict[str, Any]:
         around = {"title": "Change password", "as_of": clock.now(), "here": self.request.get_full_path()}

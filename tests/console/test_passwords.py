@@ -5,6 +5,7 @@ import time
 import pytest
 from django.conf import settings as real_settings
 
+from api.models import AuditEntry
 from api.signins import SEEN_AT
 from tests.factories import UserFactory
 
@@ -48,6 +49,29 @@ def test_what_is_wrong_with_a_password_is_told(client, member, typed, said):
     member.refresh_from_db()
     assert said in page.content.decode()
     assert member.check_password(OLD)
+
+
+def test_wrong_old_passwords_count_as_failed_sign_ins(client, member):
+    for _ in range(4):
+        assert "entered incorrectly" in change(client, old="a guess").content.decode()
+
+    locked = [change(client, old=old) for old in ("a guess", OLD)]
+
+    assert [(page.status_code, page["Retry-After"]) for page in locked] == [(429, "900")] * 2
+    member.refresh_from_db()
+    assert member.check_password(OLD)
+    assert AuditEntry.objects.filter(operation="sign_in_failed").count() == 6
+
+
+def test_a_refused_new_password_counts_as_no_failure(client, member):
+    for _ in range(6):
+        assert "at least 12 characters" in change(client, new="elevenchars").content.decode()
+
+    assert "has been changed" in change(client).content.decode()
+
+
+def test_the_page_of_the_admin_is_this_page(client, member):
+    assert client.get("/admin/password_change/")["Location"] == "/password/"
 
 
 def test_whoever_is_not_signed_in_has_no_password_to_change(client):
