@@ -93,7 +93,7 @@ def test_doctor_misses_the_index_of_the_model_of_today(manage, monkeypatch):
 
     check = manage("doctor", "search.vectors", "--json").json["checks"][-1]
 
-    assert (check["level"], check["found"]) == ("warn", "those of another have no index")
+    assert (check["level"], check["found"]) == ("warn", "the vectors of another have no index")
 
 
 @pytest.mark.only_on("sqlite")

@@ -98,7 +98,7 @@ def test_a_user_that_may_make_no_tables(tmp_path, server):
         with connection.cursor() as cursor:
             cursor.execute("DROP ROLE may_nothing")
 
-    refused(ended, "permission denied", "make tables")
+    refused(ended, "permission denied", "create tables")
 
 
 @SQLITE
