@@ -64,7 +64,7 @@ class Subscriber:
         return bool(self.ended) and not self._waiting
 
     async def wait(self, seconds: float) -> Sequence[Item]:
-        """Return the queued items, after at most so many seconds. Once `ended` gives a reason, no further items
+        """Return the queued items, after at most this many seconds. Once `ended` gives a reason, no further items
         come.
         """
         if not self._waiting and not self.ended:
