@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils.text import capfirst
 
 from builds import uv
 from config import job_checks
@@ -207,9 +208,9 @@ def database_answers() -> Finding:
 
 
 def migrations_are_applied() -> Finding:
-    if schema.is_too_old(connection):
-        return fail("the database was created by ADE 0.1 and cannot be upgraded", "Set DATABASE_URL to a new database.")
     executor = MigrationExecutor(connection)
+    if schema.is_too_old(executor.loader.applied_migrations):
+        return fail(schema.TOO_OLD, f"{capfirst(schema.ADVICE)}.")
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
         return fail(f"{len(plan)} migrations are not applied; the first is {plan[0][0]}", "Run `manage.py migrate`.")

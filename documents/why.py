@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.utils.text import capfirst
 
 from documents import breakers, orchestrator
 from documents.lifecycle import DOCUMENT, JOB, STAGE
@@ -125,4 +126,4 @@ def _stages_ahead(created_at: datetime, id: int) -> "QuerySet[Stage, tuple[int]]
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{capfirst(text)}."

@@ -104,10 +104,9 @@ def files() -> list[pathlib.Path]:
     return [path for path in paths if path.suffix in READERS and path.exists() and not OWN & {path.name}]
 
 
-def marks(path: str, text: str) -> Iterator[Sentence]:
-    for turn, pattern in MARKED.items():
-        if pattern.search(text):
-            yield Sentence(path, turn, text)
+def turn_in(sentence: str) -> str | None:
+    """Return the first turn of phrase in the sentence; one mark per sentence is enough."""
+    return next((turn for turn, pattern in MARKED.items() if pattern.search(sentence)), None)
 
 
 def read(paths: list[pathlib.Path]) -> tuple[int, list[Sentence]]:
@@ -118,8 +117,8 @@ def read(paths: list[pathlib.Path]) -> tuple[int, list[Sentence]]:
         for passage in READERS[path.suffix](path.read_text()):
             for sentence in sentences(passage):
                 number += 1
-                # One mark per sentence is enough.
-                marked += list(marks(name, sentence))[:1]
+                if turn := turn_in(sentence):
+                    marked.append(Sentence(name, turn, sentence))
     return number, marked
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from django.db.models import Model
+from django.utils.text import capfirst
 
 from work.state_machine import StateMachine
 
@@ -163,5 +164,5 @@ def sentence(model: type[Model], outcomes: "Counter[Outcome]", claimed: str | No
         return ", ".join(said)
 
     did, skipped = clauses(done=True), clauses(done=False)
-    parts = [f"{did[0].upper()}{did[1:]}." if did else "", f"Skipped {skipped}." if skipped else ""]
+    parts = [f"{capfirst(did)}." if did else "", f"Skipped {skipped}." if skipped else ""]
     return " ".join(filter(None, parts)) or f"No {words['one']} was selected."

@@ -1,48 +1,48 @@
 """Checks whether the database has all migrations of this code, waits until it does, and refuses one that never will."""
 
 import time
+from collections.abc import Container
 from typing import Any
 
 import structlog
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import Error, connection, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
+from django.utils.text import capfirst
 
 from work import outages
 
 LOOK_SECONDS = 1.0
 # Every database of ADE 0.1 has this migration. 0.2 started again with one migration per app.
 OF_THE_FIRST_VERSION = ("work", "0002_late_writes")
-TOO_OLD = (
-    "the database was created by ADE 0.1 and cannot be upgraded; set DATABASE_URL to a new, empty database, "
-    "or use the version that created it"
-)
+TOO_OLD = "the database was created by ADE 0.1 and cannot be upgraded"
+ADVICE = "set DATABASE_URL to a new, empty database, or use the version that created it"
+REFUSAL = f"{TOO_OLD}; {ADVICE}"
 
 log = structlog.get_logger(__name__)
 
 
 def behind() -> str:
     """Return what is missing in words, or an empty string. Raises the database's errors."""
-    if is_too_old(connection):
-        return TOO_OLD
     executor = MigrationExecutor(connection)
+    if is_too_old(executor.loader.applied_migrations):
+        return REFUSAL
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if not plan:
         return ""
     return f"{len(plan)} migrations are not applied, starting with {plan[0][0]}; run `manage.py migrate`"
 
 
-def is_too_old(connection: BaseDatabaseWrapper) -> bool:
-    return OF_THE_FIRST_VERSION in MigrationRecorder(connection).applied_migrations()
+def is_too_old(applied: Container[tuple[str, str]]) -> bool:
+    return OF_THE_FIRST_VERSION in applied
 
 
 def refuse_too_old(using: str, **_: Any) -> None:
     """Keep `migrate` from reporting that an old database is up to date. A receiver of pre_migrate."""
-    if is_too_old(connections[using]):
-        raise CommandError(f"{TOO_OLD[0].upper()}{TOO_OLD[1:]}. Nothing was changed.")
+    if is_too_old(MigrationRecorder(connections[using]).applied_migrations()):
+        raise CommandError(f"{capfirst(REFUSAL)}. Nothing was changed.")
 
 
 def await_schema() -> None:
@@ -53,8 +53,8 @@ def await_schema() -> None:
     until = time.monotonic() + settings.ADE_DATABASE_WAIT_SECONDS
     said = ""
     while missing := _missing():
-        if missing == TOO_OLD:
-            raise CommandError(f"{missing[0].upper()}{missing[1:]}.")
+        if missing == REFUSAL:
+            raise CommandError(f"{capfirst(REFUSAL)}.")
         if time.monotonic() >= until:
             seconds = settings.ADE_DATABASE_WAIT_SECONDS
             raise CommandError(f"{missing}. Waited for {seconds} s (ADE_DATABASE_WAIT_SECONDS).")
