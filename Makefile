@@ -47,7 +47,7 @@ soak: setup ## run the tests that take hours, on both databases
 	$(ON_POSTGRES) $(PYTEST_LONG) -m soak $(ARGS)
 
 check: lint types ## run what CI runs: lint, types, imports, migrations, all tests
-	$(BIN)/lint-imports
+	PYTHONPATH=programs:clients/python $(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python tools/make_client.py --check
 	$(MAKE) test
@@ -74,7 +74,7 @@ requirements: $(BIN)/uv ## compile requirements/*.in to pinned, hashed .txt (ARG
 	$(COMPILE) $(ARGS) requirements/mssql.in -o requirements/mssql.txt
 	$(COMPILE) $(ARGS) requirements/ocr.in -o requirements/ocr.txt
 
-client: setup ## write ade_client/operations.py again, from the description of the API
+client: setup ## write clients/python/ade_client/operations.py again, from the description of the API
 	@$(BIN)/python tools/make_client.py
 
 fuzz: setup ## let schemathesis try the whole API (ARGS="--minutes 10 --postgres")

@@ -23,9 +23,9 @@ from api.addresses import address_of
 from api.errors import is_for_programs
 from api.limits import SAFE
 from api.models import ApiToken, AuditEntry
-from documents.models import Workspace
-from work.commands import clean
-from work.numbers import id_of
+from work.operations.commands import clean
+from work.operations.numbers import id_of
+from workspaces.models import Workspace
 
 LARGEST_ID = 2**63 - 1
 # A row of the admin, or the selected rows of a list.

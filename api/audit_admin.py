@@ -4,8 +4,8 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from api.models import AuditEntry, KeptAnswer
-from documents.permissions import ScopedAdmin, WorkspaceFilter, standing
-from work.admin import ReadOnlyAdmin, choice_filter
+from work.operations.admin import ReadOnlyAdmin, choice_filter
+from workspaces.permissions import ScopedAdmin, WorkspaceFilter, standing
 
 # The operations that the filter offers.
 OPERATIONS = ("sign_in", "sign_in_failed", "sign_out")

@@ -16,8 +16,8 @@ from api.audit import Record
 from api.errors import Problem, not_found
 from api.limits import RateLimited
 from api.models import ApiToken, Scope
-from documents.models import Membership, Narrowed, User, Workspace, visible_to
 from work.models import Event
+from workspaces.models import Membership, Narrowed, User, Workspace, visible_to
 
 ROLES = {
     Scope.READ: Membership.Role.VIEWER,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from api.errors import Problem
 from api.frame import In
-from work.outcomes import Outcome, of_cancel
+from work.operations.outcomes import Outcome, of_cancel
 from work.state_machine import StateMachine
 
 

@@ -11,8 +11,9 @@ from django.db import IntegrityError, transaction
 
 from api import tokens
 from api.models import ApiToken, Scope
-from documents.models import Workspace
-from work import clock, written
+from work import clock
+from work.operations import written
+from workspaces.models import Workspace
 
 LONGEST_NAME = 100
 

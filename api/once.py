@@ -14,8 +14,8 @@ from api.callers import caller_of
 from api.errors import Problem
 from api.models import KeptAnswer
 from api.rendering import text_of
-from work import written
-from work.contention import patiently
+from work.operations import written
+from work.sql.contention import patiently
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
 # Printable ASCII, at most 200 characters, without leading or trailing spaces, which would be stripped on the way.

@@ -6,7 +6,7 @@ from typing import Any
 from ninja.renderers import JSONRenderer
 from ninja.responses import NinjaJSONEncoder
 
-from work import written
+from work.operations import written
 
 
 class Encoder(written.Encoder, NinjaJSONEncoder):

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Set
 from typing import Any
 
 from api.subjects import Subject
-from documents.models import User
-from runs.job_runs import JOB_RUN
-from work.kinds import all_kinds
+from schedules.job_runs import JOB_RUN
 from work.models import Worker
+from work.work_types import all_kinds
+from workspaces.models import User
 
 # Work that belongs to no workspace; its IDs may be shown to every user.
 SHARED = frozenset({JOB_RUN.kind})

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from threading import Lock
 
-from work.kinds import all_kinds
 from work.tail import Seen
+from work.work_types import all_kinds
 
 # Path from a row of this kind to its workspace. Other kinds (workers, jobs, feeds) belong to the installation.
 PATHS = {

@@ -10,11 +10,11 @@ from django.template.response import TemplateResponse
 from api import tokens
 from api.models import ApiToken
 from api.token_form import TokenForm
-from documents.permissions import ScopedAdmin, WorkspaceFilter, standing
 from work import clock
-from work.admin import VerbAdmin, choice_filter
-from work.outcomes import Outcome
-from work.rehearsals import Wish
+from work.operations.admin import VerbAdmin, choice_filter
+from work.operations.outcomes import Outcome
+from work.operations.previews import Wish
+from workspaces.permissions import ScopedAdmin, WorkspaceFilter, standing
 
 STATES: dict[str, Callable[[Any], Any]] = {
     "usable": lambda rows: rows.usable(),

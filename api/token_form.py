@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from api import grants
 from api.grants import Refused
 from api.models import ApiToken, Scope
-from documents.models import Workspace
 from documents.workspace_admin import UsernameField
+from workspaces.models import Workspace
 
 
 class TokenForm(forms.Form):

@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from api.models import ApiToken, ApiTokenQuerySet, Scope
-from documents.models import Workspace
 from work import clock
+from workspaces.models import Workspace
 
 # A token is "ade_", a prefix of its own, an underscore, and a secret of 256 bits.
 PREFIX_BYTES, SECRET_BYTES = 6, 32

@@ -9,8 +9,8 @@ from django.db import connection
 from feeds import lifecycle, reading
 from feeds.ingestion import INGESTION, ingest
 from feeds.models import FeedSource, RawArticle
-from runs import job_runs
-from runs.jobs import Turn
+from schedules import job_runs
+from schedules.jobs import Turn
 from work import clock
 from work.claims import Claim
 

@@ -12,11 +12,13 @@ from benchmarks import loops, rows
 from builds import environments
 from builds import lifecycle as builds
 from builds.models import Build, Configuration
-from documents.models import Document, Workspace
+from documents.models import Document
 from runs import lifecycle
 from runs.models import Run, RunField
-from work import guards, supervise
 from work.models import Event
+from work.processes import supervise
+from work.sql import guards
+from workspaces.models import Workspace
 
 # The polling interval for many runs, and for a single one.
 LOOK_SECONDS, CLOSE_LOOK_SECONDS = 0.05, 0.002

@@ -6,9 +6,9 @@ import time
 from dataclasses import replace
 from functools import cache
 
-from runs import kinds, lifecycle
+from runs import lifecycle, work_types
 from work.claims import Claim
-from work.kinds import Lane
+from work.work_types import Lane
 
 # A pipe or a file, to which the moment of a claim is written for the process that waits for it.
 PIPE = "ADE_BENCHMARK_PIPE"
@@ -30,7 +30,7 @@ def _pipe() -> int:
 
 
 RUN = replace(
-    kinds.RUN,
+    work_types.RUN,
     lane=Lane(
         slots="ADE_MAX_CONCURRENCY",
         claim=lifecycle.claim_next_run,

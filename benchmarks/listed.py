@@ -17,11 +17,12 @@ from benchmarks import rows
 from builds import lifecycle as builds
 from builds.models import Build, Configuration
 from documents.lifecycle import create_workspace
-from documents.models import Document, Membership, Workspace
+from documents.models import Document
 from runs import lifecycle as runs
 from runs.models import Run
 from work import clock
 from work.models import Event
+from workspaces.models import Membership, Workspace
 
 ACTOR = "benchmark"
 WORKSPACES, CONFIGURATIONS, DOCUMENTS = 4, 3, 500

@@ -16,10 +16,11 @@ from ade_embedder.query import vectors_of
 from benchmarks import processes, rows
 from documents import embedding, vectors
 from documents.lifecycle import create_workspace
-from documents.models import Document, DocumentChunk, Membership, Workspace
+from documents.models import Document, DocumentChunk
 from documents.publication import ROWS
 from documents.search import matrix, meaning, search
 from documents.search.scope import Scope
+from workspaces.models import Membership, Workspace
 
 TYPES = ("application/pdf", "text/plain", "text/html", "application/vnd.ms-excel")
 CHUNKS_OF_A_DOCUMENT = 10

@@ -19,7 +19,7 @@ from benchmarks import kinds, rows
 from runs import lifecycle
 from runs.models import Run
 from work.claims import Claim
-from work.contention import Contended, is_contention
+from work.sql.contention import Contended, is_contention
 
 RAW_CLAIM = {
     "postgresql": (

@@ -9,7 +9,8 @@ from django.db.models import Max, Min
 from fpdf import FPDF
 
 from documents import intake, lifecycle
-from documents.models import Document, Stage, Workspace
+from documents.models import Document, Stage
+from workspaces.models import Workspace
 
 WORDS = "apples delivery contract customer shipment quality report month payment order project energy window station"
 PARAGRAPHS, WORDS_OF_A_PARAGRAPH = 5, 80

@@ -13,8 +13,9 @@ from documents.lifecycle import create_workspace
 from documents.models import Document
 from runs import lifecycle as runs
 from runs.models import Run
-from work import clock, guards
+from work import clock
 from work.models import Event, Worker
+from work.sql import guards
 
 ACTOR = "benchmark"
 # The rows in one call of submit_many, where submission is not what is measured.

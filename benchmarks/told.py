@@ -10,9 +10,10 @@ from benchmarks import listed
 from builds import lifecycle as builds
 from builds.models import Configuration
 from documents.lifecycle import add_member, create_workspace
-from documents.models import Document, Membership
+from documents.models import Document
 from runs.lifecycle import RUN, claim_next_run, submit_many, succeed
 from work import lifecycle
+from workspaces.models import Membership
 
 # The number of streams that one caller may open in each web process.
 STREAMS_OF_A_TOKEN = 50

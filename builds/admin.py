@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from builds import contents, lifecycle
 from builds.lifecycle import BUILD
 from builds.models import Build, Configuration
-from documents.models import Workspace
-from documents.permissions import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
-from work.admin import choice_filter, is_referred_to, short
-from work.numbers import id_of
-from work.outcomes import Outcome, of_cancel, of_cancel_ahead
-from work.rehearsals import Wish
+from work.operations.admin import choice_filter, is_referred_to, short
+from work.operations.numbers import id_of
+from work.operations.outcomes import Outcome, of_cancel, of_cancel_ahead
+from work.operations.previews import Wish
+from workspaces.models import Workspace
+from workspaces.permissions import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
 
 
 class ConfigurationFilter(NamedFilter):

@@ -27,9 +27,9 @@ from builds import environments, fingerprint, integrity, uv
 from builds.environments import Staging
 from builds.fingerprint import Snapshot
 from builds.integrity import Seal
-from work import hidden_paths, supervise
 from work.claims import Interrupted
-from work.supervise import Child, Ended, Limits, Line
+from work.processes import hidden_paths, supervise
+from work.processes.supervise import Child, Ended, Limits, Line
 
 # For a resolver and an unpacker of wheels of some GB. These are ADE's programs, not the configuration's.
 UV_LIMITS = Limits(

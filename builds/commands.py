@@ -3,7 +3,7 @@
 from django.db.models import Q
 
 from builds.models import Configuration
-from work.commands import LARGEST_ID, Exit, Failure, not_found
+from work.operations.commands import LARGEST_ID, Exit, Failure, not_found
 
 
 def find_configuration(text: str) -> Configuration:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from builds import packages
 from builds.models import CONTENTS, Configuration
 from builds.packages import BadPackage, Package
-from documents.models import Workspace
+from workspaces.models import Workspace
 
 
 class Stored(StrEnum):

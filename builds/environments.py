@@ -25,7 +25,7 @@ from ade_engine.runner import CONFIGURATION as CONFIGURATION
 from ade_engine.runner import MARKER as MARKER
 from builds import integrity
 from builds.integrity import Seal
-from work import filelocks, workplaces
+from work.processes import filelocks, scratch
 
 BUILDING = ".building-"
 REMOVED = ".removed-"
@@ -225,7 +225,7 @@ def remove(name: str) -> bool:
 def erase(tree: Path) -> None:
     """Remove a tree, even if it is read-only or packages have changed its modes."""
     integrity.unprotect(tree)
-    workplaces.remove(tree)
+    scratch.remove(tree)
 
 
 def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: bool = False) -> Pruned:

@@ -7,9 +7,10 @@ from django.db.models import F, QuerySet
 
 from builds import fingerprint
 from builds.models import Build, Configuration
-from work import clock, compiled, lifecycle, wakeups
+from work import clock, lifecycle, wakeups
 from work.claims import Claim
 from work.recovery import OVER_BUDGET, Found
+from work.sql import compiled
 from work.state_machine import By, StateMachine, Transition
 
 BUILD = StateMachine(

@@ -4,9 +4,9 @@ from django.db import models
 from django.db.models import Q
 
 from builds import fingerprint
-from documents.models import User, Workspace, visible_to
 from work import clock
 from work.models import SubjectQuerySet, Work, work_constraints
+from workspaces.models import User, Workspace, visible_to
 
 # The fields that a build is made from.
 CONTENTS = frozenset({"entry_point", "requirements", "files", "python_version"})

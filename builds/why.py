@@ -6,9 +6,9 @@ from django.db.models import Q, QuerySet
 
 from builds.lifecycle import BUILD
 from builds.models import Build
-from documents.models import User
 from work import clock, why
 from work.why import Crew, Explanation, Names
+from workspaces.models import User
 
 
 def explain(build: Build, crew: Crew | None = None, *, user: User | None = None) -> Explanation:

@@ -9,10 +9,11 @@ from builds import configurations, packages
 from builds.models import Configuration
 from documents import intake, lifecycle
 from documents.intake import AlreadyThere
-from documents.models import Document, Membership, Workspace
+from documents.models import Document
 from runs import lifecycle as runs
 from runs.lifecycle import QueueFull
 from runs.models import Run
+from workspaces.models import Membership, Workspace
 
 USERNAME = "demo"
 WORKSPACE = "demo"

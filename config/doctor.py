@@ -32,12 +32,13 @@ from documents.extraction.local import ocr_engine
 from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Stage
 from documents.models.columns import has_vectors
-from work import clock, hardening, schema
+from work import clock, schema
 from work.health import FEW_FREE_BYTES, LEAST_FREE_BYTES
 from work.invariants import Invariant, all_invariants
-from work.kinds import Kind, all_kinds
 from work.models import Work, Worker
+from work.processes import hardening
 from work.state_machine import By
+from work.work_types import Kind, all_kinds
 
 MOST_OFFENDERS = 10
 # With a larger difference, times in logs and in the database can no longer be compared.

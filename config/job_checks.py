@@ -7,10 +7,11 @@ from django.apps import apps
 from django.conf import settings
 
 from config.findings import Finding, Level, ok, warn
-from runs.jobs import all_jobs, firing, ledger
-from runs.jobs.ledger import State
-from runs.jobs.schedules import FUNCTION
-from runs.models import ScheduledJob, SchedulerLease
+from schedules import firing, ledger
+from schedules.jobs import all_jobs
+from schedules.ledger import State
+from schedules.models import ScheduledJob, SchedulerLease
+from schedules.schedules import FUNCTION
 from work import clock
 from work.models import Worker
 

@@ -11,10 +11,11 @@ from typing import Any
 import environ
 import structlog
 
-from config import VERSION, environment
+from config import PROGRAMS, VERSION, environment
 from config.logs import without_query_string
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+PROGRAMS_DIR = PROGRAMS
 
 environ.Env.read_env(BASE_DIR / os.environ.get("ADE_ENV_FILE", ".env"))
 ENV = environment.read_or_exit(os.environ)
@@ -195,24 +196,24 @@ ADE_FAILPOINTS: str = ENV["ADE_FAILPOINTS"]
 WORKER_NAME: str = ENV["WORKER_NAME"] or socket.gethostname()
 
 # Kinds of work by dotted path, so that the kernel does not import what it runs.
-WORK_KINDS: list[str] = [
-    "documents.kinds.DOCUMENT",
-    "documents.kinds.JOB",
-    "documents.kinds.STAGE",
-    "builds.kinds.BUILD",
-    "runs.kinds.RUN",
-    "runs.kinds.JOB_RUN",
-    "api.webhooks.kinds.DELIVERY",
-    *(f"{app}.kinds.KIND" for app in ENV["ADE_TEST_APPS"]),
+WORK_TYPES: list[str] = [
+    "documents.work_types.DOCUMENT",
+    "documents.work_types.JOB",
+    "documents.work_types.STAGE",
+    "builds.work_types.BUILD",
+    "runs.work_types.RUN",
+    "schedules.work_types.JOB_RUN",
+    "webhooks.work_types.DELIVERY",
+    *(f"{app}.work_types.KIND" for app in ENV["ADE_TEST_APPS"]),
 ]
 
 # Models that have a history but are no kind of work.
 WORK_SUBJECTS: list[str] = [
     "work.boots.WORKER",
     "runs.queue.QUEUE",
-    "runs.jobs.history.SCHEDULED_JOB",
+    "schedules.history.SCHEDULED_JOB",
     "feeds.lifecycle.FEED",
-    "api.webhooks.lifecycle.WEBHOOK",
+    "webhooks.lifecycle.WEBHOOK",
 ]
 
 # Scheduled jobs, declared in their apps.
@@ -221,7 +222,7 @@ JOBS: list[str] = [
     "feeds.clustering.job.EVENT_CLUSTERING",
     "feeds.briefs.job.DAILY_BRIEF",
     "feeds.retention.cleanup.RETENTION",
-    "api.webhooks.upkeep.WEBHOOK_UPKEEP",
+    "webhooks.upkeep.WEBHOOK_UPKEEP",
     *(f"{app}.jobs.JOB" for app in ENV["ADE_TEST_APPS"]),
 ]
 
@@ -237,7 +238,7 @@ PURGE_ALLOWED: list[str] = [
     "axes.AccessAttempt",
     "axes.AccessAttemptExpiration",
     "sessions.Session",
-    "api.Delivery",
+    "webhooks.Delivery",
 ]
 # Tables whose rows retention never deletes. It may delete data that belongs to a row by another policy.
 IMMUTABLE: list[str] = [
@@ -247,16 +248,16 @@ IMMUTABLE: list[str] = [
     "feeds.FeedSource",
     "runs.Run",
     "runs.RunField",
-    "runs.JobRun",
-    "runs.ScheduledJob",
+    "schedules.JobRun",
+    "schedules.ScheduledJob",
     "runs.Queue",
     "builds.Configuration",
     "builds.Build",
-    "documents.Workspace",
+    "workspaces.Workspace",
     "documents.Document",
     "documents.DocumentProcessingJob",
     "documents.Stage",
-    "api.Webhook",
+    "webhooks.Webhook",
 ]
 
 # Retention policies in their order, for the retention job and for `manage.py retention`.
@@ -286,12 +287,13 @@ WORK_INVARIANTS: list[str] = [
     "work.invariants.INVARIANTS",
     "documents.invariants.INVARIANTS",
     "builds.invariants.INVARIANTS",
+    "schedules.invariants.INVARIANTS",
     "runs.invariants.INVARIANTS",
     "feeds.invariants.INVARIANTS",
-    "api.webhooks.invariants.INVARIANTS",
+    "webhooks.invariants.INVARIANTS",
 ]
 
-# django-q2 stores the schedules and reports which are due: see runs/jobs/schedules.py. It reads this at import.
+# django-q2 stores the schedules and reports which are due: see schedules/schedules.py. It reads this at import.
 os.environ.pop("Q_CLUSTER_NAME", None)
 Q_CLUSTER = {
     "name": "ade",
@@ -300,7 +302,7 @@ Q_CLUSTER = {
     # ADE expands missed slots itself, as each job declares.
     "catch_up": False,
     "time_zone": "UTC",
-    "broker_class": "runs.jobs.schedules.Doorbell",
+    "broker_class": "schedules.schedules.Doorbell",
     # For its unused cluster; without these values it warns.
     "workers": 1,
     "timeout": 60,
@@ -328,12 +330,15 @@ INSTALLED_APPS = [
     "axes",
     "config",
     "work",
+    # Before "schedules", which unregisters its admin pages.
+    "django_q",
+    "schedules",
+    "workspaces",
     "documents",
     "builds",
-    # Before "runs", which unregisters its admin pages.
-    "django_q",
     "runs",
     "feeds",
+    "webhooks",
     # It has the page of the API's description and its static files.
     "api",
     "console",

@@ -17,12 +17,13 @@ from console.causes import Cause, cause_of
 from console.failure_groups import LEAST_RISING, TIMES
 from console.situation import LONG_WAIT, MOST_FEEDS, SILENCE, Situation
 from console.slots import NOT_RUN, Turns
-from documents.models import DocumentProcessingJob, Workspace
-from runs.jobs.ledger import State
+from documents.models import DocumentProcessingJob
 from runs.lifecycle import RUN
 from runs.models import Run
-from work import hardening
+from schedules.ledger import State
 from work.health import FEW_FREE_BYTES, FULL_BYTES, LEAST_FREE_BYTES
+from work.processes import hardening
+from workspaces.models import Workspace
 
 # Lines of one kind; the rest is only counted.
 FEW = 3

@@ -9,10 +9,10 @@ from typing import Any
 from builds.models import Build
 from console import formatting
 from console.snapshots import Difference, difference
-from documents.models import User
 from runs.models import BACKWARDS, OUTCOME, Run
 from work import clock
 from work.models import Event
+from workspaces.models import User
 
 MOST_WAITING, MOST_NAMED = 1000, 20
 MOST_SERVED = 10_000

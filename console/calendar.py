@@ -14,11 +14,11 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from console.templatetags.console import tone
-from runs.jobs import cron, ledger
-from runs.jobs.ledger import Entry, State
-from runs.models import ScheduledJob
+from schedules import cron, ledger
+from schedules.ledger import Entry, State
+from schedules.models import ScheduledJob
 from work import clock
-from work.commands import moment
+from work.operations.commands import moment
 
 # Finding the slots of a schedule takes about 0.1 ms each.
 SQUARES = 300

@@ -17,9 +17,10 @@ from console.slots import page_of_job
 from console.visits import Absence
 from documents.models import Document
 from feeds.models import FeedSource
-from runs.jobs import all_jobs
-from runs.models import JobRun, Queue
+from runs.models import Queue
 from runs.queue import QUEUE
+from schedules.jobs import all_jobs
+from schedules.models import JobRun
 from work.models import Event, Worker
 
 MOST_SHOWN = 10

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from console import formatting
 from console.latest import Submitted
 from runs.counting import Minute
-from runs.jobs.ledger import State
 from runs.models import Run
+from schedules.ledger import State
 
 WIDTH, HEIGHT = 1000, 200
 # From the bottom to the top of a bar.

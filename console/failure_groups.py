@@ -15,12 +15,12 @@ from builds.lifecycle import BUILD
 from builds.models import Build, Configuration
 from console.causes import MOST_READ, cause_of
 from console.models import FailureNote
-from documents.models import User
 from runs import listing
 from runs.lifecycle import RUN
 from runs.listing import Piece, Wanted
 from runs.models import Run
 from work import clock
+from workspaces.models import User
 
 # Runs and failed builds that are read, and how many of the latest builds are searched for failed ones.
 MOST_RUNS, MOST_BUILDS, LAST_BUILDS = 1000, 200, 2000

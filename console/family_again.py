@@ -9,12 +9,12 @@ from django.db.models import Exists, Model, OuterRef
 from django.urls import reverse
 
 from console.failure_groups import Family
-from documents.models import Workspace
-from runs import wishes
+from runs import operations
 from runs.models import BACKWARDS, OUTCOME, Run
-from work import once
-from work.outcomes import Outcome
-from work.rehearsals import Did, Ended, Rehearsal, Wish, carry_out, rehearse, told
+from work.operations import once
+from work.operations.outcomes import Outcome
+from work.operations.previews import Did, Ended, Rehearsal, Wish, carry_out, rehearse, told
+from workspaces.models import Workspace
 
 
 def rehearsed(person: AbstractUser, family: Family) -> Rehearsal:
@@ -49,7 +49,7 @@ def _runs(family: Family) -> Any:
 
 def _wish() -> Wish:
     """Run each document once: if there is a newer run of the same configuration, the document was already run again."""
-    again = wishes.again()
+    again = operations.again()
 
     def do(run: Any, *, actor: str) -> Outcome | Did:
         return Outcome.HAS_NEWER if run.has_newer else again.do(run, actor=actor)

@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_safe
 
 from api.audit import record_of
-from documents.models import Workspace
+from workspaces.models import Workspace
 
 View = Callable[..., HttpResponseBase]
 Row = TypeVar("Row", bound=Model)

@@ -18,8 +18,8 @@ from django.db.models import Q
 from api.subjects import Subject
 from console.models import PromiseCheck
 from work import clock
-from work.commands import clean
 from work.invariants import Invariant, all_invariants
+from work.operations.commands import clean
 
 # Limit of a round, because a person waits for the response; `manage.py doctor` has no limit.
 SECONDS = 20.0

@@ -10,8 +10,8 @@ from console import lists
 from console.frame import is_superuser, query
 from console.lists import Slice
 from console.subjects import Named, known_to, named
-from documents.models import Workspace
 from work.models import Event
+from workspaces.models import Workspace
 
 LATE_WRITE_REFUSED = "LATE_WRITE_REFUSED"
 # The table of events has no workspace column, so this many events are read and filtered for one page.

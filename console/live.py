@@ -21,10 +21,11 @@ from api.streams.places import PLACES
 from api.streams.sse import Item
 from builds.models import Build
 from console.frame import is_superuser, page, person_of
-from documents.models import Document, User, Workspace
+from documents.models import Document
 from runs.models import Run
 from work.models import Worker
 from work.tail import Position
+from workspaces.models import User, Workspace
 
 CHANGED = "news"
 # How often a web process checks for silent workers, who write no event; this doesn't depend on the number of streams.

@@ -9,9 +9,9 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from console.frame import show
-from work.commands import clean
 from work.journal import LOG
 from work.models import Event
+from work.operations.commands import clean
 
 LINES = 200
 # On the page of a log; the download has all lines.

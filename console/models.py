@@ -4,8 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from documents.models import User, Workspace, visible_to
 from work import clock
+from workspaces.models import User, Workspace, visible_to
 
 
 class Visit(models.Model):

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db.models import CharField, QuerySet, Value
 
-from work.kinds import Kind, all_kinds
 from work.models import Work
 from work.state_machine import By
 from work.why import Crew
+from work.work_types import Kind, all_kinds
 
 MOST_COUNTED = 1000
 # For each kind: the column since when a row waits, and the order of an index that contains just the waiting rows,

@@ -16,16 +16,16 @@ from django.contrib.auth.models import AbstractUser, Permission
 from django.db.models import Count, Exists, Min, Q, QuerySet
 
 from builds.models import Build
-from console import crew, latest, slots
-from console.crew import Crew, Hand
+from console import latest, slots, worker_status
 from console.latest import Ended, Failed, Submitted
 from console.slots import Turns
-from documents.models import Workspace
+from console.worker_status import Crew, Hand
 from feeds.models import FeedSource
 from runs import queue
 from runs.lifecycle import RUN
 from runs.models import Queue, Run
 from work import clock
+from workspaces.models import Workspace
 
 MOST_QUEUED, MOST_RUNNING, MOST_BUILDS, MOST_FEEDS = 10_000, 200, 200, 100
 # Longer waits need attention.
@@ -132,7 +132,7 @@ class Situation:
     def hands(self) -> Sequence[Hand]:
         building = [build for build in self.builds if build.status == Build.CLAIMED]
         job_runs = [job_run for turns in self.turns for job_run in turns.running]
-        return crew.at_work(self.crew, self.running, building, job_runs, self.person.sees)
+        return worker_status.at_work(self.crew, self.running, building, job_runs, self.person.sees)
 
 
 def person_of(user: AbstractUser) -> Person:
@@ -153,7 +153,7 @@ def of(person: Person) -> Situation:
         queue=queue.now(),
         waiting=_waiting(now, person),
         running=_running(now),
-        crew=crew.now(),
+        crew=worker_status.now(),
         submitted=latest.submitted(person.user, person.theirs),
         ended=ended,
         failed=failed,

@@ -1,6 +1,6 @@
 """The slots of the last day for all jobs at once. The ledger has the slots of one job, with their reasons.
 
-The result is the same as in `runs/jobs/ledger.py`, but needs only two queries, and a third if a slot has not run.
+The result is the same as in `schedules/ledger.py`, but needs only two queries, and a third if a slot has not run.
 Nothing is stored or changed.
 """
 
@@ -15,10 +15,11 @@ from functools import cached_property, lru_cache
 from django.db.models import Q
 from django.urls import NoReverseMatch, reverse
 
-from runs.jobs import Job, all_jobs, cron, history
-from runs.jobs.history import SCHEDULED_JOB
-from runs.jobs.ledger import OF_DECISIONS, OF_ROWS, State
-from runs.models import JobRun, ScheduledJob
+from schedules import cron, history
+from schedules.history import SCHEDULED_JOB
+from schedules.jobs import Job, all_jobs
+from schedules.ledger import OF_DECISIONS, OF_ROWS, State
+from schedules.models import JobRun, ScheduledJob
 from work import clock
 from work.models import Event
 

@@ -6,7 +6,7 @@ from difflib import unified_diff
 from itertools import islice
 from typing import Any
 
-from work.commands import clean
+from work.operations.commands import clean
 
 # Comparing takes time that grows with the square of the lines.
 MOST_COMPARED = 2000

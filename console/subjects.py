@@ -13,7 +13,7 @@ from api.subjects import Subject
 from console.formatting import plain
 from console.frame import is_superuser
 from documents.models import DocumentProcessingJob, Stage
-from runs.models import DueSlot, JobRun
+from schedules.models import DueSlot, JobRun
 
 # Kinds that belong to no workspace; every member may know them.
 SHARED = frozenset(

@@ -12,13 +12,13 @@ from django.utils.html import format_html
 from documents import field_admin, reprocessing
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT, JOB, STAGE
-from documents.models import Document, DocumentChunk, DocumentProcessingJob, OutsideService, Stage, Workspace
-from documents.people_admin import PeopleAdmin as PeopleAdmin
-from documents.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
+from documents.models import Document, DocumentChunk, DocumentProcessingJob, OutsideService, Stage
 from documents.retention import purged_on
 from documents.workspace_admin import WorkspaceAdmin as WorkspaceAdmin
-from work.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
-from work.rehearsals import Wish
+from work.operations.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
+from work.operations.previews import Wish
+from workspaces.models import Workspace
+from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
 
 EXCERPT = 2000
 

@@ -23,11 +23,11 @@ import ade_embedder
 import ade_engine
 import ade_extractor
 import ade_keeper
-from work import hidden_paths, supervise
-from work.supervise import CannotStart, Child, Ended, Limits, OnEvent, OnOutput
-from work.warm import Pool, Started, Warm
-from work.workplaces import remove, workplace
-from work.zygote import Zygote
+from work.processes import hidden_paths, supervise
+from work.processes.fork_server import Zygote
+from work.processes.scratch import remove, workplace
+from work.processes.supervise import CannotStart, Child, Ended, Limits, OnEvent, OnOutput
+from work.processes.warm import Pool, Started, Warm
 
 EXTRACTOR, EMBEDDER = "extractor", "embedder"
 # The PROGRAM of each package is the code that starts it.
@@ -137,7 +137,7 @@ def _start(name: str, folder: Path, _held: ExitStack) -> Started:
 
 
 def _command(program: str) -> list[str]:
-    return [sys.executable, "-I", "-B", "-X", "utf8", "-c", _PACKAGES[program].PROGRAM, str(settings.BASE_DIR)]
+    return [sys.executable, "-I", "-B", "-X", "utf8", "-c", _PACKAGES[program].PROGRAM, str(settings.PROGRAMS_DIR)]
 
 
 def _code() -> list[Path]:

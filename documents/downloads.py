@@ -21,9 +21,9 @@ from django.utils.http import content_disposition_header
 
 from documents import sniffing
 from documents.intake import BINARY
-from documents.models import Person
 from documents.names import clean_name
 from documents.storage import files
+from workspaces.models import Person
 
 LINK_SECONDS = 300
 # Types that browsers do not run. HTML is not one of them, so it is sent as binary data.

@@ -17,9 +17,10 @@ from django.views.decorators.http import require_POST
 
 from documents import corrections, fields
 from documents.corrections import NotTaken
-from documents.models import Document, DocumentField, FieldCorrection, Workspace
-from documents.permissions import ScopedAdmin, WorkspaceFilter
-from work.admin import ReadOnlyAdmin, choice_filter, of_one, short
+from documents.models import Document, DocumentField, FieldCorrection
+from work.operations.admin import ReadOnlyAdmin, choice_filter, of_one, short
+from workspaces.models import Workspace
+from workspaces.permissions import ScopedAdmin, WorkspaceFilter
 
 # Fields on the page of a document; the change list has all of them.
 MOST_SHOWN = 100

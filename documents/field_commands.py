@@ -4,11 +4,10 @@ from dataclasses import asdict
 from typing import Any
 
 from documents import corrections
-from documents.commands import find_workspace
 from documents.corrections import NotTaken
 from documents.fields import FieldRow, of_document
 from documents.models import Document, DocumentField
-from work.commands import (
+from work.operations.commands import (
     AddVerb,
     Answer,
     Exit,
@@ -22,6 +21,7 @@ from work.commands import (
     not_found,
     table,
 )
+from workspaces.commands import find_workspace
 
 COLUMNS = (
     "id",

@@ -8,9 +8,10 @@ from django.http import HttpRequest
 
 from documents import intake, sniffing, uploads
 from documents.intake import AlreadyThere, NotStored, Refused
-from documents.models import Document, Workspace
+from documents.models import Document
 from documents.search import MOST_IN_ALL, WAYS, Found, search
 from documents.search.wanted import MOST_CHARACTERS
+from workspaces.models import Workspace
 
 # Hits per page.
 HITS = 20

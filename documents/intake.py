@@ -16,9 +16,10 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 
 from documents import lifecycle, sniffing
-from documents.models import Document, Workspace
+from documents.models import Document
 from documents.names import clean_name
 from work import failpoints
+from workspaces.models import Workspace
 
 BINARY = "application/octet-stream"
 FOLDER = "documents"

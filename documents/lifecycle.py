@@ -8,13 +8,14 @@ from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Concat, Length
 
 from documents import backoff, breakers
-from documents.models import Document, DocumentProcessingJob, Membership, OutsideService, Stage, Workspace
+from documents.models import Document, DocumentProcessingJob, OutsideService, Stage
 from work import clock, failpoints, lifecycle, wakeups
 from work.changes import Claimable
 from work.claims import Claim
 from work.lifecycle import Data
 from work.recovery import Found
 from work.state_machine import By, StateMachine, Transition
+from workspaces.models import Membership, Workspace
 
 DOCUMENT = StateMachine(
     kind="document",

@@ -12,7 +12,8 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import OuterRef, Q
 
-from documents.models import Document, DocumentQuerySet, User, Workspace
+from documents.models import Document, DocumentQuerySet
+from workspaces.models import User, Workspace
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ from documents import children, outputs, previews
 from documents.copies import COPIES
 from documents.intake import FOLDER, KEY
 from documents.models import Document, DocumentProcessingJob
-from documents.sessions import SESSIONS
+from documents.reader_sessions import SESSIONS
 from documents.storage import files
-from work import clock, warm, workplaces
+from work import clock
+from work.processes import scratch, warm
 
 # Age after which a file counts as abandoned. No upload takes that long, and the space is not urgent.
 OLD = timedelta(days=1)
@@ -84,7 +85,7 @@ def rest(_owner: str = "") -> int:
 
 def tidy(_owner: str = "") -> int:
     """Remove the directories of child processes whose worker has died, and old page previews."""
-    workplaces.sweep(children.root())
+    scratch.sweep(children.root())
     previews.tidy()
     return 0
 

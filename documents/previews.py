@@ -21,7 +21,7 @@ from django.core.files.storage import default_storage
 from documents.children import EXTRACTOR, Place, place_for
 from documents.extraction import ExtractionFailed, local
 from documents.models import Document
-from work.supervise import CannotStart
+from work.processes.supervise import CannotStart
 
 # Most pages take a third of a second, including the start of the child.
 WALL_SECONDS = 10.0

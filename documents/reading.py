@@ -15,10 +15,10 @@ from documents.extraction import Extracted, ExtractionFailed
 from documents.extraction.local import left
 from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Document
-from documents.sessions import SESSIONS, Session
+from documents.reader_sessions import SESSIONS, Session
 from work.claims import Claim, Interrupted
 from work.journal import Journal
-from work.supervise import CannotStart
+from work.processes.supervise import CannotStart
 
 PAGES_PER_SEGMENT = 25
 # Limit for one segment. Most pages take a millisecond; scans in small print take 5 s, and four times as long on a slow

@@ -13,9 +13,9 @@ from typing import Any
 from django.conf import settings
 
 from ade_services import Asking
-from work import hidden_paths, supervise
 from work.claims import Interrupted
-from work.supervise import Child, Ended, Limits
+from work.processes import hidden_paths, supervise
+from work.processes.supervise import Child, Ended, Limits
 
 # Twice the memory that the longest accepted answer needs when it is parsed.
 ADDRESSES_BYTES = 2 << 30
@@ -71,7 +71,7 @@ def ask(
     passed = {name: text for name, text in os.environ.items() if _PASSED.fullmatch(name)}
     with _written({**times, **order, "environment": passed}) as stdin:
         ended = supervise.run(
-            [sys.executable, "-I", "-B", "-X", "utf8", "-c", asking.program, str(settings.BASE_DIR)],
+            [sys.executable, "-I", "-B", "-X", "utf8", "-c", asking.program, str(settings.PROGRAMS_DIR)],
             cwd=directory,
             stdin=stdin,
             limits=_limits(wall_seconds),

@@ -1,8 +1,9 @@
 """Processes documents again: single ones, or all that match a filter within a workspace."""
 
 from documents import embedding, lifecycle
-from documents.models import Document, DocumentQuerySet, Workspace
-from work.outcomes import Outcome
+from documents.models import Document, DocumentQuerySet
+from work.operations.outcomes import Outcome
+from workspaces.models import Workspace
 
 
 def again(document: Document, *, actor: str, in_bulk: bool) -> Outcome:

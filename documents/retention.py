@@ -17,9 +17,11 @@ from django.db import connection
 from django.db.models import Count, Min, OuterRef, Q, Subquery, Sum
 
 from documents import lifecycle, outputs, previews
-from documents.models import Document, DocumentProcessingJob, Workspace
-from work import compiled, failpoints, statements
-from work.contention import is_contention
+from documents.models import Document, DocumentProcessingJob
+from work import failpoints
+from work.sql import compiled, statements
+from work.sql.contention import is_contention
+from workspaces.models import Workspace
 
 # Time per call of the task, apart from the document that it is deleting, because other tasks of the worker wait.
 SECONDS_AT_ONCE = 0.1

@@ -5,10 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from documents import indexing, sniffing
-from documents.commands import find_workspace
-from documents.models import Document, Workspace
+from documents.models import Document
 from documents.search import MOST_AT_ONCE, WAYS, Hit, search
-from work.commands import AddVerb, Answer, clean, fields
+from work.operations.commands import AddVerb, Answer, clean, fields
+from workspaces.commands import find_workspace
+from workspaces.models import Workspace
 
 
 def add_verbs(add: AddVerb) -> None:

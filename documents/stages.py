@@ -14,7 +14,7 @@ from documents.models import Document, Stage
 from work import failpoints
 from work.claims import Claim, Interrupted
 from work.journal import Journal
-from work.supervise import CannotStart
+from work.processes.supervise import CannotStart
 
 # The parts of a result that the event of a finished stage records.
 TOLD = ("pages_total", "pages", "characters", "scans", "advice", "chunks", "fields", "model")

@@ -7,7 +7,8 @@ from django.views.decorators.http import require_safe
 
 from documents import downloads, retention
 from documents.forms import SearchForm
-from documents.models import Document, Person
+from documents.models import Document
+from workspaces.models import Person
 
 KIND = "document"
 

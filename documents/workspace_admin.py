@@ -8,9 +8,10 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from documents import retention
-from documents.models import MOST_DAYS, Membership, Workspace
-from documents.permissions import ScopedAdmin, standing
-from work.admin import MOST_COUNTED, is_referred_to
+from documents.models import MOST_DAYS
+from work.operations.admin import MOST_COUNTED, is_referred_to
+from workspaces.models import Membership, Workspace
+from workspaces.permissions import ScopedAdmin, standing
 
 
 class UsernameField(forms.ModelChoiceField):  # type: ignore[type-arg]  # takes none at run time

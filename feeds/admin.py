@@ -16,9 +16,18 @@ from feeds.brief_admin import BriefAdmin as BriefAdmin
 from feeds.forms import FeedForm
 from feeds.lifecycle import FEED
 from feeds.models import ClusterArticle, EventCluster, FeedSource, PurgedUrl, RawArticle
-from work.admin import LARGEST_ID, MOST_COUNTED, ReadOnlyAdmin, SharedAdmin, VerbAdmin, choice_filter, of_one, short
-from work.outcomes import Outcome, of_pause_ahead, of_resume_ahead
-from work.rehearsals import Wish
+from work.operations.admin import (
+    LARGEST_ID,
+    MOST_COUNTED,
+    ReadOnlyAdmin,
+    SharedAdmin,
+    VerbAdmin,
+    choice_filter,
+    of_one,
+    short,
+)
+from work.operations.outcomes import Outcome, of_pause_ahead, of_resume_ahead
+from work.operations.previews import Wish
 
 # How many articles the page of a cluster names.
 MOST_NAMED = 50

@@ -6,7 +6,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from feeds.models import Brief, BriefArticle, BriefItem
-from work.admin import ReadOnlyAdmin, SharedAdmin, short
+from work.operations.admin import ReadOnlyAdmin, SharedAdmin, short
 
 
 @admin.register(Brief)

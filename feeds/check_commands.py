@@ -12,7 +12,7 @@ from feeds.models import FeedSource, RawArticle
 from feeds.reading import ReadFailed
 from feeds.sources import AlreadyThere, NotAdded
 from work import clock
-from work.commands import AddVerb, Answer, Exit, Failure, actor_of, add_actor, clean, identifier, table
+from work.operations.commands import AddVerb, Answer, Exit, Failure, actor_of, add_actor, clean, identifier, table
 
 # Fetching is mostly waiting. The results of a batch are held in memory until all of its feeds have answered.
 AT_ONCE = 8

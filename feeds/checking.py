@@ -20,7 +20,7 @@ from feeds.reading import Read, ReadFailed, read
 from feeds.storing import Sorted, Spelled, sort, spell, store
 from work import clock, failpoints
 from work.claims import Interrupted
-from work.contention import patiently
+from work.sql.contention import patiently
 
 # Time for the whole fetch. A worker that is asked to stop waits no longer than this.
 FETCH_SECONDS = 20.0

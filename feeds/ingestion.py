@@ -16,7 +16,7 @@ import structlog
 from feeds import rhythm
 from feeds.checking import Brought, Checked, settle, tried
 from feeds.models import FeedSource
-from runs.jobs import Job, JobFailed, Turn
+from schedules.jobs import Job, JobFailed, Turn
 from work.claims import Interrupted
 
 # Fetching is mostly waiting. Each fetch may hold the bytes of a feed in memory, or its parsed content.

@@ -17,9 +17,9 @@ import structlog
 import ade_feedreader
 from ade_feedreader import LONGEST_AUTHOR, LONGEST_SUMMARY, LONGEST_TITLE
 from documents.children import Place, place_for, register
-from work.children.output import storable
 from work.claims import Interrupted
-from work.supervise import CannotStart, Child, Ended, Limits, Line
+from work.processes.output import storable
+from work.processes.supervise import CannotStart, Child, Ended, Limits, Line
 
 FEEDREADER = register("feedreader", ade_feedreader)
 # A feed of 5 MB takes two seconds; one that takes longer is probably malicious.

@@ -12,7 +12,7 @@ from feeds.fetching import FetchFailed
 from feeds.fetching.targets import target_of
 from feeds.models import FeedSource
 from feeds.opml import Entry
-from work.outcomes import Outcome
+from work.operations.outcomes import Outcome
 
 LONGEST_TITLE = 300
 ADDED = "added"

@@ -1,7 +1,5 @@
-from datetime import datetime
 from typing import Any
 
-from django.apps import apps
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -9,23 +7,16 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
 from builds.admin import ConfigurationFilter
-from documents.models import Workspace
-from documents.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter
-from runs import wishes
-from runs.job_runs import JOB_RUN
-from runs.jobs import all_jobs, cron, ledger, why, words
-from runs.jobs.history import SCHEDULED_JOB
+from runs import operations
 from runs.lifecycle import RUN
-from runs.models import Artifact, DueSlot, JobRun, Queue, Run, RunField, ScheduledJob
+from runs.models import Artifact, Queue, Run, RunField
 from runs.queue import QUEUE
-from work import clock
-from work.admin import ReadOnlyAdmin, SubjectAdmin, VerbAdmin, choice_filter, of_one, short
-from work.why import Explanation
+from work.operations.admin import ReadOnlyAdmin, VerbAdmin, choice_filter, of_one, short
+from workspaces.models import Workspace
+from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter
 
 # How many fields and artifacts the page of a run lists.
 MOST_NAMED = 20
-# How many past and coming slots the page of a job lists.
-SLOTS_SHOWN, SLOTS_COMING = 50, 3
 OUTCOMES = [(word, word.replace("_", " ")) for word in Run.OUTCOMES]
 
 
@@ -50,11 +41,11 @@ class RunAdmin(OperatedAdmin):
 
     @admin.action(description="Cancel", permissions=["operate"])
     def cancel(self, request: HttpRequest, runs: Any) -> HttpResponse | None:
-        return self.do_each(request, "cancel", runs, wishes.cancel())
+        return self.do_each(request, "cancel", runs, operations.cancel())
 
     @admin.action(description="Run again", permissions=["operate"])
     def again(self, request: HttpRequest, runs: Any) -> HttpResponse | None:
-        return self.do_each(request, "again", runs, wishes.again())
+        return self.do_each(request, "again", runs, operations.again())
 
     @admin.display(description="outcome")
     def outcome(self, run: Run) -> str:
@@ -110,11 +101,11 @@ class QueueAdmin(VerbAdmin):
 
     @admin.action(description="Pause", permissions=["operate"])
     def pause(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "pause", rows, wishes.pause_queue())
+        return self.do_each(request, "pause", rows, operations.pause_queue())
 
     @admin.action(description="Resume", permissions=["operate"])
     def resume(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", rows, wishes.resume_queue())
+        return self.do_each(request, "resume", rows, operations.resume_queue())
 
     @admin.display(description="state")
     def state(self, row: Queue) -> str:
@@ -156,109 +147,3 @@ class RunFieldAdmin(ScopedAdmin, ReadOnlyAdmin):
     @admin.display(description="workspace")
     def workspace(self, field: RunField) -> Workspace:
         return field.run.workspace
-
-
-@admin.register(JobRun)
-class JobRunAdmin(SubjectAdmin):
-    moves = JOB_RUN
-    list_display = [
-        *("id", "job_name", "scheduled_for", "status", "started_at", "finished_at", "worker_instance"),
-        *("rows_processed", "error"),
-    ]
-    list_filter = [choice_filter("status", lambda: JobRun.Status.choices)]
-    search_fields = ["job_name", "error_message"]
-    fields = [
-        *("job_name", "scheduled_for", "status", "worker_instance", "rows_processed", "started_at", "finished_at"),
-        *("lease_owner", "lease_expires_at", "claim_token", "failure_type", "error_message", "pruned_at"),
-    ]
-
-    @admin.display(description="error")
-    def error(self, job_run: JobRun) -> str:
-        return short(job_run.error_message)
-
-
-@admin.register(ScheduledJob)
-class ScheduledJobAdmin(VerbAdmin):
-    moves = SCHEDULED_JOB
-    change_form_template = "admin/scheduled_job.html"
-    list_display = ["id", "name", "schedule", "state", "next_slot", "decided_until", "paused_by"]
-    list_display_links = ["id", "name"]
-    search_fields = ["name"]
-    fields = [
-        *("name", "about", "schedule", "state", "next_slot", "why", "decided_until", "paused_at", "paused_by"),
-        *("retired_at", "created_at"),
-    ]
-    readonly_fields = ["about", "schedule", "state", "next_slot", "why"]
-    actions = ["run_now", "pause", "resume"]
-    offered = ("run_now", "pause", "resume")
-
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("runs.change_scheduledjob")
-
-    def is_offered(self, verb: str, row: Any) -> bool:
-        if row.retired_at:
-            return False
-        return verb == "run_now" or (verb == "resume") == (row.paused_at is not None)
-
-    @admin.action(description="Run now", permissions=["operate"])
-    def run_now(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "run_now", rows, wishes.run_job_now())
-
-    @admin.action(description="Pause", permissions=["operate"])
-    def pause(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "pause", rows, wishes.pause_job())
-
-    @admin.action(description="Resume", permissions=["operate"])
-    def resume(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", rows, wishes.resume_job())
-
-    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        if row := kwargs.get("obj"):
-            context["ledger"] = ledger.latest(row, past=SLOTS_SHOWN, coming=SLOTS_COMING)
-        return super().render_change_form(request, context, *args, **kwargs)
-
-    @admin.display(description="description")
-    def about(self, row: ScheduledJob) -> str:
-        return next((job.about for job in all_jobs() if job.name == row.name), "") or "-"
-
-    @admin.display(description="schedule")
-    def schedule(self, row: ScheduledJob) -> str:
-        return words.of_schedule(row.cron, row.time_zone)
-
-    @admin.display(description="state")
-    def state(self, row: ScheduledJob) -> str:
-        if row.retired_at:
-            return "retired"
-        return "paused" if row.paused_at else "scheduled"
-
-    @admin.display(description="next slot")
-    def next_slot(self, row: ScheduledJob) -> datetime | None:
-        return None if row.retired_at else cron.next_slot(row.cron, row.time_zone, clock.now())
-
-    @admin.display(description="why it has not started")
-    def why(self, row: ScheduledJob) -> str:
-        return _in_lines(why.explain(row))
-
-
-@admin.register(DueSlot)
-class DueSlotAdmin(ReadOnlyAdmin):
-    list_display = ["id", "job_name", "scheduled_for", "due_at", "expires_at", "asked_by", "covers"]
-    search_fields = ["job_name"]
-    fields = ["job_name", "scheduled_for", "due_at", "expires_at", "asked_by", "covers", "why"]
-    readonly_fields = ["why"]
-
-    @admin.display(description="why it is waiting")
-    def why(self, due: DueSlot) -> str:
-        return _in_lines(why.explain_due(due))
-
-
-def _in_lines(explanation: Explanation) -> str:
-    """Return the explanation, followed by each gate that blocks."""
-    lines = [explanation.message, *(f"{gate.name}: {gate.message}" for gate in explanation.holding)]
-    return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
-
-
-# Rows of django-q2 can call any function, so nobody may edit them by hand.
-for model in apps.get_app_config("django_q").get_models():
-    if admin.site.is_registered(model):
-        admin.site.unregister(model)

@@ -24,14 +24,14 @@ from builds.models import Build
 from documents.extraction import ExtractionFailed, local
 from documents.intake import BINARY
 from documents.models import Document
-from runs import artifacts, engines, syntax, workplaces
+from runs import artifacts, engines, scratch, syntax
 from runs.artifacts import NotKept
-from runs.session import EngineFailed, Session
-from work import hidden_paths, supervise
+from runs.engine_session import EngineFailed, Session
 from work.changes import INFO
 from work.journal import LOG
-from work.supervise import CannotStart, Ended, Limits, Line
-from work.workplaces import ScratchDirectory, workplace
+from work.processes import hidden_paths, supervise
+from work.processes.scratch import ScratchDirectory, workplace
+from work.processes.supervise import CannotStart, Ended, Limits, Line
 
 # The limits for reading the document of a trial run.
 MOST_PAGES = 100
@@ -136,7 +136,7 @@ def _parsed_apart(snapshot: Snapshot) -> list[Problem]:
     if not _is_of_our_python(snapshot):
         return []
     said: list[str] = []
-    desk = ScratchDirectory(workplaces.root())
+    desk = ScratchDirectory(scratch.root())
     try:
         with workplace(desk.path, "syntax") as directory:
             (directory / "files.json").write_text(json.dumps(snapshot["files"]), "utf-8")
@@ -185,7 +185,7 @@ def _run(environment: Path, document: Path | None, output: Path | None, report: 
     if document is None:
         return
     report.run = Ran()
-    desk = ScratchDirectory(workplaces.root())
+    desk = ScratchDirectory(scratch.root())
     try:
         with workplace(desk.path, "check") as directory:
             _lay_out(directory, document, desk.place())
@@ -208,7 +208,7 @@ def _lay_out(directory: Path, path: Path, reading: Path) -> None:
             sha256=hashlib.file_digest(file, "sha256").hexdigest(),
             **_extracted(path, content_type, reading),
         )
-        workplaces.lay_out(directory, document)
+        scratch.lay_out(directory, document)
 
 
 def _extracted(path: Path, content_type: str, reading: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, TruncMinute
 
 from runs.listing import DISORDER, halves
 from runs.models import OUTCOME, Run
-from work import statements
+from work.sql import statements
 
 
 class Minute(NamedTuple):

@@ -12,13 +12,13 @@ from time import monotonic
 from django.conf import settings
 
 from builds import environments
-from runs import workplaces
-from runs.session import EngineFailed, Failure
-from work import hidden_paths, supervise
+from runs import scratch
+from runs.engine_session import EngineFailed, Failure
 from work.claims import Claim, Interrupted
-from work.supervise import Child, Limits, OnEvent, OnOutput
-from work.warm import Pool, Started, Warm
-from work.zygote import Zygote
+from work.processes import hidden_paths, supervise
+from work.processes.fork_server import Zygote
+from work.processes.supervise import Child, Limits, OnEvent, OnOutput
+from work.processes.warm import Pool, Started, Warm
 
 # Isolated, unbuffered, and with a traceback for a crash in C.
 FLAGS = ("-I", "-u", "-B", "-X", "utf8", "-X", "faulthandler", "-m", "ade_engine")
@@ -125,5 +125,5 @@ def _most_idle() -> int:
     return 2 * settings.ADE_MAX_CONCURRENCY
 
 
-POOL = Pool(workplaces.root, _start, _most_idle)
+POOL = Pool(scratch.root, _start, _most_idle)
 atexit.register(POOL.close)

@@ -15,7 +15,8 @@ from django.db.models.functions import Coalesce, RowNumber
 from builds.models import Build
 from documents.models import Document, DocumentQuerySet
 from runs.models import IN_TURN, Run, in_the_way
-from work import compiled, statements, wakeups
+from work import wakeups
+from work.sql import compiled, statements
 
 # Rows per update, so that it holds its locks for a moment and not for seconds.
 BATCH = 2000

@@ -1,7 +1,7 @@
-"""Invariants of runs and job runs: see `work/invariants.py`."""
+"""Invariants of runs: see `work/invariants.py`."""
 
 from builds.models import Build
-from runs.models import JobRun, Run
+from runs.models import Run
 from work.invariants import DEFECT, Dialect, Invariant, words
 
 # A run's creation time is a moment before its submission commits and becomes visible.
@@ -10,8 +10,6 @@ SUBMISSION_SECONDS = 1
 COMMIT_SECONDS = 1
 # Workers open gates every few ticks, `gates.BATCH` at a time. This is enough for a hundred thousand runs of one build.
 GATE_SECONDS = 300
-# A free thread claims a due slot within a tick, but earlier jobs may take a while each.
-DUE_SECONDS = 300
 
 _ENDED = words(Run.TERMINAL)
 
@@ -108,53 +106,6 @@ def _left_of_pruned(dialect: Dialect) -> str:
         SELECT DISTINCT 'run', r.id FROM runs r JOIN artifacts a ON a.run_id = r.id WHERE r.pruned_at IS NOT NULL"""
 
 
-def _slots(dialect: Dialect) -> str:
-    return """
-        SELECT 'job_run', MAX(id) FROM job_runs GROUP BY job_name, scheduled_for HAVING COUNT(*) > 1
-        UNION ALL
-        SELECT 'job_run', MAX(id) FROM job_runs WHERE status = 'running' GROUP BY job_name HAVING COUNT(*) > 1"""
-
-
-def _slot_lives(dialect: Dialect) -> str:
-    return f"""
-        SELECT 'job_run', subject_id FROM events
-        WHERE subject_kind = 'job_run' AND to_status IN ({words(JobRun.TERMINAL)})
-        GROUP BY subject_id HAVING COUNT(*) > 1"""
-
-
-def _slot_successes(dialect: Dialect) -> str:
-    return """
-        SELECT 'job_run', MAX(r.id) FROM job_runs r
-        JOIN events e ON e.subject_kind = 'job_run' AND e.subject_id = r.id AND e.to_status = 'success'
-        GROUP BY r.job_name, r.scheduled_for HAVING COUNT(*) > 1"""
-
-
-def _slot_overlaps(dialect: Dialect) -> str:
-    return f"""
-        SELECT 'job_run', o.id FROM (
-            SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
-                OVER (PARTITION BY r.job_name ORDER BY e.started) AS before_ended
-            FROM job_runs r JOIN (
-                SELECT subject_id, MIN(CASE WHEN to_status = 'running' THEN id END) AS started,
-                    MIN(CASE WHEN to_status IN ({words(JobRun.TERMINAL)}) THEN id END) AS ended
-                FROM events WHERE subject_kind = 'job_run' AND to_status <> '' GROUP BY subject_id
-            ) e ON e.subject_id = r.id
-            WHERE e.started IS NOT NULL
-        ) o WHERE o.started < o.before_ended"""
-
-
-def _forgotten_slots(dialect: Dialect) -> str:
-    """Find forgotten slots of declared jobs that are not running, unless another long job keeps a thread busy."""
-    since = dialect.ago(DUE_SECONDS)
-    return f"""
-        SELECT 'due_slot', d.id FROM due_slots d
-        WHERE COALESCE(d.expires_at, d.due_at) < {since} AND {dialect.a_worker_was_there(DUE_SECONDS)}
-            AND EXISTS (SELECT 1 FROM scheduled_jobs j WHERE j.name = d.job_name AND j.retired_at IS NULL)
-            AND NOT EXISTS (SELECT 1 FROM job_runs o WHERE o.job_name = d.job_name
-                AND (o.status = 'running' OR o.finished_at > {since}))
-            AND NOT EXISTS (SELECT 1 FROM job_runs o WHERE o.status = 'running' AND o.started_at < {since})"""
-
-
 INVARIANTS = (
     Invariant(
         "one_run_at_a_time_is_running_on_a_document",
@@ -210,35 +161,5 @@ INVARIANTS = (
         "A pruned run has no artifacts.",
         _left_of_pruned,
         DEFECT,
-    ),
-    Invariant(
-        "a_slot_is_claimed_once",
-        "A job has one row per slot, and at most one running row.",
-        _slots,
-        "The constraints of job_runs are missing: compare the schema with the migrations.",
-    ),
-    Invariant(
-        "a_slot_ends_once",
-        "A job run ends at most once.",
-        _slot_lives,
-        DEFECT,
-    ),
-    Invariant(
-        "a_slot_succeeds_once",
-        "According to its history, a slot of a job succeeds at most once.",
-        _slot_successes,
-        DEFECT,
-    ),
-    Invariant(
-        "slots_of_a_job_never_overlap",
-        "A slot of a job starts only when the one before it has ended.",
-        _slot_overlaps,
-        DEFECT,
-    ),
-    Invariant(
-        "no_due_slot_is_forgotten",
-        f"While a worker is alive, a due slot starts or is dropped within {DUE_SECONDS} s after its deadline.",
-        _forgotten_slots,
-        "`manage.py job why NAME` shows what blocks it. Most likely no worker has a thread for job runs.",
     ),
 )

@@ -13,11 +13,12 @@ from documents.models import Document
 from documents.retention import Purged as Purged
 from runs import gates
 from runs.models import Admission, Artifact, Run, RunField
-from work import compiled, failpoints, lifecycle, wakeups
+from work import failpoints, lifecycle, wakeups
 from work.claims import Claim
-from work.contention import is_contention, patiently
 from work.lifecycle import Data
 from work.recovery import Found
+from work.sql import compiled
+from work.sql.contention import is_contention, patiently
 from work.state_machine import By, StateMachine, Transition
 
 T = TypeVar("T")

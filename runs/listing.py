@@ -18,10 +18,11 @@ from django.db import connection
 from django.db.models import OuterRef, QuerySet
 
 from builds.models import Build, Configuration
-from documents.models import Document, User, Workspace
+from documents.models import Document
 from runs.models import BACKWARDS, OUTCOME, Run, RunQuerySet
-from work import compiled, statements
-from work.compiled import Query
+from work.sql import compiled, statements
+from work.sql.compiled import Query
+from workspaces.models import User, Workspace
 
 # The orders of ids and creation times differ only for concurrent submissions and when a clock is set.
 DISORDER = timedelta(minutes=10)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from documents.periodic import Sweeper, keys_below
 from runs import engines
 from runs.models import Artifact, Run
-from runs.workplaces import root
-from work import warm
-from work.workplaces import sweep
+from runs.scratch import root
+from work.processes import warm
+from work.processes.scratch import sweep
 
 # The form of the keys that `artifacts.store` makes.
 KEY = re.compile(r"runs/[0-9]{1,18}/[0-9]{1,18}/[0-9]{4,}")

@@ -13,12 +13,12 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
-from documents.models import User, Workspace
 from runs.lifecycle import RUN
 from runs.models import Queue, Run
 from work import clock, lifecycle, wakeups
 from work.state_machine import StateMachine
 from work.why import Crew
+from workspaces.models import User, Workspace
 
 QUEUE = StateMachine(kind="queue", model=Queue, initial="", created="QUEUE_OPENED", table={})
 

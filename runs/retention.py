@@ -13,8 +13,10 @@ from django.core.files.storage import default_storage
 from django.db.models import Count, Min, Q, QuerySet
 
 from builds import environments
-from runs import job_runs, lifecycle
-from runs.models import JobRun, Run
+from runs import lifecycle
+from runs.models import Run
+from schedules import job_runs
+from schedules.models import JobRun
 from work import boots, failpoints
 from work.models import Worker
 from work.pruning import Batch, Due, Policy, days_before_now, due_of, in_batches, in_words

@@ -5,8 +5,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from documents import downloads
-from documents.models import Person
 from runs.models import Artifact
+from workspaces.models import Person
 
 KIND = "artifact"
 

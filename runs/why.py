@@ -11,11 +11,12 @@ from django.db.models import Case, Q, QuerySet, When
 
 from builds import why as builds
 from builds.models import Build
-from documents.models import User
 from runs.lifecycle import RUN
 from runs.models import IN_TURN, MUST_HOLD, Queue, Run, first_of, in_the_way
-from work import compiled, why
+from work import why
+from work.sql import compiled
 from work.why import Crew, Explanation, Gate, Names
+from workspaces.models import User
 
 # A queued run as a claim sees it: its `gate`, each of MUST_HOLD, and the runs or builds in its way.
 Found = Mapping[str, Any]

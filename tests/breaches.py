@@ -9,7 +9,8 @@ from builds import lifecycle as builds
 from builds.models import Build
 from documents import lifecycle as documents
 from documents.models import Document, DocumentProcessingJob
-from runs import job_runs, lifecycle
+from runs import lifecycle
+from schedules import job_runs
 from tests.factories import (
     W1,
     W2,
@@ -25,8 +26,8 @@ from tests.factories import (
 )
 from work import boots, clock, recovery
 from work.invariants import all_invariants
-from work.kinds import all_kinds
 from work.lifecycle import refuse_late
+from work.work_types import all_kinds
 
 
 def much_has_happened():

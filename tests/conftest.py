@@ -25,7 +25,7 @@ from tests.factories import (
 from tests.processes import Programs
 from tests.services.fixtures import azure, open_ai  # noqa: F401  # pytest finds fixtures by their names here
 from tests.stepping import Threads
-from work import guards
+from work.sql import guards
 
 MARKS_OF_FILE = re.compile(r"^pytestmark = .*?(?=^\S|\Z)", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"pytest\.mark\.(\w+)")

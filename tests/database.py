@@ -10,7 +10,7 @@ from django.db import connections, transaction
 from django.test import TransactionTestCase
 
 from feeds.briefs import guards
-from work import guards as event_guards
+from work.sql import guards as event_guards
 
 WRITTEN_BY_MIGRATE = {"django_migrations", "django_content_type", "auth_permission"}
 

@@ -25,7 +25,7 @@ from builds.builder import Watch
 from runs import lifecycle as runs
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, events_of
 from tests.stepping import DEADLINE_SECONDS, until
-from work.children import sandbox
+from work.processes import sandbox
 
 # Behaves as the text of its document says. `at` is read from a clock that all processes of a machine share.
 MAIN = """

@@ -16,21 +16,10 @@ from django.db import models
 from factory.declarations import LazyAttribute, LazyAttributeSequence, LazyFunction, SelfAttribute, Sequence, SubFactory
 from factory.django import DjangoModelFactory, Password
 
-from api.models import ApiToken, AuditEntry, Delivery, KeptAnswer, Webhook
-from api.webhooks import signing
-from api.webhooks.lifecycle import WEBHOOK
+from api.models import ApiToken, AuditEntry, KeptAnswer
 from builds import fingerprint
 from builds.models import Build, Configuration
-from documents.models import (
-    Document,
-    DocumentChunk,
-    DocumentField,
-    DocumentProcessingJob,
-    FieldCorrection,
-    Membership,
-    Stage,
-    Workspace,
-)
+from documents.models import Document, DocumentChunk, DocumentField, DocumentProcessingJob, FieldCorrection, Stage
 from feeds.lifecycle import FEED
 from feeds.models import (
     Brief,
@@ -43,14 +32,19 @@ from feeds.models import (
     RawArticle,
 )
 from runs import gates
-from runs.models import Artifact, DueSlot, JobRun, Queue, Run, RunField, ScheduledJob
+from runs.models import Artifact, Queue, Run, RunField
 from runs.queue import QUEUE
+from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.testwork.models import Errand
+from webhooks import signing
+from webhooks.lifecycle import WEBHOOK
+from webhooks.models import Delivery, Webhook
 from work import clock, lifecycle
 from work.claims import Claim, LeaseHolder
-from work.kinds import all_kinds, other_subjects
 from work.models import Event, Work
 from work.state_machine import By
+from work.work_types import all_kinds, other_subjects
+from workspaces.models import Membership, Workspace
 
 W1 = "w1@here:101:boot1"
 W2 = "w2@here:102:boot2"

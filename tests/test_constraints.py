@@ -7,11 +7,10 @@ from django.apps import apps
 from django.conf import settings
 from django.db import IntegrityError, connection, models, transaction
 
-from api.models import WebhookTail
 from console.models import FailureNote, PromiseCheck, Visit
 from documents.models import OutsideService
 from feeds.briefs import guards
-from runs.models import SchedulerLease
+from schedules.models import SchedulerLease
 from tests.factories import (
     W1,
     ApiTokenFactory,
@@ -47,6 +46,7 @@ from tests.factories import (
     WebhookFactory,
     WorkspaceFactory,
 )
+from webhooks.models import WebhookTail
 from work import clock
 from work.models import Event, Worker
 

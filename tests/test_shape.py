@@ -11,14 +11,17 @@ from config import VERSION
 from tests.factories import MOVES, DocumentFactory, ErrandFactory, RunFactory
 from tests.testwork.models import Errand
 from work import failpoints
-from work.kinds import other_subjects
 from work.models import PROTECTED, Work
+from work.work_types import other_subjects
 
 pytestmark = pytest.mark.once
 
 ROOT = settings.BASE_DIR
-APPS = ("work", "documents", "builds", "runs", "feeds", "api", "console", "config")
-WRITERS = {"work/lifecycle.py", "work/sql.py", "work/portable.py"}
+APPS = (
+    *("work", "schedules", "workspaces", "documents", "builds", "runs"),
+    *("feeds", "webhooks", "api", "console", "config"),
+)
+WRITERS = {"work/lifecycle.py", "work/sql/returning.py", "work/sql/portable.py"}
 SOURCES = {
     str(path.relative_to(ROOT)): path
     for app in APPS
@@ -132,15 +135,18 @@ def imports_of(tree):
 def test_only_the_lifecycle_knows_the_writers():
     users = {
         writer: {name for name, tree in TREES.items() if writer in imports_of(tree)}
-        for writer in ("work.sql", "work.portable")
+        for writer in ("work.sql.returning", "work.sql.portable")
     }
 
     # Wakeups are sent in the transaction of the write, so they use the SQL module too.
-    assert users == {"work.sql": {"work/lifecycle.py", "work/wakeups.py"}, "work.portable": {"work/lifecycle.py"}}
+    assert users == {
+        "work.sql.returning": {"work/lifecycle.py", "work/wakeups.py"},
+        "work.sql.portable": {"work/lifecycle.py"},
+    }
     used = {
         node.attr
         for node in ast.walk(TREES["work/wakeups.py"])
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sql"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "returning"
     }
     assert used == {"ring", "CHANNEL"}
 

@@ -10,15 +10,15 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
 from api import tokens
-from api.models import Topic
-from api.webhooks import hooks
-from api.webhooks import lifecycle as deliveries
 from builds import lifecycle as builds
 from config import demo
-from documents.models import Membership, Workspace
 from feeds.models import Brief
 from runs import lifecycle as runs
+from webhooks import hooks
+from webhooks import lifecycle as deliveries
+from webhooks.models import Topic
 from work import clock
+from workspaces.models import Membership, Workspace
 
 ACTOR = "fuzz"
 # Each key is the name of a user and of its role. Users with the scope "installation" also get Django's permissions,

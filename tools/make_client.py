@@ -13,7 +13,7 @@ from typing import Any
 import django
 
 BASE = Path(__file__).resolve().parent.parent
-TARGET = BASE / "ade_client" / "operations.py"
+TARGET = BASE / "clients" / "python" / "ade_client" / "operations.py"
 HEAD = '''"""The operations of the API. Written by tools/make_client.py (`make client`): change the API instead."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Told = dict[str, Any]
 
 
 def main(arguments: list[str]) -> int:
-    sys.path.insert(0, str(BASE))
+    sys.path[:0] = [str(BASE), str(TARGET.parent.parent)]
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     from config.api import api  # noqa: PLC0415 - needs Django to be set up

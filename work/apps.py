@@ -6,7 +6,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.db.models.signals import pre_migrate
 
-from work import schema, supervise
+from work import schema
+from work.processes import supervise
 
 
 class WorkConfig(AppConfig):

@@ -8,12 +8,14 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 
-from work import clock, guards, hardening, lifecycle, pruning, recovery
+from work import clock, lifecycle, pruning, recovery
 from work.changes import WARNING
-from work.children.processes import ProcessId
-from work.kinds import Kind, all_kinds
 from work.models import Event, Worker
+from work.processes import hardening
+from work.processes.identity import ProcessId
+from work.sql import guards
 from work.state_machine import StateMachine
+from work.work_types import Kind, all_kinds
 
 WORKER = StateMachine(kind="worker", model=Worker, initial="", created="WORKER_STARTED", table={})
 CONTENTION = "SCHEDULER_CONTENTION"

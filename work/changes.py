@@ -1,4 +1,4 @@
-"""Descriptions of the writes that the lifecycle makes. `work/sql.py` and `work/portable.py` perform them."""
+"""Descriptions of the writes that the lifecycle makes. The modules of `work/sql` perform them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

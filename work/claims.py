@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from work.changes import Told
-from work.children.child import Child
+from work.processes.child import Child
 from work.state_machine import StateMachine
 
 LEASE_LOST = "lease_lost"

@@ -11,8 +11,8 @@ from django.conf import settings
 from work import clock, lifecycle, wakeups
 from work.boots import WORKER
 from work.models import Worker, heard_from_since
-from work.outcomes import Outcome
-from work.rehearsals import Wish
+from work.operations.outcomes import Outcome
+from work.operations.previews import Wish
 
 # A user who may pause the whole queue may drain a worker.
 PERMISSION = "runs.change_queue"

@@ -17,9 +17,9 @@ from django.db import Error, connection
 from django.db.models import Min
 
 from work import clock
-from work.kinds import all_kinds
 from work.models import Worker
 from work.state_machine import StateMachine
+from work.work_types import all_kinds
 
 log = structlog.get_logger(__name__)
 

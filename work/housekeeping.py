@@ -13,9 +13,9 @@ from django.conf import settings
 from django.db import connection
 
 from work import outages, recovery
-from work.contention import be_impatient
-from work.kinds import Kind, PeriodicTask
+from work.sql.contention import be_impatient
 from work.steady import Steady
+from work.work_types import Kind, PeriodicTask
 
 log = structlog.get_logger(__name__)
 

@@ -13,9 +13,9 @@ from django.db import connection
 from django.utils.module_loading import import_string
 
 from work import clock
-from work.kinds import all_kinds, other_subjects
 from work.models import Work
 from work.state_machine import StateMachine
+from work.work_types import all_kinds, other_subjects
 
 DEFECT = "This is a defect of ADE, or the tables were edited by hand. Keep the rows and their events, and report it."
 # The time that recovery of lost work may take: a lease expires, a tick comes, and a second one if the first fails.

@@ -9,9 +9,9 @@ from django.db import DatabaseError, connection
 
 from work import clock, lifecycle, outages
 from work.changes import INFO, Told
-from work.children.child import Child
-from work.children.output import Line
 from work.claims import Claim
+from work.processes.child import Child
+from work.processes.output import Line
 
 LOG = "LOG"
 # A person who follows a log should not wait longer for a line. Most runs end sooner and write everything at once.

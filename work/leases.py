@@ -9,8 +9,8 @@ from django.conf import settings
 
 from work import clock, lifecycle, outages
 from work.claims import Claim, Holdings, by_kind
-from work.contention import be_impatient
 from work.models import Worker
+from work.sql.contention import be_impatient
 from work.steady import Steady
 
 # Three renewals per lease: two may fail.

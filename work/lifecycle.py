@@ -15,12 +15,13 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import Q
 
-from work import clock, failpoints, portable, sql, wakeups
+from work import clock, failpoints, wakeups
 from work.changes import INFO, WARNING, Change, Claimable, Pruning, Told
-from work.children.output import storable
 from work.claims import Claim, LeaseHolder, by_kind, trusted_until
-from work.contention import Contended, is_contention, patiently
 from work.models import Event, Subject, Work
+from work.processes.output import storable
+from work.sql import portable, returning
+from work.sql.contention import Contended, is_contention, patiently
 from work.state_machine import By, StateMachine, Transition
 
 LATE_WRITE_REFUSED = "LATE_WRITE_REFUSED"
@@ -33,7 +34,7 @@ Data = Mapping[str, Any]
 
 
 class Writer(Protocol):
-    """The functions that write changes: `work/sql.py` or `work/portable.py`."""
+    """The functions that write changes: `work/sql/returning.py` or `work/sql/portable.py`."""
 
     def change_one(self, change: Change) -> Sequence[Any] | None: ...
 
@@ -380,7 +381,7 @@ def _write(change: Change) -> bool:
 
 
 def _writer() -> Writer:
-    return sql if connection.vendor in sql.FAST_VENDORS else portable
+    return returning if connection.vendor in returning.FAST_VENDORS else portable
 
 
 def _fence(holder: LeaseHolder | None) -> dict[str, Any]:

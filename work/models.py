@@ -217,7 +217,7 @@ class Worker(Subject):
     heartbeat_at = models.DateTimeField()
     stopped_at = models.DateTimeField(null=True, blank=True)
     doing = models.JSONField(default=list, blank=True)
-    # Weaknesses of its machine: see work/hardening.py.
+    # Weaknesses of its machine: see work/processes/hardening.py.
     weaknesses = models.JSONField(default=list, db_default=Value([], models.JSONField()), blank=True)
     # A drain cannot be withdrawn. It is for this boot; the next one claims work again.
     drain_requested_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -6,7 +6,7 @@ from threading import Lock
 import structlog
 from django.db import Error, connection
 
-from work.contention import is_contention
+from work.sql.contention import is_contention
 
 REMIND_SECONDS = 60.0
 

@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.models import Count, Min, Model, Q, QuerySet
 
 from work import clock
-from work.contention import Contended, is_contention, patiently
+from work.sql.contention import Contended, is_contention, patiently
 
 # The target duration of a transaction; others that want the same rows wait for it.
 BATCH_SECONDS = 0.1

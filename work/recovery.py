@@ -15,13 +15,13 @@ from django.db import connection, models, transaction
 
 from work import clock, failpoints, lifecycle, outages
 from work.changes import WARNING
-from work.children.processes import ProcessId, end_recorded
 from work.claims import Claim, LeaseHolder
 from work.models import Worker
+from work.processes.identity import ProcessId, end_recorded
 from work.state_machine import StateMachine
 
 if TYPE_CHECKING:
-    from work.kinds import Kind
+    from work.work_types import Kind
 
 RECEIPT = "RECOVERED"
 # The rules by which a row is found. The messages of receipts contain them.

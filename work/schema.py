@@ -15,8 +15,8 @@ from django.utils.text import capfirst
 from work import outages
 
 LOOK_SECONDS = 1.0
-# Every database of ADE 0.1 has this migration. 0.2 started again with one migration per app.
-OF_THE_FIRST_VERSION = ("work", "0002_late_writes")
+# 0.2 started again with one migration per app. A database of 0.1 has the first without the second.
+OLD, NEW = ("documents", "0001_initial"), ("workspaces", "0001_initial")
 TOO_OLD = "the database was created by ADE 0.1 and cannot be upgraded"
 ADVICE = "set DATABASE_URL to a new, empty database, or use the version that created it"
 REFUSAL = f"{TOO_OLD}; {ADVICE}"
@@ -36,7 +36,7 @@ def behind() -> str:
 
 
 def is_too_old(applied: Container[tuple[str, str]]) -> bool:
-    return OF_THE_FIRST_VERSION in applied
+    return OLD in applied and NEW not in applied
 
 
 def refuse_too_old(using: str, **_: Any) -> None:

@@ -18,8 +18,8 @@ import structlog
 from django.db import connection
 from django.db.models import Q
 
-from work import statements
 from work.models import Event
+from work.sql import statements
 
 BATCH = 500
 # PostgreSQL reports which transactions are open. For other databases ADE relies on its own transactions taking less

@@ -6,7 +6,7 @@ from threading import Event as Flag
 
 from django.db import connection
 
-from work import sql
+from work.sql import returning
 from work.steady import Steady
 
 # SQLite has no notifications, but a number that changes with every commit and costs microseconds to read.
@@ -17,7 +17,7 @@ LISTEN_SECONDS = 0.5
 
 def ring(topic: str) -> None:
     """Notify workers. Inside a transaction this takes effect at its commit."""
-    sql.ring(topic)
+    returning.ring(topic)
 
 
 class Listener(Steady):
@@ -40,7 +40,7 @@ def _listen_postgresql(heard: Callable[[str], None], stopping: Flag) -> None:
     connection.ensure_connection()
     raw = connection.connection
     with connection.cursor() as cursor:
-        cursor.execute(f"LISTEN {sql.CHANNEL}")
+        cursor.execute(f"LISTEN {returning.CHANNEL}")
     # Notifications from before LISTEN are lost, so look at everything once.
     heard("")
     while not stopping.is_set():

@@ -13,9 +13,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from work import clock, compiled
-from work.compiled import Query
+from work import clock
 from work.models import Work, Worker
+from work.sql import compiled
+from work.sql.compiled import Query
 from work.state_machine import StateMachine
 
 # Returns which of these rows the user may know about.

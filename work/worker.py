@@ -13,12 +13,13 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from work import boots, draining, hardening, recovery, wakeups
+from work import boots, draining, recovery, wakeups
 from work.claims import Holdings
-from work.contention import Contended
 from work.housekeeping import HousekeepingThread, RecoveryThread
-from work.kinds import Kind, all_kinds
 from work.leases import LeaseRenewer
+from work.processes import hardening
+from work.sql.contention import Contended
+from work.work_types import Kind, all_kinds
 from work.worker_thread import Bell, WorkerThread
 
 # How often a drain checks for the end of all work, or for a second signal.

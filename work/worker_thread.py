@@ -11,9 +11,9 @@ from django.db import DatabaseError, connection
 
 from work import claims, outages, recovery
 from work.claims import Claim, Holdings, Interrupted
-from work.contention import Contended
-from work.kinds import Kind
+from work.sql.contention import Contended
 from work.steady import FIRST_PAUSE_SECONDS, Steady
+from work.work_types import Kind
 
 # How often at least to retry a database that does not accept the end of some work.
 LONGEST_PAUSE_SECONDS = 5.0

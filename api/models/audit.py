@@ -3,8 +3,8 @@ from django.db import models
 from django.db.models import Q
 
 from api.models.tokens import ApiToken
-from documents.models import Membership, User, Workspace, visible_to
 from work import clock
+from workspaces.models import Membership, User, Workspace, visible_to
 
 
 class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):

@@ -4,8 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import OuterRef, Q, Subquery
 
-from documents.models import Membership, Narrowed, User, Workspace, visible_to
 from work import clock
+from workspaces.models import Membership, Narrowed, User, Workspace, visible_to
 
 
 class Scope(models.TextChoices):

@@ -14,7 +14,7 @@ from api.ids import Id
 from api.models import ApiToken, AuditEntry
 from api.moments import Moment
 from api.pages import Listing, Page, page
-from documents.models import Workspace
+from workspaces.models import Workspace
 
 routes = frame.routes("audit")
 

@@ -19,9 +19,9 @@ from api.pages import Listing, Page, page
 from builds import lifecycle, why
 from builds.lifecycle import BUILD
 from builds.models import Build, Configuration
-from documents.models import Workspace
 from runs.models import Run
 from work.why import MOST_COUNTED
+from workspaces.models import Workspace
 
 routes = frame.routes("builds")
 

@@ -22,9 +22,9 @@ from builds import archives, configurations, contents, packages
 from builds.configurations import NameTaken
 from builds.models import Configuration
 from builds.packages import BadPackage, Package
-from documents.models import Workspace
 from runs import checking
-from work.supervise import CannotStart
+from work.processes.supervise import CannotStart
+from workspaces.models import Workspace
 
 routes = frame.routes("configurations")
 

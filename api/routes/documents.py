@@ -18,9 +18,10 @@ from api.outages import is_full_disk
 from api.pages import Listing, Page, page
 from documents import downloads, intake, reprocessing, retention, views
 from documents.intake import AlreadyThere, NotStored, Refused
-from documents.models import Document, Workspace
+from documents.models import Document
 from work import clock
-from work.outcomes import Outcome
+from work.operations.outcomes import Outcome
+from workspaces.models import Workspace
 
 at_root = frame.routes("documents")
 routes = frame.routes("documents")

@@ -21,7 +21,7 @@ from feeds.lifecycle import FEED
 from feeds.models import FeedSource, RawArticle
 from feeds.opml import BadOpml
 from feeds.sources import LONGEST_TITLE, AlreadyThere, Imported, NotAdded
-from work.outcomes import DONE, Outcome
+from work.operations.outcomes import DONE, Outcome
 
 routes = frame.routes("feeds")
 

@@ -15,7 +15,8 @@ from api.routes.documents import seen
 from documents import corrections, fields
 from documents.corrections import NotTaken
 from documents.fields import LONGEST_NAME, LONGEST_VALUE, FieldRow
-from documents.models import Document, DocumentField, Workspace
+from documents.models import Document, DocumentField
+from workspaces.models import Workspace
 
 routes = frame.routes("fields")
 

@@ -12,8 +12,8 @@ from api import frame
 from api.callers import INSTALLATION, insider_of
 from api.errors import Problem
 from api.frame import Out, answers
-from runs.job_runs import JOB_RUN
-from runs.models import DueSlot
+from schedules.job_runs import JOB_RUN
+from schedules.models import DueSlot
 from work import health
 from work.health import Queue
 

@@ -15,16 +15,17 @@ from api.explanations import ExplanationOut
 from api.frame import In, Out, answers
 from api.histories import History, SubjectEventOut, history_of
 from api.pages import Page
-from runs.jobs import Job, UnknownJob, all_jobs, job_named, standing, why
-from runs.jobs.history import SCHEDULED_JOB, introduce
-from runs.jobs.history import pause as pause_job
-from runs.jobs.history import resume as resume_job
-from runs.models import ScheduledJob
+from schedules import job_status, why
+from schedules.history import SCHEDULED_JOB, introduce
+from schedules.history import pause as pause_job
+from schedules.history import resume as resume_job
+from schedules.jobs import Job, UnknownJob, all_jobs, job_named
+from schedules.models import ScheduledJob
 
 routes = frame.routes("jobs")
 
 # The same permission as in the admin.
-CHANGE = "runs.change_scheduledjob"
+CHANGE = "schedules.change_scheduledjob"
 
 
 class JobOut(Out):
@@ -62,7 +63,7 @@ class JobPause(In):
 def list_jobs(request: HttpRequest) -> dict[str, Any]:
     """List the jobs that the code declares or once declared, on a single page."""
     insider_of(request)
-    return {"items": [asdict(each) for each in standing.of_all()], "next": None}
+    return {"items": [asdict(each) for each in job_status.of_all()], "next": None}
 
 
 @routes.get("/jobs/{name:name}", response=answers({200: JobDetailOut}))
@@ -138,4 +139,4 @@ def _detail(name: str) -> dict[str, Any]:
         "misfire_grace_seconds": job.misfire_grace.total_seconds() if job else None,
         "coalesce": job.coalesce if job else None,
     }
-    return asdict(standing.of(name)) | times
+    return asdict(job_status.of(name)) | times

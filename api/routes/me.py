@@ -10,7 +10,7 @@ from api import frame
 from api.callers import Caller, caller_of
 from api.frame import Out, answers
 from api.models import ApiToken
-from documents.models import Membership, Workspace
+from workspaces.models import Membership, Workspace
 
 routes = frame.routes("me")
 

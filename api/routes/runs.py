@@ -16,10 +16,11 @@ from api.once import creating
 from api.pages import Listing, Page, after_of, page
 from api.routes.artifacts import ArtifactOut, artifact_of
 from builds.models import Build, Configuration
-from documents.models import Document, Workspace
+from documents.models import Document
 from runs import lifecycle, listing
 from runs.lifecycle import OtherWorkspace, Purged, QueueFull
 from runs.models import Run, RunField
+from workspaces.models import Workspace
 
 at_root = frame.routes("runs")
 routes = frame.routes("runs")

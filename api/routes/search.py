@@ -10,9 +10,9 @@ from api.frame import Out, answers
 from api.ids import Id
 from api.moments import Moment
 from documents import search
-from documents.models import Workspace
 from documents.search import MOST_AT_ONCE, MOST_IN_ALL
 from documents.search.wanted import MOST_CHARACTERS
+from workspaces.models import Workspace
 
 routes = frame.routes("search")
 

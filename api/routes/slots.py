@@ -18,11 +18,13 @@ from api.moments import Moment
 from api.once import creating
 from api.pages import LIMIT, MOST_ROWS, Listing, Page, page
 from api.routes.jobs import declared, operator_of, row_of
-from runs.jobs import Job, asking, ledger, standing
-from runs.jobs.asking import NotASlot, SlotTaken
-from runs.jobs.ledger import State
-from runs.models import DueSlot, JobRun, ScheduledJob
-from work import clock, written
+from schedules import asking, job_status, ledger
+from schedules.asking import NotASlot, SlotTaken
+from schedules.jobs import Job
+from schedules.ledger import State
+from schedules.models import DueSlot, JobRun, ScheduledJob
+from work import clock
+from work.operations import written
 
 routes = frame.routes("jobs")
 
@@ -124,7 +126,7 @@ class BackfillRange(In):
 def show_ledger(request: HttpRequest, name: str, asked: Query[LedgerOf]) -> dict[str, Any]:
     """Show the result of each slot of a job, newest first."""
     insider_of(request)
-    entries, now = _entries(row_of(name), asked), standing.of(name)
+    entries, now = _entries(row_of(name), asked), job_status.of(name)
     told = {"job": name, "last_success": now.last_success, "next_slot": now.next_slot}
     return told | {"counts": ledger.counts(entries), "slots": [asdict(entry) for entry in entries]}
 

@@ -13,9 +13,10 @@ from api.streams.places import PLACES
 from builds.lifecycle import BUILD
 from builds.models import Build
 from documents.lifecycle import DOCUMENT
-from documents.models import Document, Workspace
+from documents.models import Document
 from runs.lifecycle import RUN
 from runs.models import Run
+from workspaces.models import Workspace
 
 routes = frame.routes("streams")
 

@@ -16,7 +16,7 @@ from api.models import ApiToken, Scope
 from api.moments import Moment
 from api.once import REPLAYED, creating
 from api.pages import Listing, Page, page
-from documents.models import Workspace
+from workspaces.models import Workspace
 
 routes = frame.routes("tokens")
 

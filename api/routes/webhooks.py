@@ -9,14 +9,14 @@ from api import frame
 from api.callers import ADMIN, caller_of
 from api.errors import Problem
 from api.frame import Answer, In, Out, answers
-from api.models import Delivery, Webhook
 from api.once import creating
 from api.pages import Listing, Page, page
-from api.webhooks import hooks
-from api.webhooks.hooks import Refused
-from api.webhooks.standing import attempts_of
-from documents.models import Workspace
-from work.outcomes import Outcome
+from webhooks import hooks
+from webhooks.delivery_history import attempts_of
+from webhooks.hooks import Refused
+from webhooks.models import Delivery, Webhook
+from work.operations.outcomes import Outcome
+from workspaces.models import Workspace
 
 routes = frame.routes("webhooks")
 

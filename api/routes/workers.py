@@ -19,7 +19,7 @@ from api.subjects import Subject
 from work import clock, draining
 from work.boots import WORKER
 from work.models import Worker
-from work.outcomes import DONE
+from work.operations.outcomes import DONE
 
 routes = frame.routes("workers")
 

@@ -12,7 +12,8 @@ from api.frame import In, Out, answers
 from api.pages import Listing, Page, page
 from builds.models import Configuration
 from documents import retention
-from documents.models import MOST_DAYS, Document, Membership, Workspace
+from documents.models import MOST_DAYS, Document
+from workspaces.models import Membership, Workspace
 
 routes = frame.routes("workspaces")
 

@@ -15,7 +15,7 @@ from console import building, lists
 from console.frame import act, back, find, must_operate, operates, page, person_of, reason_of, show
 from console.logs import Log, last_lines, log_page
 from work.models import Event
-from work.outcomes import DONE, Outcome, of_cancel, sentence
+from work.operations.outcomes import DONE, Outcome, of_cancel, sentence
 
 LATEST_EVENTS = 30
 # Events that are searched for failures.

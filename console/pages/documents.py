@@ -21,10 +21,11 @@ from documents.fields import LONGEST_NAME, LONGEST_VALUE
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT
 from documents.listing import Wanted
-from documents.models import Document, Workspace
+from documents.models import Document
 from runs import listing as run_listing
 from work.models import Event
-from work.outcomes import DONE, sentence
+from work.operations.outcomes import DONE, sentence
+from workspaces.models import Workspace
 
 LATEST_RUNS = 10
 LATEST_EVENTS = 30

@@ -14,11 +14,12 @@ from console import family_again, lists
 from console.failure_groups import Families, Family, families_of
 from console.frame import act, find, must_operate, page, person_of, show
 from console.models import FailureNote
-from documents.models import Workspace
 from runs.listing import Wanted
 from runs.models import Run
-from work import clock, once, rehearsals
-from work.outcomes import DONE, Outcome, ahead, rehearsed, sentence
+from work import clock
+from work.operations import once, previews
+from work.operations.outcomes import DONE, Outcome, ahead, rehearsed, sentence
+from workspaces.models import Workspace
 
 MOST_SHOWN = 100
 LONGEST_NOTE = 5000
@@ -100,7 +101,7 @@ def outcome(request: HttpRequest, cause: str, key: str) -> HttpResponseBase:
         raise Http404("No such result, or you do not have access to it. Results are kept for a day.")
     rows = told.get("rows", ())
     if request.GET.get("format") == "csv":
-        return rehearsals.table("run-again", str(Run._meta.verbose_name), rows)
+        return previews.table("run-again", str(Run._meta.verbose_name), rows)
     counts = Counter(Outcome(row[2]) for row in rows)
     said = [(each.value, number, each in DONE) for each, number in counts.items()]
     context = {"told": told, "rows": rows, "counts": said, "cause": cause, "as_of": clock.now()}

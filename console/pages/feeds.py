@@ -21,7 +21,7 @@ from feeds.models import FeedSource
 from feeds.opml import MOST_BYTES, BadOpml
 from feeds.sources import Imported
 from work.models import Event
-from work.outcomes import DONE, Outcome, sentence
+from work.operations.outcomes import DONE, Outcome, sentence
 
 # The same permissions as in the admin and the API.
 ADD, CHANGE = "feeds.add_feedsource", "feeds.change_feedsource"

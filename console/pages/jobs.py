@@ -15,17 +15,18 @@ from api.audit import record_of
 from console import formatting
 from console.calendar import SQUARES, calendar_of, moment_of
 from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
-from console.roster import Line, all_lines, line_of
-from runs.job_runs import JOB_RUN
-from runs.jobs import Job, UnknownJob, asking, history, is_declared, job_named, why
-from runs.jobs.asking import NotASlot, SlotTaken
-from runs.jobs.history import SCHEDULED_JOB
-from runs.models import DueSlot, JobRun
-from work.commands import clean
+from console.job_status import Line, all_lines, line_of
+from schedules import asking, history, why
+from schedules.asking import NotASlot, SlotTaken
+from schedules.history import SCHEDULED_JOB
+from schedules.job_runs import JOB_RUN
+from schedules.jobs import Job, UnknownJob, is_declared, job_named
+from schedules.models import DueSlot, JobRun
 from work.models import Event
+from work.operations.commands import clean
 
 # The same permission as in the admin and the API.
-CHANGE = "runs.change_scheduledjob"
+CHANGE = "schedules.change_scheduledjob"
 LATEST_EVENTS = 100
 # How many slots a rehearsal lists.
 MOST_NAMED = 200

@@ -14,12 +14,13 @@ from console.findings import findings_of, sheet_of
 from console.frame import act, back, find, must_operate, operates, page, person_of, reason_of, show
 from console.logs import last_lines, log_page
 from console.timeline import timeline_of
-from documents.models import Document, Workspace
+from documents.models import Document
 from runs import forecast, lifecycle, listing, why
 from runs.lifecycle import RUN, Purged, QueueFull
 from runs.models import Run
 from work.models import Event
-from work.outcomes import DONE, Outcome, of_cancel, sentence
+from work.operations.outcomes import DONE, Outcome, of_cancel, sentence
+from workspaces.models import Workspace
 
 MOST_SHOWN = 100
 LATEST_EVENTS = 30

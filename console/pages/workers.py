@@ -18,7 +18,7 @@ from console.subjects import Named, named
 from work import clock, draining
 from work.boots import WORKER
 from work.models import Event, Worker
-from work.outcomes import DONE
+from work.operations.outcomes import DONE
 from work.why import Crew
 
 # The filters of the list; "" means all that have not stopped.

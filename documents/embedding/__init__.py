@@ -14,7 +14,7 @@ from documents.embedding.outcome import EmbeddingFailed as EmbeddingFailed
 from documents.embedding.outcome import Vectors as Vectors
 from documents.embedding.outcome import numbers as numbers
 from documents.embedding.outcome import packed as packed
-from work.supervise import CannotStart, Child
+from work.processes.supervise import CannotStart, Child
 
 
 def is_local() -> bool:

@@ -11,7 +11,7 @@ from ade_embedder import MODEL as MODEL
 from documents.children import COLD_EMBEDDER, Run
 from documents.embedding.outcome import EmbeddingFailed, Vectors, read
 from work.claims import Interrupted
-from work.supervise import Child, Limits
+from work.processes.supervise import Child, Limits
 
 WALL_SECONDS = 300.0
 

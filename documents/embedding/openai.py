@@ -11,7 +11,7 @@ from documents import remote_services
 from documents.children import EMBEDDER, place_for
 from documents.embedding.outcome import EmbeddingFailed, Vectors, read
 from documents.remote_services import NoAnswer
-from work.supervise import Child
+from work.processes.supervise import Child
 
 # Limit for all texts of a document. A thousand pages take about twenty requests.
 WALL_SECONDS = 300.0

@@ -13,7 +13,7 @@ from documents.extraction import azure, local
 from documents.extraction.local import digest as digest
 from documents.extraction.outcome import Extracted as Extracted
 from documents.extraction.outcome import ExtractionFailed as ExtractionFailed
-from work.supervise import Child
+from work.processes.supervise import Child
 
 
 def extract(

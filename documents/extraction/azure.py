@@ -13,7 +13,7 @@ from documents.children import COLD_EXTRACTOR, Run
 from documents.extraction import local
 from documents.extraction.outcome import Extracted, ExtractionFailed
 from documents.remote_services import NoAnswer
-from work.supervise import Child
+from work.processes.supervise import Child
 
 PDF, TIFF = "application/pdf", "image/tiff"
 # Used when the service does not send a Retry-After.

@@ -15,7 +15,7 @@ import ade_extractor
 from documents.children import COLD_EXTRACTOR, Run
 from documents.extraction.outcome import Extracted, ExtractionFailed
 from work.claims import Interrupted
-from work.supervise import Child, Ended, Limits, Line
+from work.processes.supervise import Child, Ended, Limits, Line
 
 # The CPU time follows the wall clock; the extractor itself allows each document less. It sends one event per page.
 LIMITS = Limits(address_space_bytes=2 << 30, file_size_bytes=256 << 20, open_files=128, event_bytes=4 << 20)

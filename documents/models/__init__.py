@@ -7,9 +7,3 @@ from documents.models.fields import FieldCorrection as FieldCorrection
 from documents.models.processing import DocumentProcessingJob as DocumentProcessingJob
 from documents.models.processing import Stage as Stage
 from documents.models.services import OutsideService as OutsideService
-from documents.models.workspaces import Membership as Membership
-from documents.models.workspaces import Narrowed as Narrowed
-from documents.models.workspaces import Person as Person
-from documents.models.workspaces import User as User
-from documents.models.workspaces import Workspace as Workspace
-from documents.models.workspaces import visible_to as visible_to

@@ -6,9 +6,9 @@ from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from documents.models.columns import EmbeddingField, WordsField
-from documents.models.workspaces import User, Workspace, visible_to
 from work import clock
 from work.models import Subject, SubjectQuerySet
+from workspaces.models import User, Workspace, visible_to
 
 # The longest retention: a hundred years. A longer one is a mistake or means for ever.
 MOST_DAYS = 36_500

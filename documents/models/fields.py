@@ -2,11 +2,12 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q, Subquery
 
 from documents.models.documents import Document
-from documents.models.workspaces import User, visible_to
 from work import clock
+from workspaces.models import User, visible_to
 
-# Higher than the confidence of a labelled value and lower than with a correct checksum: see ade_extractor/values.py. A
-# field without a confidence does not count as unsure, because SQL Server has no index for "less than or null".
+# Higher than the confidence of a labelled value and lower than with a correct checksum: see
+# programs/ade_extractor/values.py. A field without a confidence does not count as unsure, because SQL Server has no
+# index for "less than or null".
 UNSURE_BELOW = 0.8
 UNSURE = Q(confidence__lt=UNSURE_BELOW)
 

@@ -5,9 +5,9 @@ from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
 from documents.models.documents import Document
-from documents.models.workspaces import User, visible_to
 from work import clock
 from work.models import SubjectQuerySet, Work, work_constraints
+from workspaces.models import User, visible_to
 
 
 def attempts_of_settings() -> int:

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from documents import embedding, fulltext
 from documents.embedding import EmbeddingFailed
 from documents.indexing import model_of_today
-from documents.models import DocumentChunk, Workspace
+from documents.models import DocumentChunk
 from documents.models.columns import as_line
 from documents.search import meaning, words
 from documents.search import wanted as typed
@@ -21,6 +21,7 @@ from documents.search.found import Part as Part
 from documents.search.scope import Scope
 from documents.search.snippets import snippet
 from documents.search.wanted import Wanted
+from workspaces.models import Workspace
 
 log = structlog.get_logger(__name__)
 

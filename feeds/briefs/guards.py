@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from django.db import connection
 
-from work import triggers
-from work.triggers import run
+from work.sql import triggers
+from work.sql.triggers import run
 
 TABLES = ("briefs", "brief_items", "brief_articles")
 FUNCTION = "refuse_to_change_what_was_published"

@@ -3,7 +3,7 @@ from datetime import timedelta
 from django.conf import settings
 
 from feeds.briefs.publishing import publish
-from runs.jobs import Job
+from schedules.jobs import Job
 
 DAILY_BRIEF = Job(
     name="daily_brief",

@@ -15,9 +15,10 @@ from feeds.briefs.choosing import Draft, Values
 from feeds.briefs.news import window_of
 from feeds.briefs.waiting import why_wait
 from feeds.models import Brief, BriefArticle, BriefItem, EventCluster, RawArticle
-from runs.jobs import JobFailed, Turn, cron
+from schedules import cron
+from schedules.jobs import JobFailed, Turn
 from work import failpoints
-from work.contention import patiently
+from work.sql.contention import patiently
 
 # A draft fails if a row that it names was deleted in the meantime. A running cleanup may cause this several times in a
 # row.

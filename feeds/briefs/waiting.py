@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.ingestion import INGESTION
 from feeds.models import FeedSource
-from runs.jobs import Turn, all_jobs, cron
-from runs.models import JobRun, ScheduledJob
+from schedules import cron
+from schedules.jobs import Turn, all_jobs
+from schedules.models import JobRun, ScheduledJob
 from work import clock
 
 # Ingestion and clustering have several slots in this time, so one of them may be slow or fail.

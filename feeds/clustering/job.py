@@ -11,8 +11,8 @@ from feeds.clustering import plan, vectors, window, writing
 from feeds.clustering.window import WINDOW
 from feeds.clustering.writing import Overtaken
 from feeds.models import ClusterArticle, RawArticle
-from runs.jobs import Job, JobFailed, Turn
-from runs.models import JobRun
+from schedules.jobs import Job, JobFailed, Turn
+from schedules.models import JobRun
 from work import clock
 
 # Attempts when another worker clusters at the same time. That worker finishes at some point, or loses its claim.

@@ -15,7 +15,7 @@ from django.db.models import Count, F, Max, Min, QuerySet
 from numpy.typing import NDArray
 
 from feeds.models import ClusterArticle, EventCluster
-from work.contention import Contended
+from work.sql.contention import Contended
 
 # Rows per statement: SQL Server takes 2,100 parameters.
 PIECE = 1000

@@ -13,10 +13,10 @@ from documents.children import EMBEDDER, place_for
 from documents.embedding import EmbeddingFailed, Vectors
 from feeds.clustering.window import fairly
 from feeds.models import RawArticle
-from runs.jobs import Turn
+from schedules.jobs import Turn
 from work import failpoints
 from work.claims import Interrupted
-from work.supervise import CannotStart
+from work.processes.supervise import CannotStart
 
 # Articles that are embedded and saved at once. If the worker dies, no more than these have to be embedded again.
 BATCH = 500

@@ -14,7 +14,7 @@ from feeds.clustering import links
 from feeds.clustering.plan import Change
 from feeds.models import BriefItem, ClusterArticle, EventCluster
 from work import failpoints
-from work.contention import patiently
+from work.sql.contention import patiently
 
 # Limits of one transaction: clusters, and articles that are added. It takes a tenth of a second, which blocks other
 # writers on SQLite. More articles for one cluster are added by further transactions.

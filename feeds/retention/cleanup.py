@@ -9,9 +9,9 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from documents import retention as documents
-from documents.models import Workspace
-from runs.jobs import Job, Turn
+from schedules.jobs import Job, Turn
 from work.pruning import Batch, Policy
+from workspaces.models import Workspace
 
 # Counted, but not a deletion: tombstones are added in place of the deleted articles.
 CAME = "tombstones_set"

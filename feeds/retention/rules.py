@@ -33,7 +33,7 @@ RULES = {
     "axes.AccessAttempt": Rule(goes_with=("expiration",)),
     "axes.AccessAttemptExpiration": Rule(),
     "sessions.Session": Rule(),
-    "api.Delivery": Rule(),
+    "webhooks.Delivery": Rule(),
 }
 
 

@@ -1,8 +1,3 @@
-from runs.models.jobs import DueSlot as DueSlot
-from runs.models.jobs import DueSlotQuerySet as DueSlotQuerySet
-from runs.models.jobs import JobRun as JobRun
-from runs.models.jobs import ScheduledJob as ScheduledJob
-from runs.models.jobs import SchedulerLease as SchedulerLease
 from runs.models.queue import Queue as Queue
 from runs.models.runs import BACKWARDS as BACKWARDS
 from runs.models.runs import IN_TURN as IN_TURN

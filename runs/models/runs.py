@@ -5,10 +5,11 @@ from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Qu
 from django.db.models.lookups import IsNull
 
 from builds.models import Build, Configuration
-from documents.models import Document, User, Workspace, visible_to
+from documents.models import Document
 from runs.models.queue import Queue
 from work import clock
 from work.models import SubjectQuerySet, Work, work_constraints
+from workspaces.models import User, Workspace, visible_to
 
 
 class RunQuerySet(SubjectQuerySet["Run"]):

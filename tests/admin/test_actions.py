@@ -66,7 +66,7 @@ def test_run_again_tells_of_a_full_queue(act, olga, run_of, settings):
 
 
 def test_many_new_runs_are_not_all_named(act, olga, run_of, monkeypatch):
-    monkeypatch.setattr("work.bulk.MOST_NAMED", 1)
+    monkeypatch.setattr("work.operations.bulk.MOST_NAMED", 1)
 
     said = act(olga, "again", *[run_of(status="failed") for _ in range(3)])
 
@@ -75,7 +75,7 @@ def test_many_new_runs_are_not_all_named(act, olga, run_of, monkeypatch):
 
 
 def test_many_are_done_in_pieces(rehearse, confirm, said, olga, run_of, monkeypatch):
-    monkeypatch.setattr("work.rehearsals.MOST_AT_ONCE", 2)
+    monkeypatch.setattr("work.operations.previews.MOST_AT_ONCE", 2)
     rows = [run_of() for _ in range(3)]
 
     first = confirm(rehearse(olga, "cancel", *rows))
@@ -228,7 +228,7 @@ def test_the_page_shows_events_the_latest_first_and_escaped(client, olga, run_of
 
 
 def test_the_page_shows_so_many_events(client, olga, run_of, monkeypatch):
-    monkeypatch.setattr("work.admin.EVENTS", 2)
+    monkeypatch.setattr("work.operations.admin.EVENTS", 2)
     run = run_of(status="succeeded")
     client.force_login(olga)
 

@@ -5,17 +5,16 @@ from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from runs import job_runs
-from runs.jobs import firing, history, lane, schedules
-from runs.models import DueSlot, ScheduledJob
+from schedules import firing, handler, history, job_runs, schedules
+from schedules.models import DueSlot, ScheduledJob
 from tests.factories import W1, DueSlotFactory, JobRunFactory, UserFactory, events_of
-from tests.runs.jobs.declared import EACH, FREQUENT, each, frequent
+from tests.schedules.declared import EACH, FREQUENT, each, frequent
 from work import clock
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 QUARTER = timedelta(minutes=15)
 HOSTILE = "<script>alert(1)</script>"
-PAGE = "/admin/runs/scheduledjob/"
+PAGE = "/admin/schedules/scheduledjob/"
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -123,7 +122,7 @@ def test_whoever_may_only_look_has_no_buttons(sign_in, job, viewer):
 def test_the_page_of_a_job_has_its_slots_and_the_next_three(sign_in, noon, job, viewer):
     noon(NOON + 2 * QUARTER)
     firing.fire(frequent, actor=W1)
-    run = lane.claim(W1)
+    run = handler.claim(W1)
     job_runs.fail(run, HOSTILE)
 
     page = sign_in(viewer).get(f"{PAGE}{job.pk}/change/")
@@ -135,7 +134,7 @@ def test_the_page_of_a_job_has_its_slots_and_the_next_three(sign_in, noon, job, 
         (NOON + QUARTER, "misfired"),
     ]
     text = page.content.decode()
-    assert f'<a href="/admin/runs/jobrun/{run.id}/change/">{run.id}</a>' in text
+    assert f'<a href="/admin/schedules/jobrun/{run.id}/change/">{run.id}</a>' in text
     assert "2026-03-01 12:15:00" in text
     assert "every 15 minutes, UTC" in text
     assert "Takes notes." in text
@@ -167,7 +166,7 @@ def test_the_page_says_why_nothing_has_begun(sign_in, job, viewer):
 def test_a_due_slot_says_why_it_waits(sign_in, job, editor):
     due = DueSlotFactory(job_name="frequent", scheduled_for=NOON, asked_by=HOSTILE)
 
-    text = sign_in(editor).get(f"/admin/runs/dueslot/{due.pk}/change/").content.decode()
+    text = sign_in(editor).get(f"/admin/schedules/dueslot/{due.pk}/change/").content.decode()
 
     assert "worker: No worker is alive. None has ever been started." in text
     assert HOSTILE not in text

@@ -22,7 +22,8 @@ from tests.factories import (
     told,
     write,
 )
-from work import clock, once
+from work import clock
+from work.operations import once
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -150,7 +151,7 @@ def test_a_rehearsal_asks_little_of_few_and_of_many(rehearse, olga, run_of):
 
 
 def test_of_more_than_are_looked_at_the_oldest_are_told(rehearse, confirm, olga, run_of, monkeypatch):
-    monkeypatch.setattr("work.rehearsals.MOST_REHEARSED", 2)
+    monkeypatch.setattr("work.operations.previews.MOST_REHEARSED", 2)
     rows = [run_of() for _ in range(3)]
 
     page = rehearse(olga, "cancel", *rows)
@@ -210,7 +211,7 @@ def test_all_that_match_the_filter_are_done_not_only_those_of_the_page(rehearse,
 
 
 def test_what_the_act_makes_is_not_done_too(rehearse, confirm, said, olga, run_of, monkeypatch):
-    monkeypatch.setattr("work.rehearsals.MOST_AT_ONCE", 2)
+    monkeypatch.setattr("work.operations.previews.MOST_AT_ONCE", 2)
     rows = [run_of(status="failed") for _ in range(3)]
 
     page = confirm(rehearse(olga, "again", rows[0], select_across="1"))

@@ -1,8 +1,8 @@
 import pytest
 from django.urls import reverse
 
-from api.models import Delivery, Webhook
 from tests.factories import DeliveryFactory, MembershipFactory, UserFactory, WebhookFactory
+from webhooks.models import Delivery, Webhook
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -19,13 +19,13 @@ def webhook(workspace):
 
 
 def list_of(model):
-    return reverse(f"admin:api_{model._meta.model_name}_changelist")
+    return reverse(f"admin:webhooks_{model._meta.model_name}_changelist")
 
 
 def page_of(row, verb="change"):
     if verb == "change":
-        return reverse(f"admin:api_{row._meta.model_name}_change", args=[row.pk])
-    return f"/admin/api/{row._meta.model_name}/{row.pk}/{verb}/"
+        return reverse(f"admin:webhooks_{row._meta.model_name}_change", args=[row.pk])
+    return f"/admin/webhooks/{row._meta.model_name}/{row.pk}/{verb}/"
 
 
 def test_admins_of_a_workspace_see_its_webhooks(sign_in, ada, webhook):

@@ -1,7 +1,7 @@
 import pytest
 
-from documents.models import Membership, Workspace
 from tests.factories import DocumentFactory, UserFactory
+from workspaces.models import Membership, Workspace
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -19,7 +19,7 @@ def root(db):
 
 
 def change_of(workspace):
-    return f"/admin/documents/workspace/{workspace.pk}/change/"
+    return f"/admin/workspaces/workspace/{workspace.pk}/change/"
 
 
 def form(members, name="Aster", initial=0):
@@ -105,7 +105,7 @@ def test_an_admin_of_one_workspace_is_none_of_another(sign_in, ada):
 
 
 def test_only_superusers_add_workspaces(sign_in, ada, root):
-    add = "/admin/documents/workspace/add/"
+    add = "/admin/workspaces/workspace/add/"
     assert sign_in(ada).post(add, form([], name="New")).status_code == 403
 
     assert sign_in(root).post(add, form([{"user": "ada", "role": "admin"}], name="New")).status_code == 302
@@ -126,4 +126,4 @@ def test_a_workspace_is_deleted_by_superusers_and_only_when_it_is_empty(sign_in,
 
 
 def test_a_superuser_sees_the_way_in_when_there_is_no_workspace_yet(sign_in, root):
-    assert "/admin/documents/workspace/add/" in sign_in(root).get("/admin/").content.decode()
+    assert "/admin/workspaces/workspace/add/" in sign_in(root).get("/admin/").content.decode()

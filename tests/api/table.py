@@ -134,7 +134,7 @@ def worker_row():
 feed = Shared(FeedFactory)
 cluster = Shared(ClusterFactory)
 FEEDS = ("feeds.add_feedsource", "feeds.change_feedsource", "feeds.delete_feedsource")
-JOBS = ("runs.change_scheduledjob",)
+JOBS = ("schedules.change_scheduledjob",)
 
 
 def build(workspace, status=None):

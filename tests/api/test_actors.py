@@ -1,13 +1,15 @@
 import pytest
 from django.contrib.auth import get_user_model
 
-from api.models import ApiToken, Webhook
+from api.models import ApiToken
 from feeds.models import FeedSource
-from runs.models import DueSlot, Queue, ScheduledJob
+from runs.models import Queue
+from schedules.models import DueSlot, ScheduledJob
 from tests.factories import FeedFactory, MembershipFactory, UserFactory
-from tests.runs.jobs.declared import EACH
-from work.commands import actor_of
+from tests.schedules.declared import EACH
+from webhooks.models import Webhook
 from work.lifecycle import ACTOR_CHARACTERS
+from work.operations.commands import actor_of
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 

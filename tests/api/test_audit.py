@@ -6,9 +6,9 @@ from django.urls import reverse
 
 from api import audit
 from api.models import AuditEntry, KeptAnswer
-from documents.models import Workspace
 from runs.models import Run
 from tests.factories import AuditEntryFactory, ConfigurationFactory, MembershipFactory, RunFactory, UserFactory
+from workspaces.models import Workspace
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 AUDIT = "/api/v1/audit"
@@ -149,7 +149,7 @@ def test_changes_in_the_admin_name_their_row_and_its_workspace(client, olga, wor
 def test_a_workspace_that_is_deleted_leaves_its_entries(client, sign_in_root):
     workspace = Workspace.objects.create(name="Gone")
 
-    client.post(f"/admin/documents/workspace/{workspace.pk}/delete/", {"post": "yes"})
+    client.post(f"/admin/workspaces/workspace/{workspace.pk}/delete/", {"post": "yes"})
 
     assert not Workspace.objects.filter(pk=workspace.pk).exists()
     (entry,) = entries()

@@ -6,9 +6,9 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from api import naming, openapi
 from api.errors import CODES
-from api.models import Topic
 from config.api import api
 from tests.api.described import DESCRIPTION, OPERATIONS, validator
+from webhooks.models import Topic
 
 pytestmark = pytest.mark.edge
 

@@ -13,7 +13,7 @@ from tests.factories import (
     JobRunFactory,
     UserFactory,
 )
-from tests.runs.jobs.declared import EACH
+from tests.schedules.declared import EACH
 from work import boots
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]

@@ -2,11 +2,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runs.jobs import history, schedules
-from runs.models import DueSlot, JobRun, ScheduledJob
+from schedules import history, schedules
+from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.api.programs import Program, editor_of, problem_of
 from tests.factories import W1, DueSlotFactory, JobRunFactory, ScheduledJobFactory, events_of
-from tests.runs.jobs.declared import EACH, MORNING
+from tests.schedules.declared import EACH, MORNING
 from work import clock
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -12,10 +12,10 @@ from django.db import OperationalError, connection, transaction
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from api import outages
-from documents.models import Workspace
 from tests.api.programs import V1, problem_of
 from tests.config.test_handler import Client as Asgi
 from work import health
+from workspaces.models import Workspace
 
 pytestmark = pytest.mark.edge
 PAGE, SIGN_IN = "/sign-in/", "console.signing_in.SignIn.get_context_data"

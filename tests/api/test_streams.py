@@ -25,9 +25,9 @@ from tests.factories import (
 )
 from tests.stepping import until
 from work import lifecycle
-from work.kinds import all_kinds
 from work.models import Event
 from work.tail import Position
+from work.work_types import all_kinds
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
@@ -196,7 +196,7 @@ def test_of_a_workspace_all_is_told_and_nothing_of_another(run, build, document,
 def test_every_kind_that_belongs_to_a_workspace_is_known_to_do_so():
     def leads_there(model, seen):
         names = [f.related_model for f in model._meta.concrete_fields if f.many_to_one and not f.null]
-        return any(m._meta.label == "documents.Workspace" for m in names) or any(
+        return any(m._meta.label == "workspaces.Workspace" for m in names) or any(
             leads_there(m, {*seen, m}) for m in names if m not in seen
         )
 

@@ -14,7 +14,7 @@ from tests.api.streaming import Served
 from tests.factories import RunFactory, bring_to
 from tests.stepping import terminate, until
 from work import lifecycle
-from work.kinds import kind_named
+from work.work_types import kind_named
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 

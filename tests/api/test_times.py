@@ -7,8 +7,8 @@ import pytest
 from api.streams.sse import Item
 from tests.factories import ArtifactFactory, RunFactory, events_of
 from work import lifecycle
-from work.kinds import kind_named
 from work.tail import Seen
+from work.work_types import kind_named
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 

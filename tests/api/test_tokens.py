@@ -4,9 +4,9 @@ import pytest
 
 from api import limits, tokens
 from api.models import ApiToken, AuditEntry, KeptAnswer, Scope
-from documents.models import Membership
 from tests.factories import MembershipFactory, RunFactory, UserFactory, WorkspaceFactory
 from work import clock
+from workspaces.models import Membership
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 

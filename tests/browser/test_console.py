@@ -27,7 +27,7 @@ from tests.factories import (
     write,
 )
 from work import boots, clock, lifecycle
-from work.kinds import kind_named
+from work.work_types import kind_named
 
 # The look of pages and their permissions do not depend on the database.
 pytestmark = [pytest.mark.long, pytest.mark.once, pytest.mark.django_db(transaction=True)]

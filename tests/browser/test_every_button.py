@@ -10,7 +10,8 @@ from console.urls import urlpatterns
 from documents.models import FieldCorrection
 from feeds.models import FeedSource
 from runs import queue
-from runs.models import Run, ScheduledJob
+from runs.models import Run
+from schedules.models import ScheduledJob
 from tests.browser.consoles import Operator
 from tests.console.table import PRESSED
 from tests.factories import (

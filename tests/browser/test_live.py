@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import bring_to
 from work import lifecycle
-from work.kinds import kind_named
+from work.work_types import kind_named
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 

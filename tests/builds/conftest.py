@@ -1,6 +1,6 @@
 import pytest
 
-from runs import engines, lane
+from runs import engines, handler
 from tests.builds.wheels import put_wheel
 
 
@@ -11,7 +11,7 @@ def host(settings, tmp_path):
     settings.ADE_CACHE_DIR = settings.VAR_DIR / "environments" / ".cache"
     settings.ADE_WARM_ENGINES = False
     # Forget the environments of other tests, whose rows had the same IDs.
-    lane._environments.clear()
+    handler._environments.clear()
     yield settings.VAR_DIR
     engines.POOL.close()
 

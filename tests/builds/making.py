@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from threading import Event as Flag
 
 from builds import environments, fingerprint
-from builds.kinds import BUILD
 from builds.models import Build
-from runs.kinds import RUN
+from builds.work_types import BUILD
+from runs.work_types import RUN
 from tests.factories import W1, BuildFactory, ConfigurationFactory, DocumentFactory, RunFactory, events_of
 from work.claims import Holdings
 from work.worker_thread import Bell, WorkerThread

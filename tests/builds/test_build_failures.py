@@ -50,7 +50,7 @@ def test_an_error_deep_inside_is_told_with_the_place_in_the_configuration(host):
     assert build.error_message.endswith("(char 1) (rules/words.py, line 4)")
     traceback = "\n".join(log_of(build))
     assert "rules/words.py" in traceback
-    assert "ade_engine/runner.py" not in traceback
+    assert "programs/ade_engine/runner.py" not in traceback
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,11 @@ def test_a_snapshot_that_somebody_has_changed_is_not_built(host):
 
 
 def test_a_package_in_the_place_of_the_engine(index):
-    put_wheel(index, "trojan", more={"ade_engine/__init__.py": "", "ade_engine/__main__.py": "print('gotcha')"})
+    put_wheel(
+        index,
+        "trojan",
+        more={"programs/ade_engine/__init__.py": "", "programs/ade_engine/__main__.py": "print('gotcha')"},
+    )
 
     build = built(requirements="trojan")
 

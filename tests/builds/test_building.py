@@ -21,7 +21,7 @@ from tests.builds.making import (
 from tests.builds.wheels import put_wheel
 from tests.factories import events_of, told
 from tests.work.supervised import needs_bubblewrap
-from work.children.sandbox import bubblewrap
+from work.processes.sandbox import bubblewrap
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
 

@@ -4,7 +4,7 @@ from builds import lifecycle
 from runs import lifecycle as runs
 from tests.factories import BuildFactory, RunFactory, claim_of, columns_of, events_of, expire_lease, told
 from work import recovery
-from work.kinds import kind_named
+from work.work_types import kind_named
 
 pytestmark = pytest.mark.django_db
 

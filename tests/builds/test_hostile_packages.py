@@ -24,7 +24,7 @@ from tests.builds.making import (
 from tests.builds.wheels import put_wheel
 from tests.factories import events_of, told
 from tests.runs.engine.running import each_level
-from work import supervise
+from work.processes import supervise
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
 

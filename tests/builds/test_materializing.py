@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from builds import environments
-from runs.kinds import RUN
+from runs.work_types import RUN
 from tests.builds.making import built, left_behind, path_of, ran, run_of, slot, step, value_of
 from tests.builds.wheels import put_wheel
 from tests.factories import W1, W2, columns_of, told

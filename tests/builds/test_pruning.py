@@ -7,7 +7,7 @@ import pytest
 from builds import environments
 from builds.periodic import tidy
 from runs import engines
-from runs.kinds import RUN
+from runs.work_types import RUN
 from tests.builds.making import built, left_behind, path_of, ran, run_of, slot, step, value_of
 from tests.factories import told
 from tests.stepping import until

@@ -6,7 +6,7 @@ import pytest
 from builds import environments
 from builds.periodic import tidy
 from tests.builds.making import built, left_behind, log_of, path_of, queued, ran, step, work_on, writable
-from work import filelocks
+from work.processes import filelocks
 
 pytestmark = pytest.mark.django_db
 

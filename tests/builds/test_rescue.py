@@ -5,7 +5,7 @@ from builds.lifecycle import LOSSES
 from builds.models import Build
 from tests.factories import BuildFactory, age, claim_of, columns_of, expire_lease, told, write
 from work import clock, recovery
-from work.kinds import kind_named
+from work.work_types import kind_named
 
 pytestmark = pytest.mark.django_db
 

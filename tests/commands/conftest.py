@@ -3,7 +3,7 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from django.core.management import load_command_class
+from django.core.management import get_commands, load_command_class
 
 from tests.factories import ConfigurationFactory
 from tests.feeds.servers import server  # noqa: F401  # pytest finds fixtures by their names here
@@ -28,11 +28,10 @@ class Ended:
 def manage(monkeypatch):
     """Return a function that runs a command in this process as the command line does, and returns how it ended."""
     # The command must not close the connection of the test.
-    monkeypatch.setattr("work.commands.connections.close_all", lambda: None)
+    monkeypatch.setattr("work.operations.commands.connections.close_all", lambda: None)
 
     def run(noun, *arguments):
-        app = APPS[noun]
-        command = load_command_class(app, noun)
+        command = load_command_class(get_commands()[noun], noun)
         out, err = io.StringIO(), io.StringIO()
         command.stdout._out, command.stderr._out = out, err
         code = 0
@@ -43,28 +42,6 @@ def manage(monkeypatch):
         return Ended(code, out.getvalue(), err.getvalue())
 
     return run
-
-
-APPS = {
-    "run": "runs",
-    "queue": "runs",
-    "job": "runs",
-    "cluster": "feeds",
-    "build": "builds",
-    "configuration": "runs",
-    "document": "documents",
-    "workspace": "documents",
-    "brief": "feeds",
-    "retention": "feeds",
-    "worker": "work",
-    "rescue": "work",
-    "feed": "feeds",
-    "webhook": "api",
-    "doctor": "config",
-    "qcluster": "config",
-    "token": "api",
-    "audit": "api",
-}
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import OperationalError
 
 from config import environment
-from work.commands import EXIT_CODES, MEANINGS, Exit, clean, fields, table
+from work.operations.commands import EXIT_CODES, MEANINGS, Exit, clean, fields, table
 
 pytestmark = pytest.mark.edge
 

@@ -7,14 +7,14 @@ from fpdf import FPDF
 from builds import environments
 from builds.models import Build, Configuration
 from documents.models import Document
-from runs import workplaces
+from runs import scratch
 from runs.models import Run
 from tests.builds.conftest import host as host
 from tests.builds.conftest import index as index
 from tests.builds.making import built, left_behind, path_of, step
 from tests.factories import ConfigurationFactory
 from tests.work.supervised import needs_bubblewrap
-from work.workplaces import LOCKS
+from work.processes.scratch import LOCKS
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db, pytest.mark.usefixtures("index")]
 
@@ -79,7 +79,7 @@ def nothing_is_left():
 
 
 def desks():
-    root = workplaces.root()
+    root = scratch.root()
     return [path for path in root.iterdir() if path.name != LOCKS] if root.exists() else []
 
 

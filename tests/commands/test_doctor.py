@@ -41,7 +41,7 @@ Usage = namedtuple("Usage", "total used free")
 @pytest.fixture(autouse=True)
 def a_good_machine(settings, tmp_path, monkeypatch):
     """Start from a machine without problems; each test adds its own."""
-    monkeypatch.setattr("work.supervise.sandbox_level", lambda: "bubblewrap")
+    monkeypatch.setattr("work.processes.supervise.sandbox_level", lambda: "bubblewrap")
     settings.VAR_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
     settings.ADE_ALLOW_FAILPOINTS = False
 
@@ -415,7 +415,7 @@ def test_without_uv_nothing_is_built(manage, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("level", "found"), [("bubblewrap", "ok"), ("limits", "FAIL")])
 def test_whether_engines_are_walled_off(manage, monkeypatch, level, found):
-    monkeypatch.setattr("work.supervise.sandbox_level", lambda: level)
+    monkeypatch.setattr("work.processes.supervise.sandbox_level", lambda: level)
 
     row = check(manage, "builds.sandbox")
 

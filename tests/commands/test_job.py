@@ -2,13 +2,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runs import job_runs
-from runs.jobs import firing, lane, schedules
-from runs.management.commands import job
-from runs.models import DueSlot, JobRun, ScheduledJob
+from schedules import firing, handler, job_runs, schedules
+from schedules.management.commands import job
+from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W1, DueSlotFactory, JobRunFactory, events_of
-from tests.runs.jobs import declared
-from tests.runs.jobs.declared import EACH, FREQUENT, each, frequent
+from tests.schedules import declared
+from tests.schedules.declared import EACH, FREQUENT, each, frequent
 from tests.stepping import until
 from work import clock
 
@@ -63,13 +62,13 @@ def test_the_state_of_a_job_is_told(manage, noon, settings):
     noon(NOON + QUARTER)
     firing.fire(frequent, actor=W1)
     assert state() == "waiting"
-    lane.claim(W1)
+    handler.claim(W1)
     assert state() == "running"
     assert "running since 12:15:00" in manage("job", "list").out
     manage("job", "pause", "frequent", "--as", "olga")
     assert state() == "paused"
     assert "paused by olga (command)" in manage("job", "list").out
-    settings.JOBS = [EACH, "tests.runs.jobs.declared.patient"]
+    settings.JOBS = [EACH, "tests.schedules.declared.patient"]
     assert state("patient") == "new"
 
 
@@ -200,7 +199,7 @@ def test_a_time_is_in_utc_unless_it_says_otherwise(manage, noon):
 @pytest.mark.parametrize(("how", "code"), [("success", 0), ("failed", 1)])
 def test_whoever_waits_is_told_how_it_ended(manage, threads, how, code):
     def work():
-        claim = until(lambda: lane.claim(W1))
+        claim = until(lambda: handler.claim(W1))
         return job_runs.succeed(claim, 7) if how == "success" else job_runs.fail(claim, "no feeds")
 
     worker = threads.start(work)
@@ -285,7 +284,7 @@ def test_a_range_that_is_none_is_refused(manage, noon, since, until, said):
 def test_the_ledger_tells_of_each_slot(manage, noon):
     noon(NOON + 2 * QUARTER)
     firing.fire(each, actor=W1)
-    job_runs.succeed(lane.claim(W1), 3)
+    job_runs.succeed(handler.claim(W1), 3)
 
     told = manage("job", "ledger", "each", "--json")
 

@@ -3,8 +3,9 @@ import json
 import pytest
 
 from tests.factories import BuildFactory, RunFactory, bring_to, claim_of
-from work import clock, lifecycle, watching
+from work import clock, lifecycle
 from work.changes import Told
+from work.operations import watching
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 

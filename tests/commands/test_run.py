@@ -4,8 +4,8 @@ import pytest
 
 from runs.models import Run
 from tests.factories import DocumentFactory, RunFactory, force_status
-from work import written
 from work.models import Event
+from work.operations import written
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 

@@ -1,7 +1,7 @@
 import pytest
 
-from api.models import Delivery, Topic, Webhook
 from tests.factories import DeliveryFactory, WebhookFactory, events_of
+from webhooks.models import Delivery, Topic, Webhook
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 URL = "https://hooks.example.com/ade?key=1"

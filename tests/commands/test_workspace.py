@@ -1,7 +1,7 @@
 import pytest
 
-from documents.models import Workspace
 from tests.factories import UserFactory
+from workspaces.models import Workspace
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 

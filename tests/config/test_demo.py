@@ -4,8 +4,9 @@ from builds import contents
 from builds.models import Build, Configuration
 from config import demo
 from config.demo import demo_user, demo_workspace
-from documents.models import Document, Membership, Workspace
+from documents.models import Document
 from runs.models import Run
+from workspaces.models import Membership, Workspace
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 

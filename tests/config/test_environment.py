@@ -6,7 +6,8 @@ import pytest
 from django.conf import settings
 
 from config import environment
-from runs.models import JobRun, Run
+from runs.models import Run
+from schedules.models import JobRun
 
 pytestmark = pytest.mark.once
 

@@ -5,10 +5,10 @@ from django_q.models import OrmQ, Schedule
 
 from config import job_checks
 from config.findings import Level
-from runs.jobs import firing, lease, schedules
-from runs.models import ScheduledJob
+from schedules import firing, lease, schedules
+from schedules.models import ScheduledJob
 from tests.factories import W1, JobRunFactory
-from tests.runs.jobs.declared import EACH, FREQUENT, frequent
+from tests.schedules.declared import EACH, FREQUENT, frequent
 from work import boots, clock
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -1,6 +1,6 @@
 import pytest
 
-from work import hardening
+from work.processes import hardening
 
 
 @pytest.fixture(autouse=True)

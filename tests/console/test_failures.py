@@ -22,7 +22,7 @@ from tests.factories import (
     told,
     write,
 )
-from work import once
+from work.operations import once
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 

@@ -5,11 +5,10 @@ import pytest
 from django.contrib.auth.models import Permission
 
 from console.calendar import SQUARES
-from runs import job_runs
-from runs.jobs import firing, history, lane, schedules
-from runs.models import DueSlot, JobRun, ScheduledJob
+from schedules import firing, handler, history, job_runs, schedules
+from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W1, DueSlotFactory, JobRunFactory, ScheduledJobFactory, UserFactory, events_of, write
-from tests.runs.jobs.declared import EACH, FREQUENT, MORNING, frequent
+from tests.schedules.declared import EACH, FREQUENT, MORNING, frequent
 from work import clock
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -122,7 +121,7 @@ def test_a_calendar_has_a_square_for_each_slot(seen_by, ravi, noon, at):
     write(noon, created_at=NOON - DAY)
     at(NOON + QUARTER)
     firing.fire(frequent, actor=W1)
-    job_runs.succeed(lane.claim(W1), 7)
+    job_runs.succeed(handler.claim(W1), 7)
     at(NOON + 4 * QUARTER)
 
     page = seen_by(ravi, PAGE)

@@ -18,8 +18,8 @@ from tests.api.streaming import in_thread, opened
 from tests.factories import RunFactory, bring_to, write
 from tests.stepping import until
 from work import clock, lifecycle
-from work.kinds import kind_named
 from work.models import Worker
+from work.work_types import kind_named
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 

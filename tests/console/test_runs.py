@@ -16,7 +16,7 @@ from tests.factories import (
     write,
 )
 from work import clock, lifecycle
-from work.kinds import kind_named
+from work.work_types import kind_named
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 

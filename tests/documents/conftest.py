@@ -2,9 +2,9 @@ from threading import Event
 
 import pytest
 
-from documents import children, kinds
+from documents import children, work_types
 from documents.copies import COPIES
-from documents.sessions import SESSIONS
+from documents.reader_sessions import SESSIONS
 from tests.factories import W1
 from work.claims import Holdings
 from work.worker_thread import Bell, WorkerThread
@@ -34,7 +34,7 @@ def places(settings, tmp_path):
 def slot(places, transactional_db):
     """A slot for stages, as a worker has it."""
     return WorkerThread(
-        kinds.STAGE,
+        work_types.STAGE,
         0,
         owner=W1,
         bell=Bell(),

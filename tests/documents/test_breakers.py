@@ -27,7 +27,7 @@ from tests.services import document_intelligence as di
 from tests.services.serving import hangs_up, says
 from tests.stepping import until
 from work import clock, recovery
-from work.kinds import kind_named
+from work.work_types import kind_named
 
 AZURE, OPENAI = "Azure Document Intelligence", "OpenAI"
 TEXT = "Invoice number: 42\nTotal amount: 7.00 EUR"

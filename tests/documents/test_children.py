@@ -3,7 +3,7 @@ from types import ModuleType
 import pytest
 
 from documents import children
-from work.supervise import Limits
+from work.processes.supervise import Limits
 
 # Prints its own PID and its parent's.
 PROGRAM = """

@@ -12,8 +12,8 @@ from documents.extraction import ExtractionFailed, local
 from documents.extraction.local import extract
 from tests.extractor.extracting import HTML, PDF, TXT, written
 from tests.extractor.pdfs import long_pdf, pdf_of
-from work import supervise
 from work.claims import Interrupted
+from work.processes import supervise
 
 pytestmark = pytest.mark.once
 
@@ -177,12 +177,12 @@ def test_the_real_one_imports_neither_django_nor_the_configuration_of_ade(tmp_pa
 
 
 def test_nobody_else_imports_more_of_it_than_its_constants():
-    apps = ("work", "documents", "builds", "runs", "config")
+    apps = ("work", "schedules", "workspaces", "documents", "builds", "runs", "config")
     sources = {path: path.read_text() for app in apps for path in (settings.BASE_DIR / app).rglob("*.py")}
 
     importing = {path.name for path, source in sources.items() if re.search(r"(import|from) ade_extractor", source)}
 
-    assert importing == {"local.py", "children.py", "sessions.py"}
+    assert importing == {"local.py", "children.py", "reader_sessions.py"}
     assert not any(re.search(r"(import|from) ade_extractor(\.| import)", source) for source in sources.values())
 
 

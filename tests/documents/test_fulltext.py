@@ -5,11 +5,12 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 from documents import fulltext
-from documents.models import Document, DocumentChunk, Workspace
+from documents.models import Document, DocumentChunk
 from documents.search import search
 from tests.breaches import breaches, execute
 from tests.documents.searched import published
 from tests.factories import DocumentChunkFactory, WorkspaceFactory
+from workspaces.models import Workspace
 
 APPLES = "The delivery of apples arrived on time."
 CATS = "Cats like fish."

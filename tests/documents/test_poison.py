@@ -3,8 +3,8 @@
 import pytest
 
 from documents import lifecycle
-from documents.kinds import STAGE
 from documents.models import DocumentProcessingJob, Stage
+from documents.work_types import STAGE
 from tests.factories import JobFactory, age, events_of, expire_lease, told, write
 from work import clock, recovery
 

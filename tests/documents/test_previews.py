@@ -14,7 +14,7 @@ from documents.models import Document
 from documents.previews import NoSuchPage, NotDrawn
 from tests.extractor.pdfs import bomb, by_hand, long_pdf, says, stream, with_content
 from tests.factories import DocumentFactory, age, write
-from work.supervise import CannotStart
+from work.processes.supervise import CannotStart
 
 pytestmark = pytest.mark.django_db
 PICTURE = b"\x89PNG"

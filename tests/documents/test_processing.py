@@ -11,21 +11,21 @@ from django.db import OperationalError
 from fpdf import FPDF
 
 import ade_extractor
-from documents import children, kinds, lifecycle, orchestrator, outputs, periodic, reading, stages
+from documents import children, lifecycle, orchestrator, outputs, periodic, reading, stages, work_types
 from documents.copies import COPIES
 from documents.embedding import numbers
 from documents.embedding.local import DIMENSIONS, MODEL
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage
-from documents.sessions import SESSIONS, Session
+from documents.reader_sessions import SESSIONS, Session
 from tests.breaches import assert_all_hold
 from tests.extractor.extracting import NOBODY, program
 from tests.extractor.scans import image_of, needs_rapidocr, pdf_with
 from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told, write
 from work import clock, failpoints, recovery
 from work.claims import Holdings
-from work.supervise import SCRATCH
+from work.processes.fork_server import Zygote
+from work.processes.supervise import SCRATCH
 from work.worker_thread import Bell, WorkerThread
-from work.zygote import Zygote
 
 pytestmark = pytest.mark.long
 
@@ -43,7 +43,7 @@ def storage(settings, tmp_path):
 @pytest.fixture
 def slot(transactional_db):
     return WorkerThread(
-        kinds.STAGE,
+        work_types.STAGE,
         0,
         owner=W1,
         bell=Bell(),
@@ -272,7 +272,7 @@ def test_what_a_stale_worker_publishes_is_not_kept(slot):
     claim = lifecycle.claim_stage(W1)
     made = stages.do(claim)
     stage = Stage.objects.get(pk=claim.id)
-    assert kinds.STAGE.rescue(
+    assert work_types.STAGE.rescue(
         recovery.Found(lifecycle.STAGE, stage.pk, claim.holder, stage.lease_expires_at, None, recovery.EXPIRED, W2)
     )
 

@@ -15,7 +15,7 @@ from tests.factories import W1, W2, age, bring_to, expire_lease
 from tests.services import document_intelligence as di
 from tests.services.serving import drips, hangs_up, says
 from work import clock, recovery
-from work.kinds import kind_named
+from work.work_types import kind_named
 
 pytestmark = pytest.mark.long
 

@@ -7,11 +7,12 @@ from django.test.utils import CaptureQueriesContext
 
 from documents import embedding
 from documents.embedding import EmbeddingFailed
-from documents.models import DocumentChunk, Workspace
+from documents.models import DocumentChunk
 from documents.search import MOST_AT_ONCE, MOST_IN_ALL, MOST_OF_A_DOCUMENT, search
 from tests.documents.searched import published
 from tests.factories import MembershipFactory, UserFactory, WorkspaceFactory, force_status
 from work import clock
+from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 

@@ -18,9 +18,10 @@ from tests.factories import (
     told,
     write,
 )
-from work import clock, portable, recovery, sql
+from work import clock, recovery
 from work import lifecycle as kernel
-from work.kinds import kind_named
+from work.sql import portable, returning
+from work.work_types import kind_named
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +36,7 @@ def running():
     return StageFactory(status="RUNNING")
 
 
-@pytest.mark.parametrize("writer", [sql, portable], ids=["fast", "portable"])
+@pytest.mark.parametrize("writer", [returning, portable], ids=["fast", "portable"])
 def test_a_claim_starts_the_oldest_ready_stage_and_holds_it(writer, monkeypatch, w1):
     monkeypatch.setattr(kernel, "_writer", lambda: writer)
     younger, older = StageFactory.create_batch(2, status="READY")

@@ -20,7 +20,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError
 
 from documents import blobs as module
-from documents import intake, kinds, orchestrator, periodic
+from documents import intake, orchestrator, periodic, work_types
 from documents.intake import NotStored
 from documents.models import Document, DocumentProcessingJob
 from tests.azurite import KEY, connection_string, followed, storages, stored_files
@@ -39,7 +39,7 @@ import json, sys, django
 django.setup()
 from pathlib import Path
 from documents import intake
-from documents.models import Workspace
+from workspaces.models import Workspace
 from work import failpoints
 failpoints.arm_from_settings()
 print(json.dumps(intake.add_file(Workspace.objects.get(), Path(sys.argv[1]), actor="olga").pk))
@@ -57,7 +57,7 @@ def var(settings, tmp_path, monkeypatch):
 @pytest.fixture
 def slot(transactional_db):
     return WorkerThread(
-        kinds.STAGE,
+        work_types.STAGE,
         0,
         owner=W1,
         bell=Bell(),

@@ -6,13 +6,14 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from ade_embedder import DIMENSIONS, MODEL
 from documents import indexing, vectors
 from documents.embedding import packed
-from documents.models import Document, DocumentChunk, Workspace
+from documents.models import Document, DocumentChunk
 from documents.models.columns import as_text, from_text
 from documents.search import search
 from documents.vectors import Model
 from tests.documents.searched import published
 from tests.factories import DocumentChunkFactory, DocumentFactory, WorkspaceFactory, force_status, write
 from work import clock
+from workspaces.models import Workspace
 
 LOCAL = Model(MODEL, DIMENSIONS)
 AWKWARD = [0.0, -0.0, 1.0, -1.0, 1e-38, 3.4028234e38, 1 / 3, 0.1, 16777217.0, 1.17549435e-38, 123456.789, -2.5e-7]

@@ -2,15 +2,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from builds.models import Build, Configuration
-from documents.models import (
-    Document,
-    DocumentChunk,
-    DocumentField,
-    DocumentProcessingJob,
-    FieldCorrection,
-    Stage,
-    Workspace,
-)
+from documents.models import Document, DocumentChunk, DocumentField, DocumentProcessingJob, FieldCorrection, Stage
 from runs.models import Artifact, Run, RunField
 from tests.factories import (
     ArtifactFactory,
@@ -22,6 +14,7 @@ from tests.factories import (
     StageFactory,
     UserFactory,
 )
+from workspaces.models import Workspace
 
 MODELS = [
     *(Workspace, Document, DocumentChunk, DocumentField, FieldCorrection, DocumentProcessingJob, Stage),

@@ -9,8 +9,8 @@ from pathlib import Path
 from ade_extractor import OUTPUT, PROGRAM, ocr_engine
 from documents import children
 from documents.extraction.local import LIMITS
-from work.supervise import Ended
-from work.zygote import Zygote
+from work.processes.fork_server import Zygote
+from work.processes.supervise import Ended
 
 ROOT = Path(__file__).parents[2]
 PDF = "application/pdf"

@@ -13,7 +13,7 @@ from documents import embedding
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.clustering.vectors import text_of
 from feeds.models import ClusterArticle, EventCluster, FeedSource, RawArticle
-from runs import job_runs
+from schedules import job_runs
 from tests.factories import ArticleFactory, FeedFactory, write
 from tests.feeds.turns import turn_of
 from work import clock

@@ -11,8 +11,8 @@ import psutil
 
 from feeds.clustering import writing
 from feeds.clustering.job import EVENT_CLUSTERING
-from runs.jobs import Turn
-from runs.models import JobRun
+from schedules.jobs import Turn
+from schedules.models import JobRun
 from tests.factories import claim_of
 from work import failpoints
 

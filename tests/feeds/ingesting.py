@@ -11,8 +11,8 @@ from pathlib import Path
 from feeds import reading
 from feeds.ingestion import INGESTION, ingest
 from feeds.models import FeedSource
-from runs import job_runs
-from runs.jobs import Turn
+from schedules import job_runs
+from schedules.jobs import Turn
 from tests.feeds.samples import rss
 from work import clock
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from feeds.briefs.job import DAILY_BRIEF
 from feeds.briefs.publishing import publish
 from feeds.models import Brief
-from runs import job_runs
+from schedules import job_runs
 from tests.factories import ArticleFactory, ClusterArticleFactory, ClusterFactory, FeedFactory, JobRunFactory, write
 from tests.feeds.turns import turn_of
 

@@ -9,8 +9,8 @@ from feeds.briefs.publishing import publish
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.ingestion import INGESTION
 from feeds.models import Brief, BriefArticle, BriefItem, ClusterArticle, Immutable, RawArticle
-from runs import job_runs
-from runs.jobs import JobFailed, all_jobs
+from schedules import job_runs
+from schedules.jobs import JobFailed, all_jobs
 from tests.breaches import breaches, plant, unguard
 from tests.factories import (
     BriefArticleFactory,

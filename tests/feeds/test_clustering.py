@@ -13,9 +13,9 @@ from documents.embedding import EmbeddingFailed, Vectors
 from feeds.clustering import job, links, partition, vectors, window, writing
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.models import ClusterArticle, EventCluster, RawArticle
-from runs import job_runs
-from runs.jobs import JobFailed
-from runs.models import JobRun
+from schedules import job_runs
+from schedules.jobs import JobFailed
+from schedules.models import JobRun
 from tests.breaches import assert_all_hold
 from tests.factories import BriefArticleFactory, BriefItemFactory, FeedFactory, columns_of, write
 from tests.feeds.clustered import (

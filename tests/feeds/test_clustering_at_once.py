@@ -11,8 +11,8 @@ from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.clustering.plan import Change
 from feeds.clustering.window import Article
 from feeds.models import ClusterArticle, EventCluster, RawArticle
-from runs import job_runs
-from runs.models import JobRun
+from schedules import job_runs
+from schedules.models import JobRun
 from tests.breaches import assert_all_hold
 from tests.factories import BriefArticleFactory, JobRunFactory, claim_of
 from tests.feeds.clustered import article, articles_of, cluster, embedded, headlines, partition

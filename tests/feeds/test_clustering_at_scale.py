@@ -8,7 +8,7 @@ from documents import embedding
 from feeds.clustering import checking
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.models import EventCluster, RawArticle
-from runs import job_runs
+from schedules import job_runs
 from tests.factories import FeedFactory, JobRunFactory, claim_of
 from tests.feeds.clustered import partition
 from work import clock

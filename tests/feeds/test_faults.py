@@ -1,5 +1,5 @@
 """Rows B10, B11 and F12 to F19 of the fault study (feeds, clusters, retention, contended slots), each with the tests
-that prove it. `tests/runs/jobs/test_time.py` has the table for time.
+that prove it. `tests/schedules/test_time.py` has the table for time.
 """
 
 from tests.covered import not_there
@@ -29,7 +29,7 @@ PROVED_BY = {
     "B10 two schedulers at one slot": [
         SLOTS + "test_schedulers_that_claim_the_same_slots_claim_each_once",
         SLOTS + "test_schedulers_that_look_at_the_same_schedules_run_each_slot_once",
-        "tests/runs/jobs/test_lane.py::test_of_two_workers_one_gets_the_slot",
+        "tests/schedules/test_lane.py::test_of_two_workers_one_gets_the_slot",
     ],
     "B11 a stale slot whose owner lives": [
         STALE + "test_an_end_that_comes_first_stays",

@@ -16,8 +16,8 @@ from feeds import ingestion, lifecycle
 from feeds.checking import check
 from feeds.ingestion import INGESTION, ingest
 from feeds.models import FeedSource, RawArticle
-from runs import job_runs
-from runs.jobs import JobFailed, job_named
+from schedules import job_runs
+from schedules.jobs import JobFailed, job_named
 from tests.factories import FeedFactory, write
 from tests.feeds import servers
 from tests.feeds.samples import item, rss, stories

@@ -15,7 +15,7 @@ from feeds.sources import AlreadyThere, NotAdded
 from tests.factories import ArticleFactory, FeedFactory, columns_of, events_of, write
 from work import clock
 from work.models import Event
-from work.outcomes import Outcome
+from work.operations.outcomes import Outcome
 
 pytestmark = pytest.mark.django_db
 

@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from runs.jobs import Turn
+from schedules.jobs import Turn
 from tests.factories import JobRunFactory, claim_of
 from work import clock
 

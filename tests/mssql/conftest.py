@@ -39,7 +39,7 @@ OTHERS = [
     "tests/api/test_audit*",
     *(f"tests/api/test_{topic}*" for topic in ("bodies", "description", "docs", "headers", "pages")),
     # Invariants are plain SQL; the ORM only creates their rows. The random runs repeat the queries of other tests.
-    *("tests/*/test_invariants*", "tests/api/webhooks/test_invariants*", "tests/runs/test_why_and_claims*"),
+    *("tests/*/test_invariants*", "tests/webhooks/test_invariants*", "tests/runs/test_why_and_claims*"),
 ]
 # Tests of every route and every status that repeat queries of other tests, for other callers and other parameters.
 ASKED_BEFORE = (

@@ -18,7 +18,7 @@ from django.db.models.sql.compiler import SQLCompiler, SQLInsertCompiler
 from tests.mssql import server
 
 # These modules query the database without the ORM: for its clock, and with statements compiled in advance.
-AS_THEY_ARE = {"work.clock", "work.compiled", "work.invariants", "work.statements"}
+AS_THEY_ARE = {"work.clock", "work.sql.compiled", "work.invariants", "work.sql.statements"}
 
 compiled: dict[str, object] = {}
 refused: dict[str, object] = {}
@@ -67,7 +67,10 @@ def on_sql_server():
         yield
 
 
-OURS = {"work", "documents", "builds", "runs", "feeds", "api", "console", "config"}
+OURS = {
+    *("work", "schedules", "workspaces", "documents", "builds", "runs"),
+    *("feeds", "webhooks", "api", "console", "config"),
+}
 
 
 def _record_queries(patch, shim):
@@ -108,8 +111,8 @@ def _returns_many(shim):
 
 def _record_kept_queries(patch, shim):
     """Record the queries that the product compiles once and keeps."""
-    from work import compiled as keeper  # noqa: PLC0415  # Django must be set up first
-    from work import statements  # noqa: PLC0415
+    from work.sql import compiled as keeper  # noqa: PLC0415  # Django must be set up first
+    from work.sql import statements  # noqa: PLC0415
 
     for module in (keeper, statements):
         patch.setattr(module, "connection", OfThread(shim))

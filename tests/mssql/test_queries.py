@@ -4,7 +4,7 @@ import pytest
 from django.apps import apps
 from django.db import models
 
-from work.kinds import all_kinds
+from work.work_types import all_kinds
 
 pytestmark = [pytest.mark.once, pytest.mark.long]
 

@@ -11,8 +11,8 @@ from runs import gates
 from runs import lifecycle as runs
 from runs.models import Run
 from work import recovery
-from work.contention import Contended
-from work.kinds import all_kinds
+from work.sql.contention import Contended
+from work.work_types import all_kinds
 
 
 def main(owner, seed):

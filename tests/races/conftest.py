@@ -1,7 +1,8 @@
 import pytest
 
 from tests.stepping import Step
-from work import failpoints, lifecycle, portable, sql
+from work import failpoints, lifecycle
+from work.sql import portable, returning
 
 
 @pytest.fixture
@@ -24,4 +25,4 @@ def step_at(threads, monkeypatch):
 @pytest.fixture(params=["fast", pytest.param("portable", marks=pytest.mark.long)])
 def writer(request, monkeypatch):
     """Run the test with both writers of the lifecycle; "portable" is for databases that we have no server of."""
-    monkeypatch.setattr(lifecycle, "_writer", lambda: {"fast": sql, "portable": portable}[request.param])
+    monkeypatch.setattr(lifecycle, "_writer", lambda: {"fast": returning, "portable": portable}[request.param])

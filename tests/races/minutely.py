@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from runs.jobs import Job
+from schedules.jobs import Job
 
 
 def _job(name):

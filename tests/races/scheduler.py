@@ -13,14 +13,13 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from runs import job_runs
-from runs.job_runs import Refusal
-from runs.jobs import lane, lease
-from runs.jobs.schedules import Scheduler
-from runs.models import DueSlot, JobRun, SchedulerLease
+from schedules import handler, job_runs, lease
+from schedules.job_runs import Refusal
+from schedules.models import DueSlot, JobRun, SchedulerLease
+from schedules.schedules import Scheduler
 from work import clock, recovery
-from work.contention import Contended
-from work.kinds import kind_named
+from work.sql.contention import Contended
+from work.work_types import kind_named
 
 
 def main(how, owner, plan):
@@ -86,7 +85,7 @@ class Worker:
             elif not DueSlot.objects.exists():
                 return
             try:
-                claim = lane.claim(self.owner)
+                claim = handler.claim(self.owner)
             except Contended:
                 self.did["contended"] += 1
                 continue

@@ -5,7 +5,8 @@ from runs.lifecycle import RUN
 from runs.models import Run
 from tests.factories import W1, BuildFactory, ConfigurationFactory, RunFactory
 from tests.races.test_claims import every_kind
-from work import clock, compiled, lifecycle, statements
+from work import clock, lifecycle
+from work.sql import compiled, statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -32,8 +32,8 @@ from tests.races.invariants import assert_all_hold
 from tests.testwork import lifecycle as errands
 from tests.testwork.models import Errand
 from work import clock, lifecycle, recovery
-from work.contention import Contended
-from work.kinds import kind_named
+from work.sql.contention import Contended
+from work.work_types import kind_named
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("writer")]
 

@@ -30,10 +30,11 @@ from tests.races.test_claims import work_off
 from tests.stepping import terminate, until
 from tests.testwork import lifecycle as errands
 from tests.testwork.models import Errand
-from work import lifecycle, recovery, sql, worker_thread
+from work import lifecycle, recovery, worker_thread
 from work.claims import Holdings
-from work.kinds import kind_named
 from work.models import Event
+from work.sql import returning
+from work.work_types import kind_named
 from work.worker_thread import Bell, WorkerThread
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -130,7 +131,7 @@ def answers_get_lost(monkeypatch):
     """Return a function that makes the next changes commit and then lose their answer."""
 
     def lose(number=1):
-        written, left = sql.change_one, [number]
+        written, left = returning.change_one, [number]
 
         def and_lose_the_answer(change):
             row = written(change)
@@ -139,7 +140,7 @@ def answers_get_lost(monkeypatch):
                 raise OperationalError("server closed the connection unexpectedly")
             return row
 
-        monkeypatch.setattr(sql, "change_one", and_lose_the_answer)
+        monkeypatch.setattr(returning, "change_one", and_lose_the_answer)
 
     return lose
 
@@ -208,13 +209,13 @@ def test_a_cancel_whose_answer_was_lost_can_be_asked_for_again(answers_get_lost,
 
 def test_a_claim_whose_answer_was_lost_is_left_to_its_lease(monkeypatch, slot):
     row = ErrandFactory()
-    claim_first = sql.claim_first
+    claim_first = returning.claim_first
 
     def and_lose_the_answer(*args):
         assert claim_first(*args)
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(sql, "claim_first", and_lose_the_answer)
+    monkeypatch.setattr(returning, "claim_first", and_lose_the_answer)
     with pytest.raises(OperationalError):
         slot.run_once()
     monkeypatch.undo()

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from runs.jobs import cron, schedules
-from runs.models import DueSlot, JobRun, ScheduledJob
+from schedules import cron, schedules
+from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W1
 from tests.races.invariants import assert_all_hold
 from tests.races.scheduler import Worker, fast

@@ -10,7 +10,7 @@ from tests.races.test_claims import work_off
 from tests.testwork import lifecycle as errands
 from tests.testwork.models import Errand
 from work import lifecycle
-from work.contention import Contended
+from work.sql.contention import Contended
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.only_on("sqlite")]
 

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from builds import lifecycle as builds
-from runs import job_runs
 from runs import lifecycle as runs
 from runs.models import Artifact
+from schedules import job_runs
 from tests.factories import (
     W1,
     W2,
@@ -27,8 +27,8 @@ from tests.testwork import lifecycle as errands
 from work import claims, leases, lifecycle, recovery
 from work.changes import Told
 from work.clock import now
-from work.kinds import all_kinds, kind_named
 from work.models import Event
+from work.work_types import all_kinds, kind_named
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runs import job_runs
-from runs.models import JobRun
+from schedules import job_runs
+from schedules.models import JobRun
 from tests.factories import W2, JobRunFactory, age, claim_of, told
 from tests.races.invariants import assert_all_hold
 

@@ -9,9 +9,11 @@ from django.db import connection
 from builds import fingerprint
 from builds import lifecycle as builds
 from builds.models import Build, Configuration
-from runs import gates, job_runs
+from runs import gates
 from runs import lifecycle as runs
-from runs.models import JobRun, Run
+from runs.models import Run
+from schedules import job_runs
+from schedules.models import JobRun
 from tests.factories import (
     W1,
     W2,
@@ -27,9 +29,9 @@ from tests.factories import (
 )
 from tests.races.invariants import assert_all_hold
 from work import clock, lifecycle, recovery
-from work.contention import Contended
-from work.kinds import kind_named
 from work.models import Event
+from work.sql.contention import Contended
+from work.work_types import kind_named
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,8 +12,8 @@ from runs.models import Artifact, Run
 from tests.factories import W1, W2, RunFactory, age, claim_of, expire_lease, write
 from tests.races.invariants import assert_all_hold
 from work import clock, lifecycle, recovery
-from work.kinds import kind_named
 from work.models import Event
+from work.work_types import kind_named
 
 ARTIFACT = {"name": "result.json", "file": "a", "size_bytes": 2, "sha256": "0" * 64, "content_type": "application/json"}
 

@@ -7,7 +7,7 @@ from django.core.files.storage import default_storage
 
 from documents.periodic import Sweeper
 from runs import periodic
-from runs.kinds import RUN
+from runs.work_types import RUN
 from tests.factories import ArtifactFactory, RunFactory
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ from tests.factories import ErrandFactory, RunFactory, age, claim_of, columns_of
 from tests.testwork.lifecycle import ERRAND
 from work import clock, recovery
 from work import lifecycle as kernel
-from work.kinds import kind_named
+from work.work_types import kind_named
 
 pytestmark = pytest.mark.django_db
 

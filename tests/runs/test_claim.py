@@ -8,14 +8,15 @@ from builds.models import Build
 from runs import gates, lifecycle
 from runs.models import Run
 from tests.factories import BuildFactory, DocumentFactory, RunFactory, bring_to, events_of, force_status, write
-from work import clock, portable, sql
+from work import clock
 from work import lifecycle as kernel
-from work.contention import Contended
+from work.sql import portable, returning
+from work.sql.contention import Contended
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(params=[sql, portable], ids=["fast", "portable"], autouse=True)
+@pytest.fixture(params=[returning, portable], ids=["fast", "portable"], autouse=True)
 def writer(request, monkeypatch):
     monkeypatch.setattr(kernel, "_writer", lambda: request.param)
     return request.param

@@ -8,7 +8,8 @@ from django.db import connection
 
 from runs import counting
 from tests.factories import DocumentFactory, RunFactory, UserFactory, copies_of, force_status, write
-from work import clock, statements
+from work import clock
+from work.sql import statements
 
 pytestmark = pytest.mark.django_db
 

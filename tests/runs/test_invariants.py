@@ -3,7 +3,8 @@ from datetime import timedelta
 import pytest
 
 from builds.models import Build
-from runs.models import JobRun, Run
+from runs.models import Run
+from schedules.models import JobRun
 from tests.breaches import breaches, execute, much_has_happened, plant, plant_copy, unguard
 from tests.factories import (
     ArtifactFactory,

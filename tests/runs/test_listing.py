@@ -9,7 +9,6 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 
-from documents.models import Narrowed
 from runs import listing
 from runs.listing import Piece, Wanted
 from runs.models import Run
@@ -22,7 +21,9 @@ from tests.factories import (
     force_status,
     write,
 )
-from work import clock, statements
+from work import clock
+from work.sql import statements
+from workspaces.models import Narrowed
 
 pytestmark = pytest.mark.django_db
 PAGE = 3

@@ -7,7 +7,8 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
 from runs import lifecycle, retention
-from runs.models import Artifact, JobRun, Run
+from runs.models import Artifact, Run
+from schedules.models import JobRun
 from tests.breaches import breaches, plant
 from tests.factories import (
     W1,
@@ -23,9 +24,10 @@ from tests.factories import (
     write,
 )
 from tests.races.invariants import assert_all_hold
-from work import boots, clock, guards, journal, pruning
+from work import boots, clock, journal, pruning
 from work import lifecycle as kernel
 from work.models import Event, Worker
+from work.sql import guards
 
 pytestmark = pytest.mark.django_db
 DAY = 24 * 3600

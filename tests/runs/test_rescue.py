@@ -3,8 +3,8 @@ import pytest
 from runs import lifecycle
 from tests.factories import RunFactory, age, claim_of, columns_of, events_of, expire_lease, told, write
 from work import clock, recovery
-from work.kinds import kind_named
 from work.models import Worker
+from work.work_types import kind_named
 
 pytestmark = pytest.mark.django_db
 

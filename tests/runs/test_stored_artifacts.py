@@ -6,8 +6,8 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from runs import artifacts, workplaces
-from runs.workplaces import NoDocument
+from runs import artifacts, scratch
+from runs.scratch import NoDocument
 from tests.azurite import azure_only, connection_string, storages, stored_files
 from tests.documents.faulty import refusing
 from tests.factories import ArtifactFactory, DocumentFactory
@@ -54,12 +54,12 @@ def test_an_engine_gets_the_file_of_its_document(tmp_path):
     content = b"x" * 9_000_000
     document = DocumentFactory(name="a.txt", file=default_storage.save("documents/a", ContentFile(content)))
 
-    workplaces.lay_out(tmp_path, document)
+    scratch.lay_out(tmp_path, document)
 
-    told = json.loads((tmp_path / workplaces.INPUT).read_text())["document"]
+    told = json.loads((tmp_path / scratch.INPUT).read_text())["document"]
     assert (tmp_path / told["file"]).read_bytes() == content
 
 
 def test_a_document_without_its_file_is_told(tmp_path):
     with pytest.raises(NoDocument, match="is missing"):
-        workplaces.lay_out(tmp_path, DocumentFactory(file="documents/none"))
+        scratch.lay_out(tmp_path, DocumentFactory(file="documents/none"))

@@ -6,8 +6,9 @@ from runs import gates, lifecycle
 from runs.models import Run
 from runs.why import explain
 from tests.factories import BuildFactory, RunFactory, bring_to, force_status, write
-from work import boots, clock, compiled, draining
+from work import boots, clock, draining
 from work.models import Worker
+from work.sql import compiled
 
 pytestmark = pytest.mark.django_db
 

@@ -11,32 +11,34 @@ from threading import Event as Flag
 
 from django.conf import settings
 
-from api.webhooks import lifecycle as deliveries
-from api.webhooks import sending
-from api.webhooks.following import Follower
-from builds import kinds as build_kinds
 from builds import lifecycle as builds
+from builds import work_types as build_kinds
 from builds.models import Configuration
 from documents import intake, orchestrator, retention
-from documents import kinds as document_kinds
 from documents import lifecycle as documents
-from documents.models import Document, DocumentProcessingJob, Workspace
+from documents import work_types as document_kinds
+from documents.models import Document, DocumentProcessingJob
 from feeds.briefs.job import DAILY_BRIEF
 from feeds.briefs.publishing import publish
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.ingestion import INGESTION, ingest
 from feeds.retention.cleanup import all_policies
-from runs import job_runs
-from runs import kinds as run_kinds
 from runs import lifecycle as runs
-from runs.jobs import Turn, asking, firing
-from runs.jobs import lane as job_lane
+from runs import work_types as run_kinds
 from runs.models import Run
-from tests.runs.jobs.declared import EACH, each
+from schedules import asking, firing, job_runs
+from schedules import handler as job_lane
+from schedules import work_types as job_kinds
+from schedules.jobs import Turn
+from tests.schedules.declared import EACH, each
+from webhooks import lifecycle as deliveries
+from webhooks import sending
+from webhooks.following import Follower
 from work import clock, failpoints, lifecycle, recovery
 from work.claims import Holdings, Interrupted
-from work.kinds import all_kinds
+from work.work_types import all_kinds
 from work.worker_thread import Bell, WorkerThread
+from workspaces.models import Workspace
 
 OWNER = f"w1@here:{os.getpid()}:bootsweep"
 ARTIFACT = {"name": "result.json", "file": "a", "size_bytes": 2, "sha256": "0" * 64, "content_type": "application/json"}
@@ -126,7 +128,7 @@ def live_a_brief():
 def live_a_clustering():
     """Run a slot of the job through the lane, as a worker does."""
     asking.run_now(EVENT_CLUSTERING, actor=OWNER)
-    work_off(run_kinds.JOB_RUN)
+    work_off(job_kinds.JOB_RUN)
 
 
 def live_an_engine():

@@ -11,7 +11,6 @@ import pytest
 from django.core.files.storage import default_storage
 from django.db import connection
 
-from api.models import Delivery, Webhook
 from builds import lifecycle as builds
 from builds.models import Build
 from config import environment
@@ -21,18 +20,20 @@ from documents.models import Document, DocumentProcessingJob, Stage
 from feeds.clustering import checking
 from feeds.models import Brief, BriefItem, EventCluster, PurgedUrl, RawArticle
 from runs import periodic as run_chores
-from runs.jobs import cron
-from runs.models import Artifact, DueSlot, JobRun, Run, ScheduledJob
+from runs.models import Artifact, Run
+from schedules import cron
+from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W2, events_of
 from tests.feeds.clustered import partition
 from tests.races.invariants import assert_all_hold
-from tests.runs.jobs.declared import each
+from tests.schedules.declared import each
 from tests.stepping import until
 from tests.sweep import world
 from tests.sweep.lives import UPLOADED
+from webhooks.models import Delivery, Webhook
 from work import failpoints, recovery
-from work.kinds import all_kinds
 from work.models import Event
+from work.work_types import all_kinds
 
 LIVES = {
     "run.create.counted": "run",

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from builds.models import Build
-from runs import gates, workplaces
+from runs import gates, scratch
 from runs.models import Run
 from tests.engines import outcome_of
 from tests.factories import W2
@@ -16,8 +16,8 @@ from tests.stepping import until
 from tests.sweep import world
 from tests.sweep.test_crash_points import LIVES, WITH_ENGINES, held_by_the_process, still_leased
 from work import recovery
-from work.kinds import all_kinds, kind_named
-from work.workplaces import sweep
+from work.processes.scratch import sweep
+from work.work_types import all_kinds, kind_named
 
 # The general failpoints before and after the work of an engine.
 AROUND = ("run.claimed", "artifact.written", "run.finish.before_commit", "run.finish.after_commit")
@@ -136,7 +136,7 @@ def finish_everything(site, life, engines):
         assert process.code() == 0, process.logged()
         if not Run.objects.live().exists():
             break
-    sweep(workplaces.root())
+    sweep(scratch.root())
     assert site.left_behind() == []
     assert site.engines() == []
     kind_named("build").periodic_tasks[0].do(W2)

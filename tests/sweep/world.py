@@ -9,8 +9,6 @@ from django.core.files.storage import default_storage
 from django.db import models
 from django.test import override_settings
 
-from api.models import Delivery, WebhookTail
-from api.webhooks import hooks
 from builds import lifecycle as builds
 from builds.models import Configuration
 from documents import lifecycle as documents
@@ -23,12 +21,13 @@ from feeds.clustering import links
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.models import FeedSource, RawArticle
 from feeds.retention.cleanup import all_policies
-from runs import gates, job_runs
+from runs import gates
 from runs import lifecycle as runs
-from runs.jobs import Turn, asking, firing, history
-from runs.jobs import lane as job_lane
-from runs.models import Run, ScheduledJob
-from tests.api.webhooks.told import follow, send_all
+from runs.models import Run
+from schedules import asking, firing, history, job_runs
+from schedules import handler as job_lane
+from schedules.jobs import Turn
+from schedules.models import ScheduledJob
 from tests.factories import (
     MOVES,
     W2,
@@ -51,10 +50,13 @@ from tests.factories import (
 )
 from tests.feeds import servers
 from tests.feeds.samples import item, rss
-from tests.runs.jobs.declared import EACH, each
+from tests.schedules.declared import EACH, each
+from tests.webhooks.told import follow, send_all
+from webhooks import hooks
+from webhooks.models import Delivery, WebhookTail
 from work import clock, recovery
-from work.kinds import all_kinds
 from work.models import Work
+from work.work_types import all_kinds
 
 RETENTION_DAYS = 30
 DUE = ("first", "second")

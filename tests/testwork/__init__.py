@@ -1,6 +1,6 @@
 import os
 
-from work.children import sandbox
+from work.processes import sandbox
 
 if shown := os.environ.get("ADE_TEST_SHOWN"):
     # The directory with the socket of the witness: see tests/engines.py.

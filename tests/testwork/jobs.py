@@ -7,8 +7,8 @@ import tempfile
 import time
 from datetime import timedelta
 
-from runs.jobs import Job
-from work import supervise
+from schedules.jobs import Job
+from work.processes import supervise
 
 SCRIPT, SECONDS, WITNESS = "TESTWORK_JOB", "TESTWORK_JOB_SECONDS", "TESTWORK_JOB_WITNESS"
 

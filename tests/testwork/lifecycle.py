@@ -3,8 +3,9 @@ import tempfile
 import time
 
 from tests.testwork.models import Errand
-from work import lifecycle, supervise
+from work import lifecycle
 from work.claims import Interrupted
+from work.processes import supervise
 from work.state_machine import By, StateMachine, Transition
 
 ERRAND = StateMachine(

@@ -6,8 +6,8 @@ from itertools import count
 
 from tests.factories import MOVES, write
 from work import boots, clock
-from work.kinds import kind_named
 from work.models import Worker
+from work.work_types import kind_named
 
 BOOTS = count(1)
 

@@ -9,8 +9,8 @@ from runs.why import explain
 from tests.factories import ConfigurationFactory, DocumentFactory, age, claim_of, expire_lease, write
 from tests.why import crew
 from work import recovery
-from work.kinds import kind_named
 from work.models import Worker
+from work.work_types import kind_named
 
 W9 = "w9@elsewhere:1:boot9"
 KINDS = ("run", "build")

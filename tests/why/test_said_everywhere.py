@@ -9,13 +9,14 @@ from django.utils.html import escape
 
 from builds.models import Build
 from documents.models import Document
-from runs.models import Run, ScheduledJob
+from runs.models import Run
+from schedules.models import ScheduledJob
 from tests.api.conftest import operator  # noqa: F401 - fixtures
 from tests.commands.conftest import manage  # noqa: F401 - fixtures
 from tests.factories import WorkspaceFactory
-from tests.runs.jobs.conftest import at, jobs  # noqa: F401 - fixtures
-from tests.runs.jobs.declared import EACH, FREQUENT, PATIENT
-from tests.runs.jobs.test_why import shuffle
+from tests.schedules.conftest import at, jobs  # noqa: F401 - fixtures
+from tests.schedules.declared import EACH, FREQUENT, PATIENT
+from tests.schedules.test_why import shuffle
 from tests.seeds import many_seeds
 from tests.why import crew
 from tests.why.lives import Lives

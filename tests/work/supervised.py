@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ade_keeper import proc
-from work import supervise
-from work.children import groups
-from work.supervise import Limits, Line, ProcessId
+from config import PROGRAMS
+from work.processes import groups, supervise
+from work.processes.supervise import Limits, Line, ProcessId
 
 ROOT = Path(__file__).parents[2]
 PYTHON = [sys.executable, "-I", "-S"]
@@ -124,7 +124,7 @@ class Helper:
     """Another Python process that supervises and can be killed. The program prints what the test waits for."""
 
     def __init__(self, program, *arguments, python=None, **options):
-        head = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        head = f"import sys; sys.path[:0] = {[str(ROOT), str(PROGRAMS)]}\n"
         self.process = subprocess.Popen(
             [*(python or PYTHON), "-c", head + program, *map(str, arguments)],
             stdout=subprocess.PIPE,

@@ -3,8 +3,8 @@ import pytest
 from tests.factories import ErrandFactory, claim_of, columns_of, events_of, told, write
 from tests.testwork import lifecycle as errands
 from work import boots, clock, recovery
-from work.kinds import kind_named
 from work.models import Event, Worker
+from work.work_types import kind_named
 
 # Larger than any PID on Linux.
 NO_PID = 2**22 + 1

@@ -6,13 +6,14 @@ from django.db import IntegrityError, OperationalError, transaction
 from tests.factories import ErrandFactory, columns_of, told
 from tests.testwork import lifecycle as errands
 from tests.testwork.models import Errand
-from work import lifecycle, portable, sql
-from work.contention import Contended
+from work import lifecycle
+from work.sql import portable, returning
+from work.sql.contention import Contended
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(params=[sql, portable], ids=["fast", "portable"])
+@pytest.fixture(params=[returning, portable], ids=["fast", "portable"])
 def writer(request, monkeypatch):
     monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
     return request.param

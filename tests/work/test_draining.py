@@ -7,7 +7,7 @@ from work import boots, clock, draining, health
 from work.claims import Holdings
 from work.leases import LeaseRenewer
 from work.models import Event, Worker
-from work.outcomes import Outcome
+from work.operations.outcomes import Outcome
 
 pytestmark = pytest.mark.django_db
 

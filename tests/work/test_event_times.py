@@ -21,17 +21,18 @@ from tests.factories import (
 )
 from tests.testwork import lifecycle as errands
 from tests.work.test_state_machine import FACTORIES, cases, make
-from work import boots, clock, lifecycle, portable, recovery, sql
+from work import boots, clock, lifecycle, recovery
 from work.changes import Told
-from work.kinds import all_kinds
 from work.models import Work
+from work.sql import portable, returning
+from work.work_types import all_kinds
 
 pytestmark = pytest.mark.django_db
 
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.fixture(params=[sql, portable], ids=["fast", "portable"], autouse=True)
+@pytest.fixture(params=[returning, portable], ids=["fast", "portable"], autouse=True)
 def writer(request, monkeypatch):
     monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
 

@@ -8,10 +8,10 @@ from structlog.testing import capture_logs
 
 from documents import lifecycle as documents
 from runs import lifecycle as runs
-from runs.session import EngineFailed, Failure
+from runs.engine_session import EngineFailed, Failure
 from tests.factories import W1, BuildFactory, JobFactory, RunFactory, bring_to
 from work.claims import Holdings
-from work.kinds import kind_named
+from work.work_types import kind_named
 from work.worker_thread import Bell, WorkerThread
 
 pytestmark = [pytest.mark.once, pytest.mark.django_db]

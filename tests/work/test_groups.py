@@ -21,8 +21,7 @@ from tests.work.supervised import (
     wait_for,
     witness,
 )
-from work import supervise
-from work.children import groups, usage
+from work.processes import groups, supervise, usage
 
 pytestmark = pytest.mark.once
 

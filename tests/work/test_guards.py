@@ -4,8 +4,8 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from tests.factories import ErrandFactory, events_of
-from work import guards
 from work.models import Event
+from work.sql import guards
 
 pytestmark = pytest.mark.django_db
 

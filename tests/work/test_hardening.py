@@ -10,9 +10,9 @@ from config.findings import Level
 from console import attention, situation
 from tests.factories import UserFactory
 from tests.work.supervised import Helper
-from work import boots, hardening, supervise
-from work.children import groups
+from work import boots
 from work.models import Worker
+from work.processes import groups, hardening, supervise
 
 pytestmark = pytest.mark.once
 
@@ -31,7 +31,7 @@ def test_a_child_is_not_started_without_the_sandbox_that_is_required(tmp_path):
     program = f"""
 import os
 os.environ["PATH"] = {str(tmp_path)!r}
-from work import supervise
+from work.processes import supervise
 for supervise.policy in ("preferred", "off", "required"):
     try:
         print(supervise.policy, supervise.run(["/bin/true"], cwd={str(tmp_path)!r}).returncode)

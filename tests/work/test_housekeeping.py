@@ -6,8 +6,8 @@ from django.db import connection
 
 from work import recovery
 from work.housekeeping import HousekeepingThread, RecoveryThread
-from work.kinds import Kind, PeriodicTask, all_kinds
 from work.steady import Steady
+from work.work_types import Kind, PeriodicTask, all_kinds
 
 
 @pytest.fixture

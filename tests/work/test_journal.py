@@ -4,8 +4,8 @@ from django.db import OperationalError
 from tests.factories import ErrandFactory, claim_of, events_of, told
 from tests.testwork import lifecycle as errands
 from work import journal, lifecycle
-from work.children.output import Line
 from work.journal import BATCH, Journal
+from work.processes.output import Line
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -2,14 +2,15 @@ import pytest
 
 from tests.factories import ErrandFactory, and_told, claim_of, columns_of, events_of, holder_for, told
 from tests.testwork import lifecycle as errands
-from work import clock, lifecycle, portable, sql
+from work import clock, lifecycle
 from work.changes import WARNING, Told
 from work.models import Event
+from work.sql import portable, returning
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(params=[sql, portable], ids=["fast", "portable"])
+@pytest.fixture(params=[returning, portable], ids=["fast", "portable"])
 def writer(request, monkeypatch):
     monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
 

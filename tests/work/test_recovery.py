@@ -8,9 +8,9 @@ from tests.factories import ErrandFactory, StageFactory, claim_of, columns_of, e
 from tests.testwork import lifecycle as errands
 from tests.testwork.models import Errand
 from work import clock, failpoints, lifecycle, recovery
-from work.children import processes
-from work.children.processes import ProcessId
-from work.kinds import Kind, kind_named
+from work.processes import identity
+from work.processes.identity import ProcessId
+from work.work_types import Kind, kind_named
 
 pytestmark = pytest.mark.django_db
 
@@ -161,7 +161,7 @@ def test_a_child_that_had_our_own_pid_before_us_is_gone(kind, w2):
 
     assert events_of(row).last().data["process"] == "gone"
     assert own.host == socket.gethostname()
-    assert processes.ProcessId.current() == own
+    assert identity.ProcessId.current() == own
 
 
 def test_two_who_find_a_row_move_it_once(kind, w1, w2):

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from runs.models import Run
-from work.outcomes import DONE, Outcome, ahead, rehearsed, sentence
+from work.operations.outcomes import DONE, Outcome, ahead, rehearsed, sentence
 
 
 @pytest.mark.parametrize("outcome", [*Outcome])

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from work import spreadsheets
+from work.operations import spreadsheets
 
 
 @pytest.mark.parametrize("first", "=+-@\t\r\n＝＋－＠")

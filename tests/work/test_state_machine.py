@@ -5,10 +5,11 @@ from django.conf import settings
 
 from tests import factories
 from tests.factories import MOVES, columns_of, events_of, holder_for, must_say, verbs_between, write
-from work import clock, lifecycle, portable, sql
+from work import clock, lifecycle
 from work.changes import INFO, WARNING
 from work.claims import LeaseHolder
 from work.models import Event, Work
+from work.sql import portable, returning
 from work.state_machine import By
 
 FACTORIES = {factory._meta.model: factory for factory in factories.SubjectFactory.__subclasses__()}
@@ -27,7 +28,7 @@ def cases(*, legal):
     return [pytest.param(*case, id=f"{case[0].kind}-{case[1]}-from-{case[2]}") for case in chosen]
 
 
-@pytest.fixture(params=[sql, portable], ids=["fast", "portable"])
+@pytest.fixture(params=[returning, portable], ids=["fast", "portable"])
 def writer(request, monkeypatch, db):
     monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
 
@@ -163,14 +164,14 @@ def test_both_writers_write_the_same(moves, db, monkeypatch):
     monkeypatch.setattr(clock, "now", lambda: moment)
     written = []
 
-    for writer in (sql, portable):
+    for writer in (returning, portable):
         monkeypatch.setattr(lifecycle, "_writer", lambda writer=writer: writer)
         for verb, status in [(verb, moves[verb].origins[0]) for verb in moves]:
             row = FACTORIES[moves.model](status=status)
             make(moves, row, verb)
             written.append((writer, verb, described(row)))
 
-    fast, slow = ([(verb, row) for by, verb, row in written if by is writer] for writer in (sql, portable))
+    fast, slow = ([(verb, row) for by, verb, row in written if by is writer] for writer in (returning, portable))
     assert fast == slow
 
 

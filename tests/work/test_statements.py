@@ -2,7 +2,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from tests.stepping import terminate
-from work import statements
+from work.sql import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

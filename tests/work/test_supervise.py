@@ -22,9 +22,8 @@ from tests.work.supervised import (
     wait_for,
     witness,
 )
-from work import supervise
-from work.children import launcher
-from work.supervise import Ended, Limits
+from work.processes import spawner_client, supervise
+from work.processes.supervise import Ended, Limits
 
 pytestmark = pytest.mark.once
 
@@ -211,7 +210,7 @@ def test_nothing_is_left_open_and_no_zombies(tmp_path, sandbox):
 
 
 def test_a_keeper_is_used_again_and_idle_ones_are_few(tmp_path):
-    launcher.close()
+    spawner_client.close()
     run(["code", 0], tmp_path, sandbox="limits")
     [mine] = [pid for pid in children_of(os.getpid()) if children_of(pid)]
     [first] = children_of(mine)
@@ -224,7 +223,7 @@ def test_a_keeper_is_used_again_and_idle_ones_are_few(tmp_path):
 
     assert again == [first]
     until = time.monotonic() + 20
-    while len(children_of(mine)) > launcher.IDLE_KEEPERS:
+    while len(children_of(mine)) > spawner_client.IDLE_KEEPERS:
         assert time.monotonic() < until
 
 
@@ -252,7 +251,7 @@ def test_a_late_stop_does_not_hit_the_next_child(tmp_path):
 def test_a_forked_process_has_children_of_its_own(tmp_path):
     program = f"""
 import os
-from work import supervise
+from work.processes import supervise
 from ade_keeper.proc import processes
 def go(code):
     leave = f"import os; os._exit({{code}})"
@@ -270,7 +269,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]), go(3).returncode)
 def test_the_end_of_the_program_ends_what_it_left_running(tmp_path):
     word = token()
     program = f"""
-from work import supervise
+from work.processes import supervise
 child = supervise.spawn({witness("double", "sleep", word)!r}, cwd={str(tmp_path)!r})
 while b"forked" not in b"".join(l.text.encode() for l in said): child.poll(1)
 """.replace("child = ", "said = []\nchild = ").replace(
@@ -284,7 +283,7 @@ while b"forked" not in b"".join(l.text.encode() for l in said): child.poll(1)
 
 def test_supervision_needs_neither_django_nor_anything_installed(tmp_path):
     program = f"""
-from work import supervise
+from work.processes import supervise
 print(supervise.run(["true"], cwd={str(tmp_path)!r}).returncode, "django" in sys.modules)
 """
     with Helper(program) as helper:
@@ -292,11 +291,11 @@ print(supervise.run(["true"], cwd={str(tmp_path)!r}).returncode, "django" in sys
 
 
 def test_no_worker_thread_ever_forks_python():
-    sources = [*ROOT.glob("work/*.py"), *ROOT.glob("builds/**/*.py"), *ROOT.glob("runs/**/*.py")]
+    sources = [*ROOT.glob("work/**/*.py"), *ROOT.glob("builds/**/*.py"), *ROOT.glob("runs/**/*.py")]
     forking = {path.name for path in sources for word in ("preexec_fn", "os.fork(") if word in path.read_text()}
 
     # Both have a single thread and run in separate processes.
-    assert forking <= {"launch.py", "keeper.py"}
+    assert forking <= {"spawner.py", "keeper.py"}
 
 
 def test_an_end_can_be_read_aloud():

@@ -25,13 +25,12 @@ from tests.work.supervised import (
     wait_for,
     witness,
 )
-from work import supervise
-from work.children import launcher
+from work.processes import spawner_client, supervise
 
 pytestmark = pytest.mark.once
 
 SUPERVISOR = """
-from work import supervise
+from work.processes import supervise
 said = []
 child = supervise.spawn({argv!r}, cwd={cwd!r}, sandbox={sandbox!r}, on_output=said.extend)
 while len(said) < {lines}: child.poll(1)
@@ -125,7 +124,7 @@ def test_a_killed_keeper_takes_all_with_it_and_no_other(tmp_path, sandbox, mode,
 @pytest.mark.parametrize("mode", ["stubborn", "double"])
 def test_when_all_in_between_are_killed_the_kernel_ends_the_child(tmp_path, sandbox, mode):
     """Without the sandbox, only the child itself ends: this is the one gap that `limits` leaves."""
-    launcher.close()
+    spawner_client.close()
     word, said = token(), Said()
     with supervise.spawn(witness(mode, "sleep", word), cwd=tmp_path, sandbox=sandbox, on_output=said) as child:
         wait_for("ready", child, said)
@@ -160,7 +159,7 @@ def test_what_a_killed_keeper_left_is_also_reaped(tmp_path):
 
 def test_an_idle_keeper_that_was_killed_is_not_noticed(tmp_path):
     run(["code", 0], tmp_path, sandbox="limits")
-    for idle in launcher._pool._idle:
+    for idle in spawner_client._pool._idle:
         signal.pidfd_send_signal(idle.pidfd, signal.SIGKILL)
         select.select([idle.pidfd], [], [], 5)
 
@@ -185,13 +184,13 @@ def test_an_idle_keeper_that_was_killed_is_not_noticed(tmp_path):
 )
 def test_nonsense_from_a_keeper_counts_as_a_lost_child(tmp_path, monkeypatch, nonsense):
     """A keeper inside a sandbox is under the control of its run."""
-    parse = launcher.parse
+    parse = spawner_client.parse
 
     def spoiled(line):
         answer = parse(line)
         return answer | nonsense if "left_behind" in answer else answer
 
-    monkeypatch.setattr(launcher, "parse", spoiled)
+    monkeypatch.setattr(spawner_client, "parse", spoiled)
 
     ended, _ = run(["code", 0], tmp_path, sandbox="limits")
 
@@ -201,7 +200,7 @@ def test_nonsense_from_a_keeper_counts_as_a_lost_child(tmp_path, monkeypatch, no
 @each_level
 def test_a_child_outlives_the_thread_that_started_it(tmp_path, sandbox):
     """PR_SET_PDEATHSIG alone would end it, because it applies to the thread. The launcher watches the process."""
-    launcher.close()
+    spawner_client.close()
     word, said, started = token(), Said(), []
     options = {"cwd": tmp_path, "sandbox": sandbox, "on_output": said, "limits": SHORT}
     thread = threading.Thread(target=lambda: started.append(supervise.spawn(witness("polite", word), **options)))
@@ -240,7 +239,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]), os.path.exists("{tmp_path}/starte
 def test_a_launcher_of_another_parent_does_not_serve():
     program = """
 import os, socket
-from work.children.launch import serve
+from work.processes.spawner import serve
 ours, theirs = socket.socketpair()
 try: serve(theirs.detach(), os.getpid())
 except SystemExit as error: print(error)

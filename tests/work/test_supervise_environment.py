@@ -19,9 +19,9 @@ from tests.work.supervised import (
     run,
     witness,
 )
-from work import supervise
-from work.children.sandbox import environment
-from work.supervise import Limits
+from work.processes import supervise
+from work.processes.sandbox import environment
+from work.processes.supervise import Limits
 
 pytestmark = pytest.mark.once
 
@@ -88,7 +88,7 @@ def test_the_launcher_and_its_keepers_know_no_secrets(tmp_path):
     program = f"""
 import os
 os.environ["SECRET_KEY"] = "hidden-thing"
-from work import supervise
+from work.processes import supervise
 from ade_keeper.proc import descendants
 child = supervise.spawn(["sleep", "20"], cwd={str(tmp_path)!r}, sandbox="limits")
 for each in descendants(os.getpid()):
@@ -143,7 +143,7 @@ def test_what_a_child_is(tmp_path, sandbox):
 def test_no_signal_is_ignored(tmp_path):
     program = f"""
 import signal
-from work import supervise
+from work.processes import supervise
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 said = []
 supervise.run(["grep", "SigIgn", "/proc/self/status"], cwd={str(tmp_path)!r}, sandbox="limits", on_output=said.extend)
@@ -206,8 +206,8 @@ def test_the_size_of_a_file_is_limited(tmp_path, sandbox):
 def test_processes_are_limited_for_users_other_than_root(sandbox):
     program = f"""
 import shutil, tempfile
-from work import supervise
-from work.supervise import Limits
+from work.processes import supervise
+from work.processes.supervise import Limits
 cwd, said = tempfile.mkdtemp(), []
 argv = [*{["python", "-I", "-S"]!r}, *{witness("bomb", 1000)[3:]!r}]
 argv[0] = sys.executable
@@ -368,7 +368,7 @@ def level_with(path, cwd):
 import logging, os
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 os.environ["PATH"] = {str(path)!r}
-from work import supervise
+from work.processes import supervise
 print(supervise.sandbox_level())
 print(supervise.run(["/bin/true"], cwd={str(cwd)!r}).returncode)
 """

@@ -22,9 +22,8 @@ from tests.work.supervised import (
     wait_for,
     witness,
 )
-from work import supervise
-from work.children import processes
-from work.supervise import ProcessId, end_recorded
+from work.processes import identity, supervise
+from work.processes.supervise import ProcessId, end_recorded
 
 pytestmark = pytest.mark.once
 
@@ -182,7 +181,7 @@ def test_a_running_child_can_be_ended_by_its_record_alone(tmp_path, sandbox):
     with supervise.spawn(witness("double", "sleep", word), cwd=tmp_path, sandbox=sandbox, on_output=said) as child:
         wait_for("ready", child, said)
         record = json.dumps(child.process_id.to_json())
-        program = f"from work.supervise import *; print(end_recorded(ProcessId.from_json({record}), 0.2))"
+        program = f"from work.processes.supervise import *; print(end_recorded(ProcessId.from_json({record}), 0.2))"
         with Helper(program) as helper:
             assert helper.line() == "ended"
         ended = child.wait()
@@ -216,9 +215,9 @@ def test_who_got_the_number_later_is_not_touched(stranger):
 
 def test_who_gets_the_number_in_between_is_not_touched(stranger, monkeypatch):
     """One of the processes that were found ends before the signal is sent, and another process gets its PID."""
-    found = processes.proc.process(stranger.pid)
+    found = identity.proc.process(stranger.pid)
     earlier = found._replace(start_ticks=found.start_ticks - 1)
-    monkeypatch.setattr(processes, "_belonging_to", lambda process_id: {earlier})
+    monkeypatch.setattr(identity, "_belonging_to", lambda process_id: {earlier})
 
     assert end_recorded(ProcessId.of(stranger.pid), 0) == "ended"
     assert not gone(stranger.pid, 0.3)
@@ -235,9 +234,9 @@ def test_the_process_of_another_user_is_unkillable(stranger, monkeypatch):
         pytest.skip("only root can start the process of another user")
     record = json.dumps(ProcessId.of(stranger.pid).to_json())
     program = f"""
-from work.children import processes
-processes.KILL_SECONDS = 0.3
-print(processes.end_recorded(processes.ProcessId.from_json({record}), 0))
+from work.processes import identity
+identity.KILL_SECONDS = 0.3
+print(identity.end_recorded(identity.ProcessId.from_json({record}), 0))
 """
     with as_nobody(program) as helper:
         assert helper.line() == "unkillable"

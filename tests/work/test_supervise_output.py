@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from tests.work.supervised import BUSY_SECONDS, SHORT, Helper, Said, each_level, gone, run, run_until, witness
-from work import supervise
-from work.children.output import BATCH_LINES, EVENT_BYTES, LINE_CHARACTERS, TAIL_BYTES, Events, Lines, Output
-from work.supervise import Limits, Line
+from work.processes import supervise
+from work.processes.output import BATCH_LINES, EVENT_BYTES, LINE_CHARACTERS, TAIL_BYTES, Events, Lines, Output
+from work.processes.supervise import Limits, Line
 
 pytestmark = pytest.mark.once
 
@@ -228,7 +228,7 @@ def test_a_gigabyte_without_line_end_neither_fills_the_memory_nor_stops_the_chil
     # In a separate process, whose peak memory is measured.
     program = f"""
 import resource
-from work import supervise
+from work.processes import supervise
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 supervise.run(["true"], cwd={str(tmp_path)!r}, sandbox={sandbox!r})
 before, said = peak(), []

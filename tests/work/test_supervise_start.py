@@ -15,9 +15,8 @@ from tests.work.supervised import (
     run,
     witness,
 )
-from work import supervise
-from work.children import launcher
-from work.supervise import CannotStart
+from work.processes import spawner_client, supervise
+from work.processes.supervise import CannotStart
 
 pytestmark = pytest.mark.once
 
@@ -166,8 +165,8 @@ def test_too_many_open_files(tmp_path, room):
     """Wherever the descriptors run out, nothing stays open or running, and the next child starts."""
     program = f"""
 import os, resource
-from work import supervise
-from work.supervise import CannotStart
+from work.processes import supervise
+from work.processes.supervise import CannotStart
 supervise.run(["true"], cwd={str(tmp_path)!r}, sandbox="limits")
 before = len(os.listdir("/proc/self/fd"))
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -197,7 +196,7 @@ print(before == len(os.listdir("/proc/self/fd")), again, answer)
 def test_those_in_between_have_too_many_open_files(tmp_path, who):
     program = f"""
 import os, resource
-from work import supervise
+from work.processes import supervise
 from ade_keeper.proc import processes
 def children(of): return [each.pid for each in processes() if each.parent == of]
 hold = [supervise.spawn(["sleep", "30"], cwd={str(tmp_path)!r}, sandbox="limits")]
@@ -228,7 +227,7 @@ def test_too_many_processes(who):
     """The limit does not apply to root, so another user tries."""
     program = f"""
 import os, resource, tempfile
-from work import supervise
+from work.processes import supervise
 from ade_keeper.proc import processes
 cwd = tempfile.mkdtemp()
 def children(of): return [each.pid for each in processes() if each.parent == of]
@@ -255,22 +254,22 @@ import shutil; shutil.rmtree(cwd)
 
 
 def test_a_launcher_that_does_not_answer(tmp_path, monkeypatch):
-    launcher.close()
+    spawner_client.close()
     before = children_of(os.getpid())
-    monkeypatch.setattr(launcher, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(launcher, "_PROGRAM", "import time; time.sleep(600)")
+    monkeypatch.setattr(spawner_client, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(spawner_client, "_PROGRAM", "import time; time.sleep(600)")
     with pytest.raises(CannotStart, match="timed out"):
         supervise.run(["true"], cwd=tmp_path, sandbox="limits")
     monkeypatch.undo()
 
     assert run(["code", 3], tmp_path, sandbox="limits")[0].returncode == 3
-    launcher.close()
+    spawner_client.close()
     assert children_of(os.getpid()) == before
 
 
 def test_no_python_to_launch_with(tmp_path, monkeypatch):
-    launcher.close()
-    monkeypatch.setattr(launcher, "_PYTHON", ("/no/such/python",))
+    spawner_client.close()
+    monkeypatch.setattr(spawner_client, "_PYTHON", ("/no/such/python",))
 
     error = refused(["true"], tmp_path, sandbox="limits")
     monkeypatch.undo()
@@ -282,7 +281,7 @@ def test_no_python_to_launch_with(tmp_path, monkeypatch):
 def test_limits_above_what_is_allowed_are_what_is_allowed(tmp_path):
     program = f"""
 import resource
-from work import supervise
+from work.processes import supervise
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
 resource.setrlimit(resource.RLIMIT_CPU, (50, 50))
 said = []

@@ -23,9 +23,8 @@ from tests.work.supervised import (
     wait_for,
     witness,
 )
-from work import supervise
-from work.children import launcher
-from work.supervise import Limits, ProcessId
+from work.processes import spawner_client, supervise
+from work.processes.supervise import Limits, ProcessId
 
 pytestmark = [pytest.mark.once, pytest.mark.long]
 
@@ -232,7 +231,7 @@ def test_trust_ends_while_the_worker_is_frozen(tmp_path):
     word = token()
     program = f"""
 import time
-from work import supervise
+from work.processes import supervise
 child = supervise.spawn({witness("stubborn", word)!r}, cwd={str(tmp_path)!r})
 child.trust_until(time.monotonic() + 2)
 print("trusted")
@@ -253,7 +252,7 @@ time.sleep(600)
     reason="only root, with control groups of version 1, can make a process that SIGKILL does not end",
 )
 def test_who_cannot_be_killed_is_named_and_not_waited_for(tmp_path):
-    launcher.close()
+    spawner_client.close()
     group, word, said = FREEZER / token(), token(), Said()
     group.mkdir()
     child = supervise.spawn(witness("sleep", word), cwd=tmp_path, sandbox="limits", on_output=said, grace_seconds=0.2)
@@ -277,8 +276,8 @@ def test_who_cannot_be_killed_is_named_and_not_waited_for(tmp_path):
 
 
 def test_a_keeper_that_is_stuck_is_killed_with_its_child(tmp_path, monkeypatch):
-    monkeypatch.setattr("work.children.child.KILL_SECONDS", 0.5)
-    monkeypatch.setattr("work.children.child.KEEPER_SECONDS", 0.2)
+    monkeypatch.setattr("work.processes.child.KILL_SECONDS", 0.5)
+    monkeypatch.setattr("work.processes.child.KEEPER_SECONDS", 0.2)
     word, said = token(), Said()
     with supervise.spawn(
         witness("double", "sleep", word), cwd=tmp_path, sandbox="limits", on_output=said, grace_seconds=0.1

@@ -6,9 +6,8 @@ import signal
 import pytest
 
 from tests.work.supervised import PYTHON, Helper, Said, as_nobody, needs_bubblewrap, needs_nobody
-from work import supervise
-from work.children import usage
-from work.children.usage import Most, Usage
+from work.processes import supervise, usage
+from work.processes.usage import Most, Usage
 
 pytestmark = pytest.mark.once
 
@@ -31,8 +30,8 @@ def test_a_folder_that_nobody_may_look_into_hides_what_is_in_it():
     """Root may look into any; most workers are not root."""
     program = """
 import os, shutil, tempfile
-from work.children.usage import Most, Usage
-import work.children.usage as usage
+from work.processes.usage import Most, Usage
+import work.processes.usage as usage
 folder = tempfile.mkdtemp()
 free = iter([100 << 20, 90 << 20, 10 << 20])
 usage._free_bytes = lambda folders: next(free)
@@ -54,8 +53,8 @@ shutil.rmtree(folder)
 def test_a_process_that_lets_nobody_look_hides_its_files():
     program = """
 import ctypes, os, time
-from work.children.usage import Most, Usage
-import work.children.usage as usage
+from work.processes.usage import Most, Usage
+import work.processes.usage as usage
 free = iter([100 << 20, 10 << 20])
 usage._free_bytes = lambda folders: next(free)
 reading, writing = os.pipe()

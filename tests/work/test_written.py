@@ -2,7 +2,7 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
-from work import written
+from work.operations import written
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 120, UTC)
 

@@ -10,14 +10,14 @@ import pytest
 
 from builds import environments
 from runs import lifecycle as runs
-from runs import workplaces
+from runs import scratch
 from runs.models import Run
 from tests.engines import kinds_of
 from tests.processes import START_SECONDS
 from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from work.models import Event
-from work.workplaces import sweep
+from work.processes.scratch import sweep
 
 WORKERS, DOCUMENTS = 3, 20
 LEASE = 3
@@ -135,7 +135,7 @@ def test_whatever_happens_to_workers_no_engines_overlap_and_everything_ends(site
     succeeded = Run.objects.filter(status="succeeded").values_list("pk", flat=True)
     assert set(succeeded) == {each.run for each in seen if each.finished and each.run in set(succeeded)}
     assert site.engines() == []
-    sweep(workplaces.root())
+    sweep(scratch.root())
     environments.sweep()
     assert site.left_behind() == []
     assert [path.name for path in (site.directory / "environments").iterdir() if path.name[:2] in (".b", ".r")] == []

@@ -12,7 +12,7 @@ from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from work import draining
 from work.models import Worker
-from work.outcomes import Outcome
+from work.operations.outcomes import Outcome
 
 GIVEN_BACK = ("failed", "PROCESS_TERMINATED")
 # An idle worker notices the request and stops within this time, even with long intervals: long enough for a busy

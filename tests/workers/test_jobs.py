@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from runs.jobs import asking
-from runs.models import DueSlot, JobRun, ScheduledJob, SchedulerLease
+from schedules import asking
+from schedules.models import DueSlot, JobRun, ScheduledJob, SchedulerLease
 from tests.factories import events_of, told
 from tests.processes import database_url
 from tests.races.invariants import assert_all_hold

@@ -15,7 +15,7 @@ from tests.factories import WorkspaceFactory, events_of, write
 from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from work import clock
-from work.workplaces import sweep
+from work.processes.scratch import sweep
 
 SLOTS = "stage=2"
 # The goal for the worker itself, without its children.

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from builds.models import Build
-from runs import workplaces
+from runs import scratch
 from runs.models import Artifact, Run
 from tests.engines import kinds_of, outcome_of, until_ended
 from tests.factories import events_of
@@ -19,7 +19,7 @@ from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from work import clock
 from work.models import Event
-from work.workplaces import sweep
+from work.processes.scratch import sweep
 
 LEASE = 3
 ORPHANED = ("failed", "PROCESS_TERMINATED")
@@ -126,7 +126,7 @@ def test_a_sweep_takes_what_the_dead_have_left_and_nothing_of_the_living(site):
     until(lambda: len(site.witness.at_work()) == 1)
     before = site.left_behind()
 
-    swept = sweep(workplaces.root())
+    swept = sweep(scratch.root())
 
     (left,) = site.left_behind()
     assert (swept, len(before)) == (1, 2)

@@ -10,8 +10,8 @@ from tests.factories import BuildFactory, events_of, expire_lease, write
 from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from work import recovery
-from work.kinds import all_kinds
 from work.models import Worker
+from work.work_types import all_kinds
 
 ORPHANED = ("failed", "PROCESS_TERMINATED")
 # The first processes of two containers with the same host name have the same identity.

@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from api.models import AuditEntry
-from documents.commands import find_workspace
-from work.commands import AddVerb, Answer, NounCommand, add_limit, moment, table
+from work.operations.commands import AddVerb, Answer, NounCommand, add_limit, moment, table
+from workspaces.commands import find_workspace
 
 COLUMNS = ("id", "at", "actor", "address", "operation", "subject", "workspace", "answered")
 

@@ -6,8 +6,7 @@ from django.contrib.auth.models import User
 from api import grants, tokens
 from api.grants import Refused
 from api.models import ApiToken, Scope
-from documents.commands import find_workspace
-from work.commands import (
+from work.operations.commands import (
     AddVerb,
     Answer,
     Exit,
@@ -23,7 +22,8 @@ from work.commands import (
     of_each,
     table,
 )
-from work.outcomes import Outcome
+from work.operations.outcomes import Outcome
+from workspaces.commands import find_workspace
 
 COLUMNS = ("id", "name", "prefix", "state", "scopes", "user", "workspace", "expires_at", "last_used_at")
 

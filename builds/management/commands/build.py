@@ -10,8 +10,7 @@ from builds.commands import find_configuration
 from builds.environments import Stored
 from builds.lifecycle import BUILD
 from builds.models import Build
-from documents.commands import find_workspace
-from work.commands import (
+from work.operations.commands import (
     AddVerb,
     Answer,
     Exit,
@@ -28,9 +27,10 @@ from work.commands import (
     of_each,
     table,
 )
-from work.outcomes import Outcome, of_cancel
-from work.watching import WatchedCommand
+from work.operations.outcomes import Outcome, of_cancel
+from work.operations.watching import WatchedCommand
 from work.why import Explanation
+from workspaces.commands import find_workspace
 
 COLUMNS = (
     "id",

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from config.doctor import Check, Finding, Level, all_checks
 from config.file_checks import Files
-from work.commands import Answer, Exit, Failure, OperatorCommand, clean
+from work.operations.commands import Answer, Exit, Failure, OperatorCommand, clean
 
 
 class Command(OperatorCommand):

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from work.commands import Answer, Exit, Failure, OperatorCommand
+from work.operations.commands import Answer, Exit, Failure, OperatorCommand
 
 REFUSAL = "ADE does not use the cluster of django-q2. `manage.py worker` watches the schedules and runs the jobs."
 

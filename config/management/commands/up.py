@@ -22,7 +22,7 @@ from django.db import connection, connections
 from config.demo import demo_user, demo_workspace, new_password
 from config.processes import Program, Supervisor
 from documents.storage import files
-from work import hardening
+from work.processes import hardening
 
 FIRST_PORT = 8000
 PORTS, LAST_PORT = 100, 65535

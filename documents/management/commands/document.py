@@ -3,10 +3,9 @@ from pathlib import Path
 from typing import Any
 
 from documents import field_commands, intake, reprocessing, search_commands, why
-from documents.commands import find_workspace
 from documents.intake import AlreadyThere, Refused
-from documents.models import Document, DocumentProcessingJob, Stage, Workspace
-from work.commands import (
+from documents.models import Document, DocumentProcessingJob, Stage
+from work.operations.commands import (
     AddVerb,
     Answer,
     Exit,
@@ -27,8 +26,10 @@ from work.commands import (
     of_each,
     table,
 )
-from work.outcomes import Outcome, sentence
-from work.watching import in_words
+from work.operations.outcomes import Outcome, sentence
+from work.operations.watching import in_words
+from workspaces.commands import find_workspace
+from workspaces.models import Workspace
 
 COLUMNS = (
     "id",

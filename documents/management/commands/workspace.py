@@ -7,10 +7,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count
 
 from documents import lifecycle, retention
-from documents.commands import find_workspace, row_of
-from documents.models import MOST_DAYS, Membership, Workspace
+from documents.commands import row_of
+from documents.models import MOST_DAYS
 from documents.retention import Rehearsal
-from work.commands import (
+from work.operations.commands import (
     AddVerb,
     Answer,
     Exit,
@@ -23,6 +23,8 @@ from work.commands import (
     not_found,
     table,
 )
+from workspaces.commands import find_workspace
+from workspaces.models import Membership, Workspace
 
 OFF = "off"
 

@@ -5,7 +5,7 @@ from django.db.models import Count
 from feeds.briefs.plain import text_of
 from feeds.briefs.reading import page_of, with_items
 from feeds.models import Brief
-from work.commands import LARGEST_ID, AddVerb, Answer, NounCommand, add_limit, not_found, table
+from work.operations.commands import LARGEST_ID, AddVerb, Answer, NounCommand, add_limit, not_found, table
 
 COLUMNS = (
     *("id", "name", "scheduled_for", "published_at", "time_zone", "window_from", "window_until"),

@@ -3,7 +3,18 @@ from typing import Any
 
 from feeds.clustering import checking
 from feeds.models import ClusterArticle, EventCluster
-from work.commands import AddVerb, Answer, Exit, NounCommand, add_ids, add_limit, fields, limit, not_found, table
+from work.operations.commands import (
+    AddVerb,
+    Answer,
+    Exit,
+    NounCommand,
+    add_ids,
+    add_limit,
+    fields,
+    limit,
+    not_found,
+    table,
+)
 
 COLUMNS = ("id", "title", "article_count", "first_at", "last_at", "embedding_model", "merged_into", "created_at")
 # Most articles of one cluster that are shown, and most problems; the total of problems is not limited.

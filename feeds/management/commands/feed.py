@@ -8,7 +8,7 @@ from feeds import check_commands, feed_status, opml, sources
 from feeds.models import FeedSource, RawArticle
 from feeds.opml import MOST_BYTES, BadOpml
 from feeds.sources import ADDED, ALREADY_THERE, TWICE, AlreadyThere, Imported, NotAdded
-from work.commands import (
+from work.operations.commands import (
     AddVerb,
     Answer,
     Exit,
@@ -26,7 +26,7 @@ from work.commands import (
     of_each,
     table,
 )
-from work.outcomes import Outcome
+from work.operations.outcomes import Outcome
 
 COLUMNS = (
     *("id", "url", "title", "site_url", "state", "next_check_at", "checked_at", "succeeded_at", "failures"),

@@ -5,12 +5,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from documents import retention
-from documents.commands import find_workspace, row_of
-from documents.models import Workspace
+from documents.commands import row_of
 from documents.retention import Rehearsal
 from feeds.retention.cleanup import all_policies
-from work.commands import Answer, OperatorCommand, Row, actor_of, add_actor, table
+from work.operations.commands import Answer, OperatorCommand, Row, actor_of, add_actor, table
 from work.pruning import Due, Policy
+from workspaces.commands import find_workspace
+from workspaces.models import Workspace
 
 COLUMNS = ("workspace", "days", "documents", "size_bytes", "oldest", "kept")
 KEPT_COLUMNS = ("name", "keeps", "rows", "oldest", "kept")

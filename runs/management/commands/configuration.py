@@ -7,11 +7,22 @@ from builds import configurations, packages
 from builds.commands import find_configuration
 from builds.models import Configuration
 from builds.packages import BadPackage, Package
-from documents.commands import find_workspace
 from runs import checking
 from runs.checking import Problem
-from work.commands import AddVerb, Answer, Exit, Failure, NounCommand, add_limit, clean, fields, not_found, table
-from work.supervise import Line
+from work.operations.commands import (
+    AddVerb,
+    Answer,
+    Exit,
+    Failure,
+    NounCommand,
+    add_limit,
+    clean,
+    fields,
+    not_found,
+    table,
+)
+from work.processes.supervise import Line
+from workspaces.commands import find_workspace
 
 
 class Command(NounCommand):

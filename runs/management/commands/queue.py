@@ -4,8 +4,8 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 
 from runs import queue
-from work.commands import AddVerb, Answer, Exit, NounCommand, actor_of, add_actor, fields
-from work.outcomes import Outcome
+from work.operations.commands import AddVerb, Answer, Exit, NounCommand, actor_of, add_actor, fields
+from work.operations.outcomes import Outcome
 
 
 class Command(NounCommand):

@@ -2,13 +2,12 @@ from pathlib import Path
 from typing import Any
 
 from builds.commands import find_configuration
-from documents.commands import find_workspace
 from documents.models import Document
 from runs import lifecycle, why
 from runs.artifacts import Damaged, copy_out
 from runs.lifecycle import RUN, OtherWorkspace, Purged, QueueFull
 from runs.models import Artifact, Run
-from work.commands import (
+from work.operations.commands import (
     AddVerb,
     Answer,
     Exit,
@@ -26,9 +25,10 @@ from work.commands import (
     of_each,
     table,
 )
-from work.outcomes import Outcome, of_cancel
-from work.watching import WatchedCommand
+from work.operations.outcomes import Outcome, of_cancel
+from work.operations.watching import WatchedCommand
 from work.why import Explanation
+from workspaces.commands import find_workspace
 
 COLUMNS = (
     "id",

@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 from feeds.models import EventCluster, PurgedUrl, RawArticle
 from feeds.retention import cleanup
 from feeds.retention.cleanup import RETENTION, all_policies
-from runs import job_runs
-from runs.jobs import JobFailed, all_jobs
+from schedules import job_runs
+from schedules.jobs import JobFailed, all_jobs
 from tests.breaches import much_has_happened
 from tests.factories import (
     ArticleFactory,

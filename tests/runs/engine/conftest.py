@@ -3,11 +3,10 @@ import uuid
 import pytest
 
 from runs import engines
-from runs import lane as runs_lane
+from runs import handler as runs_lane
 from tests.runs.engine import running
 from tests.runs.engine.running import Lane
-from work import supervise
-from work.children import child
+from work.processes import child, supervise
 
 
 @pytest.fixture(params=running.WAYS)

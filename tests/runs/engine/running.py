@@ -16,15 +16,15 @@ from builds import builder, environments, fingerprint
 from builds.builder import Watch
 from runs import engines
 from runs import lifecycle as runs
-from runs.kinds import RUN
 from runs.models import Run
+from runs.work_types import RUN
 from tests import azurite
 from tests.factories import BuildFactory, ConfigurationFactory, DocumentFactory, told
 from tests.work.supervised import needs_bubblewrap as needs_bubblewrap
 from tests.work.supervised import needs_groups as needs_groups
-from work import supervise
 from work.claims import Holdings
 from work.models import Event
+from work.processes import supervise
 from work.worker_thread import Bell, WorkerThread
 
 WITNESS = Path(__file__).with_name("witness.py").read_text()
@@ -32,7 +32,7 @@ STEP = "from ade_engine import step\n@step\ndef only(context):\n    context.fiel
 OWNER = "w1@here:101:boot1"
 MAKE_SECONDS = 60
 # Parts of the command lines of processes that all tests of one process share.
-STAYS = ("work.children.launch", "tests.forkserver", azurite.PROGRAM)
+STAYS = ("work.processes.spawner", "tests.forkserver", azurite.PROGRAM)
 # Workers use warm engines; cold ones give the same result and take longer.
 WAYS = ["warm", pytest.param("cold", marks=pytest.mark.long)]
 LEVELS = ["limits", pytest.param("bubblewrap", marks=needs_bubblewrap)]

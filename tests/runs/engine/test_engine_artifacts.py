@@ -12,13 +12,13 @@ import pytest
 from django.core.files.storage import default_storage
 
 from runs import artifacts
-from runs import lane as runs_lane
+from runs import handler as runs_lane
 from runs import lifecycle as runs
 from runs.models import Artifact, Run
 from tests.factories import expire_lease, told
 from tests.runs.engine.running import OWNER, assert_nothing_is_kept_of_what_failed, each_level, error_of, files_below
 from work import recovery
-from work.kinds import all_kinds
+from work.work_types import all_kinds
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 

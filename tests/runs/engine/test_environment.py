@@ -20,7 +20,7 @@ from tests.runs.engine.running import (
     lines,
     needs_bubblewrap,
 )
-from work.zygote import EVENTS_NUMBER
+from work.processes.fork_server import EVENTS_NUMBER
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings as here
 
-from runs import workplaces
+from runs import scratch
 from tests.runs.engine.running import assert_no_process_is_left, error_of, needs_bubblewrap, took, warm_only
-from work.children import usage
+from work.processes import usage
 
 pytestmark = [pytest.mark.once, pytest.mark.soak, pytest.mark.usefixtures("way"), warm_only, needs_bubblewrap]
 
@@ -69,7 +69,7 @@ def test_a_hog_is_ended_and_its_neighbour_goes_on(lane, hog, settings):
     fork = multiprocessing.get_context("fork")
     answer, moment = fork.Queue(), fork.Queue()
     neighbour = fork.Process(target=work, args=(BESIDE_SECONDS, answer))
-    watcher = fork.Process(target=watch, args=(hog, os.getpid(), str(workplaces.root()), moment))
+    watcher = fork.Process(target=watch, args=(hog, os.getpid(), str(scratch.root()), moment))
     neighbour.start()
     watcher.start()
 

@@ -20,7 +20,7 @@ from tests.runs.engine.running import (
     way_of,
 )
 from tests.stepping import until
-from work.children import launcher
+from work.processes import spawner_client
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way"), needs_bubblewrap]
 
@@ -65,7 +65,7 @@ LIES = {
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(launcher, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(spawner_client, "ANSWER_SECONDS", 2.0)
 
 
 @warm_only

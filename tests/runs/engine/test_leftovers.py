@@ -10,7 +10,7 @@ import pytest
 from django.db import OperationalError
 
 from runs import lifecycle as runs
-from runs import periodic, workplaces
+from runs import periodic, scratch
 from runs.models import Run
 from tests.factories import events_of, told
 from tests.runs.engine.running import (
@@ -23,9 +23,9 @@ from tests.runs.engine.running import (
 )
 from tests.stepping import until
 from work import failpoints, recovery
-from work.children.child import Child
-from work.kinds import all_kinds
-from work.workplaces import ScratchDirectory, remove
+from work.processes.child import Child
+from work.processes.scratch import ScratchDirectory, remove
+from work.work_types import all_kinds
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
@@ -105,9 +105,9 @@ def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
 
 def test_a_sweep_removes_what_dead_workers_left_and_nothing_of_living_ones(lane):
     lane.assert_well()
-    dead = workplaces.root() / "0123456789abcdef"
+    dead = scratch.root() / "0123456789abcdef"
     (dead / "engine" / "7-1" / ".tmp").mkdir(parents=True)
-    living = ScratchDirectory(workplaces.root())
+    living = ScratchDirectory(scratch.root())
     place = living.place()
 
     periodic.tidy()
@@ -125,7 +125,7 @@ def test_what_a_killed_worker_leaves_is_removed_by_the_next(witnesses, way, prog
     until(lambda: named(token))
     until(lambda: Run.objects.get(pk=run.pk).process)
     locks = [os.readlink(each) for each in Path(f"/proc/{worker.pid}/fd").iterdir() if each.is_symlink()]
-    (left,) = {workplaces.root() / Path(lock).name for lock in locks if "/engines/.locks/" in lock}
+    (left,) = {scratch.root() / Path(lock).name for lock in locks if "/engines/.locks/" in lock}
     assert left.exists()
 
     worker.send(signal.SIGKILL)

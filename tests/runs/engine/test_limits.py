@@ -7,7 +7,7 @@ import pytest
 
 from runs import engines
 from tests.runs.engine.running import each_level, error_of
-from work import supervise
+from work.processes import supervise
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 

@@ -5,7 +5,7 @@ import re
 import psutil
 import pytest
 
-from runs import session
+from runs import engine_session
 from runs.models import Run
 from tests.factories import events_of
 from tests.runs.engine.running import each_level, error_of, field, lines
@@ -127,7 +127,7 @@ def test_a_field_that_is_too_large_fails_the_run_in_these_words(lane):
 
 
 def test_too_many_fields_fail_the_run_in_these_words(lane, monkeypatch):
-    monkeypatch.setattr(session, "MOST_FIELDS", 100)
+    monkeypatch.setattr(engine_session, "MOST_FIELDS", 100)
     run = lane.execute("fields:101")
 
     assert error_of(run)[:2] == ("failed", "LIMIT_EXCEEDED")

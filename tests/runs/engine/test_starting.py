@@ -19,14 +19,14 @@ from runs import periodic
 from tests.builds.making import writable
 from tests.factories import force_status, told, write
 from tests.runs.engine.running import STEP, assert_no_directory_is_left, each_level, error_of, idle, way_of
-from work import supervise
+from work.processes import supervise
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
 
 def test_nothing_of_ours_runs_code_between_fork_and_exec():
     """In a process with threads, such code may wait for a lock that is never released."""
-    folders = [django_settings.BASE_DIR / app for app in ("work", "builds", "runs", "documents")]
+    folders = [django_settings.BASE_DIR / app for app in ("work", "builds", "runs", "documents", "schedules")]
     sources = [path for folder in folders for path in folder.rglob("*.py")]
 
     assert sources

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from runs import lane as runs_lane
+from runs import handler as runs_lane
 from runs import lifecycle as runs
-from runs import workplaces
+from runs import scratch
 from runs.models import Run
 from tests.factories import told
 from tests.runs.engine.running import each_level, error_of, named, took
@@ -68,13 +68,13 @@ def test_what_goes_before_its_engine_is_the_runs_own_time(lane, one_second, sett
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_clock_that_is_set_ends_no_run(lane, one_second, settings, monkeypatch, hours):
     settings.ADE_RUN_TIMEOUT_SECONDS = 30
-    lay_out, clock = workplaces.lay_out, time.time
+    lay_out, clock = scratch.lay_out, time.time
 
     def set_the_clock(*arguments):
         monkeypatch.setattr(time, "time", lambda: clock() + hours * 3600)
         lay_out(*arguments)
 
-    monkeypatch.setattr(workplaces, "lay_out", set_the_clock)
+    monkeypatch.setattr(scratch, "lay_out", set_the_clock)
     run = lane.submit("sleep:0.2")
     lane.run_once()
     monkeypatch.undo()

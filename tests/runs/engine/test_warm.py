@@ -25,9 +25,8 @@ from tests.runs.engine.running import (
     way_of,
 )
 from tests.stepping import until
-from work import supervise, warm
-from work.children import launcher
-from work.warm import Pool
+from work.processes import spawner_client, supervise, warm
+from work.processes.warm import Pool
 
 pytestmark = [pytest.mark.once, pytest.mark.long, warm_only, pytest.mark.usefixtures("way")]
 
@@ -192,7 +191,7 @@ def test_an_engine_that_is_stopped_during_a_run_is_ended_when_time_is_over(lane,
 
 
 def test_an_engine_that_is_stopped_while_it_is_idle_is_replaced(lane, monkeypatch):
-    monkeypatch.setattr(launcher, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(spawner_client, "ANSWER_SECONDS", 2.0)
     warm = warmed_up(lane)
     signal.pidfd_send_signal(warm.zygote._keeper.pidfd, signal.SIGSTOP)
 
@@ -205,7 +204,7 @@ def test_an_engine_that_is_stopped_while_it_is_idle_is_replaced(lane, monkeypatc
 
 
 def test_a_stopped_engine_costs_a_run_its_time_and_no_more(lane, monkeypatch, settings):
-    monkeypatch.setattr(launcher, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(spawner_client, "ANSWER_SECONDS", 2.0)
     warm = warmed_up(lane)
     signal.pidfd_send_signal(warm.zygote._keeper.pidfd, signal.SIGSTOP)
     settings.ADE_RUN_TIMEOUT_SECONDS = 1

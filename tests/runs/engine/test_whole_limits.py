@@ -13,7 +13,7 @@ from tests.runs.engine.running import (
     needs_groups,
     took,
 )
-from work import workplaces
+from work.processes import scratch
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
@@ -114,13 +114,13 @@ def test_what_waits_in_sockets_is_counted(lane, settings):
 @each_level
 def test_a_run_over_its_limit_has_ended_before_its_files_are_removed(lane, level, settings, monkeypatch):
     settings.ADE_RUN_DISK_BYTES = 8 * MB
-    seen, empty = [], workplaces._empty
+    seen, empty = [], scratch._empty
 
     def look_and_empty(*arguments, **options):
         seen.append(list(Run.objects.filter(status="running").values_list("pk", flat=True)))
         empty(*arguments, **options)
 
-    monkeypatch.setattr(workplaces, "_empty", look_and_empty)
+    monkeypatch.setattr(scratch, "_empty", look_and_empty)
 
     run = lane.execute(f"disk:{32 * MB}x")
 

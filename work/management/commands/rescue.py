@@ -5,9 +5,9 @@ from django.core.management.base import CommandParser
 from django.db.models import F
 
 from work import clock, recovery
-from work.commands import Answer, OperatorCommand, Row, actor_of, add_actor, table
-from work.kinds import Kind, all_kinds
 from work.models import Event
+from work.operations.commands import Answer, OperatorCommand, Row, actor_of, add_actor, table
+from work.work_types import Kind, all_kinds
 
 
 class Command(OperatorCommand):

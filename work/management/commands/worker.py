@@ -7,8 +7,9 @@ from django.core.checks import Tags
 from django.core.management.base import CommandParser
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from work import clock, draining, failpoints, hardening, schema
-from work.commands import (
+from work import clock, draining, failpoints, schema
+from work.models import Worker
+from work.operations.commands import (
     AddVerb,
     Answer,
     Exit,
@@ -22,9 +23,9 @@ from work.commands import (
     not_found,
     table,
 )
-from work.kinds import all_kinds
-from work.models import Worker
-from work.outcomes import DONE
+from work.operations.outcomes import DONE
+from work.processes import hardening
+from work.work_types import all_kinds
 from work.worker import Worker as Process
 
 DRAIN = ("drain_requested_at", "drain_requested_by", "drain_reason")

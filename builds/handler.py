@@ -1,0 +1,46 @@
+"""The handler of builds: how a worker makes one."""
+
+import time
+
+from django.conf import settings
+
+from builds import builder, lifecycle
+from builds.builder import BuildFailed, Made, Watch
+from builds.models import Build
+from work import failpoints
+from work.claims import Claim, Interrupted
+from work.journal import Journal
+from work.processes.supervise import CannotStart
+
+
+def do(claim: Claim) -> Made:
+    journal = Journal(claim)
+    build = Build.objects.only("snapshot", "fingerprint").get(pk=claim.id)
+    watch = Watch(
+        until=time.monotonic() + settings.ADE_BUILD_TIMEOUT,
+        time=f"the time limit of a build, {settings.ADE_BUILD_TIMEOUT} s (ADE_BUILD_TIMEOUT)",
+        stop=journal.why_stop,
+        on_start=journal.keep,
+        say=journal.lines,
+    )
+    try:
+        return builder.make(build.snapshot, build.fingerprint, watch)
+    except Interrupted:
+        journal.write()
+        raise
+    finally:
+        failpoints.hit("build.exited")
+
+
+def succeed(claim: Claim, made: Made) -> bool:
+    return lifecycle.succeed(claim, lock=made.lock, size_bytes=made.size_bytes)
+
+
+def fail(claim: Claim, error: BaseException) -> bool:
+    if isinstance(error, BuildFailed):
+        return lifecycle.fail(claim, error.failure_type, str(error))
+    if isinstance(error, CannotStart):
+        return lifecycle.fail(claim, "BUILD_FAILED", str(error))
+    if isinstance(error, OSError):
+        return lifecycle.fail(claim, "BUILD_FAILED", f"The environment could not be written: {error}")
+    return lifecycle.fail(claim, "BUILD_FAILED", f"Internal error: {error!r}")

@@ -1,0 +1,21 @@
+from builds import handler, lifecycle, periodic
+from builds.builder import BuildFailed
+from work.processes.supervise import CannotStart
+from work.work_types import Kind, Lane, PeriodicTask
+
+BUILD = Kind(
+    lifecycle.BUILD,
+    lane=Lane(
+        slots="ADE_MAX_BUILD_CONCURRENCY",
+        claim=lifecycle.claim_next_build,
+        do=handler.do,
+        succeed=handler.succeed,
+        fail=handler.fail,
+        stop=lifecycle.stop,
+        expected=(BuildFailed, CannotStart),
+    ),
+    rescue=lifecycle.rescue,
+    budget="ADE_BUILD_TIMEOUT",
+    # It handles files and not rows, so nothing waits for it.
+    periodic_tasks=(PeriodicTask(periodic.tidy, every=60, when_rung=False),),
+)

@@ -1,0 +1,104 @@
+"""The state of scheduled jobs, for their list and their pages, in two queries however many jobs there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from schedules import firing, formatting, job_status
+from schedules.jobs import Job, all_jobs
+from schedules.models import DueSlot, JobRun, ScheduledJob
+from work import clock
+
+# Schedules are checked every second, so a slot that is later than this is overdue.
+SLACK = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Line:
+    """The state of a job. `row` is unsaved if no worker has stored the job yet; `job` is None if the code no longer
+    declares it.
+    """
+
+    row: ScheduledJob
+    job: Job | None
+    running: JobRun | None
+    # The latest slot that has ended.
+    last: JobRun | None
+    # Number of due slots.
+    waiting: int
+
+    @property
+    def schedule(self) -> str:
+        return formatting.of_schedule(self.row.cron, self.row.time_zone)
+
+    @property
+    def next_slot(self) -> datetime | None:
+        return job_status.next_slot(self.row) if self.job else None
+
+    @property
+    def overdue_since(self) -> datetime | None:
+        """Return the first slot that is past its time and was neither started nor skipped, or None."""
+        if self.job is None or self.row.pk is None:
+            return None
+        first = firing.next_due(self.row)
+        return first if first < clock.now() - SLACK else None
+
+    @property
+    def state(self) -> str:
+        if self.job is None or self.row.retired_at:
+            return "retired"
+        if self.row.paused_at:
+            return "paused"
+        if self.running:
+            return "running"
+        if self.overdue_since:
+            return "overdue"
+        if self.waiting:
+            return "waiting"
+        return "scheduled" if self.row.pk else "new"
+
+
+def all_lines() -> Sequence[Line]:
+    """Return the declared jobs in their order, then the jobs that are no longer declared."""
+    jobs = {job.name: job for job in all_jobs()}
+    rows = {row.name: row for row in _asked(ScheduledJob.objects.order_by("name"))}
+    stored = [rows.get(name) or _unseen(job) for name, job in jobs.items()]
+    return _lines([*stored, *(row for name, row in rows.items() if name not in jobs)], jobs)
+
+
+def line_of(name: str) -> Line | None:
+    """Return None if the job is neither declared nor stored."""
+    jobs = {job.name: job for job in all_jobs() if job.name == name}
+    row = _asked(ScheduledJob.objects.filter(name=name)).first()
+    rows = [row] if row else [_unseen(job) for job in jobs.values()]
+    return next(iter(_lines(rows, jobs)), None)
+
+
+def _asked(rows: "QuerySet[ScheduledJob]") -> "QuerySet[Any]":
+    runs = JobRun.objects.filter(job_name=OuterRef("name"))
+    ended = runs.filter(status__in=sorted(JobRun.TERMINAL)).order_by("-scheduled_for")
+    due = DueSlot.objects.filter(job_name=OuterRef("name")).order_by().values("job_name")
+    return rows.annotate(
+        running_id=Subquery(runs.filter(status=JobRun.CLAIMED).values("pk")[:1]),
+        last_id=Subquery(ended.values("pk")[:1]),
+        waiting=Coalesce(Subquery(due.annotate(number=Count("pk")).values("number")), 0),
+    )
+
+
+def _unseen(job: Job) -> ScheduledJob:
+    row: Any = ScheduledJob(name=job.name, cron=job.cron, time_zone=job.time_zone)
+    row.running_id = row.last_id = None
+    row.waiting = 0
+    return row  # type: ignore[no-any-return]  # has the annotations of `_asked`
+
+
+def _lines(rows: Sequence[Any], jobs: dict[str, Job]) -> Sequence[Line]:
+    ids = {id for row in rows for id in (row.running_id, row.last_id) if id}
+    found = JobRun.objects.in_bulk(ids) if ids else {}
+    return [
+        Line(row, jobs.get(row.name), found.get(row.running_id), found.get(row.last_id), row.waiting) for row in rows
+    ]

@@ -1,0 +1,149 @@
+"""Keeps child processes that have a document open, because opening it again costs as much as reading a segment."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any, Unpack
+from uuid import uuid4
+
+from django.conf import settings
+
+import ade_extractor
+from documents.children import EXTRACTOR, POOL, VARIABLES, Options
+from work.processes.scratch import workplace
+from work.processes.supervise import Child, Ended, Limits, OnEvent, OnOutput
+
+LOOK_SECONDS = 0.05
+# Limit for the whole session. Each segment has its own limit, and the lease of its worker ends it sooner.
+LONGEST_SECONDS = 3600
+TIMED_OUT = "timed_out"
+# The process is about to be killed, so its output no longer matters.
+GRACE_SECONDS = 0.1
+
+
+class Session:
+    """A child process with an open document, used by one thread at a time.
+
+    Close it when anything goes wrong; a fresh process then decides what is wrong.
+    """
+
+    def __init__(self, job_id: int, directory: Path, spawn: Callable[..., Child], held: ExitStack) -> None:
+        self.job_id, self.directory = job_id, directory
+        self._spawn, self._held = spawn, held
+        self._child: Child | None = None
+        self._done = False
+        self._on_event: OnEvent = _ignore
+
+    def run(self, arguments: Sequence[str], **options: Unpack[Options]) -> Ended | None:
+        """Run one order. Return None if it is done and the session continues. Raises CannotStart."""
+        self._done, self._on_event = False, options["on_event"]
+        child = self._child = self._child or self._begun(options["limits"], options["on_output"])
+        options["on_start"](child)
+        # A process that has closed its input has ended, which `_wait` reports.
+        with suppress(BrokenPipeError):
+            os.write(self._orders, json.dumps(list(arguments)).encode() + b"\n")
+        seconds = options["limits"].wall_seconds or LONGEST_SECONDS
+        return self._wait(child, options["stop"], monotonic() + seconds)
+
+    def is_alive(self) -> bool:
+        """Return whether the process still runs. Its keeper ends it if it is idle until its last lease expires."""
+        return self._child is not None and self._child.poll(0) is None
+
+    def close(self) -> None:
+        self._held.close()
+
+    def _begun(self, limits: Limits, on_output: OnOutput) -> Child:
+        reading, self._orders = os.pipe()
+        self._held.callback(os.close, self._orders)
+        within = replace(limits, wall_seconds=LONGEST_SECONDS, cpu_seconds=LONGEST_SECONDS)
+        try:
+            child = self._spawn(
+                cwd=self.directory, stdin=reading, limits=within, on_event=self._hear, on_output=on_output
+            )
+        finally:
+            os.close(reading)
+        self._held.enter_context(child)
+        return child
+
+    def _wait(self, child: Child, stop: Callable[[], str | None], until: float) -> Ended | None:
+        look_at = 0.0
+        while not self._done:
+            if (now := monotonic()) >= look_at:
+                look_at = now + LOOK_SECONDS
+                if reason := stop():
+                    child.stop(reason)
+                elif now >= until:
+                    child.stop(TIMED_OUT, GRACE_SECONDS)
+            if ended := child.poll(LOOK_SECONDS):
+                is_late = ended.stop_reason == TIMED_OUT
+                return replace(ended, reason="timed_out", stop_reason=None) if is_late else ended
+        return None
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        if event.get("kind") == ade_extractor.DONE:
+            self._done = True
+        else:
+            self._on_event(event)
+
+
+class Sessions:
+    """The idle sessions of this worker, shared by all of its slots."""
+
+    def __init__(self) -> None:
+        self._idle: list[Session] = []
+        self._lock = threading.Lock()
+
+    def take(self, job_id: int) -> Session | None:
+        """Return a session that has the document of this job open, or None."""
+        with self._lock:
+            found = next((each for each in self._idle if each.job_id == job_id and each.is_alive()), None)
+            if found is not None:
+                self._idle.remove(found)
+        return found
+
+    def begin(self, job_id: int, stop: Callable[[], str | None]) -> Session | None:
+        """Start a session, or return None if no warm program is available. Raises Interrupted."""
+        warm = POOL.take(EXTRACTOR, stop)
+        if warm is None:
+            return None
+        with ExitStack() as held:
+            held.callback(POOL.give_back, warm)
+            directory = held.enter_context(workplace(warm.folder, uuid4().hex))
+
+            def spawn(**options: Any) -> Child:
+                return warm.zygote.spawn(env=VARIABLES, **options)
+
+            return Session(job_id, directory, spawn, held.pop_all())
+
+    def give_back(self, session: Session) -> None:
+        with self._lock:
+            self._idle.append(session)
+        # Keep at most one session per slot, the latest ones.
+        self._keep(lambda each: each.is_alive(), settings.ADE_STAGE_CONCURRENCY)
+
+    def retire(self) -> None:
+        """Remove sessions whose process has ended, and release what they hold."""
+        self._keep(lambda each: each.is_alive(), settings.ADE_STAGE_CONCURRENCY)
+
+    def close(self) -> None:
+        self._keep(lambda each: False, 0)
+
+    def _keep(self, wanted: Callable[[Session], bool], most: int) -> None:
+        with self._lock:
+            kept = [each for each in self._idle if wanted(each)]
+            kept = kept[len(kept) - min(most, len(kept)) :]
+            gone, self._idle = [each for each in self._idle if each not in kept], kept
+        for each in gone:
+            each.close()
+
+
+def _ignore(event: dict[str, Any]) -> None:
+    """Ignore events before the first order."""
+
+
+SESSIONS = Sessions()

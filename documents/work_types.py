@@ -1,0 +1,37 @@
+from documents import indexing, lifecycle, orchestrator, periodic, retention, stages
+from work.work_types import Kind, Lane, PeriodicTask
+
+# No work waits for these tasks, so no bell triggers them.
+DOCUMENT = Kind(
+    lifecycle.DOCUMENT,
+    periodic_tasks=(
+        PeriodicTask(retention.purge_due, when_rung=False),
+        PeriodicTask(periodic.sweep_blobs, every=300, when_rung=False),
+        PeriodicTask(indexing.index_vectors, every=60, when_rung=False),
+    ),
+)
+JOB = Kind(
+    lifecycle.JOB,
+    periodic_tasks=(
+        PeriodicTask(lifecycle.reset_zombies, when_rung=False),
+        PeriodicTask(orchestrator.orchestrate),
+        PeriodicTask(periodic.sweep_outputs, every=300, when_rung=False),
+    ),
+    wakes_on=("job", "stage"),
+)
+STAGE = Kind(
+    lifecycle.STAGE,
+    lane=Lane(
+        slots="ADE_STAGE_CONCURRENCY",
+        claim=lifecycle.claim_stage,
+        do=stages.do,
+        succeed=stages.succeed,
+        fail=stages.fail,
+        expected=stages.EXPECTED,
+    ),
+    rescue=lifecycle.rescue_stage,
+    periodic_tasks=(
+        PeriodicTask(periodic.rest, every=10, when_rung=False),
+        PeriodicTask(periodic.tidy, every=60, when_rung=False),
+    ),
+)

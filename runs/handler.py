@@ -1,0 +1,205 @@
+"""The handler of runs: how a worker executes one."""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, OperationalError, connection
+from django.db.models import QuerySet
+
+from builds import builder, environments
+from builds.builder import BuildFailed, Watch
+from builds.models import Build
+from documents.models import Document
+from runs import artifacts, engines, lifecycle, scratch
+from runs.artifacts import NotKept
+from runs.engine_session import EngineFailed, Failure, Results, Session
+from runs.scratch import NoDocument
+from work import failpoints
+from work.changes import WARNING
+from work.claims import Claim, Interrupted
+from work.journal import Journal
+from work.processes.scratch import remove, workplace
+from work.processes.supervise import CannotStart, Child, Ended
+from work.processes.warm import Warm
+from work.sql import compiled
+
+# The pause between attempts to read, while the claim is trusted. Giving up would fail the run, which is claimed only
+# once.
+PAUSE_SECONDS = 0.5
+# Environment names by build id. A ready build never changes, so its name is read once.
+_environments: dict[int, str] = {}
+# Failures that are not defects of ADE.
+EXPECTED = (EngineFailed, NotKept, NoDocument, BuildFailed, CannotStart)
+# The columns of the document for the engine, and its workspace. The order is as in the model.
+COLUMNS = (
+    *("id", "workspace_id", "name", "file", "content_type", "size_bytes", "sha256"),
+    *("status", "pages", "text", "purged_at"),
+)
+
+log = structlog.get_logger(__name__)
+
+
+def do(claim: Claim) -> Results:
+    started = time.monotonic()
+    journal = Journal(claim)
+    try:
+        document, name = _patiently(claim, partial(_read, claim))
+        with environments.in_use(name) as environment:
+            if reason := environments.why_unusable(name):
+                _materialize(claim, journal, started, reason)
+            return _Execution(claim, journal, document, name, environment, started).run()
+    except Interrupted:
+        # Write the events now: recovery ends the run, and does not have them.
+        with suppress(DatabaseError):
+            journal.write()
+        raise
+
+
+def succeed(claim: Claim, results: Results) -> bool:
+    kept = lifecycle.succeed(claim, data=results.data, fields=results.fields, artifacts=results.artifacts)
+    if not kept:
+        artifacts.discard(results.artifacts)
+    return kept
+
+
+def fail(claim: Claim, error: BaseException) -> bool:
+    if isinstance(error, EngineFailed):
+        return lifecycle.fail(claim, error.failure_type, str(error))
+    if isinstance(error, NotKept):
+        kind = Failure.LIMIT_EXCEEDED if error.over_limit else Failure.ENGINE_FAILED
+        return lifecycle.fail(claim, kind, str(error))
+    if isinstance(error, BuildFailed):
+        kind = Failure.TIMED_OUT if error.failure_type == "TIMED_OUT" else Failure.BUILD_FAILED
+        return lifecycle.fail(claim, kind, f"Build failed on this host: {error}")
+    if isinstance(error, CannotStart | NoDocument):
+        return lifecycle.fail(claim, Failure.ENGINE_FAILED, str(error))
+    return lifecycle.fail(claim, Failure.ENGINE_FAILED, f"Internal error: {error!r}")
+
+
+class _Execution:
+    """One run, from its directory to its results."""
+
+    def __init__(
+        self, claim: Claim, journal: Journal, document: Document, name: str, environment: Path, started: float
+    ) -> None:
+        self.claim, self.journal, self.document = claim, journal, document
+        self.name, self.environment = name, environment
+        # Everything counts towards the run's timeout: its environment, its directory and the import.
+        self.until = started + settings.ADE_RUN_TIMEOUT_SECONDS
+        self.session = Session(journal)
+
+    def run(self) -> Results:
+        if warm := engines.take(self.claim, self.name, self.document.workspace_id, self.until):
+            try:
+                return self._run_in(warm.folder, warm, partial(engines.POOL.give_back, warm))
+            except CannotStart as error:
+                # It was given back, which ends it with everything that it forked. A cold start needs nothing from it.
+                log.warning("lane.not_forked", claim=str(self.claim), error=str(error))
+        folder = engines.POOL.desk().place()
+        return self._run_in(folder, None, partial(remove, folder))
+
+    def _run_in(self, folder: Path, warm: Warm | None, leave: Callable[[], object]) -> Results:
+        name = f"{self.claim.id}-{self.claim.holder.token}"
+        with ExitStack() as cleanup:
+            cleanup.callback(leave)
+            directory = cleanup.enter_context(workplace(folder, name))
+            scratch.lay_out(directory, self.document, self.claim.id)
+            try:
+                return self._execute(directory, warm)
+            except EngineFailed as error:
+                if error.failure_type == Failure.LIMIT_EXCEEDED:
+                    # It may take many seconds to delete what such a run has written.
+                    self.claim.afterwards.callback(cleanup.pop_all().close)
+                raise
+
+    def _execute(self, directory: Path, warm: Warm | None) -> Results:
+        failpoints.hit("engine.before_spawn")
+        with self._start(directory, warm) as child:
+            self.journal.keep(child)
+            failpoints.hit("engine.spawned")
+            ended = child.wait(self.journal.why_stop)
+        failpoints.hit("engine.exited")
+        if ended.left_behind:
+            self._tell_what_is_left(ended)
+        fields = self.session.judge(ended, settings.ADE_RUN_TIMEOUT_SECONDS)
+        made = artifacts.store(directory, self.claim.id, self.claim.holder.token)
+        return Results(fields, made, _told(ended, warm, fields, made))
+
+    def _tell_what_is_left(self, ended: Ended) -> None:
+        """Record processes that could not be killed. The run ends all the same.
+
+        They never return to user code, and no other run uses their directory or their engine.
+        """
+        pids = ", ".join(map(str, ended.left_behind))
+        message = f"Processes that could not be killed are stuck in the kernel of this machine: {pids}"
+        self.journal.tell("PROCESSES_LEFT_BEHIND", message, {"pids": list(ended.left_behind)}, WARNING)
+        log.warning("lane.processes_left_behind", claim=str(self.claim), pids=list(ended.left_behind))
+
+    def _start(self, directory: Path, warm: Warm | None) -> Child:
+        limits = engines.limits(max(self.until - time.monotonic(), 0.1))
+        told = (limits, self.journal.lines, self.session.hear, self.claim.trusted_until)
+        try:
+            if warm is not None:
+                return engines.start_warm(warm, directory, *told)
+            return engines.start_cold(self.environment, directory, *told)
+        except CannotStart:
+            # Raise Interrupted instead if the reason is that the claim is no longer trusted.
+            self.claim.go_on()
+            raise
+
+
+def _read(claim: Claim) -> tuple[Document, str]:
+    build_id = claim.values["build_id"]
+    if build_id not in _environments:
+        found = Build.objects.values_list("fingerprint", "lock").get(pk=build_id)
+        _environments[build_id] = environments.name_of(*found)
+    (row,) = compiled.rows(_document, claim.values["input_document_id"])
+    return Document.from_db(connection.alias, list(COLUMNS), list(row)), _environments[build_id]
+
+
+def _document(id: int) -> "QuerySet[Document, Any]":
+    return Document.objects.filter(pk=id).values_list(*COLUMNS)
+
+
+def _materialize(claim: Claim, journal: Journal, started: float, reason: str) -> None:
+    """Make the environment again from its stored lock: it was made on another host, or pruned or
+    changed on this one.
+    """
+    build = Build.objects.only("snapshot", "fingerprint", "lock").get(pk=claim.values["build_id"])
+    message = f"Build {build.pk} is ready, but its environment on this host {reason}. It is made again from the lock."
+    journal.tell("ENVIRONMENT_MATERIALIZED", message)
+    watch = Watch(
+        until=started + settings.ADE_RUN_TIMEOUT_SECONDS,
+        time=f"the time limit of a run, {settings.ADE_RUN_TIMEOUT_SECONDS} s (ADE_RUN_TIMEOUT_SECONDS)",
+        stop=journal.why_stop,
+        on_start=journal.keep,
+        say=journal.lines,
+    )
+    builder.make(build.snapshot, build.fingerprint, watch, build.lock)
+
+
+def _patiently(claim: Claim, read: Callable[[], Any]) -> Any:
+    while True:
+        try:
+            return read()
+        except OperationalError:
+            connection.close()
+            claim.go_on()
+            time.sleep(PAUSE_SECONDS)
+
+
+def _told(ended: Ended, warm: Warm | None, fields: list[Any], made: list[Any]) -> dict[str, Any]:
+    return {
+        "engine": "warm" if warm else "cold",
+        "seconds": round(ended.seconds, 4),
+        "cpu_seconds": round(ended.cpu_seconds, 4),
+        "max_rss_bytes": ended.max_rss_bytes,
+        "fields": len(fields),
+        "artifacts": len(made),
+    }

@@ -1,0 +1,65 @@
+"""The actions on runs and their queue that people apply to one or many rows: see `work/operations/previews.py`."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+
+from runs import lifecycle, queue
+from runs.lifecycle import RUN, Purged, QueueFull
+from runs.models import Queue, Run
+from work.operations.outcomes import Outcome, of_cancel, of_cancel_ahead, of_pause_ahead, of_resume_ahead
+from work.operations.previews import Did, Wish
+
+
+def cancel() -> Wish:
+    return Wish(_cancel, lambda run: of_cancel_ahead(RUN, run.status), takes_reason=True)
+
+
+def again() -> Wish:
+    return Wish(_again, _again_ahead())
+
+
+def pause_queue() -> Wish:
+    def pause(row: Queue, *, actor: str, reason: str) -> Outcome:
+        return Outcome.PAUSED if queue.pause(actor=actor, reason=reason) else Outcome.WAS_PAUSED
+
+    return Wish(pause, of_pause_ahead, takes_reason=True)
+
+
+def resume_queue() -> Wish:
+    def resume(row: Queue, *, actor: str) -> Outcome:
+        return Outcome.RESUMED if queue.resume(actor=actor) else Outcome.NOT_PAUSED
+
+    return Wish(resume, of_resume_ahead)
+
+
+def _cancel(run: Run, *, actor: str, reason: str) -> Outcome:
+    return of_cancel(RUN, run.status, lifecycle.cancel(run, actor=actor, reason=reason))
+
+
+def _again(run: Run, *, actor: str) -> Outcome | Did:
+    try:
+        return Did(Outcome.MADE, lifecycle.run_again(run, actor=actor))
+    except QueueFull:
+        return Outcome.NO_PLACE
+    except Purged:
+        return Outcome.PURGED
+
+
+def _again_ahead() -> Callable[[Run], Outcome]:
+    """Return a prediction that counts the free places of the queue down, one per run."""
+    places = iter(range(_free())) if settings.ADE_QUEUE_SIZE is not None else None
+
+    def ahead(run: Run) -> Outcome:
+        if run.input_document.purged_at:
+            return Outcome.PURGED
+        has_place = places is None or next(places, None) is not None
+        return Outcome.MADE if has_place else Outcome.NO_PLACE
+
+    return ahead
+
+
+def _free() -> int:
+    # Use one status per query, so that a partial index applies.
+    live = sum(Run.objects.filter(status=status).count() for status in ("queued", "running"))
+    return max(0, (settings.ADE_QUEUE_SIZE or 0) - live)

@@ -1,0 +1,27 @@
+from runs import gates, handler, lifecycle, periodic
+from work.work_types import Kind, Lane, PeriodicTask
+
+RUN = Kind(
+    lifecycle.RUN,
+    lane=Lane(
+        slots="ADE_MAX_CONCURRENCY",
+        claim=lifecycle.claim_next_run,
+        do=handler.do,
+        succeed=handler.succeed,
+        fail=handler.fail,
+        stop=lifecycle.stop,
+        expected=handler.EXPECTED,
+    ),
+    rescue=lifecycle.rescue,
+    budget="ADE_RUN_TIMEOUT_SECONDS",
+    # Gates are rarely left shut and costly to find, so that task does not run at every tick.
+    periodic_tasks=(
+        PeriodicTask(lifecycle.heed_builds),
+        PeriodicTask(gates.open_forgotten, every=5),
+        PeriodicTask(periodic.retire_engines, every=5, when_rung=False),
+        PeriodicTask(periodic.look_at_engines, when_rung=False),
+        PeriodicTask(periodic.tidy, every=60, when_rung=False),
+        PeriodicTask(periodic.sweep_artifacts, every=300, when_rung=False),
+    ),
+    wakes_on=("build",),
+)

@@ -1,0 +1,110 @@
+"""The handler of scheduled jobs: it runs the slot that has been due longest, but never two of one job at once."""
+
+import time
+from typing import Any
+
+import structlog
+from django.db import transaction
+
+from schedules import history, job_runs
+from schedules.job_runs import Refusal
+from schedules.jobs import JobFailed, Turn, all_jobs, job_named
+from schedules.models import DueSlot, JobRun, ScheduledJob
+from work import clock
+from work.claims import Claim, Interrupted
+
+# Rows per query. Each job runs one slot at a time, and its other slots wait.
+PAGE = 50
+# The length of a stored error message.
+LONGEST_ERROR = 2000
+
+log = structlog.get_logger(__name__)
+
+EXPECTED = (JobFailed,)
+
+
+def claim(owner: str) -> Claim | None:
+    """Claim the first due slot that is free. Raises Contended if the next tick should try again."""
+    for due in _candidates():
+        if found := _claim(due, owner):
+            return found
+    return None
+
+
+def do(claim: Claim) -> int:
+    job, slot = job_named(claim.values["job_name"]), claim.values["scheduled_for"]
+    began = time.monotonic()
+    about = {"job": job.name, "slot": slot.isoformat(), "job_run": claim.id}
+    log.info("job.started", **about)
+    try:
+        rows = job.function(Turn(job, slot, claim))
+    except BaseException as error:
+        tell = log.info if isinstance(error, Interrupted) else log.warning
+        tell("job.ended", **about, seconds=_since(began), error=_said(error))
+        raise
+    log.info("job.ended", **about, seconds=_since(began), rows=rows)
+    return rows
+
+
+def succeed(claim: Claim, rows: int) -> bool:
+    return job_runs.succeed(claim, rows)
+
+
+def fail(claim: Claim, error: BaseException) -> bool:
+    return job_runs.fail(claim, _said(error))
+
+
+def _candidates() -> list[DueSlot]:
+    # Leave jobs that this version does not declare to workers of the version that does.
+    ours = DueSlot.objects.filter(job_name__in=[job.name for job in all_jobs()])
+    return list(ours.claimable()[:PAGE])
+
+
+def _claim(due: DueSlot, owner: str) -> Claim | None:
+    """Claim the slot and delete its due row in one transaction. Return None if it must not run, or not now."""
+    with transaction.atomic():
+        # Lock this row first, like everything that decides or requests slots.
+        row = ScheduledJob.objects.select_for_update().get(name=due.job_name)
+        if not DueSlot.objects.filter(pk=due.pk).delete()[0]:
+            return None
+        if due.expires_at and due.expires_at < clock.now():
+            history.misfired(row, [due.scheduled_for], _why_late(due.job_name), actor=owner)
+            return None
+        if row.paused_at and not due.asked_by:
+            # The slot became due before the pause.
+            history.passed_over(row, [due.scheduled_for], actor=owner)
+            return None
+        made = _insert(due, owner)
+        if made is Refusal.JOB_RUNNING:
+            transaction.set_rollback(True)
+            return None
+        if made is Refusal.SLOT_TAKEN:
+            history.taken(row, [due.scheduled_for], actor=owner)
+            return None
+    assert isinstance(made, Claim)
+    return made
+
+
+def _insert(due: DueSlot, owner: str) -> Claim | Refusal:
+    told: dict[str, Any] = {}
+    if due.asked_by:
+        told = {"message": f"requested by {due.asked_by}", "data": {"asked_by": due.asked_by}}
+    if due.covers:
+        told["data"]["covers"] = due.covers.isoformat()
+        told["message"] += f", replacing the slot of {due.covers.isoformat()}"
+    return job_runs.claim_slot(due.job_name, due.scheduled_for, owner, **told)
+
+
+def _why_late(job_name: str) -> str:
+    why = "no worker had a free thread for it in time"
+    before = JobRun.objects.filter(job_name=job_name, finished_at__isnull=False).order_by("-id").first()
+    return f"{why}; the job run before it, {before.pk}, ended at {before.finished_at:%H:%M:%S}" if before else why
+
+
+def _since(began: float) -> float:
+    return round(time.monotonic() - began, 3)
+
+
+def _said(error: BaseException) -> str:
+    said = str(error) if isinstance(error, JobFailed) else f"{type(error).__name__}: {error}"
+    return said[:LONGEST_ERROR]

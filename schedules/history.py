@@ -1,0 +1,137 @@
+"""The stored state of declared jobs: their schedules, their pauses, and the decisions about their slots."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from schedules import cron
+from schedules.jobs import Job
+from schedules.models import ScheduledJob
+from work import clock, lifecycle
+from work.state_machine import StateMachine
+
+SCHEDULED_JOB = StateMachine(kind="scheduled_job", model=ScheduledJob, initial="", created="JOB_DECLARED", table={})
+
+# Decisions about slots that did not run. The data of the event name the first and last slot.
+COALESCED = "SLOTS_COALESCED"
+MISFIRED = "SLOTS_MISFIRED"
+PASSED_OVER = "SLOTS_PASSED_OVER"
+TAKEN = "SLOTS_TAKEN"
+DECISIONS = (COALESCED, MISFIRED, PASSED_OVER, TAKEN)
+REDECLARED = "JOB_REDECLARED"
+RETIRED = "JOB_RETIRED"
+
+Slots = Sequence[datetime]
+
+
+def introduce(job: Job, *, actor: str) -> ScheduledJob:
+    """Return the job's row, and create it if needed. A different schedule in the row may come from another version."""
+    if row := ScheduledJob.objects.filter(name=job.name).first():
+        return row
+    now = clock.now()
+    values = {"name": job.name, "decided_until": now, **_times(job)}
+    told = _times(job) | {"since": now.isoformat()}
+    # Another process may be creating it too.
+    with suppress(IntegrityError), transaction.atomic():
+        lifecycle.create(SCHEDULED_JOB, values, actor=actor, message=_said(job), data=told)
+    return ScheduledJob.objects.get(name=job.name)
+
+
+def is_as_declared(row: ScheduledJob, job: Job) -> bool:
+    return row.retired_at is None and (row.cron, row.time_zone) == (job.cron, job.time_zone)
+
+
+def declare(job: Job, *, actor: str) -> None:
+    """Store the schedule as the code declares it now. Slots before this moment do not belong to it."""
+    row = introduce(job, actor=actor)
+    if not is_as_declared(row, job):
+        now = clock.now()
+        sets = _times(job) | {"decided_until": now, "retired_at": None}
+        told = _times(job) | {"since": now.isoformat()}
+        guards = {"cron": row.cron, "time_zone": row.time_zone, "retired_at__isnull": row.retired_at is None}
+        lifecycle.record(
+            SCHEDULED_JOB, row.pk, REDECLARED, actor=actor, message=_said(job), data=told, guards=guards, **sets
+        )
+
+
+def retire(row: ScheduledJob, *, actor: str) -> bool:
+    now, guards = clock.now(), {"retired_at__isnull": True}
+    told = {"since": now.isoformat()}
+    return lifecycle.record(SCHEDULED_JOB, row.pk, RETIRED, actor=actor, data=told, guards=guards, retired_at=now)
+
+
+def pause(row: ScheduledJob, *, actor: str, reason: str = "") -> bool:
+    """Pause the job. Return False if it is paused already."""
+    sets: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
+    guards = {"paused_at__isnull": True}
+    return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_PAUSED", actor=actor, message=reason, guards=guards, **sets)
+
+
+def resume(row: ScheduledJob, *, actor: str) -> bool:
+    """Resume the job. Return False if it is not paused. Slots that became due meanwhile are skipped, decided or not."""
+    with transaction.atomic():
+        row = ScheduledJob.objects.select_for_update().get(pk=row.pk)
+        if row.paused_at is None:
+            return False
+        slots = cron.due_slots(row.cron, row.time_zone, row.decided_until, clock.now())
+        passed_over(row, slots, actor=actor)
+        sets: dict[str, Any] = {"paused_at": None, "paused_by": "", "decided_until": [row.decided_until, *slots][-1]}
+        return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_RESUMED", actor=actor, **sets)
+
+
+def go_back(row: ScheduledJob, *, actor: str) -> bool:
+    """Reset `decided_until` to now. Slots far ahead were decided because a clock had been set ahead."""
+    now = clock.now()
+    guards = {"decided_until": row.decided_until}
+    message = f"slots had been decided until {row.decided_until.isoformat()}, because a clock was ahead"
+    told: dict[str, Any] = {"actor": actor, "message": message}
+    return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_SET_BACK", guards=guards, decided_until=now, **told)
+
+
+def asked(row: ScheduledJob, message: str, data: dict[str, Any], *, actor: str) -> None:
+    """Record that a person requested slots outside of the schedule."""
+    lifecycle.record(SCHEDULED_JOB, row.pk, "SLOTS_ASKED_FOR", actor=actor, message=message, data=data)
+
+
+def decide(row: ScheduledJob, until: datetime) -> bool:
+    """Mark every slot up to this moment as decided, in the caller's transaction. Return False if another worker was
+    first.
+    """
+    as_seen = {"decided_until": row.decided_until, "paused_at": row.paused_at, "retired_at__isnull": True}
+    return bool(ScheduledJob.objects.filter(pk=row.pk, **as_seen).update(decided_until=until))
+
+
+def coalesced(row: ScheduledJob, slots: Slots, into: datetime, *, actor: str) -> None:
+    why = f"merged into the slot of {into.isoformat()}"
+    tell(COALESCED, row, slots, why, actor=actor, into=into.isoformat())
+
+
+def misfired(row: ScheduledJob, slots: Slots, why: str, *, actor: str) -> None:
+    tell(MISFIRED, row, slots, why, actor=actor)
+
+
+def passed_over(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
+    tell(PASSED_OVER, row, slots, f"the job is paused by {row.paused_by}", actor=actor)
+
+
+def taken(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
+    tell(TAKEN, row, slots, "already claimed when its turn came", actor=actor)
+
+
+def tell(decision: str, row: ScheduledJob, slots: Slots, why: str, *, actor: str, **more: str) -> None:
+    """Record one event for consecutive slots, however many there are."""
+    if not slots:
+        return
+    data = {"first": slots[0].isoformat(), "last": slots[-1].isoformat(), "count": len(slots), **more}
+    lifecycle.record(SCHEDULED_JOB, row.pk, decision, actor=actor, message=why, data=data)
+
+
+def _times(job: Job) -> dict[str, Any]:
+    return {"cron": job.cron, "time_zone": job.time_zone}
+
+
+def _said(job: Job) -> str:
+    return f"{job.cron} {job.time_zone}"

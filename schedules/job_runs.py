@@ -1,0 +1,122 @@
+"""Job runs: executions of scheduled jobs. A slot is claimed by inserting its row, and the database decides who is
+first.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+
+from schedules.models import JobRun
+from work import clock, failpoints, lifecycle, recovery
+from work.claims import Claim, LeaseHolder
+from work.models import Event
+from work.recovery import Found
+from work.sql.contention import Contended
+from work.state_machine import By, StateMachine, Transition
+
+JOB_RUN = StateMachine(
+    kind="job_run",
+    model=JobRun,
+    initial="running",
+    created="SLOT_CLAIMED",
+    pruned="SLOT_PRUNED",
+    table={
+        "succeed": Transition(("running",), "success", By.HOLDER, "SLOT_SUCCEEDED"),
+        "fail": Transition(("running",), "failed", By.HOLDER, "SLOT_FAILED"),
+        "orphan": Transition(("running",), "failed", By.RECOVERY, "SLOT_FAILED"),
+        "skip": Transition(("running",), "skipped_timeout", By.RECOVERY, "SLOT_ABANDONED"),
+    },
+)
+
+# The error messages of job runs whose worker is gone. The value is fixed by the specification.
+_MESSAGES = {recovery.EARLIER_BOOT: "worker_startup_recovery"}
+
+
+class Refusal(StrEnum):
+    SLOT_TAKEN = "slot_already_claimed"
+    JOB_RUNNING = "job_already_running"
+
+
+def claim_slot(
+    job_name: str, scheduled_for: datetime, owner: str, *, message: str = "", data: lifecycle.Data | None = None
+) -> Claim | Refusal:
+    """Claim the slot, or return why not. There is no query before the insert, because the constraints decide.
+
+    Raises Contended if the conflicting row has gone meanwhile.
+    """
+    if scheduled_for.tzinfo is None:
+        raise TypeError(f"A slot needs a time zone, but {scheduled_for.isoformat()} has none")
+    asked_at, now = time.monotonic(), clock.now()
+    values = {
+        "job_name": job_name,
+        "scheduled_for": scheduled_for,
+        "created_at": now,
+        "started_at": now,
+        "worker_instance": owner[:128],
+        "lease_owner": owner,
+        "lease_expires_at": now + timedelta(seconds=settings.ADE_LEASE_SECONDS),
+        "claim_token": 1,
+    }
+    try:
+        with failpoints.inside("job_run.claim.selected"), transaction.atomic():
+            (id,) = lifecycle.create(JOB_RUN, values, actor=owner, message=message, data=data)
+    except IntegrityError as error:
+        of_job = JobRun.objects.filter(job_name=job_name)
+        if of_job.filter(scheduled_for=scheduled_for).exists():
+            return Refusal.SLOT_TAKEN
+        if of_job.filter(status="running").exists():
+            return Refusal.JOB_RUNNING
+        raise Contended(f"job_run: {error}") from error
+    failpoints.hit("slot.inserted")
+    slot = {"job_name": job_name, "scheduled_for": scheduled_for}
+    return Claim(JOB_RUN, id, LeaseHolder(owner, 1), lifecycle.until(asked_at), slot)
+
+
+def succeed(claim: Claim, rows_processed: int | None = None) -> bool:
+    return lifecycle.finish(claim, "succeed", rows_processed=rows_processed)
+
+
+def fail(claim: Claim, message: str) -> bool:
+    return lifecycle.finish(claim, "fail", message=message, error_message=message)
+
+
+def skip_stale(job_name: str, older_than: timedelta, *, actor: str) -> int:
+    """Give up job runs of this job that ran for too long. Their workers are refused when they come back."""
+    if clock.jumped_within(settings.ADE_LEASE_SECONDS):
+        # A clock was set, so new job runs may look old. Real ones are given up a little later.
+        return 0
+    message = f"running for longer than {older_than.total_seconds():.0f} s"
+    stale = JobRun.objects.running_since_before(clock.now() - older_than).filter(job_name=job_name)
+    skip: Mapping[str, Any] = {"actor": actor, "message": message, "error_message": message}
+    return sum(lifecycle.move(JOB_RUN, id, "skip", **skip) for id in stale.values_list("pk", flat=True))
+
+
+def prune(ids: Sequence[int], where: Q, *, actor: str) -> int:
+    """Prune the history of the given job runs that match `where`. Return the number of deleted events.
+
+    The rows stay, and so does the record of who requested a slot.
+    """
+
+    def asked(ids: Sequence[int]) -> Mapping[int, lifecycle.Data]:
+        found = told_at_the_claim().filter(subject_id__in=ids)
+        return {id: data or {} for id, data in found.values_list("subject_id", "data")}
+
+    gone = lifecycle.prune(JOB_RUN, ids, where=where, actor=actor, also=asked)
+    return sum(each["events"] for each in gone.values())
+
+
+def told_at_the_claim() -> "QuerySet[Event]":
+    """Select the events whose data say who requested a slot, and which slot it replaces."""
+    kinds = (JOB_RUN.created, JOB_RUN.pruned)
+    return Event.objects.filter(subject_kind=JOB_RUN.kind, kind__in=kinds, data__isnull=False)
+
+
+def rescue(found: Found) -> str | None:
+    message = _MESSAGES.get(found.rule, found.rule)
+    return found.move("orphan", message=message, error_message=message)

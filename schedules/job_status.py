@@ -1,0 +1,100 @@
+"""The current state of each job for lists: what it is doing, what comes next, and how the last slot ended."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from schedules import cron, firing, formatting
+from schedules.jobs import Job, UnknownJob, all_jobs
+from schedules.models import DueSlot, JobRun, ScheduledJob
+from work import clock
+
+
+@dataclass(frozen=True)
+class Standing:
+    name: str
+    about: str
+    schedule: str
+    cron: str
+    time_zone: str
+    # paused, running, waiting, scheduled, new (no worker has seen it yet) or retired (no longer declared).
+    state: str
+    paused_by: str
+    paused_at: datetime | None
+    running: int | None
+    running_since: datetime | None
+    waiting: int
+    # None if retired. Slots during a pause are skipped.
+    next_slot: datetime | None
+    # The latest slot that has ended.
+    last_outcome: str
+    last_slot: datetime | None
+    last_ended_at: datetime | None
+    last_error: str
+    last_success: datetime | None
+
+
+def of_all() -> Sequence[Standing]:
+    """Return declared jobs in the order of the code, then retired ones."""
+    rows = {row.name: row for row in ScheduledJob.objects.order_by("name")}
+    declared = [job.name for job in all_jobs()]
+    names = [*declared, *(name for name in rows if name not in declared)]
+    running = {row.job_name: row for row in JobRun.objects.filter(status=JobRun.CLAIMED)}
+    waiting = Counter(DueSlot.objects.filter(job_name__in=names).values_list("job_name", flat=True))
+    return [_of(name, rows.get(name), running.get(name), waiting[name]) for name in names]
+
+
+def of(name: str) -> Standing:
+    """Return the state of one job. Raises UnknownJob."""
+    found = next((standing for standing in of_all() if standing.name == name), None)
+    if found is None:
+        raise UnknownJob(name)
+    return found
+
+
+def next_slot(times: ScheduledJob | Job) -> datetime:
+    """Return the next slot, also of a job that has no row yet."""
+    if isinstance(times, ScheduledJob) and times.pk:
+        return firing.next_slot(times)
+    return cron.next_slot(times.cron, times.time_zone, clock.now())
+
+
+def _of(name: str, row: ScheduledJob | None, running: JobRun | None, waiting: int) -> Standing:
+    job = next((job for job in all_jobs() if job.name == name), None)
+    times: Any = row or job
+    ended = JobRun.objects.filter(job_name=name, status__in=JobRun.TERMINAL).order_by("-scheduled_for")
+    last = ended.first()
+    success = ended.filter(status=JobRun.Status.SUCCESS).values_list("finished_at", flat=True).first()
+    return Standing(
+        name=name,
+        about=job.about if job else "",
+        schedule=formatting.of_schedule(times.cron, times.time_zone),
+        cron=times.cron,
+        time_zone=times.time_zone,
+        state=_state(row, running, waiting),
+        paused_by=row.paused_by if row else "",
+        paused_at=row.paused_at if row else None,
+        running=running.pk if running else None,
+        running_since=running.started_at if running else None,
+        waiting=waiting,
+        next_slot=next_slot(times) if job else None,
+        last_outcome=last.get_status_display() if last else "",
+        last_slot=last.scheduled_for if last else None,
+        last_ended_at=last.finished_at if last else None,
+        last_error=last.error_message if last else "",
+        last_success=success,
+    )
+
+
+def _state(row: ScheduledJob | None, running: JobRun | None, waiting: int) -> str:
+    if row and row.paused_at:
+        return "paused"
+    if running:
+        return "running"
+    if waiting:
+        return "waiting"
+    if row is None:
+        return "new"
+    return "retired" if row.retired_at else "scheduled"

@@ -1,0 +1,51 @@
+"""Elects the worker that looks at the schedules. Correctness does not depend on it.
+
+With two at once, each slot would still be decided under the lock of its job's row, and claimed by its constraint. Other
+tasks for a single worker use the same function with the single row of a table of their own.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from schedules.models import SchedulerLease
+from work import clock
+from work.models import Worker
+
+
+def take(owner: str, lease: Any = SchedulerLease) -> bool:
+    """Take the lease if it is free, and renew it after half its time. Return True while this worker has it."""
+    now = clock.now()
+    held = lease.objects.filter(pk=lease.ONLY)
+    row = held.first()
+    until = now + timedelta(seconds=settings.ADE_LEASE_SECONDS)
+    if row is None:
+        return _make(lease, owner, until)
+    if row.owner == owner and row.expires_at - now > timedelta(seconds=settings.ADE_LEASE_SECONDS / 2):
+        return True
+    # An expiry further ahead than any lease was written before a clock was set back, and says nothing about the holder.
+    is_valid = now < row.expires_at < now + timedelta(seconds=2 * settings.ADE_LEASE_SECONDS)
+    if row.owner != owner and is_valid and not _has_stopped(row.owner):
+        return False
+    # Conditional on the row that was read: another worker may have been quicker.
+    return bool(held.filter(owner=row.owner, expires_at=row.expires_at).update(owner=owner, expires_at=until))
+
+
+def holder() -> str | None:
+    """Return the owner of the worker that looks at the schedules now."""
+    return SchedulerLease.objects.filter(expires_at__gt=clock.now()).values_list("owner", flat=True).first()
+
+
+def _make(lease: Any, owner: str, until: datetime) -> bool:
+    try:
+        with transaction.atomic():
+            lease.objects.create(pk=lease.ONLY, owner=owner, expires_at=until)
+    except IntegrityError:
+        return False
+    return True
+
+
+def _has_stopped(owner: str) -> bool:
+    return Worker.objects.filter(boot_id=owner.rpartition(":")[2], stopped_at__isnull=False).exists()

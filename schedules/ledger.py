@@ -1,0 +1,250 @@
+"""The past and future of each slot of a job, derived from declarations, rows and events.
+
+Nothing is stored or changed. A slot with a row has the row's state; a slot without one has the state that was decided
+for it. A past slot with neither was missed.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from heapq import merge
+from itertools import islice, takewhile
+from typing import Any
+
+from django.db.models import QuerySet
+
+from schedules import cron, history
+from schedules.history import SCHEDULED_JOB
+from schedules.job_runs import told_at_the_claim
+from schedules.jobs import all_jobs
+from schedules.models import DueSlot, JobRun, ScheduledJob
+from work import clock
+from work.models import Event
+
+# Earlier than any slot.
+NEVER = datetime(1, 1, 2, tzinfo=UTC)
+# Decisions are made after their slots, but clocks of workers may differ.
+SLACK = timedelta(hours=1)
+SECOND = timedelta(seconds=1)
+# Events per query.
+BATCH = 1000
+
+
+class State(StrEnum):
+    EXPECTED = "expected"
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+    COALESCED = "coalesced"
+    MISFIRED = "misfired"
+    PASSED_OVER = "passed_over"
+    MISSED = "missed"
+
+
+OF_ROWS = {
+    "running": State.RUNNING,
+    "success": State.SUCCEEDED,
+    "failed": State.FAILED,
+    "skipped_timeout": State.ABANDONED,
+}
+OF_DECISIONS = {
+    history.COALESCED: State.COALESCED,
+    history.MISFIRED: State.MISFIRED,
+    history.PASSED_OVER: State.PASSED_OVER,
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    slot: datetime
+    state: State
+    # False for a run that a person requested outside of the schedule.
+    is_scheduled: bool = True
+    job_run: int | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    rows_processed: int | None = None
+    # The worker that ran it or decided about it.
+    by: str = ""
+    # The person who requested it. Empty for the schedule, and if the record is gone.
+    asked_by: str = ""
+    # The slot that it replaces.
+    covers: datetime | None = None
+    # The slot that it was merged into.
+    into: datetime | None = None
+    reason: str = ""
+
+    @property
+    def words(self) -> str:
+        return self.state.replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Era:
+    """The period between two declarations. The slots after `since`, up to and including `until`,
+    follow its schedule.
+    """
+
+    cron: str
+    time_zone: str
+    since: datetime
+    until: datetime | None
+
+
+def of(row: ScheduledJob, *, since: datetime | None = None, until: datetime, most: int) -> Sequence[Entry]:
+    """Return the newest `most` slots of this range, newest first, with at most seven queries.
+
+    The queries follow the order in which slots change state. So a slot that changes meanwhile is found in its old state
+    or in its new one, and never in neither.
+    """
+    now = clock.now()
+    row.refresh_from_db()
+    slots = list(islice(_slots(eras(row), since or NEVER, until), most))
+    due = _newest(DueSlot.objects.filter(job_name=row.name), since, until, most)
+    ran = _newest(JobRun.objects.filter(job_name=row.name), since, until, most)
+    found = {each.scheduled_for: _of_due(each) for each in due} | _of_rows(ran)
+    undecided = [slot for slot in slots if slot not in found]
+    found |= {slot: entry for slot, entry in _decided(row, undecided) if slot not in found}
+    scheduled = set(slots)
+    beside = [slot for slot in found if slot not in scheduled]
+    newest = islice(merge(slots, sorted(beside, reverse=True), reverse=True), most)
+    grace = _grace(row)
+    return [_scheduled(found.get(slot) or _open(row, slot, now, grace), scheduled) for slot in newest]
+
+
+def latest(row: ScheduledJob, *, past: int, coming: int) -> Sequence[Entry]:
+    """Return this many past entries and the next slots. Requested runs count as past entries too."""
+    now = clock.now()
+    ahead = list(islice(_coming(row, now), coming))
+    return of(row, until=ahead[-1] if ahead else now, most=past + len(ahead))
+
+
+def counts(entries: Iterable[Entry]) -> Mapping[State, int]:
+    found = Counter(entry.state for entry in entries)
+    return {state: found[state] for state in State if found[state]}
+
+
+def eras(row: ScheduledJob) -> Sequence[Era]:
+    """Return the declarations of the job, oldest first."""
+    kinds = (SCHEDULED_JOB.created, history.REDECLARED, history.RETIRED)
+    found = list(_events(row).filter(kind__in=kinds))
+    if not any(event.kind != history.RETIRED for event in found):
+        # Its history was deleted, or it began before there was any.
+        return [Era(row.cron, row.time_zone, row.created_at, row.retired_at)]
+    ends: list[datetime | None] = [_since(event) for event in found]
+    return [
+        Era(_told(event)["cron"], _told(event)["time_zone"], _since(event), end)
+        for event, end in zip(found, [*ends[1:], None], strict=True)
+        if event.kind != history.RETIRED
+    ]
+
+
+def _slots(declared: Sequence[Era], since: datetime, until: datetime) -> Iterator[datetime]:
+    """Yield the slots, newest first."""
+    for era in reversed(declared):
+        last = min(until, era.until or until)
+        # Two slots are more than a second apart.
+        behind = max(since - SECOND, era.since)
+        found = cron.newest_first(era.cron, era.time_zone, behind, last)
+        yield from takewhile(lambda slot: slot >= since, found)
+
+
+def _coming(row: ScheduledJob, now: datetime) -> Iterator[datetime]:
+    while row.retired_at is None:
+        now = cron.next_slot(row.cron, row.time_zone, now)
+        yield now
+
+
+def _newest(rows: "QuerySet[Any]", since: datetime | None, until: datetime, most: int) -> "QuerySet[Any]":
+    rows = rows.filter(scheduled_for__lte=until)
+    rows = rows.filter(scheduled_for__gte=since) if since else rows
+    return rows.order_by("-scheduled_for")[:most]
+
+
+def _of_due(due: DueSlot) -> Entry:
+    asked = f"requested by {due.asked_by}, " if due.asked_by else ""
+    reason = f"{asked}due since {due.due_at:%Y-%m-%d %H:%M:%S}"
+    return Entry(due.scheduled_for, State.WAITING, asked_by=due.asked_by, covers=due.covers, reason=reason)
+
+
+def _of_rows(rows: "QuerySet[JobRun]") -> dict[datetime, Entry]:
+    found = {row.pk: row for row in rows}
+    # Query by the lowest and highest id: some databases do not accept a list of thousands of ids.
+    between = {"subject_id__gte": min(found, default=0), "subject_id__lte": max(found, default=0)}
+    asked = dict(told_at_the_claim().filter(**between).values_list("subject_id", "data")) if found else {}
+    return {row.scheduled_for: _of_row(row, asked.get(id) or {}) for id, row in found.items()}
+
+
+def _of_row(row: JobRun, asked: Mapping[str, Any]) -> Entry:
+    covers = asked.get("covers")
+    return Entry(
+        slot=row.scheduled_for,
+        state=OF_ROWS[row.status],
+        job_run=row.pk,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        rows_processed=row.rows_processed,
+        by=row.worker_instance or "",
+        asked_by=str(asked.get("asked_by", "")),
+        covers=datetime.fromisoformat(covers) if covers else None,
+        reason=row.error_message,
+    )
+
+
+def _decided(row: ScheduledJob, slots: Sequence[datetime]) -> Iterator[tuple[datetime, Entry]]:
+    """Yield the slots that were decided, newest first. The earliest decision about a slot counts."""
+    left = sorted(slots)
+    if not left:
+        return
+    told = _events(row).filter(kind__in=OF_DECISIONS, at__gte=left[0] - SLACK)
+    for event in told.iterator(BATCH):
+        first, last = (datetime.fromisoformat(_told(event)[name]) for name in ("first", "last"))
+        begin, end = bisect_left(left, first), bisect_right(left, last)
+        for slot in left[begin:end]:
+            yield slot, _of_decision(slot, event)
+        del left[begin:end]
+        if not left:
+            return
+
+
+def _of_decision(slot: datetime, event: Event) -> Entry:
+    into = _told(event).get("into")
+    into = datetime.fromisoformat(into) if into else None
+    return Entry(slot, OF_DECISIONS[event.kind], by=event.actor, into=into, reason=event.message)
+
+
+def _open(row: ScheduledJob, slot: datetime, now: datetime, grace: timedelta) -> Entry:
+    if slot > now:
+        return Entry(slot, State.EXPECTED, reason="skipped while the job is paused" if row.paused_at else "")
+    if slot > row.decided_until and now - slot <= grace:
+        return Entry(slot, State.EXPECTED, reason="due, but the scheduler has not run since")
+    return Entry(slot, State.MISSED, reason="the scheduler did not run in time")
+
+
+def _grace(row: ScheduledJob) -> timedelta:
+    """Return the misfire grace, or zero for a job that the code no longer declares."""
+    if row.retired_at:
+        return timedelta(0)
+    return next((job.misfire_grace for job in all_jobs() if job.name == row.name), timedelta(0))
+
+
+def _scheduled(entry: Entry, scheduled: set[datetime]) -> Entry:
+    return entry if entry.slot in scheduled else replace(entry, is_scheduled=False)
+
+
+def _events(row: ScheduledJob) -> "QuerySet[Event]":
+    return Event.objects.about(SCHEDULED_JOB.kind, row.pk).order_by("sequence")
+
+
+def _since(event: Event) -> datetime:
+    said = _told(event).get("since")
+    return datetime.fromisoformat(said) if said else event.at
+
+
+def _told(event: Event) -> Mapping[str, Any]:
+    return event.data or {}

@@ -1,0 +1,211 @@
+"""Uses django-q2 as the store of schedules. Its cluster is never started, and only workers call its scheduler.
+
+Nothing else of it is used: `firing.py` decides what is due, and a slot is claimed by inserting its row. Its scheduler
+uses the host's clock, merges missed slots into the oldest, stops at the first unreadable schedule, and has no time zone
+per schedule. So it only serves as a wake-up, and slots that are due by the database's clock are decided without it too.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils.module_loading import import_string
+from django_q.brokers import Broker
+from django_q.models import Schedule
+from django_q.signing import SignedPackage
+
+from schedules import firing, history, job_runs, lease
+from schedules.jobs import Job, all_jobs
+from schedules.models import JobRun, ScheduledJob
+from work import clock
+from work.sql.contention import be_impatient
+
+# Imported on call: this module belongs to a kind of work, which the web process imports too.
+SCHEDULER = "django_q.scheduler.scheduler"
+# The function in its schedules. It only identifies them as ADE's.
+FUNCTION = "schedules.firing.fire"
+# How often a worker compares the schedules with the code.
+SYNC_SECONDS = 60.0
+# Decisions further ahead than this came from a wrong clock. A smaller difference resolves itself soon.
+AHEAD = timedelta(hours=1)
+
+log = structlog.get_logger(__name__)
+
+
+class Doorbell(Broker):  # type: ignore[misc]  # no type hints
+    """A broker that records which jobs django-q2 would queue a task for, and queues nothing."""
+
+    def __init__(self, list_key: str | None = None) -> None:
+        super().__init__(list_key)
+        self.rung: set[str] = set()
+
+    def enqueue(self, task: Any) -> str:
+        told = SignedPackage.loads(task)
+        if told["func"] == FUNCTION and len(told["args"]) == 1:
+            self.rung.add(told["args"][0])
+        else:
+            log.warning("schedules.unknown", function=str(told["func"])[:200])
+        return str(told["id"])
+
+
+class Scheduler:
+    """One worker's part in looking at the schedules."""
+
+    def __init__(self) -> None:
+        self.synced_at: datetime | None = None
+
+    def tick(self, owner: str) -> int:
+        """Return how many slots were handed to the workers. It is 0 also if another worker has the lease."""
+        if not settings.ADE_SCHEDULES or not lease.take(owner):
+            self.synced_at = None
+            return 0
+        if clock.jumped_within(settings.ADE_LEASE_SECONDS):
+            # A clock was set. For a while it is unknown which one was right.
+            return 0
+        now = clock.now()
+        if self.synced_at is None or (now - self.synced_at).total_seconds() >= SYNC_SECONDS:
+            sync(actor=owner)
+            self.synced_at = now
+        skip_stale(owner)
+        return fire_due(owner)
+
+
+def sync(*, actor: str) -> None:
+    """Make the stored schedules equal to the declared ones."""
+    declared = {job.name: job for job in all_jobs()}
+    for job in declared.values():
+        with _apart(job.name):
+            _sync(job, actor)
+    for row in ScheduledJob.objects.filter(retired_at__isnull=True).exclude(name__in=declared):
+        history.retire(row, actor=actor)
+    Schedule.objects.filter(func=FUNCTION).exclude(name__in=declared).delete()
+
+
+def _sync(job: Job, actor: str) -> None:
+    row = history.introduce(job, actor=actor)
+    if not history.is_as_declared(row, job):
+        # Decide the due slots of the old schedule first, so that the change does not lose them.
+        firing.fire(job, actor=actor)
+        history.declare(job, actor=actor)
+        row = ScheduledJob.objects.get(name=job.name)
+    if row.decided_until - clock.now() > AHEAD:
+        history.go_back(row, actor=actor)
+        row.refresh_from_db()
+    _write_schedule(row)
+
+
+@contextmanager
+def _apart(name: str) -> Iterator[None]:
+    """Log an error of one job instead of failing the others."""
+    try:
+        yield
+    except Exception:
+        log.exception("schedules.not_looked_at", job=name)
+        # The connection may be in any state.
+        if not connection.in_atomic_block:
+            connection.close()
+            be_impatient()
+
+
+def skip_stale(actor: str) -> int:
+    """Give up job runs that took too long, even if their workers are alive."""
+    running = JobRun.objects.filter(status=JobRun.CLAIMED, job_name__in=[job.name for job in all_jobs()])
+    names = set(running.values_list("job_name", flat=True))
+    return sum(job_runs.skip_stale(job.name, job.stale_after, actor=actor) for job in all_jobs() if job.name in names)
+
+
+def fire_due(actor: str) -> int:
+    """Decide the due slots of all jobs. Return how many were handed to the workers."""
+    jobs = {job.name: job for job in all_jobs()}
+    rows = list(ScheduledJob.objects.filter(name__in=jobs, retired_at__isnull=True).order_by("id"))
+    due = [row for row in rows if _is_due(row)]
+    if not due:
+        return 0
+    _leave_only(rows)
+    rung = _ring(due)
+    if silent := sorted({row.name for row in due} - rung):
+        # The host's clock may be slightly behind the database's.
+        log.info("schedules.not_rung", jobs=silent)
+    return sum(_fire(jobs[row.name], actor) for row in due)
+
+
+def _is_due(row: ScheduledJob) -> bool:
+    with _apart(row.name):
+        return firing.next_due(row) <= clock.now()
+    return False
+
+
+def _fire(job: Job, actor: str) -> int:
+    with _apart(job.name):
+        return firing.fire(job, actor=actor)
+    return 0
+
+
+def _leave_only(rows: list[ScheduledJob]) -> None:
+    """Disable all schedules except ADE's own in their expected form.
+
+    For any other schedule, django-q2 might call its function in this process (`sync`), or walk through every minute
+    since a year long ago.
+    """
+    ours: list[int] = []
+    for row in rows:
+        with _apart(row.name):
+            ours += _as_we_write(row)
+    Schedule.objects.exclude(repeats=0).exclude(pk__in=ours).update(repeats=0)
+
+
+def _as_we_write(row: ScheduledJob) -> list[int]:
+    # Ignore next_run: if it rings too early, nothing is due.
+    wanted = {column: value for column, value in _wanted(row).items() if column != "next_run"}
+    return list(Schedule.objects.filter(name=row.name, **wanted).order_by("id").values_list("pk", flat=True)[:1])
+
+
+def _ring(due: list[ScheduledJob]) -> set[str]:
+    """Run django-q2's scheduler, and then set its schedules to the next slots."""
+    bell = Doorbell()
+    # Outside of a transaction, because it begins by closing the connection.
+    import_string(SCHEDULER)(broker=bell)
+    be_impatient()
+    for row in due:
+        Schedule.objects.filter(name=row.name).update(next_run=firing.next_slot(row))
+    return bell.rung
+
+
+def _write_schedule(row: ScheduledJob) -> None:
+    schedules = Schedule.objects.filter(name=row.name).order_by("id")
+    found = list(schedules)
+    if len(found) == 1 and not _differs(found[0], _wanted(row)):
+        return
+    with transaction.atomic():
+        wanted = _wanted(ScheduledJob.objects.select_for_update().get(pk=row.pk))
+        # Names are not unique in django-q2. The first row is used, the others are deleted.
+        first, *others = [*schedules.all()] or [Schedule(name=row.name)]
+        Schedule.objects.filter(pk__in=[other.pk for other in others]).delete()
+        for column, value in wanted.items():
+            setattr(first, column, value)
+        first.save()
+        # A new row computes its own next_run, in UTC.
+        Schedule.objects.filter(pk=first.pk).update(next_run=wanted["next_run"])
+
+
+def _differs(schedule: Schedule, wanted: dict[str, Any]) -> bool:
+    return any(getattr(schedule, column) != value for column, value in wanted.items())
+
+
+def _wanted(row: ScheduledJob) -> dict[str, Any]:
+    return {
+        "func": FUNCTION,
+        "args": repr((row.name,)),
+        "kwargs": None,
+        "hook": None,
+        "cluster": None,
+        "schedule_type": Schedule.CRON,
+        "cron": row.cron,
+        "repeats": -1,
+        "intended_date_kwarg": None,
+        "next_run": firing.next_due(row),
+    }

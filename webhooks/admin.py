@@ -1,0 +1,131 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+
+from webhooks import hooks
+from webhooks.hooks import Refused
+from webhooks.lifecycle import DELIVERY, WEBHOOK, host_of
+from webhooks.models import Delivery, Webhook
+from work.operations.admin import choice_filter, of_one, short
+from work.operations.outcomes import Outcome, of_pause_ahead, of_resume_ahead
+from work.operations.previews import Did, Wish
+from workspaces.models import Workspace
+from workspaces.permissions import OperatedAdmin, WorkspaceFilter, standing
+
+
+class AdministeredAdmin(OperatedAdmin):
+    """Visible to admins of the workspace only, because the path of a webhook's URL may be a secret."""
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        mine = Workspace.objects.administered_by(request.user)
+        return super().get_queryset(request).filter(**{f"{self.workspace_path}__in": mine.values("pk")})
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.is_superuser or self.has_operate_permission(request)
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return standing(request).is_admin
+
+    def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
+        mine = set(Workspace.objects.administered_by(request.user).values_list("pk", flat=True))
+        return lambda row: self._workspace_id(row) in mine
+
+
+@admin.register(Webhook)
+class WebhookAdmin(AdministeredAdmin):
+    moves = WEBHOOK
+    list_display = ["id", "name", "state", "host", "workspace", "created_at"]
+    list_display_links = ["id", "name"]
+    list_filter = [WorkspaceFilter]
+    search_fields = ["name"]
+    fields = [
+        *("name", "workspace", "url", "topics", "state", "paused_at", "paused_by", "paused_for", "delivered"),
+        *("earlier_expires_at", "created_at", "created_by"),
+    ]
+    readonly_fields = ["state", "delivered"]
+    actions = ["pause", "resume", "ping", "remove"]
+    offered = dict.fromkeys(["pause", "resume", "ping", "remove"], frozenset({"active", "paused"}))
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        wanted: str = {"pause": "active", "resume": "paused"}.get(verb, row.state)
+        return bool(wanted == row.state)
+
+    @admin.action(description="Pause", permissions=["operate"])
+    def pause(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
+        return self.do_each(request, "pause", webhooks, Wish(hooks.pause, _if_there(of_pause_ahead), takes_reason=True))
+
+    @admin.action(description="Resume", permissions=["operate"])
+    def resume(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
+        return self.do_each(request, "resume", webhooks, Wish(hooks.resume, _if_there(of_resume_ahead)))
+
+    @admin.action(description="Send a ping", permissions=["operate"])
+    def ping(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
+        def ping(webhook: Webhook, *, actor: str) -> Outcome | Did:
+            if webhook.removed_at:
+                return Outcome.NOT_FOUND
+            return Did(Outcome.PINGED, hooks.ping(webhook, actor=actor))
+
+        return self.do_each(request, "ping", webhooks, Wish(ping, _if_there(lambda webhook: Outcome.PINGED)))
+
+    @admin.action(description="Remove", permissions=["operate"])
+    def remove(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
+        return self.do_each(request, "remove", webhooks, Wish(hooks.remove, _if_there(lambda webhook: Outcome.REMOVED)))
+
+    @admin.display(description="state")
+    def state(self, webhook: Webhook) -> str:
+        return webhook.state
+
+    @admin.display(description="host")
+    def host(self, webhook: Webhook) -> str:
+        return short(host_of(webhook.url))
+
+    @admin.display(description="deliveries")
+    def delivered(self, webhook: Webhook) -> str:
+        url = f"{reverse('admin:webhooks_delivery_changelist')}?webhook={webhook.pk}"
+        return format_html('<a href="{}">Show deliveries</a>', url)
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(AdministeredAdmin):
+    moves = DELIVERY
+    workspace_path = "webhook__workspace"
+    list_display = ["id", "status", "topic", "webhook", "attempts", "answered", "error", "created_at", "finished_at"]
+    list_filter = [choice_filter("status", lambda: Delivery.Status.choices), WorkspaceFilter, of_one("webhook")]
+    search_fields = ["error_message"]
+    fields = [
+        *("status", "webhook", "topic", "event_id", "resend_of", "attempts", "answered", "failure_type"),
+        *("error_message", "next_attempt_at", "created_at", "started_at", "finished_at", "told"),
+    ]
+    readonly_fields = ["told"]
+    actions = ["resend"]
+    offered = {"resend": frozenset(Delivery.Status.values)}
+
+    @admin.action(description="Send again", permissions=["operate"])
+    def resend(self, request: HttpRequest, deliveries: Any) -> HttpResponse | None:
+        def again(delivery: Delivery, *, actor: str) -> Outcome | Did:
+            try:
+                return Did(Outcome.MADE, hooks.resend(delivery, actor=actor))
+            except Refused:
+                return Outcome.NOT_FOUND
+
+        def ahead(delivery: Delivery) -> Outcome:
+            return Outcome.NOT_FOUND if delivery.webhook.removed_at else Outcome.MADE
+
+        return self.do_each(request, "resend", deliveries, Wish(again, ahead))
+
+    @admin.display(description="error")
+    def error(self, delivery: Delivery) -> str:
+        return short(delivery.error_message) or "-"
+
+    @admin.display(description="payload")
+    def told(self, delivery: Delivery) -> str:
+        return format_html("<pre>{}</pre>", json.dumps(delivery.payload, indent=2))
+
+
+def _if_there(ahead: Callable[[Webhook], Outcome]) -> Callable[[Webhook], Outcome]:
+    return lambda webhook: Outcome.NOT_FOUND if webhook.removed_at else ahead(webhook)

@@ -1,0 +1,125 @@
+"""The actions of people on webhooks, from all interfaces. Each is recorded in the history of the webhook with its
+actor.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from feeds.fetching import FetchFailed
+from feeds.sources import one_line
+from webhooks import addresses, lifecycle, payloads
+from webhooks.lifecycle import EARLIER, NEWEST
+from webhooks.models import Delivery, Topic, Webhook
+from work import clock
+from work.operations.outcomes import Outcome
+from workspaces.models import Workspace
+
+LONGEST_NAME = 100
+
+
+class Refused(Exception):
+    """The action is refused. The code is for programs and stable; the message is for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def add(workspace: Workspace, name: str, url: str, topics: Iterable[str], *, actor: str) -> tuple[Webhook, str]:
+    """Create a webhook and return it with its secret, to be shown once. Raises Refused."""
+    values = checked({"name": name, "url": url, "topics": topics})
+    try:
+        with transaction.atomic():
+            return lifecycle.add(workspace, **values, actor=actor)
+    except IntegrityError as error:
+        raise _named_so(workspace.pk, values["name"]) from error
+
+
+def change(webhook: Webhook, values: Mapping[str, Any], *, actor: str) -> bool:
+    """Return False if the webhook was removed. Raises Refused."""
+    wanted = checked(values)
+    changed = {name: value for name, value in wanted.items() if getattr(webhook, name) != value}
+    try:
+        with transaction.atomic():
+            return not changed or lifecycle.change(webhook, changed, actor=actor)
+    except IntegrityError as error:
+        raise _named_so(webhook.workspace_id, wanted["name"]) from error
+
+
+def pause(webhook: Webhook, *, actor: str, reason: str = "") -> Outcome:
+    is_done = lifecycle.pause(webhook.pk, actor=actor, reason=reason)
+    return Outcome.PAUSED if is_done else _not_done(webhook, Outcome.WAS_PAUSED)
+
+
+def resume(webhook: Webhook, *, actor: str) -> Outcome:
+    return Outcome.RESUMED if lifecycle.resume(webhook.pk, actor=actor) else _not_done(webhook, Outcome.NOT_PAUSED)
+
+
+def remove(webhook: Webhook, *, actor: str) -> Outcome:
+    return Outcome.REMOVED if lifecycle.remove(webhook.pk, actor=actor) else Outcome.NOT_FOUND
+
+
+def rotate(webhook: Webhook, *, drop: str | None = None, actor: str) -> str | None:
+    """Create a new secret and return it, to be shown once. Return None if another request has just rotated it, or if
+    the webhook was removed. Raises Refused if two secrets are valid and `drop` doesn't say which one ends, because
+    receivers may use either.
+    """
+    if drop is None and webhook.is_earlier_good(clock.now()):
+        raise Refused(
+            "conflict",
+            f"Two secrets are valid until {webhook.earlier_expires_at:%Y-%m-%d %H:%M} UTC. Choose the one to drop:"
+            f" {NEWEST}, which receivers may not know yet, or {EARLIER}, which they may still use.",
+        )
+    return lifecycle.rotate(webhook, drop=drop or EARLIER, actor=actor)
+
+
+def ping(webhook: Webhook, *, actor: str) -> Delivery:
+    return lifecycle.ping(webhook, payloads.of_ping(webhook, clock.now()), actor=actor)
+
+
+def resend(delivery: Delivery, *, actor: str) -> Delivery:
+    """Raises Refused if the webhook was removed."""
+    if not Webhook.objects.there().filter(pk=delivery.webhook_id).exists():
+        raise Refused("conflict", f"Webhook {delivery.webhook_id} was removed. Its deliveries cannot be sent again.")
+    return lifecycle.resend(delivery, actor=actor)
+
+
+def checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values as they are stored. Raises Refused."""
+    return {name: _CHECKS[name](value) for name, value in values.items()}
+
+
+def _name(text: str) -> str:
+    name = one_line(text)
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise Refused("invalid_request", f"The name must have 1 to {LONGEST_NAME} characters, not {len(name)}.")
+    return name
+
+
+def _url(text: str) -> str:
+    try:
+        return addresses.spelled(text)
+    except FetchFailed as error:
+        raise Refused("invalid_request", str(error)) from error
+
+
+def _topics(wanted: Iterable[str]) -> list[str]:
+    asked = set(wanted)
+    if not asked or asked - set(Topic.values):
+        unknown = ", ".join(sorted(asked - set(Topic.values)))
+        problem = f"Unknown topics: {unknown}" if unknown else "No topics were given"
+        raise Refused("invalid_request", f"{problem}. Known topics: {', '.join(Topic.values)}.")
+    return [topic for topic in Topic.values if topic in asked]
+
+
+_CHECKS = {"name": _name, "url": _url, "topics": _topics}
+
+
+def _named_so(workspace_id: int, name: str) -> Refused:
+    return Refused("conflict", f"Workspace {workspace_id} already has a webhook named {name}.")
+
+
+def _not_done(webhook: Webhook, why: Outcome) -> Outcome:
+    return why if Webhook.objects.there().filter(pk=webhook.pk).exists() else Outcome.NOT_FOUND

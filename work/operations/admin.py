@@ -1,0 +1,294 @@
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import PROTECT, Model, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.functional import cached_property
+from django.views.decorators.http import require_POST
+
+from work import draining
+from work.boots import WORKER
+from work.models import Event, Worker
+from work.operations import bulk
+from work.operations.commands import clean
+from work.operations.numbers import id_of
+from work.operations.previews import Ended, Wish, carry_out
+from work.state_machine import StateMachine
+from work.work_types import all_kinds, other_subjects
+
+# Stop counting here: the length of a list must not cost reading a million rows.
+MOST_COUNTED = 10_000
+EVENTS = 100
+LARGEST_ID = 2**63 - 1
+SHORT = 100
+
+Lookups = Iterable[tuple[Any, Any]]
+
+
+class AtLeast(int):
+    def __str__(self) -> str:
+        return f"over {int(self)}"
+
+
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
+    """Offers pages only as far as it counts. Rows beyond that are found with filters and search."""
+
+    @cached_property
+    def count(self) -> int:
+        rows = self.object_list
+        assert isinstance(rows, QuerySet)
+        counted = rows.order_by()[: MOST_COUNTED + 1].count()
+        return AtLeast(MOST_COUNTED) if counted > MOST_COUNTED else counted
+
+
+def choice_filter(name: str, choices: Callable[[], Lookups], chosen: Callable[[Any, str], Any] | None = None) -> Any:
+    """Make a list filter for a column with few values. `chosen` filters the queryset if equality will not do."""
+
+    class ChoiceFilter(admin.SimpleListFilter):
+        title = name.replace("_", " ")
+        parameter_name = name
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
+            return choices()
+
+        def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+            word = self.value()
+            if not word:
+                return queryset
+            if word not in dict(choices()):
+                # Never ignore an unknown value: an action may apply to all rows of the list.
+                return queryset.none()
+            return chosen(queryset, word) if chosen else queryset.filter(**{name: word})
+
+    return ChoiceFilter
+
+
+def of_one(name: str) -> Any:
+    """Make a list filter by a related row. The list does not offer it, but the page of that row links to the list with
+    it.
+    """
+
+    class OfOne(admin.SimpleListFilter):
+        title = parameter_name = name
+
+        def has_output(self) -> bool:
+            return bool(self.value())
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
+            asked = self.value()
+            return [(asked, f"{name} {asked}")] if asked and id_of(asked) is not None else []
+
+        def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+            asked = self.value()
+            if not asked:
+                return queryset
+            return queryset.filter(**{f"{name}_id": asked}) if self.lookup_choices else queryset.none()
+
+    return OfOne
+
+
+class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Lists that stay fast with millions of rows. They can be searched only by what they offer."""
+
+    ordering = ["-id"]
+    # No other column has an index to sort by.
+    sortable_by = ()
+    list_per_page = 50
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    paginator = BoundedPaginator
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Allow only the filters of the list, and no other column of this or another table."""
+        return lookup in {getattr(offered, "parameter_name", None) for offered in self.list_filter}
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Search a number, alone or after a word as in "run 17", as an id. Only if no row has it, search it as text."""
+        term = search_term.replace("\0", "").strip()
+        if found := re.fullmatch(r"(?:[a-z_ ]+ )?#?([0-9]{1,19})", term):
+            by_id = queryset.filter(pk=min(int(found[1]), LARGEST_ID))
+            if by_id.exists():
+                return by_id, False
+        for word in term.split():
+            queryset = queryset.filter(self._holding(word))
+        return queryset, False
+
+    def _holding(self, word: str) -> Q:
+        found = Q()
+        for name in self.search_fields:
+            relation, _, column = str(name).rpartition("__")
+            if relation:
+                # No join: it would look up the related row for each of a million rows.
+                related: Any = self.model._meta.get_field(relation).related_model
+                ids = related._base_manager.filter(**{f"{column}__icontains": word}).values("pk")
+                found |= Q(**{f"{relation}__in": ids})
+            else:
+                found |= Q(**{f"{column}__icontains": word})
+        return found
+
+
+class ReadOnlyAdmin(LongListAdmin):
+    """Rows that no person adds, changes or deletes by hand."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class SharedAdmin(LongListAdmin):
+    """Rows of the installation, which every user of the admin may see."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self.admin_site.has_permission(request)
+
+
+class SubjectAdmin(ReadOnlyAdmin):
+    """Rows with a history. Their page shows the latest events."""
+
+    change_form_template = "admin/subject.html"
+    # None for a model without a history.
+    moves: StateMachine | None = None
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        if self.moves and (obj := kwargs.get("obj")):
+            events = Event.objects.about(self.moves.kind, obj.pk).order_by("-sequence")
+            context["events"] = events[:EVENTS]
+        return super().render_change_form(request, context, *args, **kwargs)
+
+
+class VerbAdmin(SubjectAdmin):
+    """Each action of the list is also a button on the page of a row."""
+
+    offered: Iterable[str]
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        raise NotImplementedError
+
+    def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
+        """Return a function that says whether the user may operate a row. Build it once for many rows."""
+        may = self.has_operate_permission(request)
+        return lambda row: may
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        views = {
+            verb: self.admin_site.admin_view(require_POST(partial(self.operate, verb=verb))) for verb in self.offered
+        }
+        buttons = [path(f"<int:id>/{verb}/", view) for verb, view in views.items()]
+        return [*buttons, *bulk.urls(self), *super().get_urls()]
+
+    def operate(self, request: HttpRequest, id: int, verb: str) -> HttpResponse:
+        rows = self.get_queryset(request).filter(pk=id)
+        row = rows.first()
+        if row is None:
+            raise Http404
+        if not self.operated(request)(row):
+            raise PermissionDenied
+        page = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[id])
+        return getattr(self, verb)(request, rows) or HttpResponseRedirect(page)
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        row = kwargs.get("obj")
+        if row and self.operated(request)(row):
+            verbs = [verb for verb in self.offered if self.is_offered(verb, row)]
+            context["buttons"] = [(verb, getattr(self, verb).short_description) for verb in verbs]
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def do_each(self, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> HttpResponse | None:
+        """Apply the verb to one row at once. For rows selected in a list, answer with the preview page first."""
+        if bulk.is_chosen_in_a_list(request):
+            return bulk.answer(self, request, verb, rows, wish)
+        ended: list[Ended] = []
+        carry_out(rows, wish, self.operated(request), ended, actor=request.user.get_username(), reason="")
+        bulk.tell(self, request, ended)
+        return None
+
+
+def short(text: str) -> str:
+    line = clean(" ".join(text.split()))
+    return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"
+
+
+def is_referred_to(row: Model) -> bool:
+    """Return whether other rows forbid deleting this one. Call this before Django collects all related rows to list
+    them.
+    """
+    guards = (relation for relation in row._meta.related_objects if relation.on_delete is PROTECT)
+    return any(getattr(row, str(relation.get_accessor_name())).exists() for relation in guards)
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    list_display = ["id", "at", "subject", "sequence", "kind", "change", "actor", "said"]
+    list_filter = [choice_filter("subject_kind", lambda: [(name, name) for name in _names()])]
+    search_fields = ["subject_id"]
+    search_help_text = "An id: of an event, or of the row that events belong to"
+
+    @admin.display(description="subject")
+    def subject(self, event: Event) -> str:
+        return f"{event.subject_kind} {event.subject_id}"
+
+    @admin.display(description="status")
+    def change(self, event: Event) -> str:
+        return " → ".join(dict.fromkeys(filter(None, (event.from_status, event.to_status))))
+
+    @admin.display(description="message")
+    def said(self, event: Event) -> str:
+        return short(event.message)
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Search events of "run 17", or of anything with the id 17. Any other search would read all events."""
+        kinds = _names()
+        found = re.fullmatch(r"(?:([a-z_]+) )?#?([0-9]{1,19})", search_term.replace("\0", "").strip())
+        if not search_term:
+            return queryset, False
+        if not found or found[1] not in (None, *kinds):
+            return queryset.none(), False
+        about = [found[1]] if found[1] else kinds
+        return queryset.filter(subject_kind__in=about, subject_id=min(int(found[2]), LARGEST_ID)), False
+
+
+@admin.register(Worker)
+class WorkerAdmin(VerbAdmin):
+    moves = WORKER
+    list_display = ["id", "state", "owner", "version", "lanes", "started_at", "heartbeat_at", "doing"]
+    list_display += ["drain_requested_at", "drain_requested_by"]
+    list_filter = [
+        choice_filter("state", lambda: [("alive", "alive")], lambda workers, _: workers.alive()),
+    ]
+    search_fields = ["name", "host"]
+    fields = ["owner", "state", "version", "lanes", "doing", "started_at", "heartbeat_at", "stopped_at", "machine"]
+    fields += ["drain_requested_at", "drain_requested_by", "drain_reason"]
+    readonly_fields = ["owner", "state"]
+    actions = ["drain"]
+    offered = ("drain",)
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(draining.PERMISSION)
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        return row.state == "alive" and not row.is_draining
+
+    @admin.action(description="Drain", permissions=["operate"])
+    def drain(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return self.do_each(request, "drain", rows, draining.wish())
+
+
+def _names() -> list[str]:
+    return [*(kind.name for kind in all_kinds()), *(moves.kind for moves in other_subjects())]

@@ -1,0 +1,303 @@
+"""Shared parts of the operator commands, `manage.py NOUN VERB …`.
+
+With --json a command prints one JSON document, otherwise aligned text. Errors go to stderr, and the exit code gives
+their kind.
+"""
+
+import argparse
+import getpass
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import IntEnum
+from typing import Any, NoReturn, TypeVar
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
+from django.db import InterfaceError, OperationalError, connections
+
+from work.models import Event
+from work.operations.outcomes import DONE, Outcome
+from work.operations.written import Encoder
+
+# The maximum length of an event's actor, minus the words around the name.
+LONGEST_NAME = 170
+# The width of a cell in a list; `show` prints the whole text.
+WIDEST_CELL = 60
+# The largest id of the databases.
+LARGEST_ID = 2**63 - 1
+LARGEST_LIMIT = 10_000
+# Times outside these years are typing mistakes, and time zones do not cover them.
+EARLIEST, LATEST = 1970, 2200
+
+Row = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class Exit(IntEnum):
+    DONE = 0
+    REFUSED = 1
+    USAGE = 2
+    # Fixed because of gunicorn: see `EXIT_CODE` in config/environment.py.
+    SETTINGS = 3
+    QUEUE_FULL = 4
+    DATABASE_AWAY = 5
+    NOT_FOUND = 6
+
+
+MEANINGS = {
+    Exit.DONE: "done",
+    Exit.REFUSED: "refused or failed: the row is in the wrong state, or a check failed",
+    Exit.USAGE: "invalid command line",
+    Exit.SETTINGS: "invalid settings; nothing was started",
+    Exit.QUEUE_FULL: "the queue is full; nothing was accepted, try again later",
+    Exit.DATABASE_AWAY: "the database is unavailable or busy; try again later",
+    Exit.NOT_FOUND: "something that was named does not exist",
+}
+# For commands on several rows. Any other outcome that is not in DONE counts as refused.
+_WORST_FIRST = ((Outcome.NOT_FOUND, Exit.NOT_FOUND), (Outcome.NO_PLACE, Exit.QUEUE_FULL))
+EXIT_CODES = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
+
+
+class Failure(CommandError):
+    """End a command with a message, an exit code, and a code with details for JSON output."""
+
+    def __init__(self, message: str, exit: Exit, code: str, **details: Any) -> None:
+        super().__init__(message, returncode=exit)
+        self.code, self.details = code, details
+
+
+def not_found(kind: str, wanted: object, hint: str) -> Failure:
+    message = f"Unknown {kind} {wanted!r}; {hint}."
+    return Failure(message, Exit.NOT_FOUND, "not_found", kind=kind, wanted=wanted)
+
+
+@dataclass(frozen=True)
+class Answer:
+    data: Mapping[str, Any]
+    text: str
+    exit: Exit = Exit.DONE
+
+
+Verb = Callable[..., Answer]
+# Takes name, verb and description; returns the parser of its arguments.
+AddVerb = Callable[[str, Verb, str], argparse.ArgumentParser]
+
+
+class OperatorCommand(BaseCommand):
+    # Only `doctor` runs system checks; a command that reads one row should not wait for them.
+    requires_system_checks: Any = ()
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        return super().create_parser(prog_name, subcommand, epilog=EXIT_CODES, **kwargs)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_json(parser)
+
+    def answer(self, **options: Any) -> Answer:
+        raise NotImplementedError
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        answer = self.answer(**options)
+        self.stdout.write(as_json(answer.data) if options.get("json") else answer.text)
+        if answer.exit:
+            sys.exit(answer.exit)
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Run like Django's method, but with our error format and exit codes."""
+        in_json = "--json" in argv
+        try:
+            options = self._parsed(argv)
+            self.execute(*options.pop("args", ()), **options)
+            self.stdout.flush()
+        except Failure as failure:
+            self._end(failure, in_json=in_json)
+        except CommandError as error:
+            self._end(Failure(str(error), Exit(error.returncode), "refused"), in_json=in_json)
+        except (OperationalError, InterfaceError) as error:
+            found = " ".join(str(error).split())
+            message = f"The database is unavailable: {found}. Run `manage.py doctor` for details."
+            self._end(Failure(message, Exit.DATABASE_AWAY, "database_unavailable"), in_json=in_json)
+        except BrokenPipeError:
+            # The reader has gone (`… | head`); the flush at exit must not fail.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        finally:
+            connections.close_all()
+
+    def _parsed(self, argv: list[str]) -> dict[str, Any]:
+        parser = self.create_parser(argv[0], argv[1])
+        try:
+            return vars(parser.parse_args(argv[2:]))
+        except CommandError as error:
+            found = str(error).removeprefix("Error: ")
+            message = f"Invalid command line: {found}. See `{parser.prog} --help`."
+            raise Failure(message, Exit.USAGE, "usage") from error
+
+    def _end(self, failure: Failure, *, in_json: bool) -> NoReturn:
+        told = {"code": failure.code, "message": str(failure), "details": failure.details}
+        self.stderr.write(as_json(told) if in_json else f"{clean(str(failure))}")
+        sys.exit(failure.returncode)
+
+
+class NounCommand(OperatorCommand):
+    verb_is_required = True
+
+    def add_verbs(self, add: AddVerb) -> None:
+        raise NotImplementedError
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parsers = parser.add_subparsers(metavar="VERB", dest="verb", required=self.verb_is_required)
+
+        def add(name: str, verb: Verb, what: str) -> argparse.ArgumentParser:
+            made = parsers.add_parser(
+                name, help=what, description=what, epilog=EXIT_CODES, formatter_class=DjangoHelpFormatter
+            )
+            add_json(made)
+            made.set_defaults(do=verb)
+            return made
+
+        self.add_verbs(add)
+
+    def answer(self, **options: Any) -> Answer:
+        verb: Verb = options.pop("do")
+        return verb(**options)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def add_actor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--as", dest="actor", metavar="NAME", help="actor recorded in the history (default: your login name)"
+    )
+
+
+def add_ids(parser: argparse.ArgumentParser, *, many: bool = False) -> None:
+    if many:
+        parser.add_argument("ids", metavar="ID", type=identifier, nargs="+")
+    else:
+        parser.add_argument("id", metavar="ID", type=identifier)
+
+
+def add_limit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit", type=limit, default=50, help="maximum number of rows, newest first (default: %(default)s)"
+    )
+    parser.add_argument("--before", metavar="ID", type=identifier, help="only rows older than this one")
+
+
+def actor_of(name: str | None) -> str:
+    """Return the actor that events record for a command."""
+    return f"{clean(name or _system_user()).strip()[:LONGEST_NAME] or 'unknown'} (command)"
+
+
+def identifier(text: str) -> int:
+    # int() alone would also accept underscores and non-ASCII digits.
+    if re.fullmatch(r"[0-9]{1,19}", text) is None or int(text) > LARGEST_ID:
+        raise argparse.ArgumentTypeError(f"must be an id, which is a whole number, not {text!r}")
+    return int(text)
+
+
+def limit(text: str) -> int:
+    if re.fullmatch(r"[0-9]{1,5}", text) is None or not 1 <= int(text) <= LARGEST_LIMIT:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {LARGEST_LIMIT}, not {text!r}")
+    return int(text)
+
+
+def moment(text: str) -> datetime:
+    """Parse an ISO 8601 time. Without an offset it is in UTC."""
+    try:
+        said = datetime.fromisoformat(text)
+        if not EARLIEST <= said.year <= LATEST:
+            raise ValueError(text)
+    except ValueError as error:
+        message = f"must be a time such as 2026-03-01T06:00 or 2026-03-01T06:00+01:00, not {text!r}"
+        raise argparse.ArgumentTypeError(message) from error
+    return said.astimezone(UTC) if said.tzinfo else said.replace(tzinfo=UTC)
+
+
+def of_each(
+    kind: str, ids: Iterable[int], found: Mapping[int, T], do: Callable[[T], tuple[Outcome, Row]], *told: str
+) -> Answer:
+    """Apply `do` to each of these rows independently; the worst outcome decides the exit code.
+
+    The other arguments name columns that `do` may return in addition; they are null where it returns none.
+    """
+    rows: list[dict[str, Any]] = []
+    # A row that appears twice counts once.
+    for id in dict.fromkeys(ids):
+        outcome, more = do(found[id]) if id in found else (Outcome.NOT_FOUND, {})
+        rows.append({"id": id, "result": outcome, **dict.fromkeys(told), **more})
+    outcomes = {row["result"] for row in rows}
+    otherwise = Exit.REFUSED if outcomes - DONE else Exit.DONE
+    exit = next((code for outcome, code in _WORST_FIRST if outcome in outcomes), otherwise)
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return Answer({f"{kind}s": rows}, table(rows, *columns), exit)
+
+
+def events_about(kind: str, id: int, most: int) -> list[dict[str, Any]]:
+    """Return the latest events of a row, oldest first."""
+    columns = ("sequence", "at", "kind", "from_status", "to_status", "claim_token", "actor", "message", "data")
+    events = Event.objects.about(kind, id).order_by("-sequence")
+    return list(events.values(*columns)[:most])[::-1]
+
+
+def as_json(data: object) -> str:
+    return json.dumps(data, cls=Encoder, indent=2)
+
+
+def table(rows: Sequence[Row], *columns: str) -> str:
+    """Format rows as aligned columns with a header, or as "None." without rows."""
+    if not rows:
+        return "None."
+    lines = [[name.replace("_", " ").upper() for name in columns]]
+    lines += [[_cell(row.get(name)) for name in columns] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+    return "\n".join(line.rstrip() for line in padded)
+
+
+def fields(row: Row) -> str:
+    """Format a row as one line per value, leaving out empty values."""
+    said = {name.replace("_", " "): _text(value) for name, value in row.items() if value not in (None, "")}
+    width = max(map(len, said))
+    return "\n".join(f"{name:{width}}  {_lines(text, width + 2)}" for name, text in said.items())
+
+
+def history(events: Iterable[Row]) -> str:
+    columns = ("sequence", "at", "kind", "to_status", "actor", "message")
+    return table(list(events), *columns)
+
+
+def clean(text: str) -> str:
+    """Escape control characters: names and messages come from anywhere, and a terminal interprets what it prints."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def _lines(text: str, indent: int) -> str:
+    return f"\n{' ' * indent}".join(clean(line) for line in text.splitlines())
+
+
+def _cell(value: object) -> str:
+    text = clean(" ".join(_text(value).split()))
+    return text if len(text) <= WIDEST_CELL else f"{text[: WIDEST_CELL - 1]}…"
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _system_user() -> str:
+    # In a container, the user id may have no name.
+    with suppress(OSError, KeyError, ImportError):
+        return getpass.getuser()
+    return f"user {os.getuid()}"

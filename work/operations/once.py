@@ -1,0 +1,53 @@
+"""Results of forms that must run only once, kept for a day. Sending a form twice shows the first result again.
+
+Each is stored as a session that no user is signed in with: its key cannot be guessed, and expired ones are deleted.
+"""
+
+import secrets
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.sessions.models import Session
+from django.db import IntegrityError, transaction
+from django.utils.crypto import salted_hmac
+
+from work import clock
+
+KEPT = timedelta(days=1)
+Person = AbstractBaseUser | AnonymousUser
+
+
+def new_key() -> str:
+    """Return a key for a form that may be sent once."""
+    return secrets.token_urlsafe(24)
+
+
+def begin(person: Person, key: str) -> bool:
+    """Reserve the key before anything is done. Return False if it was used already; `find` then has the result."""
+    try:
+        with transaction.atomic():
+            Session.objects.create(
+                session_key=_place(person, key),
+                session_data=Session.objects.encode({}),
+                expire_date=clock.now() + KEPT,
+            )
+    except IntegrityError:
+        return False
+    return True
+
+
+def keep(person: Person, key: str, told: Mapping[str, Any]) -> None:
+    Session.objects.filter(pk=_place(person, key)).update(session_data=Session.objects.encode(dict(told)))
+
+
+def find(person: Person, key: str) -> dict[str, Any] | None:
+    """Return the result for the person who sent the form. It is empty until done; None if never begun or expired."""
+    kept = Session.objects.filter(pk=_place(person, key), expire_date__gt=clock.now()).first()
+    return None if kept is None else dict(kept.get_decoded())
+
+
+def _place(person: Person, key: str) -> str:
+    # A session key is at most 40 characters long.
+    return salted_hmac("work.operations.once", f"{person.pk} {key}", algorithm="sha256").hexdigest()[:40]

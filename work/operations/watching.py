@@ -1,0 +1,127 @@
+"""`manage.py NOUN why` and `manage.py NOUN logs`, for kinds of work that queue and log."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.core.exceptions import ObjectDoesNotExist
+
+from work.models import Event
+from work.operations.commands import AddVerb, Answer, NounCommand, Row, add_ids, clean, fields, identifier, not_found
+from work.operations.written import Encoder
+from work.state_machine import StateMachine
+from work.why import Explanation
+
+STREAMS = ("stdout", "stderr", "log")
+LOOK_SECONDS = 0.5
+# Log lines per query.
+BATCH = 1000
+
+
+class WatchedCommand(NounCommand):
+    moves: ClassVar[StateMachine]
+    terminal: ClassVar[frozenset[str]]
+
+    def explain(self, id: int) -> Explanation:
+        raise NotImplementedError
+
+    def add_watching(self, add: AddVerb) -> None:
+        name = self.moves.model._meta.verbose_name
+        add_ids(add("why", self.why, f"Explain what a queued {name} waits for, and since when."))
+        logs = add("logs", self.logs, f"Print the log of a {name}, oldest line first.")
+        add_ids(logs)
+        logs.add_argument(
+            "--follow", action="store_true", help=f"continue until the {name} has ended; with --json, one line each"
+        )
+        logs.add_argument(
+            "--after", metavar="SEQUENCE", type=identifier, default=0, help="only lines after this sequence number"
+        )
+        logs.add_argument("--stream", choices=STREAMS, help="only this stream")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not options.get("follow"):
+            super().handle(*args, **options)
+            return
+        # Ctrl-C is the normal way to stop following.
+        with suppress(KeyboardInterrupt):
+            self._follow(**options)
+
+    def why(self, *, id: int, **_: Any) -> Answer:
+        try:
+            found = self.explain(id)
+        except ObjectDoesNotExist as error:
+            raise self._not_found(id) from error
+        return Answer(found.to_json(), in_words(found))
+
+    def logs(self, *, id: int, after: int, stream: str | None, **_: Any) -> Answer:
+        status = self._status(id)
+        found = [event for event in self._said(id, after) if stream in (None, event["stream"])]
+        text = "\n".join(line for event in found for line in _lines(event))
+        pruned_at = self._pruned_at(id)
+        none = f"None. The log was pruned on {pruned_at:%Y-%m-%d %H:%M} UTC." if pruned_at else "None."
+        return Answer({"id": id, "status": status, "logs": found, "pruned_at": pruned_at}, text or none)
+
+    def _follow(self, *, id: int, after: int, stream: str | None, json: bool = False, **_: Any) -> None:
+        while True:
+            # Read the status first, so that the query below finds everything logged before the end.
+            has_ended = self._status(id) in self.terminal
+            for event in self._said(id, after):
+                after = event["sequence"]
+                if stream in (None, event["stream"]):
+                    self._write(event, json=json)
+            self.stdout.flush()
+            if has_ended:
+                return
+            time.sleep(LOOK_SECONDS)
+
+    def _write(self, event: Row, *, json: bool) -> None:
+        for line in [_as_line(event)] if json else _lines(event):
+            self.stdout.write(line)
+
+    def _status(self, id: int) -> str:
+        status = self.moves.rows.filter(pk=id).values_list("status", flat=True).first()
+        if status is None:
+            raise self._not_found(id)
+        return str(status)
+
+    def _pruned_at(self, id: int) -> datetime | None:
+        if not self.moves.pruned:
+            return None
+        pruned_at: datetime | None = self.moves.rows.values_list("pruned_at", flat=True).get(pk=id)
+        return pruned_at
+
+    def _not_found(self, id: int) -> Exception:
+        return not_found(self.moves.kind, id, f"`manage.py {self.moves.kind} list` shows them")
+
+    def _said(self, id: int, after: int) -> Iterator[Row]:
+        """Yield log lines by sequence. It has no gaps, so lines that are written meanwhile come after those read."""
+        events = Event.objects.about(self.moves.kind, id).filter(kind="LOG").order_by("sequence")
+        while found := list(events.filter(sequence__gt=after)[:BATCH]):
+            after = found[-1].sequence
+            yield from map(_row, found)
+
+
+def in_words(found: Explanation) -> str:
+    gates = {gate.name: f"{'BLOCKING' if gate.holds else 'passed  '}  {gate.message}" for gate in found.gates}
+    text = clean(found.message)
+    return f"{text}\n\n{fields(gates)}" if gates else text
+
+
+def _row(event: Event) -> dict[str, Any]:
+    data = event.data or {}
+    told = {"stream": data.get("stream", "log"), "step": data.get("step") or None, "message": event.message}
+    return {"sequence": event.sequence, "at": event.at, "claim_token": event.claim_token, **told}
+
+
+def _lines(event: Row) -> Iterator[str]:
+    step = f"{clean(str(event['step']))}: " if event["step"] else ""
+    head = f"{event['sequence']:>5}  {event['at']:%H:%M:%S}  {clean(str(event['stream'])):6}  {step}"
+    # Expand tabs and split at the carriage returns of progress bars; escape all other control characters.
+    return (head + clean(line.expandtabs()) for line in event["message"].splitlines() or [""])
+
+
+def _as_line(event: Row) -> str:
+    return json.dumps(event, cls=Encoder)

@@ -1,0 +1,203 @@
+"""The worker's side of a warm process: a child that has imported a program and forks a fresh process per piece of work.
+
+It is a process guard (`programs/ade_keeper/keeper.py`) in a program of its own, and also an ordinary supervised
+child: it has a sandbox and ends with the worker. A fork is a `Child` like any other, one at a time.
+"""
+
+import math
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from ade_keeper import proc
+from work.processes import supervise
+from work.processes.child import CannotStart, Child
+from work.processes.spawner_client import Keeper, Wires
+from work.processes.supervise import (
+    GRACE_SECONDS,
+    Limits,
+    Line,
+    OnEvent,
+    OnOutput,
+    Path,
+    connect,
+    explained,
+    place,
+    spawn,
+)
+from work.processes.usage import Usage, below, first_below
+
+# Above the program's own descriptors and below the limit of open files. The number is the same in every fork.
+EVENTS_NUMBER = 900
+# How long one check for readiness waits.
+LOOK_SECONDS = 0.02
+# How long the process may take to exit after it closed its socket.
+LAST_WORDS_SECONDS = 2.0
+
+
+class Zygote:
+    """A warm process, used by one thread at a time. Raises CannotStart."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+        readable: Sequence[Path] = (),
+        hidden: Sequence[Path] = (),
+    ) -> None:
+        self.forked = 0
+        # Whether its sandbox prevents one fork from leaving anything for the next.
+        self.is_walled_off = supervise.level() == "bubblewrap"
+        self.used_at = time.monotonic()
+        self.said: list[str] = []
+        self._limits = replace(limits or Limits(), wall_seconds=None, cpu_seconds=None)
+        self._folder = os.path.abspath(cwd)
+        # The process that forks, as seen from outside its sandbox. It is looked up once and not for each fork.
+        self._root: proc.Process | None = None
+        # None until it is ready, and while a fork uses it.
+        self._keeper: Keeper | None = None
+        with ExitStack() as opened:
+            self._control, there = socket.socketpair()
+            opened.enter_context(self._control)
+            with there:
+                self._child = spawn(
+                    [*argv, str(there.fileno())],
+                    cwd=cwd,
+                    env=env,
+                    limits=self._limits,
+                    on_output=self._hear,
+                    pass_fds=[there.fileno()],
+                    readable=readable,
+                    hidden=hidden,
+                    is_first=True,
+                )
+            opened.pop_all()
+
+    def wait(self, stop: Callable[[], str | None]) -> str | None:
+        """Wait until it is ready to fork. Return the reason if `stop` gives one. Raises CannotStart if the process
+        ends.
+        """
+        while self._keeper is None:
+            if reason := stop():
+                return reason
+            if self._child.poll(0):
+                raise self._not_warm()
+            if _is_readable(self._control, LOOK_SECONDS):
+                try:
+                    self._keeper = Keeper(self._control)
+                except OSError as error:
+                    raise self._not_warm() from error
+                outermost = self._child.process_id.pid
+                self._root = proc.process(first_below(outermost) if self.is_walled_off else outermost)
+                if not self.is_alone():
+                    raise CannotStart("Cannot keep a process warm: it starts other processes during the import.")
+        return None
+
+    def spawn(
+        self,
+        *,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        stdin: int | None = None,
+        limits: Limits | None = None,
+        grace_seconds: float = GRACE_SECONDS,
+        on_output: OnOutput | None = None,
+        on_event: OnEvent | None = None,
+        trust_until: float = math.inf,
+    ) -> Child:
+        """Fork a child, with the same contract as `supervise.spawn`. Raises CannotStart."""
+        if self._keeper is None or self._root is None:
+            raise RuntimeError("The zygote is not ready, or not free.")
+        directory, _, variables = place(cwd, env or {})
+        limits = limits or Limits()
+        pipes = limits.pipes(on_output, on_event)
+        keeper, self._keeper, self.forked = self._keeper, None, self.forked + 1
+        with ExitStack() as lent, ExitStack() as ours, ExitStack() as theirs, explained("a fork", directory):
+            # From here on the child closes the keeper, or gives it back.
+            lent.callback(keeper.close)
+            wires = Wires(ours, theirs, ())
+            connect(wires, pipes, variables, stdin=stdin, events_number=EVENTS_NUMBER)
+            times = limits.times(grace_seconds)
+            order: dict[str, Any] = {
+                "env": variables,
+                "cwd": directory,
+                "limits": limits.rlimits(),
+                "sandboxed": False,
+                "is_fork": True,
+                "trust_until": trust_until,
+            }
+            answer = keeper.start(order | times, wires)
+            # Measure the warm process too, because it may use as much as its fork.
+            usage = Usage(
+                self._child.keeper_pid,
+                [self._folder],
+                limits.most(),
+                victim=self._root,
+                walled_off=self.is_walled_off,
+                own_network=self.is_walled_off,
+            )
+            # Recovery ends the zygote to end its forks: pids inside a sandbox mean nothing here.
+            child = Child(
+                "a fork",
+                keeper,
+                answer,
+                pipes,
+                ours.pop_all(),
+                **times,
+                process_id=self._child.process_id,
+                give_back=self._take_back,
+                usage=usage,
+            )
+            lent.pop_all()
+            return child
+
+    def is_free(self) -> bool:
+        """Return whether it can fork: it is alive, and its last fork is gone."""
+        return self._keeper is not None and self._child.poll(0) is None
+
+    def is_alone(self) -> bool:
+        """Return whether it has no other processes. Its keeper is not asked, because an import may have changed it."""
+        own = {self._child.process_id.pid, self._root.pid if self._root else 0}
+        # The check fails if this process has no free descriptors.
+        with suppress(OSError):
+            return set(islice(below(self._child.keeper_pid), len(own) + 1)) <= own
+        return False
+
+    def close(self) -> None:
+        """End it and everything that it forked."""
+        if self._keeper is not None:
+            self._keeper.close()
+        self._control.close()
+        self._child.close()
+
+    def _take_back(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self.used_at = time.monotonic()
+
+    def _not_warm(self) -> CannotStart:
+        """Return the error with the last output. Wait a moment for it: the process closes its socket before it ends."""
+        ended = self._child.poll(0)
+        give_up_at = time.monotonic() + LAST_WORDS_SECONDS
+        while not ended and time.monotonic() < give_up_at:
+            ended = self._child.poll(LOOK_SECONDS)
+        said = " ".join(self.said) or "none"
+        return CannotStart(f"Cannot keep a process warm: it {ended or 'does not answer'}. Output: {said}")
+
+    def _hear(self, lines: list[Line]) -> None:
+        # The last lines explain why it ended.
+        self.said = [*self.said, *(line.text for line in lines)][-5:]
+
+
+def _is_readable(connection: socket.socket, seconds: float) -> bool:
+    watched = select.poll()
+    watched.register(connection, select.POLLIN)
+    return bool(watched.poll(seconds * 1000))

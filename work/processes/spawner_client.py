@@ -1,0 +1,337 @@
+"""The worker's side of the launcher: it starts `work/processes/spawner.py` when first needed, and orders children."""
+
+import atexit
+import errno
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import ade_keeper
+from ade_keeper.keeper import receive
+
+# The launcher answers within a millisecond. If it takes longer than this, it or the machine is stopped.
+ANSWER_SECONDS = 10.0
+# Limit for one answer. A configuration can replace the code of the keeper in its sandbox and send anything.
+ANSWER_BYTES = 1 << 20
+# Limit for the numbers in an answer. NaN fails the comparison too.
+LARGEST = 1 << 62
+# About one per worker thread. A keeper beyond this number ends with its child.
+IDLE_KEEPERS = 8
+# Isolated and without site-packages, so that it starts in 6 ms and is cheap to fork.
+_PYTHON = (sys.executable, "-I", "-S", "-X", "utf8")
+# The folders of the spawner and of ade_keeper.
+_FOLDERS = [str(Path(__file__).parents[2]), str(Path(ade_keeper.__path__[0]).parent)]
+_PROGRAM = (
+    "import sys; sys.path += sys.argv[1:3]; from work.processes.spawner import serve; serve(*map(int, sys.argv[3:]))"
+)
+
+
+class Launcher:
+    """The launcher process. It ends with this process, not with the thread that started it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._doorbell: socket.socket | None = None
+
+    def ring(self, descriptors: Sequence[int]) -> None:
+        """Request a keeper, which gets this socket as its control socket. Raises OSError."""
+        with self._lock:
+            with suppress(BrokenPipeError, ConnectionResetError):
+                return self._send(descriptors)
+            self._forget()  # The launcher was killed, and all its children with it. Start another.
+            return self._send(descriptors)
+
+    def _send(self, descriptors: Sequence[int]) -> None:
+        if self._doorbell is None:
+            self._start()
+        assert self._doorbell is not None  # for mypy: _start has set it or raised
+        socket.send_fds(self._doorbell, [b"!"], descriptors)
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, ExitStack() as opened:
+            opened.enter_context(ours)
+            self._process = subprocess.Popen(
+                [*_PYTHON, "-c", _PROGRAM, *_FOLDERS, str(theirs.fileno()), str(os.getpid())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                cwd="/",
+                # Empty: children of the same user can read it in /proc.
+                env={},
+                start_new_session=True,
+            )
+            opened.pop_all()
+        ours.settimeout(ANSWER_SECONDS)
+        self._doorbell = ours
+
+    def close(self) -> None:
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._doorbell is not None:
+            self._doorbell.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._doorbell = self._process = None
+
+    def abandon(self) -> None:
+        """Close the descriptors in a forked process, because the launcher belongs to its parent. The lock may be held
+        forever.
+        """
+        if self._doorbell is not None:
+            self._doorbell.close()
+        if self._process is not None:
+            self._process.returncode = 0
+
+
+class Wires:
+    """The descriptors of one start. Ours stay with the child object; theirs are closed once sent."""
+
+    def __init__(self, ours: ExitStack, theirs: ExitStack, pass_fds: Sequence[int]) -> None:
+        self.ours = ours
+        self.theirs = theirs
+        self.descriptors: list[int] = []
+        self.numbers: list[int] = []
+        for descriptor in pass_fds:
+            self.give(descriptor, descriptor)
+
+    def give(self, descriptor: int, number: int) -> None:
+        os.fstat(descriptor)  # fails now rather than while an order is half sent
+        self.descriptors.append(descriptor)
+        self.numbers.append(number)
+
+    def open_null(self) -> int:
+        descriptor = os.open(os.devnull, os.O_RDONLY)
+        self.theirs.callback(os.close, descriptor)
+        return descriptor
+
+    def pipe(self, number: int) -> int:
+        reading, writing = os.pipe()
+        self.ours.callback(os.close, reading)
+        self.theirs.callback(os.close, writing)
+        os.set_blocking(reading, False)
+        self.give(writing, number)
+        return reading
+
+    def free_number(self) -> int:
+        return next(number for number in range(3, 1 << 16) if number not in self.numbers)
+
+
+class Answer(NamedTuple):
+    """A keeper's report about the child it started."""
+
+    number: int
+    pid: int
+    start_ticks: int
+    at: float
+    unread: bytes
+    pidfd: int
+
+
+class Refused(Exception):
+    """Nothing was started. `step` says where it failed."""
+
+    def __init__(self, step: str, number: int | None, error: str) -> None:
+        super().__init__(error)
+        self.step = step
+        self.errno = number
+
+
+class Keeper:
+    """The worker's side of a process guard, which keeps one child at a time. It is reused, because forking is
+    expensive.
+    """
+
+    def __init__(self, control: socket.socket) -> None:
+        """Take over the socket, and wait until the keeper at its other end reports."""
+        self._orders = 0
+        self.control = control
+        with ExitStack() as opened:
+            opened.enter_context(control)
+            control.settimeout(ANSWER_SECONDS)
+            found, _, self.pidfd = self._receive(opened)
+            # The keeper's own view of its pid, which differs from ours if it is inside a sandbox.
+            self.pid = _number(found, "keeper")
+            opened.pop_all()
+
+    @classmethod
+    def of(cls, launcher: Launcher) -> Self:
+        control, there = socket.socketpair()
+        try:
+            with there:
+                launcher.ring([there.fileno()])
+            return cls(control)
+        except BaseException:
+            control.close()
+            raise
+
+    def start(self, order: dict[str, Any], wires: Wires) -> Answer:
+        """Start a child. Raises Refused.
+
+        BrokenPipeError and ConnectionResetError mean that the keeper has not read the order, so nothing was started:
+        the kernel resets a connection that is closed with unread data. After any other OSError the state is unknown.
+        """
+        self._orders += 1
+        message = json.dumps(order | {"numbers": wires.numbers, "number": self._orders}).encode() + b"\n"
+        # Reserve a descriptor for the child's pidfd, so that a shortage shows before the child starts.
+        spare = os.dup(self.pidfd)
+        asked_at = time.monotonic()
+        try:
+            sent = socket.send_fds(self.control, [message], wires.descriptors)
+            self.control.sendall(message[sent:])
+        finally:
+            os.close(spare)
+        answer, unread, pidfd = self._receive(wires.ours)
+        pid, ticks, at = (_number(answer, name) for name in ("pid", "start_ticks", "at"))
+        # The time limits count from this moment. A keeper must not extend them by reporting a later one.
+        return Answer(self._orders, int(pid), int(ticks), max(asked_at, min(at, time.monotonic())), unread, pidfd)
+
+    def _receive(self, opened: ExitStack) -> tuple[dict[str, Any], bytes, int]:
+        """Return the answer, further data and the descriptor. Raises Refused, or OSError if the answer is invalid."""
+        data, descriptors = b"", list[int]()
+        give_up_at = time.monotonic() + ANSWER_SECONDS
+        while b"\n" not in data:
+            if time.monotonic() >= give_up_at:
+                raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+            part, received, complete = receive(self.control, 1 << 16, 1)
+            for each in received:
+                opened.callback(os.close, each)
+            if not complete:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            if len(data) > ANSWER_BYTES or len(descriptors) + len(received) > 1:
+                raise OSError(errno.EPROTO, "its answer was too long")
+            if not part:
+                raise ConnectionAbortedError(errno.ECONNABORTED, "the launcher was killed, or has too many open files")
+            data += part
+            descriptors += received
+        line, _, unread = data.partition(b"\n")
+        answer = parse(line)
+        if "failed" in answer:
+            number = answer["failed"] if isinstance(answer["failed"], int) else None
+            raise Refused(str(answer.get("step")), number, str(answer.get("error")))
+        if not descriptors:
+            raise OSError(errno.EPROTO, "it sent no file descriptor")
+        return answer, unread, descriptors[0]
+
+    def close(self) -> None:
+        self.control.close()
+        os.close(self.pidfd)
+
+
+def parse(line: bytes) -> dict[str, Any]:
+    """Raises OSError if the line is not a JSON object."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise OSError(errno.EPROTO, "its answer was not JSON") from error
+    if not isinstance(found, dict):
+        raise OSError(errno.EPROTO, "its answer was not an object")
+    return found
+
+
+def _number(found: dict[str, Any], name: str) -> Any:
+    value = found.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
+        raise OSError(errno.EPROTO, f"its answer had no valid {name}")
+    return value
+
+
+class Pool:
+    """The launcher and its idle keepers."""
+
+    def __init__(self) -> None:
+        self._launcher = Launcher()
+        self._retired: list[Launcher] = []
+        self._idle: list[Keeper] = []
+
+    def start(self, order: dict[str, Any], wires: Wires) -> tuple[Keeper, Answer]:
+        while True:
+            keeper, fresh = self._take()
+            try:
+                return keeper, keeper.start(order, wires)
+            except Refused:
+                self.give_back(keeper)
+                raise
+            except (BrokenPipeError, ConnectionResetError):
+                keeper.close()  # the keeper or its launcher was killed while the keeper was idle
+                if fresh:
+                    raise
+            except BaseException:
+                keeper.close()
+                raise
+
+    def _take(self) -> tuple[Keeper, bool]:
+        with suppress(IndexError):
+            return self._idle.pop(), False
+        launcher = self._launcher
+        try:
+            try:
+                return Keeper.of(launcher), True
+            except ConnectionAbortedError:
+                return Keeper.of(launcher), True  # the launcher was killed before it answered, and is restarted now
+        except TimeoutError:
+            # The launcher is stopped or stuck. Its keepers may still work and would end with it, so start another one
+            # without ending it.
+            if self._launcher is launcher:
+                self._retired.append(launcher)
+                self._launcher = Launcher()
+            raise
+
+    def give_back(self, keeper: Keeper) -> None:
+        if len(self._idle) < IDLE_KEEPERS:
+            self._idle.append(keeper)
+        else:
+            keeper.close()
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+        for each in [self._launcher, *self._retired]:
+            each.close()
+        self._retired.clear()
+
+    def abandon(self) -> None:
+        """Close the descriptors in a forked process, because everything here belongs to its parent."""
+        for keeper in self._idle:
+            keeper.close()
+        for each in [self._launcher, *self._retired]:
+            each.abandon()
+
+
+_pool = Pool()
+
+
+def start(order: dict[str, Any], wires: Wires) -> tuple[Keeper, Answer]:
+    return _pool.start(order, wires)
+
+
+def give_back(keeper: Keeper) -> None:
+    """Return a keeper whose child and all its descendants are gone."""
+    _pool.give_back(keeper)
+
+
+def close() -> None:
+    """End the launcher, its keepers and their children. The next child starts a new launcher."""
+    _pool.close()
+
+
+def _after_fork() -> None:
+    global _pool
+    _pool.abandon()
+    _pool = Pool()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(close)

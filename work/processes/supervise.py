@@ -1,0 +1,366 @@
+"""Runs programs of configurations and other child processes: in their own sessions, within limits, with captured
+output.
+
+`run` does everything; `spawn` returns a `Child` to callers that wait for more than one thing. A worker's threads never
+fork: the launcher in `work/processes/spawner.py` forks the process guard, which starts and kills the child.
+"""
+
+import errno
+import logging
+import math
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal, Required, TypedDict, Unpack
+
+from work.processes import groups, seccomp, spawner_client
+from work.processes.child import CannotStart, Child, Ended, Pipes
+from work.processes.identity import ProcessId, end_recorded
+from work.processes.output import Events, Line, Output
+from work.processes.sandbox import Walls, bubblewrap, environment, wrap
+from work.processes.spawner_client import Wires
+from work.processes.usage import Most, Usage
+
+__all__ = [
+    "NO_SANDBOX", "CannotStart", "Child", "Ended", "Level", "Limits", "Line", "Options", "ProcessId", "end_recorded",
+    "level", "run", "sandbox_level", "spawn",
+]  # fmt: skip
+
+Level = Literal["bubblewrap", "limits"]
+Policy = Literal["required", "preferred", "off"]
+OnOutput = Callable[[list[Line]], None]
+OnEvent = Callable[[dict[str, Any]], None]
+Path = str | os.PathLike[str]
+
+# Time between SIGTERM and SIGKILL: enough to flush a file, not to finish the work.
+GRACE_SECONDS = 5.0
+# The folder for temporary files, inside the child's directory but not among its results.
+SCRATCH = ".tmp"
+# The environment variable with the number of the events descriptor.
+EVENTS_VARIABLE = "ADE_EVENTS_FD"
+
+logger = logging.getLogger(__name__)
+# The setting ADE_SANDBOX; `work/apps.py` sets it.
+policy: Policy = "preferred"
+
+
+class Times(TypedDict):
+    wall_seconds: float
+    grace_seconds: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one child. None means no limit.
+
+    The kernel counts address space, CPU time and open files per process. Memory, tasks and disk are limits on the child
+    and all its descendants together, and the wall clock ends them all.
+    """
+
+    # The default of a run; builds and extractions set their own.
+    wall_seconds: float | None = 120.0
+    # Twice the wall clock: two busy threads all the time. More threads reach it before the wall clock.
+    cpu_seconds: int | None = 240
+    # Address space, not memory: numeric libraries reserve some GB for their threads and use a tenth of it.
+    address_space_bytes: int | None = 4 << 30
+    # Large enough for the largest artifact, and stops a file that grows forever.
+    file_size_bytes: int | None = 512 << 20
+    # The limit of select(), and plenty for one document.
+    open_files: int | None = 1024
+    # This counts all threads of this *user*, including the worker and other children. So it is far above what they
+    # need, and far below what stops the machine. The kernel ignores it for root.
+    processes: int | None = 2048
+    # Totals over all processes of the child, measured twice a second.
+    memory_bytes: int | None = 4 << 30
+    tasks: int | None = 512
+    disk_bytes: int | None = 4 << 30
+    # Log lines are rows. This is ten times more than a person would read.
+    output_bytes: int = 1 << 20
+    # Events are results and must not be cut off by accident.
+    event_bytes: int = 16 << 20
+
+    def rlimits(self) -> dict[str, int]:
+        wanted = {
+            "RLIMIT_CORE": 0,  # a core dump contains the document
+            "RLIMIT_CPU": self.cpu_seconds,
+            "RLIMIT_FSIZE": self.file_size_bytes,
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_NPROC": self.processes,
+            "RLIMIT_AS": self.address_space_bytes,
+        }
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    def most(self) -> Most:
+        return Most(self.memory_bytes, self.tasks, self.disk_bytes)
+
+    def times(self, grace_seconds: float) -> Times:
+        wall_seconds = math.inf if self.wall_seconds is None else self.wall_seconds
+        return {"wall_seconds": wall_seconds, "grace_seconds": grace_seconds}
+
+    def pipes(self, on_output: OnOutput | None, on_event: OnEvent | None) -> Pipes:
+        events = Events(self.event_bytes, on_event) if on_event is not None else None
+        return Pipes(Output(self.output_bytes, on_output), events, {})
+
+
+class Options(TypedDict, total=False):
+    """The options that `run` passes on to `spawn`."""
+
+    cwd: Required[Path]
+    env: Mapping[str, str] | None
+    stdin: int | None
+    limits: Limits
+    grace_seconds: float
+    on_output: OnOutput | None
+    on_event: OnEvent | None
+    pass_fds: Sequence[int]
+    network: bool
+    writable: Sequence[Path]
+    readable: Sequence[Path]
+    hidden: Sequence[Path]
+    sandbox: Level | None
+    trust_until: float
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    stop: Callable[[], str | None] | None = None,
+    on_start: Callable[[Child], None] | None = None,
+    **options: Unpack[Options],
+) -> Ended:
+    """Run a child and return when it has ended. Raises CannotStart.
+
+    `stop` is called at least every 100 ms and ends the child by returning a reason. It and the callbacks run in this
+    thread: a slow callback delays the next call, but not the wall clock and `Child.trust_until`, which the keeper
+    enforces. If one of them raises, the child is killed first.
+    """
+    with spawn(argv, **options) as child:
+        if on_start is not None:
+            on_start(child)
+        return child.wait(stop)
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+    limits: Limits | None = None,
+    grace_seconds: float = GRACE_SECONDS,
+    on_output: OnOutput | None = None,
+    on_event: OnEvent | None = None,
+    pass_fds: Sequence[int] = (),
+    network: bool = False,
+    writable: Sequence[Path] = (),
+    readable: Sequence[Path] = (),
+    hidden: Sequence[Path] = (),
+    sandbox: Level | None = None,
+    is_first: bool = False,
+    trust_until: float = math.inf,
+) -> Child:
+    """Start a child. The caller must then call `wait`, or `poll` often enough that the pipes do not fill.
+
+    `pass_fds` keep their numbers. `network`, `writable`, `readable` and `hidden` take effect only in bubblewrap. There
+    the child sees, read-only, the programs and libraries of the system, its own installation and the `readable` paths;
+    it can write to the `writable` paths and `cwd`. With `network` it sees the whole machine except the `hidden` paths;
+    that is for ADE's own programs. With `is_first` the program is the first process of its sandbox and must reap
+    orphans. `trust_until` is as in `Child.trust_until`; after that moment the child is not even started. Raises
+    CannotStart, and ValueError for a secret in `env`.
+    """
+    directory, scratch, variables = place(cwd, env or {})
+    limits = limits or Limits()
+    program = _executable(argv, directory, variables["PATH"])
+    command = [program, *argv[1:]]
+    pipes = limits.pipes(on_output, on_event)
+    with ExitStack() as ours, ExitStack() as theirs, explained(program, directory):
+        wires = Wires(ours, theirs, pass_fds)
+        connect(wires, pipes, variables, stdin=stdin)
+        if (sandbox or level()) == "bubblewrap":
+            shown = (_absolute(writable), _absolute(readable), _absolute(hidden))
+            walls = Walls(program, directory, scratch, network, *shown, is_first=is_first)
+            number = wires.free_number()
+            pipes.sandbox_report = wires.pipe(number)
+            command = wrap(command, walls, status=number, seccomp=_filter(wires))
+        times = limits.times(grace_seconds)
+        order = {
+            "argv": command,
+            "env": variables,
+            "cwd": directory,
+            "limits": limits.rlimits(),
+            "sandboxed": pipes.sandbox_report is not None,
+            "trust_until": trust_until,
+            "is_fork": False,
+            "group": groups.order(limits.tasks),
+        }
+        keeper, answer = spawner_client.start(order | times, wires)
+        # What loses its parent comes to the keeper, which has one child at a time.
+        folders = [directory, *_absolute(writable)]
+        walled_off = pipes.sandbox_report is not None
+        usage = Usage(keeper.pid, folders, limits.most(), walled_off=walled_off, own_network=walled_off and not network)
+        return Child(program, keeper, answer, pipes, ours.pop_all(), usage=usage, **times)
+
+
+def _filter(wires: Wires) -> int | None:
+    """Return the number of the descriptor from which bubblewrap reads the seccomp filter, or None without a filter."""
+    if (program := seccomp.program()) is None:
+        return None
+    reading, writing = os.pipe()
+    wires.theirs.callback(os.close, reading)
+    with open(writing, "wb") as file:
+        file.write(program)
+    number = wires.free_number()
+    wires.give(reading, number)
+    return number
+
+
+def connect(
+    wires: Wires, pipes: Pipes, variables: dict[str, str], *, stdin: int | None = None, events_number: int | None = None
+) -> None:
+    wires.give(wires.open_null() if stdin is None else stdin, 0)
+    pipes.feeds[wires.pipe(1)] = partial(pipes.output.feed, "stdout")
+    pipes.feeds[wires.pipe(2)] = partial(pipes.output.feed, "stderr")
+    if pipes.events:
+        number = events_number or wires.free_number()
+        pipes.feeds[wires.pipe(number)] = pipes.events.feed
+        variables[EVENTS_VARIABLE] = str(number)
+
+
+def place(cwd: Path, env: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
+    """Return the child's working directory, its folder for temporary files, and its environment."""
+    directory = _directory(cwd)
+    scratch = _scratch(directory)
+    return directory, scratch, environment(directory, scratch, env)
+
+
+def _directory(cwd: Path) -> str:
+    path = os.path.abspath(cwd)
+    if not os.path.isdir(path):
+        raise CannotStart(f"Cannot start in {path}: it must be a directory, but {_kind(path)}.", errno.ENOENT)
+    return path
+
+
+def _scratch(directory: str) -> str:
+    path = os.path.join(directory, SCRATCH)
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+    except OSError as error:
+        raise CannotStart(f"Cannot start in {directory}: {SCRATCH} could not be made: {error}", error.errno) from error
+    if os.path.islink(path) or not os.path.isdir(path):
+        raise CannotStart(f"Cannot start in {directory}: {SCRATCH} must be a directory, but {_kind(path)}.")
+    return path
+
+
+def _executable(argv: Sequence[str], directory: str, search_path: str) -> str:
+    """Return the path of the program. It is looked up here with the child's PATH: bubblewrap reports a missing one too
+    late.
+    """
+    if not argv or not argv[0]:
+        raise CannotStart("Cannot start: no program was given.")
+    name = argv[0]
+    path = os.path.join(directory, name) if "/" in name else shutil.which(name, path=search_path)
+    if path is None:
+        raise CannotStart(f"Cannot start {name}: there is no such program on PATH {search_path}.", errno.ENOENT)
+    if not os.path.isfile(path):
+        raise CannotStart(f"Cannot start {name}: {path} must be a program, but {_kind(path)}.", errno.ENOENT)
+    if not os.access(path, os.X_OK):
+        raise CannotStart(
+            f"Cannot start {name}: {path} is not executable.",
+            errno.EACCES,
+        )
+    return path
+
+
+def _kind(path: str) -> str:
+    if os.path.islink(path):
+        return "it is a symbolic link"
+    if not os.path.exists(path):
+        return "it does not exist"
+    return "it is a directory" if os.path.isdir(path) else "it is a file"
+
+
+def _absolute(paths: Sequence[Path]) -> list[str]:
+    found = [os.path.abspath(path) for path in paths]
+    for path in found:
+        if not os.path.exists(path):
+            raise CannotStart(f"Cannot start: {path}, which should be shown or hidden, does not exist.", errno.ENOENT)
+    return found
+
+
+_EXPLAINED = {
+    errno.ENOENT: "its loader, or the interpreter in its #! line, does not exist",
+    errno.ENOEXEC: "it is neither a program for this machine nor a script with a #! line",
+    errno.EACCES: "it cannot be executed there",
+    errno.E2BIG: "its arguments and environment are too long",
+    errno.EAGAIN: "the process limit of this user or machine is reached",
+    errno.EMFILE: "this process has too many open files",
+    errno.ENOMEM: "memory has run out",
+}
+
+
+@contextmanager
+def explained(program: str, directory: str) -> Iterator[None]:
+    try:
+        yield
+    except (spawner_client.Refused, OSError) as error:
+        step = f" ({error.step})" if isinstance(error, spawner_client.Refused) else ""
+        reason = _EXPLAINED.get(error.errno or 0, "")
+        message = f"Cannot start {program} in {directory}: {error}{step}"
+        raise CannotStart(f"{message}: {reason}" if reason else message, error.errno) from error
+
+
+NO_SANDBOX = (
+    "ADE_SANDBOX=required, but bubblewrap is not installed or does not work here. Install it (`bwrap`) and allow it to"
+    " create user namespaces, or set ADE_SANDBOX=preferred and run only configurations that you trust."
+)
+
+
+def level() -> Level:
+    """Return what children get. Raises CannotStart if ADE_SANDBOX requires more."""
+    if policy == "off":
+        return "limits"
+    found = sandbox_level()
+    if found == "limits" and policy == "required":
+        raise CannotStart(NO_SANDBOX)
+    return found
+
+
+_LOOK_AROUND = "import os; print(os.getpid(), os.readlink('/proc/self/ns/net'), os.access('/', os.W_OK))"
+
+
+@cache
+def sandbox_level() -> Level:
+    """Return what works on this machine. It is tried once per process, because some hosts have bubblewrap but forbid
+    it.
+    """
+    if bubblewrap() is None:
+        return "limits"
+    seen: list[Line] = []
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            look = [sys.executable, "-I", "-S", "-c", _LOOK_AROUND]
+            ended = run(
+                look,
+                cwd=directory,
+                limits=Limits(wall_seconds=10),
+                on_output=seen.extend,
+                sandbox="bubblewrap",
+            )
+    except CannotStart as error:
+        logger.warning("bubblewrap is installed but does not work here; child processes only get limits: %s", error)
+        return "limits"
+    found = " ".join(line.text for line in seen)
+    pid, network, writable = [*found.split(), "", "", ""][:3]
+    walled = len(pid) == 1 and network.startswith("net:") and network != os.readlink("/proc/self/ns/net")
+    if ended.returncode == 0 and walled and writable == "False":
+        return "bubblewrap"
+    logger.warning(
+        "bubblewrap runs but does not isolate; child processes only get limits: %s, output: %s", ended, found
+    )
+    return "limits"

@@ -1,0 +1,178 @@
+"""Warm processes: children that are kept because starting them is slow. Each forks a new process per piece of work."""
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+import psutil
+import structlog
+from django.conf import settings
+
+from work.claims import Interrupted
+from work.processes import scratch
+from work.processes.fork_server import Zygote
+from work.processes.scratch import ScratchDirectory
+from work.processes.supervise import CannotStart
+
+# Stop warm processes when less than this share of the machine's memory is free.
+LEAST_MEMORY = 0.08
+# Pause before this worker tries again to warm a process that failed. The machine may have caused the failure.
+HOPELESS_SECONDS = 600.0
+
+log = structlog.get_logger(__name__)
+
+
+class Started(NamedTuple):
+    zygote: Zygote
+    # Whether a new process of this name would load the same.
+    is_current: Callable[[], bool] = lambda: True
+    # Whether its isolation ensures that one piece of work leaves nothing for the next.
+    serves_many: bool = True
+
+
+# Starts the process of this name in its own folder, and enters on the stack what must be held while it lives.
+Start = Callable[[str, Path, ExitStack], Started]
+
+
+@dataclass
+class Warm:
+    name: str
+    # Only work of this owner may use it.
+    owner: int | None
+    folder: Path
+    started: Started
+    held: ExitStack
+
+    @property
+    def zygote(self) -> Zygote:
+        return self.started.zygote
+
+    def close(self) -> None:
+        self.zygote.close()
+        self.held.close()
+
+
+class Pool:
+    """Warm processes, shared by all threads of a worker. A taken process belongs to one thread."""
+
+    def __init__(self, root: Callable[[], Path], start: Start, most_idle: Callable[[], int]) -> None:
+        self._root, self._start, self._most_idle = root, start, most_idle
+        self._desk: ScratchDirectory | None = None
+        self._idle: list[Warm] = []
+        self._lock = threading.Lock()
+        self._hopeless: dict[str, float] = {}
+
+    def desk(self) -> ScratchDirectory:
+        with self._lock:
+            if self._desk is None:
+                self._desk = ScratchDirectory(self._root())
+            return self._desk
+
+    def take(self, name: str, stop: Callable[[], str | None], *, owner: int | None = None) -> Warm | None:
+        """Take a process that has served only this owner, or start one. Return None if the work must do without one.
+
+        Raises Interrupted if `stop` returns a reason while a process is being started.
+        """
+        if not settings.ADE_WARM_ENGINES or monotonic() < self._hopeless.get(name, 0.0):
+            return None
+        if found := self._idle_one(name, owner):
+            if found.zygote.is_free() and found.started.is_current():
+                return found
+            found.close()
+        if memory_is_short():
+            self.retire(everything=True)
+            return None
+        return self._started(name, owner, stop)
+
+    def give_back(self, warm: Warm) -> None:
+        spent = not warm.started.serves_many or warm.zygote.forked >= settings.ADE_WARM_RUNS
+        if spent or not _is_idle(warm) or not scratch.is_intact(warm.folder):
+            warm.close()
+            return
+        with self._lock:
+            self._idle.append(warm)
+            # A worker with many names keeps the most recent ones.
+            most = self._most_idle()
+            surplus, self._idle = self._idle[:-most], self._idle[-most:]
+        for each in surplus:
+            each.close()
+
+    def look(self) -> int:
+        """End processes that are active although they have no work. Return how many."""
+        gone = []
+        for each in list(self._idle):
+            # Hold the lock during the check: a thread that wants this process waits a millisecond for it and does not
+            # start another one.
+            with self._lock:
+                if each in self._idle and not _is_idle(each):
+                    self._idle.remove(each)
+                    gone.append(each)
+        for each in gone:
+            log.warning("warm.not_idle", name=each.name[:12], owner=each.owner)
+            each.close()
+        return len(gone)
+
+    def retire(self, *, everything: bool = False) -> int:
+        """End processes that were idle too long, or all. Return how many."""
+        oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
+        with self._lock:
+            gone = [each for each in self._idle if everything or each.zygote.used_at < oldest]
+            self._idle = [each for each in self._idle if each not in gone]
+        for each in gone:
+            each.close()
+        return len(gone)
+
+    def close(self) -> None:
+        self.retire(everything=True)
+        with self._lock:
+            if self._desk is not None:
+                self._desk.close()
+                self._desk = None
+
+    def _idle_one(self, name: str, owner: int | None) -> Warm | None:
+        """Return the most recently used process, so that surplus ones become idle long enough to be ended."""
+        with self._lock:
+            found = next((each for each in reversed(self._idle) if (each.name, each.owner) == (name, owner)), None)
+            if found is not None:
+                self._idle.remove(found)
+            return found
+
+    def _started(self, name: str, owner: int | None, stop: Callable[[], str | None]) -> Warm | None:
+        with ExitStack() as opened:
+            try:
+                warm = self._spawned(name, owner)
+            except CannotStart as error:
+                # This may be the machine's fault, so the next call tries again.
+                log.warning("warm.not_started", name=name[:12], error=str(error))
+                return None
+            opened.callback(warm.close)
+            try:
+                reason = warm.zygote.wait(stop)
+            except CannotStart as error:
+                log.warning("warm.not_warm", name=name[:12], error=str(error))
+                self._hopeless[name] = monotonic() + HOPELESS_SECONDS
+                return None
+            if reason:
+                raise Interrupted(reason)
+            opened.pop_all()
+            return warm
+
+    def _spawned(self, name: str, owner: int | None) -> Warm:
+        with ExitStack() as held:
+            folder = self.desk().place()
+            held.callback(scratch.remove, folder)
+            started = self._start(name, folder, held)
+            return Warm(name, owner, folder, started, held.pop_all())
+
+
+def _is_idle(warm: Warm) -> bool:
+    return warm.zygote.is_free() and warm.zygote.is_alone()
+
+
+def memory_is_short() -> bool:
+    memory = psutil.virtual_memory()
+    return bool(memory.available < LEAST_MEMORY * memory.total)

@@ -1,0 +1,59 @@
+"""Makes PostgreSQL and SQLite refuse every change or deletion of events, except deletion in `retention`.
+
+On SQL Server only the models refuse.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection, transaction
+
+from work.sql import triggers
+from work.sql.triggers import run
+
+FUNCTION = "refuse_to_change_history"
+REFUSAL = "events are append-only: history is not changed, and only retention deletes it"
+# A PostgreSQL setting that lasts until the end of the transaction, and an SQLite table that has a row only within one.
+SETTING, TABLE = "ade.event_retention", "event_retention"
+TRIGGERS = {"events_stay": "UPDATE", "events_remain": "DELETE", "events_are_kept": "TRUNCATE"}
+
+
+@contextmanager
+def retention() -> Iterator[None]:
+    """Allow deleting events in this transaction. Changing them is never allowed."""
+    with transaction.atomic():
+        _say("on", f"INSERT INTO {TABLE} (is_open) VALUES (1)")  # noqa: S608  # a constant
+        yield
+        _say("off", f"DELETE FROM {TABLE}")  # noqa: S608  # a constant
+
+
+def make() -> None:
+    if connection.vendor == "postgresql":
+        # Per statement and not per row, because retention deletes many rows.
+        run(
+            f"CREATE FUNCTION {FUNCTION}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            f" IF TG_OP = 'UPDATE' OR current_setting('{SETTING}', true) IS DISTINCT FROM 'on' THEN"
+            f" RAISE EXCEPTION '{REFUSAL}' USING ERRCODE = 'restrict_violation'; END IF; RETURN NULL; END $$"
+        )
+        for name, refused in TRIGGERS.items():
+            run(f"CREATE TRIGGER {name} BEFORE {refused} ON events FOR EACH STATEMENT EXECUTE FUNCTION {FUNCTION}()")
+    if connection.vendor == "sqlite":
+        run(f"CREATE TABLE {TABLE} (is_open integer NOT NULL)")
+        refuse = f"BEGIN SELECT RAISE(ABORT, '{REFUSAL}'); END"
+        run(f"CREATE TRIGGER events_stay BEFORE UPDATE ON events {refuse}")
+        run(
+            f"CREATE TRIGGER events_remain BEFORE DELETE ON events WHEN NOT EXISTS (SELECT 1 FROM {TABLE}) {refuse}"  # noqa: S608  # a constant
+        )
+
+
+def drop() -> None:
+    triggers.drop([("events", name) for name in TRIGGERS], FUNCTION)
+    if connection.vendor == "sqlite":
+        run(f"DROP TABLE IF EXISTS {TABLE}")
+
+
+def _say(word: str, on_sqlite: str) -> None:
+    if connection.vendor == "postgresql":
+        run(f"SET LOCAL {SETTING} = '{word}'")
+    if connection.vendor == "sqlite":
+        run(on_sqlite)

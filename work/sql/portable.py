@@ -1,0 +1,180 @@
+"""The writes of the lifecycle through the ORM, for any database. Only `work/lifecycle.py` calls them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, models, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce, Greatest
+
+from work import clock
+from work.changes import Change, Claimable, Pruning, Told, in_order
+from work.models import Event, Subject
+from work.sql import guards
+
+
+def change_one(change: Change) -> Sequence[Any] | None:
+    """Return (id, last_sequence, claim_token) of the changed row, or None if a guard failed."""
+    with transaction.atomic():
+        change = _when_locked(change)
+        if not update(change.model, change.guards, change.where or Q(), **_sets(change)):
+            return None
+        return _tell(change, change.guards["id"])
+
+
+def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
+    """Set one column without an event. Return False if a guard failed."""
+    return bool(update(model, guards, **{name: value}))
+
+
+def tell_many(change: Change, entries: Sequence[Told]) -> bool:
+    """Write events that are no transitions, all for one row. Return False if a guard failed."""
+    with transaction.atomic():
+        number = F("last_sequence") + len(entries)
+        times = _times(change, max(told.at for told in entries), is_batch=True)
+        if not update(change.model, change.guards, last_sequence=number, **times):
+            return False
+        row = change.model._base_manager.values_list("last_sequence", "previous_event_at").get(pk=change.guards["id"])
+        first, token = row[0] - len(entries) + 1, change.guards["claim_token"]
+        _tell_all(change, change.guards["id"], first, token, in_order(entries, row[1]))
+    return True
+
+
+def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Sequence[Any] | None:
+    """Change the first row of `claimable`. Return the same values as `change_one`, followed by `columns`."""
+    with transaction.atomic():
+        change = _when_locked(change)
+        id = _locked(claimable(change.told.at)).values_list("pk", flat=True).first()
+        if id is None or not update(change.model, {**change.guards, "id": id}, **_sets(change)):
+            return None
+        return _tell(change, id, columns)
+
+
+def create(
+    model: type[Subject],
+    subject_kind: str,
+    values: Mapping[str, Any],
+    varying: Mapping[str, Sequence[Any]],
+    told: Told,
+    topic: str,
+) -> list[int]:
+    """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
+    each = zip(*varying.values(), strict=True) if varying else [()]
+    ids = []
+    with transaction.atomic():
+        for row in each:
+            # One by one: not every database returns the ids of a bulk insert.
+            made = model(**values, **dict(zip(varying, row, strict=True)))
+            made.save(force_insert=True)
+            ids.append(made.pk)
+        token = values.get("claim_token", 0)
+        Event.objects.bulk_create(event(subject_kind, id, 1, token, told) for id in ids)
+    return ids
+
+
+def prune(
+    model: type[Subject], subject_kind: str, ids: Sequence[int], where: Q, told: Told, also: Pruning
+) -> dict[int, dict[str, Any]]:
+    """Replace all events of these rows with one. Return what was deleted, by id."""
+    with transaction.atomic():
+        rows = _locked(models.QuerySet(model).filter(where, pk__in=ids, pruned_at__isnull=True).order_by("pk"))
+        held = list(rows.values_list("pk", "status", "last_sequence", "claim_token", "last_event_at"))
+        ids = [id for id, *_ in held]
+        more = also(ids)
+        gone = {id: {"events": last, **more.get(id, {})} for id, _, last, *_ in held}
+        at = Greatest(_moment(told.at), Coalesce(F("last_event_at"), _moment(told.at)))
+        update(model, {"pk__in": ids}, pruned_at=at, last_event_at=at, last_sequence=F("last_sequence") + 1)
+        with guards.retention():
+            Event.objects.filter(subject_kind=subject_kind, subject_id__in=ids).delete()
+        Event.objects.bulk_create(
+            event(
+                subject_kind,
+                id,
+                last + 1,
+                token,
+                replace(told.not_before(last_at), to_status=status, data=gone[id]),
+            )
+            for id, status, last, token, last_at in held
+        )
+    return gone
+
+
+def update(model: type[Subject], guards: Mapping[str, Any], where: Q | None = None, **sets: Any) -> int:
+    # Bypass SubjectQuerySet.update, which refuses these columns to all other code.
+    return models.QuerySet(model).filter(where or Q(), **guards).update(**sets)
+
+
+def event(subject_kind: str, id: int, sequence: int, token: int, told: Told) -> Event:
+    return Event(
+        subject_kind=subject_kind,
+        subject_id=id,
+        sequence=sequence,
+        claim_token=token,
+        at=told.at,
+        kind=told.kind,
+        from_status=told.from_status,
+        to_status=told.to_status,
+        actor=told.actor,
+        message=told.message,
+        data=told.data,
+        level=told.level,
+    )
+
+
+def _when_locked(change: Change) -> Change:
+    """Update the time once SQLite's write lock is held: a transaction that waited for it comes after the one that had
+    it.
+    """
+    return change.at(clock.now()) if connection.vendor == "sqlite" else change
+
+
+def _locked(queryset: "models.QuerySet[Any]") -> "models.QuerySet[Any]":
+    features = connection.features
+    if not features.has_select_for_update_skip_locked:
+        return queryset
+    # `of` locks only this table: a joined row that is locked elsewhere must not hide this one.
+    of = ("self",) if features.has_select_for_update_of else ()
+    return queryset.select_for_update(skip_locked=True, of=of, no_key=features.has_select_for_no_key_update)
+
+
+def _sets(change: Change) -> dict[str, Any]:
+    times = _times(change, change.latest, is_batch=bool(change.earlier))
+    grown = {name: F(name) + 1 for name in change.grows}
+    if change.earlier:
+        grown["last_sequence"] = F("last_sequence") + 1 + len(change.earlier)
+    return {**change.sets, **grown, **times}
+
+
+def _times(change: Change, latest: datetime, *, is_batch: bool) -> dict[str, Any]:
+    """Return the columns with the time of the event. No time is earlier than the row's last event."""
+    at, last = _moment(latest), F("last_event_at")
+    floors = {name: Coalesce(F(floor), F("created_at")) for name, floor in change.moments.items()}
+    moments = {name: Greatest(at, Coalesce(last, at), floor) for name, floor in floors.items()}
+    # A version without these columns may have written the row last.
+    number = {"subject_id": models.OuterRef("pk"), "sequence": models.OuterRef("last_sequence")}
+    written = models.Subquery(Event.objects.filter(subject_kind=change.subject_kind, **number).values("at"))
+    times = {**moments, "last_event_at": Greatest(at, Coalesce(last, written, at), *floors.values())}
+    return {**times, "previous_event_at": Coalesce(last, written)} if is_batch else times
+
+
+def _moment(at: datetime) -> models.Value:
+    return models.Value(at, output_field=models.DateTimeField())
+
+
+def _tell_all(change: Change, id: int, first: int, token: int, entries: Iterable[Told]) -> None:
+    numbered = enumerate(entries, first)
+    Event.objects.bulk_create(event(change.subject_kind, id, number, token, told) for number, told in numbered)
+
+
+def _tell(change: Change, id: int, columns: tuple[str, ...] = ()) -> Sequence[Any]:
+    has_token = any(f.name == "claim_token" for f in change.model._meta.fields)
+    token = ["claim_token"] if has_token else []
+    names = ["last_event_at", "previous_event_at", "pk", "last_sequence", *token, *columns]
+    last_at, previous_at, *row = change.model._base_manager.values_list(*names).get(pk=id)
+    row = row if has_token else [*row[:2], 0, *row[2:]]
+    if change.earlier:
+        _tell_all(change, id, row[1] - len(change.earlier), row[2], in_order(change.earlier, previous_at))
+    event(change.subject_kind, id, row[1], row[2], replace(change.told, at=last_at)).save()
+    return row

@@ -1,0 +1,351 @@
+"""The writes of the lifecycle as SQL, for databases with RETURNING. Only `work/lifecycle.py` calls them.
+
+On PostgreSQL a change and its event are one statement, and so one round trip. On SQLite they are two statements in an
+immediate transaction. For other databases the lifecycle uses the ORM, with the same effect.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, NamedTuple
+
+from django.db import connection, models, transaction
+
+from work import clock
+from work.changes import Change, Claimable, Told, in_order
+from work.models import Subject, Work
+from work.sql import compiled, statements
+from work.sql.statements import Row, adapt, literal
+
+FAST_VENDORS = frozenset({"postgresql", "sqlite"})
+CHANNEL = "ade_work"
+# Columns that the INSERT of the events needs in addition.
+_TIMES = "last_event_at, previous_event_at"
+_COMPARISONS = {"": "=", "lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
+
+
+class Statement(NamedTuple):
+    """The SQL for all changes of one shape. `event` and `earlier` are set if they are separate statements."""
+
+    sql: str
+    event: str = ""
+    earlier: str = ""
+
+
+NOTHING = Told("", datetime.min.replace(tzinfo=UTC))
+
+_statements: dict[Any, Statement] = {}
+
+
+def change_one(change: Change) -> Row | None:
+    """Return (id, last_sequence, claim_token) of the changed row, or None if a guard failed."""
+    return _write(change)
+
+
+def tell_many(change: Change, entries: Sequence[Told]) -> bool:
+    """Write events that are no transitions, all for one row. Return False if a guard failed."""
+    key = ("tell_many", connection.vendor, change.model, _shape(change))
+    statement = _statements.get(key) or _statements.setdefault(key, _telling(change))
+    guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
+    changed = [adapt(max(told.at for told in entries)), len(entries)]
+    if connection.vendor == "postgresql":
+        params = [*changed, *guarded, len(entries), *_columns(entries)]
+        return statements.one(statement.sql, params) is not None
+    with transaction.atomic():
+        row = statements.one(statement.sql, [*changed, *guarded])
+        if row is not None:
+            _tell_earlier(statement.earlier, row, len(entries), entries)
+    return row is not None
+
+
+def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
+    """Set one column without an event. Return False if a guard failed."""
+    change = Change(model, "", guards, None, {}, (), {}, NOTHING)
+    key = ("remember", connection.vendor, model, name, *guards)
+    statement = _statements.get(key) or _statements.setdefault(key, _remembering(change, name))
+    guarded = [adapt(value) for key, value in guards.items() if not _is_constant(key)]
+    return statements.one(statement.sql, [adapt(value), *guarded]) is not None
+
+
+def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Row | None:
+    """Change the first row of `claimable`. Return the same values as `change_one`, followed by `columns`."""
+    return _write(change, claimable, columns)
+
+
+def create(
+    model: type[Subject],
+    subject_kind: str,
+    values: Mapping[str, Any],
+    varying: Mapping[str, Sequence[Any]],
+    told: Told,
+    topic: str,
+) -> list[int]:
+    """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
+    key = ("create", connection.vendor, model, _tells(told), *values, None, *varying)
+    statement = _statements.get(key) or _statements.setdefault(
+        key, _creation(model, subject_kind, tuple(values), tuple(varying), told, topic)
+    )
+    params = [adapt(value) for value in values.values()]
+    if connection.vendor == "postgresql":
+        params += [list(column) for column in varying.values()]
+        return sorted(id for (id,) in statements.rows(statement.sql, [*params, *_told_params(told)]) if id)
+    if varying:
+        params.append(json.dumps(list(zip(*varying.values(), strict=True))))
+    with transaction.atomic():
+        ids = sorted(row[0] for row in statements.rows(statement.sql, params))
+        statements.run(statement.event, [*_told_params(told), json.dumps(ids)])
+    return ids
+
+
+def ring(topic: str) -> None:
+    if connection.vendor == "postgresql":
+        statements.run("SELECT pg_notify(%s, %s)", [CHANNEL, topic])
+
+
+def _write(change: Change, claimable: Claimable | None = None, columns: tuple[str, ...] = ()) -> Row | None:
+    vendor = connection.vendor
+    key = (vendor, change.model, _shape(change), claimable, columns)
+    statement = _statements.get(key) or _statements.setdefault(key, _statement(change, claimable, columns))
+    if vendor == "postgresql":
+        earlier = [len(change.earlier) + 1, *_columns(change.earlier)] if change.earlier else []
+        params = [*_params(change, claimable), *_told_params(change.told), *earlier]
+        return statements.one(statement.sql, params)
+    with transaction.atomic():
+        # A transaction that waited for the lock comes after the one that had it, so its times must be later too.
+        change = change.at(clock.now())
+        row = statements.one(statement.sql, _params(change, claimable))
+        if row is not None:
+            if change.earlier:
+                _tell_earlier(statement.earlier, row, len(change.earlier) + 1, change.earlier)
+            statements.run(statement.event, [*_told_params(change.told), json.dumps([row[0]])])
+    return row
+
+
+def _params(change: Change, claimable: Claimable | None) -> list[Any]:
+    changed = [adapt(value) for name, value in change.sets.items() if name != "status"]
+    changed += [adapt(change.latest)] * (len(change.moments) + 1)
+    changed += [len(change.earlier)] if change.earlier else []
+    guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
+    if claimable:
+        chosen = compiled.sql_and_params(_first(claimable), change.told.at)[1]
+        changed = [*chosen, *changed] if connection.vendor == "postgresql" else [*changed, *chosen]
+    return [*changed, *guarded]
+
+
+def _columns(entries: Sequence[Told]) -> list[list[Any]]:
+    rows = [(each.at, each.kind, each.level, each.actor, each.message, _data(each)) for each in in_order(entries)]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _tell_earlier(sql: str, row: Row, number: int, entries: Sequence[Told]) -> None:
+    """Write events without a transition. The sequence number of the first is `last_sequence - number + 1`."""
+    told = in_order(entries)
+    rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in told]
+    statements.run(sql, [number, json.dumps(rows), row[0]])
+
+
+def _data(told: Told) -> str | None:
+    return None if told.data is None else json.dumps(told.data)
+
+
+def _shape(change: Change) -> tuple[Any, ...]:
+    """Return everything that the SQL of a change depends on."""
+    constants = [(key, value) for key, value in change.guards.items() if _is_constant(key)]
+    sets = (change.sets.get("status"), *change.sets)
+    told = (*_tells(change.told), bool(change.earlier))
+    return (*change.guards, *constants, None, *sets, None, *change.grows, *change.moments.items(), told)
+
+
+def _is_constant(guard: str) -> bool:
+    return guard == "status" or guard.endswith("__isnull")
+
+
+def _tells(told: Told) -> tuple[Any, ...]:
+    return told.kind, told.from_status, told.to_status, told.level
+
+
+def _told_params(told: Told) -> list[Any]:
+    return [told.actor, told.message, adapt(told.data)]
+
+
+def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, ...]) -> Statement:
+    table = _table(change.model)
+    where = _where(change)
+    before = ""
+    if claimable:
+        candidate, _ = compiled.sql_and_params(_first(claimable), change.told.at)
+        if connection.vendor == "postgresql":
+            # Materialized: PostgreSQL may evaluate a plain subquery with LIMIT more than once, and then lock more rows.
+            lock = f"FOR NO KEY UPDATE OF {table} SKIP LOCKED"
+            before = f"candidate (chosen) AS MATERIALIZED ({candidate} {lock}), "
+            candidate = "SELECT chosen FROM candidate"
+        where = f"{table}.id = ({candidate}) AND {where}"
+    returned = ", ".join([f"{table}.id", f"{table}.last_sequence", f"{_token(change.model)} AS claim_token", *columns])
+    update = f"UPDATE {table} SET {_sets(change)} WHERE {where} RETURNING {returned}"
+    if connection.vendor == "postgresql":
+        event = _event(change.subject_kind, change.told, "moved")
+        earlier = f", earlier AS ({_earlier(change)})" if change.earlier else ""
+        answer = ", ".join(["id", "last_sequence", "claim_token", *columns])
+        return Statement(
+            f"WITH {before}moved AS ({update}, {_TIMES}), told AS ({event}){earlier} SELECT {answer} FROM moved"
+        )
+    return Statement(update, _event_about(change.model, change.subject_kind, change.told), _earlier(change))
+
+
+def _telling(change: Change) -> Statement:
+    table = _table(change.model)
+    update = (
+        f"UPDATE {table} SET {_times(change, is_batch=True)}, last_sequence = {table}.last_sequence + %s"
+        f" WHERE {_where(change)} RETURNING {table}.id, {table}.last_sequence, {_token(change.model)} AS claim_token"
+    )
+    if connection.vendor == "postgresql":
+        return Statement(f"WITH moved AS ({update}, {_TIMES}), told AS ({_earlier(change)}) SELECT id FROM moved")
+    return Statement(update, earlier=_earlier(change))
+
+
+def _remembering(change: Change, name: str) -> Statement:
+    table, column = _table(change.model), _field(change.model, name).column
+    return Statement(f"UPDATE {table} SET {column} = %s WHERE {_where(change)} RETURNING {table}.id")
+
+
+def _earlier(change: Change) -> str:
+    """Return the INSERT of events without a transition. The first parameter decides their sequence numbers, see
+    `_tell_earlier`.
+    """
+    numbered = "sequence, claim_token, subject_id, subject_kind, from_status, to_status"
+    into = f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data) SELECT"
+    kind = literal(change.subject_kind)
+    if connection.vendor == "postgresql":
+        arrays = "unnest(%s::timestamptz[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[])"
+        return (
+            f"{into} last_sequence - %s + nth, claim_token, id, {kind}, '', '', GREATEST(at, previous_event_at), kind,"
+            " level, actor, message, data::jsonb"
+            f" FROM moved, {arrays} WITH ORDINALITY AS v (at, kind, level, actor, message, data, nth)"
+        )
+    table = _table(change.model)
+    at, *values = (f"json_extract(v.value, '$[{n}]')" for n in range(6))
+    return (
+        f"{into} {table}.last_sequence - %s + v.key + 1, {_token(change.model)}, {table}.id, {kind}, '', '',"
+        f" MAX({at}, COALESCE({table}.previous_event_at, '')), {', '.join(values)}"
+        f" FROM json_each(%s) AS v, {table} WHERE {table}.id = %s ORDER BY v.key"
+    )
+
+
+def _creation(
+    model: type[Subject],
+    subject_kind: str,
+    values: tuple[str, ...],
+    varying: tuple[str, ...],
+    told: Told,
+    topic: str,
+) -> Statement:
+    names = ", ".join(_field(model, name).column for name in (*values, *varying))
+    returned = f"id, last_sequence, {_token(model)} AS claim_token, last_event_at"
+    insert = f"INSERT INTO {_table(model)} ({names}) {_rows(model, len(values), varying)} RETURNING {returned}"
+    if connection.vendor == "postgresql":
+        event = _event(subject_kind, told, "made")
+        bell = f" UNION ALL SELECT 0 FROM pg_notify('{CHANNEL}', '{topic}')" if topic else ""
+        return Statement(f"WITH made AS ({insert}), told AS ({event}) SELECT id FROM made{bell}")
+    return Statement(insert, _event_about(model, subject_kind, told))
+
+
+def _rows(model: type[Subject], constants: int, varying: tuple[str, ...]) -> str:
+    """Return the SELECT with the rows for an INSERT."""
+    select = ["%s"] * constants
+    if not varying:
+        return f"SELECT {', '.join(select)}"
+    fields = [_field(model, name) for name in varying]
+    if connection.vendor == "postgresql":
+        arrays = ", ".join(f"%s::{field.db_type(connection)}[]" for field in fields)
+        names = ", ".join(field.column for field in fields)
+        select += [f"v.{field.column}" for field in fields]
+        return f"SELECT {', '.join(select)} FROM unnest({arrays}) WITH ORDINALITY AS v ({names}, nth) ORDER BY nth"
+    select += [f"json_extract(value, '$[{n}]')" for n in range(len(fields))]
+    return f"SELECT {', '.join(select)} FROM json_each(%s) ORDER BY key"
+
+
+def _event_about(model: type[Subject], subject_kind: str, told: Told) -> str:
+    return _event(subject_kind, told, f"{_table(model)} WHERE id IN (SELECT value FROM json_each(%s))", _token(model))
+
+
+def _event(subject_kind: str, told: Told, source: str, token_of: str = "claim_token") -> str:  # noqa: S107  # a column
+    from_to = f"{literal(told.from_status)}, {literal(told.to_status)}"
+    return (
+        "INSERT INTO events (subject_kind, subject_id, sequence, at, kind, from_status, to_status, claim_token,"
+        f" level, actor, message, data) SELECT {literal(subject_kind)}, id, last_sequence, last_event_at,"
+        f" {literal(told.kind)}, {from_to}, {token_of}, {told.level}, %s, %s, %s FROM {source}"
+    )
+
+
+def _sets(change: Change) -> str:
+    parts = [f"status = {literal(change.sets['status'])}"] if "status" in change.sets else []
+    parts += [f"{_field(change.model, name).column} = %s" for name in change.sets if name != "status"]
+    parts += [_times(change, is_batch=bool(change.earlier))]
+    more = " + %s" if change.earlier else ""
+    parts += [
+        f"{name} = {_table(change.model)}.{name} + 1{more if name == 'last_sequence' else ''}" for name in change.grows
+    ]
+    return ", ".join(parts)
+
+
+def _times(change: Change, *, is_batch: bool) -> str:
+    """Return the assignments of the event's time. No time is earlier than the row's last event.
+
+    The expressions read the row as it is under its lock, even after a wait for the lock. They read the last event only
+    if a version without these columns wrote the row last.
+    """
+    table = _table(change.model)
+    last = f"{table}.last_event_at"
+    written = (
+        f"COALESCE({last}, (SELECT e.at FROM events e WHERE e.subject_kind = {literal(change.subject_kind)}"
+        f" AND e.subject_id = {table}.id AND e.sequence = {table}.last_sequence))"
+    )
+    floors = [f"COALESCE({floor}, created_at)" for floor in change.moments.values()]
+    parts = [f"{name} = {_greatest('%s', last, floor)}" for name, floor in zip(change.moments, floors, strict=True)]
+    parts += [f"last_event_at = {_greatest('%s', written, *floors)}"]
+    parts += [f"previous_event_at = {written}"] if is_batch else []
+    return ", ".join(parts)
+
+
+def _greatest(*moments: str) -> str:
+    if connection.vendor == "postgresql":
+        return f"GREATEST({', '.join(moments)})"
+    # SQLite's MAX is NULL if one argument is NULL. The empty text sorts before all times.
+    return "MAX(" + ", ".join(f"COALESCE({moment}, '')" for moment in moments) + ")"
+
+
+def _where(change: Change) -> str:
+    parts = []
+    # The row must be found by its id. With a plain comparison the planner may choose an index on one status instead,
+    # which it estimates as empty, and read all rows that ever left it while an old snapshot is open.
+    status = "COALESCE({}, '') = {}" if connection.vendor == "postgresql" else "{} = {}"
+    for key, value in change.guards.items():
+        name, _, lookup = key.partition("__")
+        column = f"{_table(change.model)}.{_field(change.model, name).column}"
+        if lookup == "isnull":
+            parts.append(f"{column} IS {'NULL' if value else 'NOT NULL'}")
+        elif name == "status":
+            parts.append(status.format(column, literal(value)))
+        else:
+            parts.append(f"{column} {_COMPARISONS[lookup]} %s")
+    return " AND ".join(parts)
+
+
+@cache
+def _first(claimable: Claimable) -> Claimable:
+    # Always the same function for each queryset, because it is the key of the compiled SQL.
+    return lambda now: claimable(now).values("pk")[:1]
+
+
+@cache
+def _field(model: type[models.Model], name: str) -> Any:
+    return model._meta.get_field(name)
+
+
+def _table(model: type[models.Model]) -> str:
+    return model._meta.db_table
+
+
+def _token(model: type[Subject]) -> str:
+    return f"{model._meta.db_table}.claim_token" if issubclass(model, Work) else "0"

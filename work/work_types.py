@@ -1,0 +1,85 @@
+"""The kinds of work of this installation.
+
+`settings.WORK_TYPES` names them by dotted path, so that the kernel does not import what it runs.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from work.claims import Claim
+from work.recovery import Found
+from work.state_machine import StateMachine
+
+
+@dataclass(frozen=True)
+class PeriodicTask:
+    """A periodic task of every worker. It is called with the worker's owner name every `every`
+    ticks, and on a wake-up.
+    """
+
+    do: Callable[[str], object]
+    every: int = 1
+    # If False, the task runs only at its ticks.
+    when_rung: bool = True
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The handler of one kind of work. A number of worker threads each claim, do and finish one row after another."""
+
+    # The name of the setting with the number of threads.
+    slots: str
+    claim: Callable[[str], Claim | None]
+    # Does the work and returns its result, or raises. It knows nothing of statuses, leases and attempts.
+    do: Callable[[Claim], Any]
+    # How work ends: each is a verb of the app's lifecycle.
+    succeed: Callable[[Claim, Any], object]
+    fail: Callable[[Claim, BaseException], object]
+    stop: Callable[[Claim], object] | None = None
+    # Expected failures of the work itself. Any other exception is a defect of ADE and is logged with its traceback.
+    expected: tuple[type[Exception], ...] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    moves: StateMachine
+    lane: Lane | None = None
+    # Recovers a row whose worker is gone. Returns the verb that it used, or None if the row had changed.
+    rescue: Callable[[Found], str | None] | None = None
+    # The name of the setting with the maximum duration, which holds for a live worker too.
+    budget: str | None = None
+    periodic_tasks: tuple[PeriodicTask, ...] = ()
+    # Further topics that wake its periodic tasks and its threads.
+    wakes_on: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.moves.kind
+
+
+def all_kinds() -> Iterator[Kind]:
+    return iter(_load(tuple(settings.WORK_TYPES)))
+
+
+def kind_named(name: str) -> Kind:
+    return next(kind for kind in all_kinds() if kind.name == name)
+
+
+def other_subjects() -> Iterator[StateMachine]:
+    """Yield rows that have a history but are no kind of work."""
+    return iter(_load_subjects(tuple(settings.WORK_SUBJECTS)))
+
+
+@cache
+def _load_subjects(paths: tuple[str, ...]) -> tuple[StateMachine, ...]:
+    return tuple(import_string(path) for path in paths)
+
+
+@cache
+def _load(paths: tuple[str, ...]) -> tuple[Kind, ...]:
+    return tuple(import_string(path) for path in paths)

@@ -1,0 +1,128 @@
+"""Admin base classes for rows of workspaces: which rows a user sees, and which actions they may take."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+
+from work.operations.admin import LongListAdmin, VerbAdmin
+from work.operations.numbers import id_of
+from workspaces.models import Workspace
+
+# Choices of a filter next to a list; use the search for others.
+MOST_CHOICES = 100
+
+
+class Standing:
+    """The roles of the user, cached because the menu asks for them once per list."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._user = request.user
+
+    @cached_property
+    def is_member(self) -> bool:
+        return Workspace.objects.for_user(self._user).exists()
+
+    @cached_property
+    def is_operator(self) -> bool:
+        return Workspace.objects.operated_by(self._user).exists()
+
+    @cached_property
+    def is_admin(self) -> bool:
+        return Workspace.objects.administered_by(self._user).exists()
+
+
+def standing(request: HttpRequest) -> Standing:
+    """Return the user's roles in any workspace, computed once per request."""
+    if not hasattr(request, "_standing"):
+        request._standing = Standing(request)  # type: ignore[attr-defined]  # cached on the request
+    found: Standing = request._standing  # type: ignore[attr-defined]
+    return found
+
+
+class NamedFilter(admin.SimpleListFilter):
+    """Filters by a related row.
+
+    The choices are the first by name; any other can be chosen by ID and is then listed too.
+    """
+
+    # The lookup from a row to the related one.
+    path: str
+
+    def named(self, request: HttpRequest) -> "QuerySet[Any]":
+        """Return the related rows that this user may see."""
+        raise NotImplementedError
+
+    def offered(self, request: HttpRequest) -> "QuerySet[Any]":
+        return self.named(request)
+
+    def has_output(self) -> bool:
+        # Show the filter while a value is set, even without choices. Otherwise the list would look unfiltered.
+        return bool(self.lookup_choices or self.value())
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        found = dict(self.offered(request).order_by("name", "pk").values_list("pk", "name")[:MOST_CHOICES])
+        if (chosen := id_of(self.value())) and chosen not in found:
+            found |= dict(self.named(request).filter(pk=chosen).values_list("pk", "name"))
+        return [(str(id), name) for id, name in found.items()]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        if not self.value():
+            return queryset
+        # An invalid value must match nothing: an unfiltered list could lead to an action on all rows.
+        return queryset.filter(**{self.path: chosen}) if (chosen := id_of(self.value())) else queryset.none()
+
+
+class WorkspaceFilter(NamedFilter):
+    title = parameter_name = "workspace"
+
+    def __init__(self, request: HttpRequest, params: Any, model: Any, model_admin: Any) -> None:
+        self.path = model_admin.workspace_path
+        super().__init__(request, params, model, model_admin)
+
+    def named(self, request: HttpRequest) -> "QuerySet[Any]":
+        return Workspace.objects.for_user(request.user)
+
+
+class ScopedAdmin(LongListAdmin):
+    """Shows users with admin access the rows of their own workspaces."""
+
+    # The lookup from a row to its workspace.
+    workspace_path = "workspace"
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        rows: Any = super().get_queryset(request)
+        return rows.for_user(request.user).listed()
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # The queryset limits the rows.
+        return request.user.is_superuser or standing(request).is_member
+
+
+class OperatedAdmin(ScopedAdmin, VerbAdmin):
+    """Adds actions for operators of a workspace."""
+
+    # The statuses in which the page offers each action.
+    offered: Mapping[str, frozenset[str]]
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return standing(request).is_operator
+
+    def is_offered(self, verb: str, row: Any) -> bool:
+        return row.status in self.offered[verb]
+
+    def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
+        mine = set(Workspace.objects.operated_by(request.user).values_list("pk", flat=True))
+        return lambda row: self._workspace_id(row) in mine
+
+    def _workspace_id(self, row: Any) -> int:
+        for name in self.workspace_path.split("__"):
+            row = getattr(row, name)
+        assert isinstance(row, Workspace)
+        return row.pk
