@@ -16,7 +16,7 @@ NOT_INSTALLED = \
   "No space left: make room. Then run make again; what is there already is kept."
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-sqlite test-postgres long soak check format lint types size requirements client fuzz screenshots bench
+.PHONY: help setup up test test-sqlite test-postgres long soak check format lint types size requirements client docs fuzz screenshots bench
 
 help:
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -50,6 +50,7 @@ check: lint types ## run what CI runs: lint, types, imports, migrations, all tes
 	PYTHONPATH=programs:clients/python $(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python tools/make_client.py --check
+	$(BIN)/python tools/make_docs.py --check
 	$(MAKE) test
 	$(MAKE) long
 
@@ -76,6 +77,9 @@ requirements: $(BIN)/uv ## compile requirements/*.in to pinned, hashed .txt (ARG
 
 client: setup ## write clients/python/ade_client/operations.py again, from the description of the API
 	@$(BIN)/python tools/make_client.py
+
+docs: setup ## write docs/reference/ again, from the code
+	@$(BIN)/python tools/make_docs.py
 
 fuzz: setup ## let schemathesis try the whole API (ARGS="--minutes 10 --postgres")
 	@$(BIN)/python tools/fuzz_api.py $(ARGS)

@@ -10,8 +10,7 @@ from builds.models import Build, Configuration
 from work import clock, lifecycle, wakeups
 from work.claims import Claim
 from work.recovery import OVER_BUDGET, Found
-from work.sql import compiled
-from work.state_machine import By, StateMachine, Transition
+from work.state_machine import LOG_LINE, By, StateMachine, Transition
 
 BUILD = StateMachine(
     kind="build",
@@ -29,6 +28,17 @@ BUILD = StateMachine(
         "release": Transition(("building",), "queued", By.RECOVERY, "BUILD_RELEASED"),
         "give_up": Transition(("building",), "failed", By.RECOVERY, "BUILD_FAILED"),
         "drop": Transition(("building",), "cancelled", By.RECOVERY, "BUILD_CANCELLED"),
+    },
+    events={
+        "BUILD_QUEUED": "A submission needed a fingerprint that had no build.",
+        "BUILD_STARTED": "A worker claimed it.",
+        "BUILD_READY": "The environment was made and verified.",
+        "BUILD_FAILED": "It failed, timed out, or cost too many workers.",
+        "BUILD_CANCEL_REQUESTED": "A person cancelled it while a worker held it.",
+        "BUILD_CANCELLED": "It was cancelled.",
+        "BUILD_QUEUED_AGAIN": "A person queued it again, or a submission did when the failure was older than a minute.",
+        "BUILD_RELEASED": "Its worker was lost or stopped; another worker will make it.",
+        **LOG_LINE,
     },
 )
 

@@ -48,10 +48,15 @@ def add_verbs(add: AddVerb) -> None:
     )
     showing.add_argument("--workspace", metavar="WORKSPACE", help="only this workspace, by name or id")
     add_limit(showing)
-    correcting = add("correct", correct, "Correct a field of a document; the extracted value confirms it.")
+    correcting = add("correct", correct, "Correct or confirm a field of a document.")
     add_ids(correcting)
     correcting.add_argument("name", metavar="NAME")
-    correcting.add_argument("value", metavar="VALUE", nargs="?")
+    correcting.add_argument(
+        "value",
+        metavar="VALUE",
+        nargs="?",
+        help='the value; the extracted one confirms it, "" marks the field as absent',
+    )
     correcting.add_argument(
         "--withdraw", action="store_true", help="remove the correction, so that the extracted value applies again"
     )

@@ -27,6 +27,23 @@ DOCUMENT = StateMachine(
         "fail": Transition(("processing",), "failed", By.ORCHESTRATOR, "DOCUMENT_FAILED"),
         "reopen": Transition(("processed", "failed"), "processing", By.PERSON, "DOCUMENT_REOPENED"),
     },
+    events={
+        "DOCUMENT_ADDED": "Its file was stored.",
+        "DOCUMENT_PROCESSED": "Its processing job completed.",
+        "DOCUMENT_FAILED": (
+            "Its processing job failed at the last attempt; the message says whether earlier results are kept."
+        ),
+        "DOCUMENT_REOPENED": "A person had it processed again.",
+        "FIELD_CORRECTED": (
+            "A person set or confirmed a field; the data have its `name`, the `machine_value`, the correction"
+            " `before` and the new `value`."
+        ),
+        "FIELD_CORRECTION_WITHDRAWN": "The machine value applies again; the same data, and `value` is null.",
+        "DOCUMENT_PURGED": (
+            "It was older than the retention of its workspace, and its content was deleted; the data have the amount"
+            " and the number of `days`."
+        ),
+    },
 )
 
 JOB = StateMachine(
@@ -41,6 +58,15 @@ JOB = StateMachine(
         "fail": Transition(("PROCESSING",), "FAILED", By.ORCHESTRATOR, "JOB_FAILED"),
         "reset": Transition(("PROCESSING",), "PENDING", By.RECOVERY, "JOB_RESET"),
         "give_up": Transition(("PROCESSING",), "FAILED", By.RECOVERY, "JOB_GIVEN_UP"),
+    },
+    events={
+        "JOB_QUEUED": "A document was added or reopened.",
+        "JOB_STARTED": "An attempt started.",
+        "JOB_COMPLETED": "All its stages are done.",
+        "JOB_POSTPONED": "A stage failed; another attempt follows after a pause.",
+        "JOB_FAILED": "A stage failed in the last attempt, or another attempt cannot succeed.",
+        "JOB_RESET": "No worker had worked on its stages for `ADE_ZOMBIE_SECONDS`; another attempt follows.",
+        "JOB_GIVEN_UP": "No worker had worked on its stages for that time in the last attempt.",
     },
 )
 
@@ -58,6 +84,17 @@ STAGE = StateMachine(
         "release": Transition(("RUNNING",), "READY", By.RECOVERY, "STAGE_RELEASED"),
         "abandon": Transition(("RUNNING",), "ERROR", By.RECOVERY, "STAGE_ABANDONED"),
         "renew": Transition(("ERROR", "READY", "DONE"), "NEW", By.POLICY, "STAGE_RENEWED"),
+    },
+    events={
+        "STAGE_PLANNED": "The job was divided into stages.",
+        "STAGE_READY": "All earlier stages are done.",
+        "STAGE_STARTED": "A worker claimed it.",
+        "STAGE_DONE": "Its output is stored.",
+        "STAGE_FAILED": "It failed.",
+        "STAGE_POSTPONED": "The service that it needs is unavailable; it waits, and no attempt is counted.",
+        "STAGE_RELEASED": "Its worker was lost or stopped; another worker will do it.",
+        "STAGE_ABANDONED": "It has cost too many workers.",
+        "STAGE_RENEWED": "A new attempt of the job resets it.",
     },
 )
 

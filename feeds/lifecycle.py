@@ -13,7 +13,25 @@ from work.changes import INFO, WARNING
 from work.lifecycle import Data
 from work.state_machine import StateMachine
 
-FEED = StateMachine(kind="feed", model=FeedSource, initial="", created="FEED_ADDED", table={})
+FEED = StateMachine(
+    kind="feed",
+    model=FeedSource,
+    initial="",
+    created="FEED_ADDED",
+    table={},
+    events={
+        "FEED_ADDED": "A person added or imported it.",
+        "FEED_PAUSED": "A person paused it.",
+        "FEED_RESUMED": "A person resumed it.",
+        "FEED_RENAMED": "A person renamed it; the data have its `title` and the one `before`.",
+        "FEED_CHECK_ASKED": "A person requested a check now.",
+        "FEED_REMOVED": "A person removed it; it had no articles. The data have its `url` and `title`.",
+        "FEED_FAILED": "A check failed: the first failure in a row, and each time the message changes.",
+        "FEED_RECOVERED": "It works again.",
+        "FEED_FLAWED": "It answered, but with broken syntax or unusable items; written each time the problem changes.",
+        "FEED_MOVED": "Its server announced a permanent new address; the data have the addresses `from` and `to`.",
+    },
+)
 
 
 def add(url: str, *, title: str = "", site_url: str = "", actor: str) -> FeedSource:

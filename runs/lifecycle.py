@@ -17,9 +17,7 @@ from work import failpoints, lifecycle, wakeups
 from work.claims import Claim
 from work.lifecycle import Data
 from work.recovery import Found
-from work.sql import compiled
-from work.sql.contention import is_contention, patiently
-from work.state_machine import By, StateMachine, Transition
+from work.state_machine import LOG_LINE, By, StateMachine, Transition
 
 T = TypeVar("T")
 
@@ -39,6 +37,32 @@ RUN = StateMachine(
         "refuse": Transition(("queued",), "failed", By.POLICY, "RUN_FAILED"),
         "orphan": Transition(("running",), "failed", By.RECOVERY, "RUN_FAILED"),
         "drop": Transition(("running",), "cancelled", By.RECOVERY, "RUN_CANCELLED"),
+    },
+    events={
+        "RUN_QUEUED": "It was submitted.",
+        "RUN_STARTED": "A worker claimed it; the timeout counts from here.",
+        "RUN_SUCCEEDED": "The engine succeeded.",
+        "RUN_FAILED": (
+            "The engine failed, the build failed or was cancelled, or the worker was lost; the message says which."
+        ),
+        "RUN_CANCEL_REQUESTED": "A person cancelled it while a worker held it; it can now only end cancelled.",
+        "RUN_CANCELLED": "It was cancelled.",
+        "ARTIFACT_PUBLISHED": "An artifact can be downloaded; the message is its name.",
+        "STEP_STARTED": "A step of the configuration started.",
+        "STEP_SUCCEEDED": "The step returned; the data have its seconds.",
+        "STEP_RETRIED": "The step raised an exception and is tried again.",
+        "STEP_FAILED": "The step raised an exception in its last attempt, or rejected the document.",
+        "PROGRESS": "Progress of a step; at most once a second, and at its end.",
+        "ENVIRONMENT_MATERIALIZED": (
+            "The environment was missing on this host, or changed, and is made again from the lock; the message has"
+            " the reason."
+        ),
+        "PROCESSES_LEFT_BEHIND": "Processes of its engine could not be killed; the data have their `pids`.",
+        "RUN_PRUNED": (
+            "It is older than `ADE_KEEP_RUNS`: earlier events and its artifacts were deleted; the data count"
+            " `events`, `artifacts` and bytes."
+        ),
+        **LOG_LINE,
     },
 )
 

@@ -20,7 +20,18 @@ from work.state_machine import StateMachine
 from work.why import Crew
 from workspaces.models import User, Workspace
 
-QUEUE = StateMachine(kind="queue", model=Queue, initial="", created="QUEUE_OPENED", table={})
+QUEUE = StateMachine(
+    kind="queue",
+    model=Queue,
+    initial="",
+    created="QUEUE_OPENED",
+    table={},
+    events={
+        "QUEUE_OPENED": "The queue was paused for the first time; its history starts.",
+        "QUEUE_PAUSED": "A person paused it, and no queued run is claimed; the message is the reason.",
+        "QUEUE_RESUMED": "A person resumed it.",
+    },
+)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,32 @@ from schedules.models import ScheduledJob
 from work import clock, lifecycle
 from work.state_machine import StateMachine
 
-SCHEDULED_JOB = StateMachine(kind="scheduled_job", model=ScheduledJob, initial="", created="JOB_DECLARED", table={})
+SCHEDULED_JOB = StateMachine(
+    kind="scheduled_job",
+    model=ScheduledJob,
+    initial="",
+    created="JOB_DECLARED",
+    table={},
+    events={
+        "JOB_DECLARED": (
+            "A worker found the job in the code for the first time; the data have `cron`, `time_zone` and `since`,"
+            " the moment after which slots follow this schedule."
+        ),
+        "JOB_REDECLARED": "Its schedule changed in the code, or the job is back; the same data.",
+        "JOB_SET_BACK": "Its slots had been decided far ahead, because a clock was wrong.",
+        "JOB_RETIRED": "The code no longer declares it; the data have `since`.",
+        "JOB_PAUSED": "A person paused it: its slots are skipped.",
+        "JOB_RESUMED": "A person resumed it.",
+        "SLOTS_ASKED_FOR": "A person triggered one slot, or a range of slots.",
+        "SLOTS_COALESCED": (
+            "Slots were merged into a later one; the data have `first`, `last` and `count`, and the slot `into` which"
+            " they were merged."
+        ),
+        "SLOTS_MISFIRED": "Slots could not start in time and were dropped; the data have `first`, `last` and `count`.",
+        "SLOTS_PASSED_OVER": "Slots fell into a pause; the same data.",
+        "SLOTS_TAKEN": "The slots had already been claimed; the same data.",
+    },
+)
 
 # Decisions about slots that did not run. The data of the event name the first and last slot.
 COALESCED = "SLOTS_COALESCED"

@@ -32,6 +32,16 @@ JOB_RUN = StateMachine(
         "orphan": Transition(("running",), "failed", By.RECOVERY, "SLOT_FAILED"),
         "skip": Transition(("running",), "skipped_timeout", By.RECOVERY, "SLOT_ABANDONED"),
     },
+    events={
+        "SLOT_CLAIMED": "A worker claimed the slot by inserting it.",
+        "SLOT_SUCCEEDED": "The job succeeded.",
+        "SLOT_FAILED": "The job failed, or its worker was lost.",
+        "SLOT_ABANDONED": "It ran for too long; a late result is refused.",
+        "SLOT_PRUNED": (
+            "It is older than `ADE_KEEP_JOB_RUNS`: earlier events were deleted; the data have the number of `events`"
+            " and who had requested the slot."
+        ),
+    },
 )
 
 # The error messages of job runs whose worker is gone. The value is fixed by the specification.

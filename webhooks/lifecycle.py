@@ -18,7 +18,24 @@ from work.recovery import Found
 from work.state_machine import By, StateMachine, Transition
 from workspaces.models import Workspace
 
-WEBHOOK = StateMachine(kind="webhook", model=Webhook, initial="", created="WEBHOOK_ADDED", table={})
+WEBHOOK = StateMachine(
+    kind="webhook",
+    model=Webhook,
+    initial="",
+    created="WEBHOOK_ADDED",
+    table={},
+    events={
+        "WEBHOOK_ADDED": "A person added it; the data have its name, host and topics.",
+        "WEBHOOK_CHANGED": (
+            "A person changed its name, URL or topics; the data have the new values and the values `before` (only the"
+            " host of a URL)."
+        ),
+        "WEBHOOK_PAUSED": "A person paused it, or its receiver answered 410; the message is the reason.",
+        "WEBHOOK_RESUMED": "A person resumed it.",
+        "WEBHOOK_SECRET_ROTATED": "A person created a new secret; the data say until when the earlier one is valid.",
+        "WEBHOOK_REMOVED": "A person removed it.",
+    },
+)
 DELIVERY = StateMachine(
     kind="delivery",
     model=Delivery,
@@ -32,6 +49,19 @@ DELIVERY = StateMachine(
         "drop": Transition(("queued",), "failed", By.POLICY, "DELIVERY_DROPPED"),
         "release": Transition(("sending",), "queued", By.RECOVERY, "DELIVERY_RELEASED"),
         "give_up": Transition(("sending",), "failed", By.RECOVERY, "DELIVERY_FAILED"),
+    },
+    events={
+        "DELIVERY_QUEUED": "Work ended that its webhook subscribes to, or a person sent a ping or resent a delivery.",
+        "DELIVERY_STARTED": "A worker claimed it.",
+        "DELIVERY_DELIVERED": (
+            "The answer was 200 to 299; the data have `status`, `seconds` and the start of the `answer`."
+        ),
+        "DELIVERY_POSTPONED": "It was not accepted, and is sent again later; the same data.",
+        "DELIVERY_FAILED": (
+            "It is not sent again: the receiver refused it for good, or the last attempt failed; the same data."
+        ),
+        "DELIVERY_DROPPED": "Its webhook was removed, or it waited for too long.",
+        "DELIVERY_RELEASED": "Its worker was lost; it may have been sent.",
     },
 )
 

@@ -17,7 +17,22 @@ from work.sql import guards
 from work.state_machine import StateMachine
 from work.work_types import Kind, all_kinds
 
-WORKER = StateMachine(kind="worker", model=Worker, initial="", created="WORKER_STARTED", table={})
+WORKER = StateMachine(
+    kind="worker",
+    model=Worker,
+    initial="",
+    created="WORKER_STARTED",
+    table={},
+    events={
+        "WORKER_STARTED": "A worker process registered.",
+        "WORKER_DRAIN_REQUESTED": (
+            "A person asked it to drain: it takes no new work, finishes what it has and stops; the message is the"
+            " reason."
+        ),
+        "WORKER_STOPPED": "It stopped, after finishing or giving back its work.",
+        "SCHEDULER_CONTENTION": "A claim met another one or a busy database, and is tried again at the next tick.",
+    },
+)
 CONTENTION = "SCHEDULER_CONTENTION"
 
 log = structlog.get_logger(__name__)

@@ -1,13 +1,26 @@
 """The types in which a kind of work declares its state machine."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from django.db.models import QuerySet
 
 from work.models import Subject, Work
+
+# Event kind -> meaning, for everything that workers claim.
+OF_CLAIMS = {
+    "RECOVERED": (
+        "The receipt of recovery: the claim that was found, when its lease expired, the last heartbeat of its worker,"
+        " what happened to its child process, and the rule that was applied."
+    ),
+    "LATE_WRITE_REFUSED": (
+        "A worker tried to write under a claim that it had lost; the data have the refused verb and the state of the"
+        " row."
+    ),
+}
+LOG_LINE = {"LOG": "A line of output; the data name the stream. Lines are written in batches, and limited."}
 
 
 class By(StrEnum):
@@ -39,6 +52,8 @@ class StateMachine:
     created: str
     # The event that replaces all others when a row's history is pruned. Such models have `pruned_at`.
     pruned: str = ""
+    # Event kind -> meaning, also of the kinds that no transition writes. `OF_CLAIMS` has the rest.
+    events: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, verb: str) -> Transition:
         return self.table[verb]

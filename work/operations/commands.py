@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -233,11 +233,14 @@ def of_each(
     for id in dict.fromkeys(ids):
         outcome, more = do(found[id]) if id in found else (Outcome.NOT_FOUND, {})
         rows.append({"id": id, "result": outcome, **dict.fromkeys(told), **more})
-    outcomes = {row["result"] for row in rows}
-    otherwise = Exit.REFUSED if outcomes - DONE else Exit.DONE
-    exit = next((code for outcome, code in _WORST_FIRST if outcome in outcomes), otherwise)
     columns = dict.fromkeys(name for row in rows for name in row)
-    return Answer({f"{kind}s": rows}, table(rows, *columns), exit)
+    return Answer({f"{kind}s": rows}, table(rows, *columns), exit_of({row["result"] for row in rows}))
+
+
+def exit_of(outcomes: Set[Outcome]) -> Exit:
+    """Return the exit code of the worst of these outcomes."""
+    otherwise = Exit.REFUSED if outcomes - DONE else Exit.DONE
+    return next((code for outcome, code in _WORST_FIRST if outcome in outcomes), otherwise)
 
 
 def events_about(kind: str, id: int, most: int) -> list[dict[str, Any]]:

@@ -47,6 +47,31 @@ DONE = frozenset(
         *(Outcome.REVOKED, Outcome.PINGED, Outcome.DRAINING),
     }
 )
+# For docs/reference/commands.md; commands never return the outcomes that are not here.
+MEANINGS = {
+    Outcome.CANCELLED: "it was queued, and is cancelled",
+    Outcome.ASKED: "it is running; the request is binding, and the worker stops it within seconds",
+    Outcome.MADE: "it is queued, or a new run or delivery repeats it",
+    Outcome.PAUSED: "paused until it is resumed",
+    Outcome.RESUMED: "it was paused; a feed or a webhook continues at once, a job at its next slot",
+    Outcome.REMOVED: "only its history stays",
+    Outcome.RENAMED: "it has the new name",
+    Outcome.REVOKED: "the token is refused from the next request on",
+    Outcome.ENDED: "too late: unchanged",
+    Outcome.NOT_ENDED: "only failed or cancelled builds can be built again",
+    Outcome.UNDER_WAY: "it is being processed; try again when that has ended",
+    Outcome.PURGED: "the retention of the workspace deleted the content",
+    Outcome.WAS_PAUSED: "unchanged",
+    Outcome.NOT_PAUSED: "unchanged",
+    Outcome.DRAINING: "the worker claims nothing more, finishes its work and stops",
+    Outcome.WAS_DRAINING: "the earlier request stays",
+    Outcome.NOT_ALIVE: "the worker stopped, or has sent no heartbeat for as long as a lease",
+    Outcome.HAS_ARTICLES: "a feed with articles cannot be removed; pause it",
+    Outcome.WAS_REVOKED: "unchanged",
+    Outcome.SAME_NAME: "unchanged",
+    Outcome.NO_PLACE: "the queue is full; try again later",
+    Outcome.NOT_FOUND: "it does not exist (a delivery: or its webhook was removed)",
+}
 # Singular and plural.
 _CLAUSES = {
     Outcome.CANCELLED: ("cancelled {n} {one}", "cancelled {n} {many}"),

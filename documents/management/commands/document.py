@@ -65,7 +65,7 @@ class Command(NounCommand):
     help = "Documents and their processing."
 
     def add_verbs(self, add: AddVerb) -> None:
-        adding = add("add", self.add, "Store local files as documents.")
+        adding = add("add", self.add, "Store local files as documents. Exit code 1: not all were added.")
         adding.add_argument("paths", metavar="PATH", type=Path, nargs="+")
         adding.add_argument("--workspace", metavar="WORKSPACE", required=True, help="name or id")
         adding.add_argument("--again", action="store_true", help="upload even if an identical file exists")

@@ -35,7 +35,11 @@ class Command(NounCommand):
         )
         add_limit(listing)
         add_ids(add("show", self.show, "Show a cluster and its articles, latest first."))
-        add("check", self.compare, "Compare the counts and times of clusters with their links.")
+        add(
+            "check",
+            self.compare,
+            "Compare the counts and times of clusters with their links. Exit code 1: they differ.",
+        )
 
     def list_clusters(self, *, articles: int | None, limit: int, before: int | None, **_: Any) -> Answer:
         found = EventCluster.objects.order_by("-id")

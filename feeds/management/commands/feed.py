@@ -49,7 +49,11 @@ class Command(NounCommand):
         adding = add("add", self.add, "Add a feed.")
         adding.add_argument("url", metavar="URL")
         adding.add_argument("--title", default="", help="title of the feed (default: its own)")
-        adding.add_argument("--check", action="store_true", help="fetch it now, and add it only if it is a feed")
+        adding.add_argument(
+            "--check",
+            action="store_true",
+            help="fetch it now; add it only if it is a feed and has not moved to the address of another one",
+        )
         add_actor(adding)
         listing = add("list", self.list_feeds, "List feeds and their states, newest first.")
         chosen = listing.add_mutually_exclusive_group()

@@ -45,8 +45,12 @@ class Command(NounCommand):
         giving = add("export", self.export, "Write a configuration as a package.")
         giving.add_argument("configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
         giving.add_argument("path", metavar="PATH", type=Path, help="folder, or zip file if it ends in .zip")
-        giving.add_argument("--force", action="store_true", help="overwrite existing files")
-        trying = add("check", self.check_package, "Check a package or a configuration without storing anything.")
+        giving.add_argument("--force", action="store_true", help="overwrite existing files; others in the folder stay")
+        trying = add(
+            "check",
+            self.check_package,
+            "Check a package or a configuration without storing anything. Exit code 1: it has problems.",
+        )
         trying.add_argument(
             "wanted",
             metavar="PATH|CONFIGURATION",

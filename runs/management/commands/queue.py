@@ -13,7 +13,9 @@ class Command(NounCommand):
 
     def add_verbs(self, add: AddVerb) -> None:
         add("show", self.show, "Show how full it is, and whether it is paused.")
-        pause = add("pause", self.pause, "Stop claiming queued runs; running ones continue.")
+        pause = add(
+            "pause", self.pause, "Stop claiming runs, of all workspaces. Running runs, submissions and builds continue."
+        )
         pause.add_argument("--reason", default="", help="reason, shown to people who wait for a run")
         add_actor(pause)
         add_actor(add("resume", self.resume, "Claim queued runs again."))

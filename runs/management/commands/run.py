@@ -84,7 +84,7 @@ class Command(WatchedCommand):
             "--to",
             metavar="DIRECTORY",
             type=Path,
-            help="copy them to this directory; existing files are not overwritten",
+            help="copy them to this directory and verify checksums; existing files are not overwritten",
         )
         self.add_watching(add)
         cancel = add("cancel", self.cancel, "Cancel runs: queued ones at once, running ones are asked to stop.")

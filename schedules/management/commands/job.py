@@ -88,7 +88,7 @@ class Command(NounCommand):
         which = verb.add_mutually_exclusive_group()
         which.add_argument("--slot", metavar="TIME", type=moment, help="run this slot, which has no run yet")
         which.add_argument("--again", metavar="TIME", type=moment, help="run now, replacing this slot, which has a run")
-        verb.add_argument("--wait", action="store_true", help="wait until it has ended")
+        verb.add_argument("--wait", action="store_true", help="wait until it has ended; exit code 0 only for a success")
         add_actor(verb)
 
     def list_jobs(self, **_: Any) -> Answer:

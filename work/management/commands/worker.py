@@ -46,7 +46,7 @@ class Command(NounCommand):
         parser.add_argument(
             "--name",
             default=settings.WORKER_NAME,
-            help="a worker recovers the work of its name's earlier boots at once",
+            help="a worker recovers the work of its name's earlier boots at once (default: WORKER_NAME)",
         )
         parser.add_argument(
             "--slots",
