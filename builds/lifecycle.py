@@ -10,6 +10,7 @@ from builds.models import Build, Configuration
 from work import clock, lifecycle, wakeups
 from work.claims import Claim
 from work.recovery import OVER_BUDGET, Found
+from work.sql import compiled
 from work.state_machine import LOG_LINE, By, StateMachine, Transition
 
 BUILD = StateMachine(

@@ -17,6 +17,8 @@ from work import failpoints, lifecycle, wakeups
 from work.claims import Claim
 from work.lifecycle import Data
 from work.recovery import Found
+from work.sql import compiled
+from work.sql.contention import is_contention, patiently
 from work.state_machine import LOG_LINE, By, StateMachine, Transition
 
 T = TypeVar("T")
