@@ -5,7 +5,7 @@ from django.http import HttpRequest
 
 from api.models import AuditEntry, KeptAnswer
 from work.operations.admin import ReadOnlyAdmin, choice_filter
-from workspaces.permissions import ScopedAdmin, WorkspaceFilter, standing
+from workspaces.permissions import ScopedAdmin, WorkspaceFilter, roles_of
 
 # The operations that the filter offers.
 OPERATIONS = ("sign_in", "sign_in_failed", "sign_out")
@@ -29,7 +29,7 @@ class AuditEntryAdmin(ScopedAdmin, ReadOnlyAdmin):
     readonly_fields = ["subject"]
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return request.user.is_superuser or standing(request).is_admin
+        return request.user.is_superuser or roles_of(request).is_admin
 
     @admin.display(description="about")
     def subject(self, entry: AuditEntry) -> str:

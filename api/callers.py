@@ -17,7 +17,7 @@ from api.errors import Problem, not_found
 from api.limits import RateLimited
 from api.models import ApiToken, Scope
 from work.models import Event
-from workspaces.models import Membership, Narrowed, User, Workspace, visible_to
+from workspaces.models import LimitedUser, Membership, User, Workspace, visible_to
 
 ROLES = {
     Scope.READ: Membership.Role.VIEWER,
@@ -81,9 +81,9 @@ class Caller:
             message = f"{self.person.username} does not have the permission {permission}."
             raise Problem("forbidden", message, {"permission": permission})
 
-    def _narrowed(self, token: ApiToken) -> Narrowed:
+    def _narrowed(self, token: ApiToken) -> LimitedUser:
         roles = frozenset(role.value for scope, role in ROLES.items() if token.allows(scope))
-        return Narrowed(self.person, token.workspace_id, roles)
+        return LimitedUser(self.person, token.workspace_id, roles)
 
     def _must_be(self, workspace: Workspace, *roles: str) -> None:
         if self.record:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Set
 from typing import Any
 
 from api.subjects import Subject
-from schedules.job_runs import JOB_RUN
+from schedules.job_runs import JOB_RUN_STATES
 from work.models import Worker
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 from workspaces.models import User
 
 # Work that belongs to no workspace; its IDs may be shown to every user.
-SHARED = frozenset({JOB_RUN.kind})
+SHARED = frozenset({JOB_RUN_STATES.kind})
 
 
 def visible(user: User, subjects: Iterable[Subject], shared: Set[str] = SHARED) -> set[Subject]:
@@ -21,7 +21,7 @@ def visible(user: User, subjects: Iterable[Subject], shared: Set[str] = SHARED) 
         wanted[kind].add(id)
     found = {(kind, id) for kind in shared for id in wanted.pop(kind, ())}
     # Untyped: a model without a workspace has no `for_user`, and its rows are not shown.
-    models: dict[str, Any] = {kind.name: kind.moves.model for kind in all_kinds()}
+    models: dict[str, Any] = {kind.name: kind.states.model for kind in all_work_types()}
     for kind, ids in wanted.items():
         if kind in models and hasattr(models[kind].objects, "for_user"):
             mine = models[kind].objects.for_user(user).filter(pk__in=ids)

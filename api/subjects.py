@@ -6,7 +6,7 @@ from itertools import islice
 from threading import Lock
 
 from work.tail import Seen
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 # Path from a row of this kind to its workspace. Other kinds (workers, jobs, feeds) belong to the installation.
 PATHS = {
@@ -59,9 +59,9 @@ class Workspaces:
 def _ask(subjects: Iterable[Subject]) -> dict[Subject, int | None]:
     # A deleted row is cached as one without a workspace.
     found: dict[Subject, int | None] = dict.fromkeys(subjects)
-    for kind in all_kinds():
+    for kind in all_work_types():
         ids = iter([id for name, id in found if name == kind.name])
         while batch := list(islice(ids, BATCH)):
-            rows = kind.moves.rows.filter(pk__in=batch).values_list("pk", PATHS[kind.name])
+            rows = kind.states.rows.filter(pk__in=batch).values_list("pk", PATHS[kind.name])
             found |= {(kind.name, pk): workspace for pk, workspace in rows}
     return found

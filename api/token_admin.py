@@ -13,8 +13,8 @@ from api.token_form import TokenForm
 from work import clock
 from work.operations.admin import VerbAdmin, choice_filter
 from work.operations.outcomes import Outcome
-from work.operations.previews import Wish
-from workspaces.permissions import ScopedAdmin, WorkspaceFilter, standing
+from work.operations.previews import Operation
+from workspaces.permissions import ScopedAdmin, WorkspaceFilter, roles_of
 
 STATES: dict[str, Callable[[Any], Any]] = {
     "usable": lambda rows: rows.usable(),
@@ -51,7 +51,7 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
     offered = ("revoke",)
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return request.user.is_superuser or standing(request).is_member
+        return request.user.is_superuser or roles_of(request).is_member
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         # The queryset contains only tokens that the user may revoke.
@@ -62,7 +62,7 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
 
     @admin.action(description="Revoke", permissions=["operate"])
     def revoke(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "revoke", rows, Wish(revoke, revoke_ahead))
+        return self.do_each(request, "revoke", rows, Operation(revoke, revoke_ahead))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Show the new token in the response to the form, without a redirect, because its secret is not stored

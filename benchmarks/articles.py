@@ -10,7 +10,7 @@ from feeds import lifecycle, reading
 from feeds.ingestion import INGESTION, ingest
 from feeds.models import FeedSource, RawArticle
 from schedules import job_runs
-from schedules.jobs import Turn
+from schedules.jobs import JobContext
 from work import clock
 from work.claims import Claim
 
@@ -41,7 +41,7 @@ def ask() -> dict[str, float]:
     # No thread renews this claim.
     claim.trust(time.monotonic() + 3600)
     began = time.perf_counter()
-    new = ingest(Turn(INGESTION, slot, claim))
+    new = ingest(JobContext(INGESTION, slot, claim))
     seconds = time.perf_counter() - began
     assert job_runs.succeed(claim, new)
     return {"seconds": seconds, "new": new, "megabytes": _peak_megabytes()}

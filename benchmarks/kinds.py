@@ -8,7 +8,7 @@ from functools import cache
 
 from runs import lifecycle, work_types
 from work.claims import Claim
-from work.work_types import Lane
+from work.work_types import Handler
 
 # A pipe or a file, to which the moment of a claim is written for the process that waits for it.
 PIPE = "ADE_BENCHMARK_PIPE"
@@ -31,8 +31,8 @@ def _pipe() -> int:
 
 RUN = replace(
     work_types.RUN,
-    lane=Lane(
-        slots="ADE_MAX_CONCURRENCY",
+    handler=Handler(
+        concurrency_setting="ADE_MAX_CONCURRENCY",
         claim=lifecycle.claim_next_run,
         do=do,
         succeed=lambda claim, _result: lifecycle.succeed(claim),

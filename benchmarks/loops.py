@@ -38,7 +38,7 @@ RAW_DONE = {
 BARE_CHANNEL = "bench_bare"
 FORK_SERVER = """
 import gc, os, struct, sys, time
-from ade_engine import zygote
+from ade_engine import fork_server
 gc.freeze()
 gc.disable()
 pipe = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
@@ -192,9 +192,7 @@ def probe() -> None:
 
 @contextmanager
 def _forking(python: str) -> Iterator[Callable[[int], None]]:
-    """Yield a function that records a moment in a fork of a warm process, which has imported exactly what a zygote of
-    the product has.
-    """
+    """Yield a function that records a moment in a fork of a warm process with the imports of the product's fork server."""
     command = [python, "-I", "-B", "-c", FORK_SERVER, os.environ[kinds.PIPE]]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
         assert server.stdin is not None

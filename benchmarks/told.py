@@ -11,7 +11,7 @@ from builds import lifecycle as builds
 from builds.models import Configuration
 from documents.lifecycle import add_member, create_workspace
 from documents.models import Document
-from runs.lifecycle import RUN, claim_next_run, submit_many, succeed
+from runs.lifecycle import RUN_STATES, claim_next_run, submit_many, succeed
 from work import lifecycle
 from workspaces.models import Membership
 
@@ -40,10 +40,10 @@ def prepare(streams: int) -> dict[str, object]:
 
 def tell(number: int, gap: float) -> list[float]:
     """Write events; return when each was committed, by the clock that all processes of a machine share."""
-    ids = list(RUN.rows.values_list("pk", flat=True)[:RUNS])
+    ids = list(RUN_STATES.rows.values_list("pk", flat=True)[:RUNS])
     committed = []
     for n in range(number):
-        lifecycle.record(RUN, ids[n % len(ids)], "BENCHMARK", message=f"event {n}.")
+        lifecycle.record(RUN_STATES, ids[n % len(ids)], "BENCHMARK", message=f"event {n}.")
         committed.append(time.monotonic())
         time.sleep(gap)
     return committed

@@ -9,14 +9,14 @@ from django.forms.fields import InvalidJSONInput
 from django.http import HttpRequest, HttpResponse
 
 from builds import contents, lifecycle
-from builds.lifecycle import BUILD
+from builds.lifecycle import BUILD_STATES
 from builds.models import Build, Configuration
 from work.operations.admin import choice_filter, is_referred_to, short
 from work.operations.numbers import id_of
 from work.operations.outcomes import Outcome, of_cancel, of_cancel_ahead
-from work.operations.previews import Wish
+from work.operations.previews import Operation
 from workspaces.models import Workspace
-from workspaces.permissions import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
+from workspaces.permissions import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, roles_of
 
 
 class ConfigurationFilter(NamedFilter):
@@ -104,11 +104,11 @@ class ConfigurationAdmin(ScopedAdmin):
     readonly_fields = ["contents_sha256", "created_at", "updated_at"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return standing(request).is_operator
+        return roles_of(request).is_operator
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         if not isinstance(obj, Configuration):
-            return standing(request).is_operator
+            return roles_of(request).is_operator
         return Workspace.objects.operated_by(request.user).filter(pk=obj.workspace_id).exists()
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -126,7 +126,7 @@ class ConfigurationAdmin(ScopedAdmin):
 
 @admin.register(Build)
 class BuildAdmin(OperatedAdmin):
-    moves = BUILD
+    states = BUILD_STATES
     workspace_path = "configuration__workspace"
     list_display = ["id", "status", "error", "configuration", "print", "workspace", "created_at", "finished_at"]
     list_filter = [choice_filter("status", lambda: Build.Status.choices), WorkspaceFilter, ConfigurationFilter]
@@ -149,16 +149,16 @@ class BuildAdmin(OperatedAdmin):
             return Outcome.MADE if lifecycle.again(build.pk, actor=actor) else Outcome.NOT_ENDED
 
         def ahead(build: Build) -> Outcome:
-            return Outcome.MADE if build.status in BUILD["again"].origins else Outcome.NOT_ENDED
+            return Outcome.MADE if build.status in BUILD_STATES["again"].origins else Outcome.NOT_ENDED
 
-        return self.do_each(request, "again", builds, Wish(again, ahead))
+        return self.do_each(request, "again", builds, Operation(again, ahead))
 
     @admin.action(description="Cancel", permissions=["operate"])
     def cancel(self, request: HttpRequest, builds: Any) -> HttpResponse | None:
         def cancel(build: Build, *, actor: str, reason: str) -> Outcome:
-            return of_cancel(BUILD, build.status, lifecycle.cancel(build, actor=actor, reason=reason))
+            return of_cancel(BUILD_STATES, build.status, lifecycle.cancel(build, actor=actor, reason=reason))
 
-        wish = Wish(cancel, lambda build: of_cancel_ahead(BUILD, build.status), takes_reason=True)
+        wish = Operation(cancel, lambda build: of_cancel_ahead(BUILD_STATES, build.status), takes_reason=True)
         return self.do_each(request, "cancel", builds, wish)
 
     @admin.display(description="workspace")

@@ -9,11 +9,11 @@ from builds import fingerprint
 from builds.models import Build, Configuration
 from work import clock, lifecycle, wakeups
 from work.claims import Claim
-from work.recovery import OVER_BUDGET, Found
+from work.recovery import OVER_BUDGET, LostClaim
 from work.sql import compiled
 from work.state_machine import LOG_LINE, By, StateMachine, Transition
 
-BUILD = StateMachine(
+BUILD_STATES = StateMachine(
     kind="build",
     model=Build,
     initial="queued",
@@ -69,7 +69,9 @@ def get_or_create_build(configuration: Configuration, *, actor: str) -> Chosen:
 
 
 def claim_next_build(owner: str) -> Claim | None:
-    return lifecycle.claim_next(BUILD, "start", owner, Build.objects.claimable, "configuration_id", "fingerprint")
+    return lifecycle.claim_next(
+        BUILD_STATES, "start", owner, Build.objects.claimable, "configuration_id", "fingerprint"
+    )
 
 
 def succeed(claim: Claim, *, lock: str = "", size_bytes: int | None = None) -> bool:
@@ -88,8 +90,8 @@ def stop(claim: Claim) -> bool:
 
 def cancel(build: Build, *, actor: str, reason: str = "") -> str:
     """Cancel a build. Return its status, see work.lifecycle.cancel."""
-    status = lifecycle.cancel(BUILD, build.pk, actor=actor, reason=reason)
-    wakeups.ring(BUILD.kind)
+    status = lifecycle.cancel(BUILD_STATES, build.pk, actor=actor, reason=reason)
+    wakeups.ring(BUILD_STATES.kind)
     return status
 
 
@@ -97,13 +99,13 @@ def again(build_id: int, *, actor: str) -> bool:
     """Queue the build again. Return False if it has neither failed nor been cancelled."""
     clean: dict[str, Any] = {"failure_type": "", "error_message": "", "losses": 0, "queued_at": clock.now()}
     clean |= {"cancel_requested_at": None, "cancel_requested_by": "", "awaited": True}
-    if not lifecycle.move(BUILD, build_id, "again", actor=actor, **clean):
+    if not lifecycle.move(BUILD_STATES, build_id, "again", actor=actor, **clean):
         return False
-    wakeups.ring(BUILD.kind)
+    wakeups.ring(BUILD_STATES.kind)
     return True
 
 
-def rescue(found: Found) -> str | None:
+def rescue(found: LostClaim) -> str | None:
     """Recover a build. An accepted cancel ends it; otherwise it is queued, or fails if over time or after too many
     losses.
     """
@@ -113,7 +115,7 @@ def rescue(found: Found) -> str | None:
     if found.rule != OVER_BUDGET:
         guards = {"cancel_requested_at__isnull": True, "losses__lt": LOSSES - found.losses}
         if found.move("release", message=message, guards=guards, losses=F("losses") + found.losses):
-            wakeups.ring(BUILD.kind)
+            wakeups.ring(BUILD_STATES.kind)
             return "release"
         message = f"{message}; {LOSSES} workers were lost while building it"
     failure = {"failure_type": found.failure_type, "error_message": message}
@@ -124,7 +126,7 @@ def _finish(claim: Claim, verb: str, **options: Any) -> bool:
     moved = lifecycle.finish(claim, verb, guards={"cancel_requested_at__isnull": True}, **options)
     if not moved and not claim.lost.is_set():
         stop(claim)
-    wakeups.ring(BUILD.kind)
+    wakeups.ring(BUILD_STATES.kind)
     return moved
 
 
@@ -145,7 +147,7 @@ def _create(configuration_id: int, actor: str) -> Chosen:
     try:
         # A savepoint, so that the loser of this race can go on in its own transaction.
         with transaction.atomic():
-            (id,) = lifecycle.create(BUILD, values, actor=actor)
+            (id,) = lifecycle.create(BUILD_STATES, values, actor=actor)
     except IntegrityError:
         if build := _find(configuration_id, wanted):
             return build

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from builds.lifecycle import BUILD
+from builds.lifecycle import BUILD_STATES
 from builds.models import Build
 from work import clock, why
 from work.why import Crew, Explanation, Names
@@ -19,10 +19,14 @@ def explain(build: Build, crew: Crew | None = None, *, user: User | None = None)
     waits = Build.objects.claimable(clock.now()).filter(pk=build.pk).exists()
     now = Build.objects.defer("snapshot", "lock").get(pk=build.pk)
     if not waits:
-        return why.of_others(BUILD, now, now.status, now.status)
+        return why.of_others(BUILD_STATES, now, now.status, now.status)
     crew = crew or Crew.now()
     ahead = why.count(_ahead, now.queued_at, now.pk)
-    return why.of_queued(BUILD, now.pk, [why.of_worker(crew, BUILD), why.of_capacity(crew, BUILD, ahead, _names(user))])
+    return why.of_queued(
+        BUILD_STATES,
+        now.pk,
+        [why.of_worker(crew, BUILD_STATES), why.of_capacity(crew, BUILD_STATES, ahead, _names(user))],
+    )
 
 
 def _names(user: User | None) -> Names | None:

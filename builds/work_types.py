@@ -1,12 +1,12 @@
 from builds import handler, lifecycle, periodic
 from builds.builder import BuildFailed
 from work.processes.supervise import CannotStart
-from work.work_types import Kind, Lane, PeriodicTask
+from work.work_types import Handler, PeriodicTask, WorkType
 
-BUILD = Kind(
-    lifecycle.BUILD,
-    lane=Lane(
-        slots="ADE_MAX_BUILD_CONCURRENCY",
+BUILD = WorkType(
+    lifecycle.BUILD_STATES,
+    handler=Handler(
+        concurrency_setting="ADE_MAX_BUILD_CONCURRENCY",
         claim=lifecycle.claim_next_build,
         do=handler.do,
         succeed=handler.succeed,

@@ -38,7 +38,7 @@ from work.invariants import Invariant, all_invariants
 from work.models import Work, Worker
 from work.processes import hardening
 from work.state_machine import By
-from work.work_types import Kind, all_kinds
+from work.work_types import WorkType, all_work_types
 
 MOST_OFFENDERS = 10
 # With a larger difference, times in logs and in the database can no longer be compared.
@@ -308,7 +308,7 @@ def workers_have_slots() -> Finding:
     alive = list(Worker.objects.available())
     slots = {kind for worker in alive for kind, number in worker.lanes.items() if number}
     # Kinds without a handler are advanced by periodic tasks of every worker.
-    lacking = [said for kind, said in _waiting() if kind.lane is not None and kind.name not in slots]
+    lacking = [said for kind, said in _waiting() if kind.handler is not None and kind.name not in slots]
     if alive and lacking:
         return warn(
             f"no worker has a thread for: {', '.join(lacking)}", "Start one that has; see `manage.py worker --help`."
@@ -336,14 +336,14 @@ def holds(invariant: Invariant) -> Finding:
     return fail(f"{invariant.promise} Violated by: {said}{more}.", invariant.advice, offenders)
 
 
-def _waiting() -> Iterator[tuple[Kind, str]]:
+def _waiting() -> Iterator[tuple[WorkType, str]]:
     """Yield each kind with work that waits to be claimed, and its number up to a limit."""
-    for kind in all_kinds():
-        model = kind.moves.model
-        takes = [kind.moves[verb] for verb in kind.moves if kind.moves[verb].by in (By.WORKER, By.ORCHESTRATOR)]
+    for kind in all_work_types():
+        model = kind.states.model
+        takes = [kind.states[verb] for verb in kind.states if kind.states[verb].by in (By.WORKER, By.ORCHESTRATOR)]
         if issubclass(model, Work):
             origins = {origin for move in takes if move.target == model.ACTIVE for origin in move.origins}
-            rows = kind.moves.rows.filter(status__in=origins)
+            rows = kind.states.rows.filter(status__in=origins)
             # The same condition as in its `claimable`: stages of a job that was given back cannot be claimed.
             rows = rows.filter(job__status="PROCESSING") if model is Stage else rows
             if count := rows[: COUNTED + 1].count():

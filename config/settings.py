@@ -209,11 +209,11 @@ WORK_TYPES: list[str] = [
 
 # Models that have a history but are no kind of work.
 WORK_SUBJECTS: list[str] = [
-    "work.boots.WORKER",
-    "runs.queue.QUEUE",
-    "schedules.history.SCHEDULED_JOB",
-    "feeds.lifecycle.FEED",
-    "webhooks.lifecycle.WEBHOOK",
+    "work.boots.WORKER_STATES",
+    "runs.queue.QUEUE_STATES",
+    "schedules.history.SCHEDULED_JOB_STATES",
+    "feeds.lifecycle.FEED_STATES",
+    "webhooks.lifecycle.WEBHOOK_STATES",
 ]
 
 # Scheduled jobs, declared in their apps.

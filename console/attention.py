@@ -18,7 +18,7 @@ from console.failure_groups import LEAST_RISING, TIMES
 from console.situation import LONG_WAIT, MOST_FEEDS, SILENCE, Situation
 from console.slots import NOT_RUN, Turns
 from documents.models import DocumentProcessingJob
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import Run
 from schedules.ledger import State
 from work.health import FEW_FREE_BYTES, FULL_BYTES, LEAST_FREE_BYTES
@@ -206,7 +206,7 @@ def _families(now: Situation) -> Iterator[Line]:
     newer, older = now.failed.until - turn, turn - now.failed.since
     found: dict[str, tuple[Cause, Counter[bool]]] = {}
     for run in now.failed.runs:
-        cause = cause_of(RUN.kind, run.failure_type, run.said)
+        cause = cause_of(RUN_STATES.kind, run.failure_type, run.said)
         found.setdefault(cause.key, (cause, Counter()))[1][run.finished_at >= turn] += 1
     usual = TIMES * (newer / older) if older else 0.0
     rising = [each for each in found.values() if each[1][True] >= max(LEAST_RISING, usual * each[1][False])]

@@ -18,7 +18,7 @@ from console.visits import Absence
 from documents.models import Document
 from feeds.models import FeedSource
 from runs.models import Queue
-from runs.queue import QUEUE
+from runs.queue import QUEUE_STATES
 from schedules.jobs import all_jobs
 from schedules.models import JobRun
 from work.models import Event, Worker
@@ -127,7 +127,7 @@ def _wrong(since: datetime) -> Sequence[Wrong]:
 
 def _queue(since: datetime) -> Sequence[Event]:
     """Return the latest pauses and resumes of the queue, latest first."""
-    events = Event.objects.about(QUEUE.kind, Queue.ONLY).order_by("-sequence")[:MOST_SHOWN]
+    events = Event.objects.about(QUEUE_STATES.kind, Queue.ONLY).order_by("-sequence")[:MOST_SHOWN]
     return [event for event in events if event.at >= since and event.kind in ("QUEUE_PAUSED", "QUEUE_RESUMED")]
 
 

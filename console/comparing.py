@@ -9,7 +9,7 @@ from typing import Any
 from console import formatting
 from console.snapshots import Difference, difference
 from console.timeline import NARROWEST, WIDTH, timeline_of
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import Run, RunField
 from work.models import Event
 
@@ -127,7 +127,7 @@ def _durations(left: Run, right: Run) -> list[Duration]:
 def _seconds(run: Run) -> dict[tuple[str, str], float]:
     """Return the seconds of each step by part. The attempts of a step are added up."""
     found: dict[tuple[str, str], float] = defaultdict(float)
-    events = Event.objects.about(RUN.kind, run.pk)
+    events = Event.objects.about(RUN_STATES.kind, run.pk)
     for part in timeline_of(run, events):
         if part.title == AT_WORK:
             found[part.title, "total"] = part.seconds

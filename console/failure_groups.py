@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from django.db.models.functions import Left
 
-from builds.lifecycle import BUILD
+from builds.lifecycle import BUILD_STATES
 from builds.models import Build, Configuration
 from console.causes import MOST_READ, cause_of
 from console.models import FailureNote
 from runs import listing
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.listing import Piece, Wanted
 from runs.models import Run
 from work import clock
@@ -66,7 +66,7 @@ class Family:
 
     @property
     def is_of_runs(self) -> bool:
-        return self.kind == RUN.kind
+        return self.kind == RUN_STATES.kind
 
     @property
     def failure_name(self) -> str:
@@ -134,7 +134,7 @@ def families_of(user: User, wanted: Wanted | None = None) -> Families:
     grouped = _grouped([*runs[:MOST_RUNS], *builds])
     named = _configurations(user, {id for of_one in grouped.values() for id in _ids(of_one)})
     notes = _notes(user, grouped)
-    now, since = clock.now(), {RUN.kind: _since(runs[:MOST_RUNS]), BUILD.kind: _since(builds)}
+    now, since = clock.now(), {RUN_STATES.kind: _since(runs[:MOST_RUNS]), BUILD_STATES.kind: _since(builds)}
     found = [
         Family(
             *(key, of_one[0].kind, of_one[0].failure_type, cause_of(*_words(of_one[0])).words, of_one),
@@ -150,7 +150,7 @@ def _failed_runs(user: User, wanted: Wanted) -> list[Failure]:
     columns = ("pk", "failure_type", "said", "finished_at", "configuration_id", "workspace_id")
     found: Any = listing.runs(user, _that_failed(wanted), Piece(MOST_RUNS + 1)).order_by("-pk")
     rows = found.annotate(said=Left("error_message", MOST_READ)).values_list(*columns)[: MOST_RUNS + 1]
-    return [Failure(RUN.kind, *row) for row in rows]
+    return [Failure(RUN_STATES.kind, *row) for row in rows]
 
 
 def _that_failed(wanted: Wanted) -> Wanted:
@@ -163,7 +163,7 @@ def _failed_builds(user: User) -> list[Failure]:
     last = Build.objects.order_by("-pk").values_list("pk", flat=True)[LAST_BUILDS : LAST_BUILDS + 1].first()
     found: Any = Build.objects.for_user(user).filter(status="failed", pk__gt=last or 0).order_by("-pk")
     rows = found.annotate(said=Left("error_message", MOST_READ)).values_list(*columns)[:MOST_BUILDS]
-    return [Failure(BUILD.kind, *row) for row in rows]
+    return [Failure(BUILD_STATES.kind, *row) for row in rows]
 
 
 def _grouped(failures: Iterable[Failure]) -> dict[str, list[Failure]]:

@@ -13,24 +13,24 @@ from runs import operations
 from runs.models import BACKWARDS, OUTCOME, Run
 from work.operations import once
 from work.operations.outcomes import Outcome
-from work.operations.previews import Did, Ended, Rehearsal, Wish, carry_out, rehearse, told
+from work.operations.previews import Operation, OperationResult, Preview, RowResult, apply, preview, told
 from workspaces.models import Workspace
 
 
-def rehearsed(person: AbstractUser, family: Family) -> Rehearsal:
-    return rehearse(_runs(family), _wish(), _is_theirs(person))
+def rehearsed(person: AbstractUser, family: Family) -> Preview:
+    return preview(_runs(family), _wish(), _is_theirs(person))
 
 
-def carry_out_once(person: AbstractUser, family: Family, key: str, until: int) -> list[Ended]:
+def carry_out_once(person: AbstractUser, family: Family, key: str, until: int) -> list[RowResult]:
     """Run the failures up to this ID again. The outcomes are stored under the key; a second request with the same key
     does nothing and returns an empty list.
     """
-    ended: list[Ended] = []
+    ended: list[RowResult] = []
     if not once.begin(person, key):
         return ended
     runs = _runs(family).filter(pk__lte=until).order_by("pk")
     try:
-        carry_out(runs, _wish(), _is_theirs(person), ended, actor=person.get_username(), reason="")
+        apply(runs, _wish(), _is_theirs(person), ended, actor=person.get_username(), reason="")
     finally:
         # Also after an error: what was done before the error stays done.
         once.keep(person, key, {"family": family.key, "cause": family.cause, "rows": told(ended, _page_of)})
@@ -47,11 +47,11 @@ def _runs(family: Family) -> Any:
     return runs.annotate(backwards=BACKWARDS).annotate(has_newer=Exists(newer))
 
 
-def _wish() -> Wish:
+def _wish() -> Operation:
     """Run each document once: if there is a newer run of the same configuration, the document was already run again."""
     again = operations.again()
 
-    def do(run: Any, *, actor: str) -> Outcome | Did:
+    def do(run: Any, *, actor: str) -> Outcome | OperationResult:
         return Outcome.HAS_NEWER if run.has_newer else again.do(run, actor=actor)
 
     def ahead(run: Any) -> Outcome:

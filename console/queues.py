@@ -10,7 +10,7 @@ from django.db.models import CharField, QuerySet, Value
 from work.models import Work
 from work.state_machine import By
 from work.why import Crew
-from work.work_types import Kind, all_kinds
+from work.work_types import WorkType, all_work_types
 
 MOST_COUNTED = 1000
 # For each kind: the column since when a row waits, and the order of an index that contains just the waiting rows,
@@ -47,18 +47,18 @@ class Queue:
 
 def queues(crew: Crew) -> list[Queue]:
     """Return the queues. Costs one query per kind, and one for all running work."""
-    kinds = [kind for kind in all_kinds() if kind.lane and kind.moves.initial != kind.moves.claimed]
+    kinds = [kind for kind in all_work_types() if kind.handler and kind.states.initial != kind.states.claimed]
     at_work = list(_at_work(kinds)) if kinds else []
     return [_queue(kind, [owner for name, owner in at_work if name == kind.name], crew) for kind in kinds]
 
 
-def _queue(kind: Kind, owners: list[str | None], crew: Crew) -> Queue:
+def _queue(kind: WorkType, owners: list[str | None], crew: Crew) -> Queue:
     slots = crew.slots(kind.name)
     column, order = _IN_LINE.get(kind.name, ("created_at", ()))
-    waiting = kind.moves.rows.filter(status__in=list(_origins(kind))).order_by(*order)
+    waiting = kind.states.rows.filter(status__in=list(_origins(kind))).order_by(*order)
     moments = list(waiting.values_list(column, flat=True)[: MOST_COUNTED + 1])
     counted = moments[:MOST_COUNTED]
-    name = str(kind.moves.model._meta.verbose_name_plural)
+    name = str(kind.states.model._meta.verbose_name_plural)
     is_over = len(moments) > MOST_COUNTED
     in_slots = sum(owner in slots for owner in owners)
     return Queue(
@@ -66,18 +66,18 @@ def _queue(kind: Kind, owners: list[str | None], crew: Crew) -> Queue:
     )
 
 
-def _origins(kind: Kind) -> Iterator[str]:
+def _origins(kind: WorkType) -> Iterator[str]:
     """Yield the statuses from which a worker can claim a row of this kind."""
-    for verb in kind.moves:
-        move = kind.moves[verb]
-        if move.by is By.WORKER and issubclass(kind.moves.model, Work) and move.target == kind.moves.claimed:
+    for verb in kind.states:
+        move = kind.states[verb]
+        if move.by is By.WORKER and issubclass(kind.states.model, Work) and move.target == kind.states.claimed:
             yield from move.origins
 
 
-def _at_work(kinds: list[Kind]) -> "QuerySet[Any, Any]":
+def _at_work(kinds: list[WorkType]) -> "QuerySet[Any, Any]":
     """Return kind and owner of each claimed row; there are at most as many as slots."""
     first, *others = (
-        kind.moves.rows.filter(status=kind.moves.claimed)
+        kind.states.rows.filter(status=kind.states.claimed)
         .order_by()
         .values_list(Value(kind.name, output_field=CharField()), "lease_owner")
         for kind in kinds

@@ -22,7 +22,7 @@ from console.slots import Turns
 from console.worker_status import Crew, Hand
 from feeds.models import FeedSource
 from runs import queue
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import Queue, Run
 from work import clock
 from workspaces.models import Workspace
@@ -100,7 +100,7 @@ class Situation:
 
     @property
     def slots(self) -> int:
-        return self.crew.slots(RUN.kind)
+        return self.crew.slots(RUN_STATES.kind)
 
     @property
     def limit(self) -> int | None:

@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.urls import NoReverseMatch, reverse
 
 from schedules import cron, history
-from schedules.history import SCHEDULED_JOB
+from schedules.history import SCHEDULED_JOB_STATES
 from schedules.jobs import Job, all_jobs
 from schedules.ledger import OF_DECISIONS, OF_ROWS, State
 from schedules.models import JobRun, ScheduledJob
@@ -140,7 +140,9 @@ def _decided(rows: Sequence[ScheduledJob], now: datetime) -> Mapping[int, Sequen
     if not rows:
         return {}
     of_each = (Q(subject_id=row.pk, sequence__gt=row.last_sequence - MOST_EVENTS) for row in rows)
-    latest = Event.objects.filter(Q(*of_each, _connector=Q.OR), subject_kind=SCHEDULED_JOB.kind, at__gte=now - DAY)
+    latest = Event.objects.filter(
+        Q(*of_each, _connector=Q.OR), subject_kind=SCHEDULED_JOB_STATES.kind, at__gte=now - DAY
+    )
     found: dict[int, list[Event]] = {}
     for event in latest.filter(kind__in=(*OF_DECISIONS, history.REDECLARED)).order_by("sequence"):
         found.setdefault(event.subject_id, []).append(event)

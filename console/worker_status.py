@@ -11,12 +11,12 @@ from django.urls import reverse
 
 from builds.models import Build
 from console.slots import page_of_job
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import Run
 from schedules.models import JobRun
 from work import clock
 from work.models import Worker
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 MOST = 100
 # Workers that have been silent for longer are not shown.
@@ -116,9 +116,9 @@ def _of_job(job_run: JobRun) -> Doing:
 def _with_others(hand: Hand) -> Hand:
     """Add the work that is known only by its kind. The worker stores it in the form "stage 12"."""
     told = Counter(said.rpartition(" ")[0] for said in hand.worker.doing)
-    for kind in (RUN.kind, "build", "job_run"):
+    for kind in (RUN_STATES.kind, "build", "job_run"):
         told.pop(kind, None)
-    names = {kind.name: kind.moves.model._meta for kind in all_kinds()}
+    names = {kind.name: kind.states.model._meta for kind in all_work_types()}
     others = [Doing(_number(names[kind], n)) for kind, n in sorted(told.items()) if kind in names]
     return replace(hand, doing=[*hand.doing, *others])
 

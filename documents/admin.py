@@ -11,21 +11,21 @@ from django.utils.html import format_html
 
 from documents import field_admin, reprocessing
 from documents.forms import AgainForm, UploadForm
-from documents.lifecycle import DOCUMENT, JOB, STAGE
+from documents.lifecycle import DOCUMENT_STATES, JOB_STATES, STAGE_STATES
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, OutsideService, Stage
 from documents.retention import purged_on
 from documents.workspace_admin import WorkspaceAdmin as WorkspaceAdmin
 from work.operations.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
-from work.operations.previews import Wish
+from work.operations.previews import Operation
 from workspaces.models import Workspace
-from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter, standing
+from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter, roles_of
 
 EXCERPT = 2000
 
 
 @admin.register(Document)
 class DocumentAdmin(OperatedAdmin):
-    moves = DOCUMENT
+    states = DOCUMENT_STATES
     change_form_template = "admin/document.html"
     list_display = [
         *("id", "name", "status", "workspace", "content_type", "size_bytes", "pages", "created_at", "purged_at"),
@@ -47,10 +47,10 @@ class DocumentAdmin(OperatedAdmin):
     @admin.action(description="Process again", permissions=["operate"])
     def reprocess(self, request: HttpRequest, documents: Any) -> HttpResponse | None:
         again = partial(reprocessing.again, in_bulk=len(documents[:2]) > 1)
-        return self.do_each(request, "reprocess", documents, Wish(again, reprocessing.foreseen))
+        return self.do_each(request, "reprocess", documents, Operation(again, reprocessing.foreseen))
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return standing(request).is_operator
+        return roles_of(request).is_operator
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         document = kwargs.get("obj")
@@ -117,7 +117,7 @@ class DocumentChunkAdmin(ScopedAdmin, ReadOnlyAdmin):
 
 @admin.register(DocumentProcessingJob)
 class DocumentProcessingJobAdmin(ScopedAdmin, SubjectAdmin):
-    moves = JOB
+    states = JOB_STATES
     workspace_path = "document__workspace"
     list_display = ["id", "status", "error", "document", "workspace", "attempts", "next_attempt_at", "finished_at"]
     list_filter = [choice_filter("status", lambda: DocumentProcessingJob.Status.choices), WorkspaceFilter]
@@ -139,7 +139,7 @@ class DocumentProcessingJobAdmin(ScopedAdmin, SubjectAdmin):
 
 @admin.register(Stage)
 class StageAdmin(ScopedAdmin, SubjectAdmin):
-    moves = STAGE
+    states = STAGE_STATES
     workspace_path = "job__document__workspace"
     list_display = ["id", "status", "error", "name", "segment", "document", "losses", "lease_owner", "finished_at"]
     list_filter = [

@@ -24,7 +24,7 @@ import ade_engine
 import ade_extractor
 import ade_keeper
 from work.processes import hidden_paths, supervise
-from work.processes.fork_server import Zygote
+from work.processes.fork_server import ForkServer
 from work.processes.scratch import remove, workplace
 from work.processes.supervise import CannotStart, Child, Ended, Limits, OnEvent, OnOutput
 from work.processes.warm import Pool, Started, Warm
@@ -105,7 +105,7 @@ def place_for(program: str, stop: Callable[[], str | None], *, is_warm: bool = T
 def _in_a_fork(warm: Warm, program: str, arguments: Sequence[str], **options: Unpack[Options]) -> Ended:
     try:
         with _only(arguments) as orders:
-            child = warm.zygote.spawn(
+            child = warm.fork_server.spawn(
                 cwd=options["cwd"],
                 env=VARIABLES,
                 stdin=orders.fileno(),
@@ -133,7 +133,7 @@ def _only(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
 
 def _start(name: str, folder: Path, _held: ExitStack) -> Started:
     command = [*_command(name), "serve"]
-    return Started(Zygote(command, cwd=folder, env=VARIABLES, readable=_code(), hidden=hidden_paths.places()))
+    return Started(ForkServer(command, cwd=folder, env=VARIABLES, readable=_code(), hidden=hidden_paths.places()))
 
 
 def _command(program: str) -> list[str]:

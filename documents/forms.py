@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from documents import intake, sniffing, uploads
 from documents.intake import AlreadyThere, NotStored, Refused
 from documents.models import Document
-from documents.search import MOST_IN_ALL, WAYS, Found, search
+from documents.search import MOST_IN_ALL, WAYS, SearchResults, search
 from documents.search.wanted import MOST_CHARACTERS
 from workspaces.models import Workspace
 
@@ -103,7 +103,7 @@ class SearchForm(forms.Form):
         workspaces: Any = self.fields["workspace"]
         self.visible = workspaces.queryset = Workspace.objects.for_user(request.user).order_by("name")
 
-    def found(self) -> Found | None:
+    def found(self) -> SearchResults | None:
         """Return None if nothing was entered, or nothing valid."""
         if not self.is_valid():
             return None

@@ -13,11 +13,11 @@ from work import clock, failpoints, lifecycle, wakeups
 from work.changes import Claimable
 from work.claims import Claim
 from work.lifecycle import Data
-from work.recovery import Found
+from work.recovery import LostClaim
 from work.state_machine import By, StateMachine, Transition
 from workspaces.models import Membership, Workspace
 
-DOCUMENT = StateMachine(
+DOCUMENT_STATES = StateMachine(
     kind="document",
     model=Document,
     initial="processing",
@@ -46,7 +46,7 @@ DOCUMENT = StateMachine(
     },
 )
 
-JOB = StateMachine(
+JOB_STATES = StateMachine(
     kind="job",
     model=DocumentProcessingJob,
     initial="PENDING",
@@ -70,7 +70,7 @@ JOB = StateMachine(
     },
 )
 
-STAGE = StateMachine(
+STAGE_STATES = StateMachine(
     kind="stage",
     model=Stage,
     initial="NEW",
@@ -129,8 +129,10 @@ def add_member(workspace: Workspace, user_id: int, role: Membership.Role) -> Mem
 def add_document(workspace: Workspace, values: Data, *, actor: str = "") -> Document:
     """Create the row of a stored file with its job, in one transaction. The file must already be in the storage."""
     with transaction.atomic():
-        document: Document = lifecycle.create_one(DOCUMENT, {"workspace_id": workspace.pk, **values}, actor=actor)
-        lifecycle.create(JOB, {"document_id": document.pk}, actor=actor)
+        document: Document = lifecycle.create_one(
+            DOCUMENT_STATES, {"workspace_id": workspace.pk, **values}, actor=actor
+        )
+        lifecycle.create(JOB_STATES, {"document_id": document.pk}, actor=actor)
     return document
 
 
@@ -141,20 +143,20 @@ def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int |
     """
     priority = DocumentProcessingJob.Priority.BULK if in_bulk else DocumentProcessingJob.Priority.NORMAL
     with transaction.atomic():
-        if not lifecycle.move(DOCUMENT, document.pk, "reopen", actor=actor, guards=KEPT):
+        if not lifecycle.move(DOCUMENT_STATES, document.pk, "reopen", actor=actor, guards=KEPT):
             return None
-        (job_id,) = lifecycle.create(JOB, {"document_id": document.pk, "priority": int(priority)}, actor=actor)
+        (job_id,) = lifecycle.create(JOB_STATES, {"document_id": document.pk, "priority": int(priority)}, actor=actor)
     return job_id
 
 
 def tell_correction(document_id: int, message: str, data: Data, *, actor: str) -> bool:
     """Record a correction of a field. Return False if there is no such document."""
-    return lifecycle.record(DOCUMENT, document_id, "FIELD_CORRECTED", actor=actor, message=message, data=data)
+    return lifecycle.record(DOCUMENT_STATES, document_id, "FIELD_CORRECTED", actor=actor, message=message, data=data)
 
 
 def tell_withdrawal(document_id: int, message: str, data: Data, *, actor: str) -> bool:
     return lifecycle.record(
-        DOCUMENT, document_id, "FIELD_CORRECTION_WITHDRAWN", actor=actor, message=message, data=data
+        DOCUMENT_STATES, document_id, "FIELD_CORRECTION_WITHDRAWN", actor=actor, message=message, data=data
     )
 
 
@@ -177,7 +179,13 @@ def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
         told: dict[str, Any] = {"actor": actor, "message": message, "data": data}
         status = {"status": data.pop("status")}
         if not lifecycle.record(
-            DOCUMENT, document_id, "DOCUMENT_PURGED", guards=KEPT | status, purged_at=clock.now(), **told, **EMPTY
+            DOCUMENT_STATES,
+            document_id,
+            "DOCUMENT_PURGED",
+            guards=KEPT | status,
+            purged_at=clock.now(),
+            **told,
+            **EMPTY,
         ):
             transaction.set_rollback(True)
             return None
@@ -188,8 +196,8 @@ def begin_next_job(owner: str) -> Claim | None:
     """Begin the next job that is due, for the orchestrator. Afterwards no worker holds the job."""
     jobs = DocumentProcessingJob.objects
     with transaction.atomic():
-        claim = lifecycle.claim_next(JOB, "begin", owner, jobs.claimable, "document_id")
-        claim = claim or lifecycle.claim_next(JOB, "begin", owner, jobs.claimable_in_bulk, "document_id")
+        claim = lifecycle.claim_next(JOB_STATES, "begin", owner, jobs.claimable, "document_id")
+        claim = claim or lifecycle.claim_next(JOB_STATES, "begin", owner, jobs.claimable_in_bulk, "document_id")
         if claim is not None:
             _renew_stages(claim.id, owner)
     return claim
@@ -206,7 +214,7 @@ def plan(job_id: int, segments: int, *, actor: str) -> bool:
         if missing:
             names, numbers = zip(*missing, strict=True)
             varying = {"name": list(names), "segment": list(numbers)}
-            lifecycle.create(STAGE, {"job_id": job_id}, varying=varying, actor=actor)
+            lifecycle.create(STAGE_STATES, {"job_id": job_id}, varying=varying, actor=actor)
     return True
 
 
@@ -215,9 +223,9 @@ def advance(job_id: int, *, actor: str) -> int:
     unfinished = Stage.objects.filter(job_id=job_id).unfinished()
     current = next((name for name in ORDER if unfinished.filter(name=name).exists()), None)
     ids = unfinished.filter(name=current, status="NEW", job__status="PROCESSING").values_list("pk", flat=True)
-    made = sum(lifecycle.move(STAGE, id, "ready", actor=actor) for id in ids)
+    made = sum(lifecycle.move(STAGE_STATES, id, "ready", actor=actor) for id in ids)
     if made:
-        wakeups.ring(STAGE.kind)
+        wakeups.ring(STAGE_STATES.kind)
     return made
 
 
@@ -234,8 +242,8 @@ def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
         # Check again under the lock, because stages may have been planned meanwhile.
         if not _lock_live(job.pk) or stages.unfinished().exists():
             return False
-        moved = lifecycle.move(JOB, job.pk, "complete", actor=actor, completed_at=clock.now())
-        moved = moved and lifecycle.move(DOCUMENT, job.document_id, "process", actor=actor)
+        moved = lifecycle.move(JOB_STATES, job.pk, "complete", actor=actor, completed_at=clock.now())
+        moved = moved and lifecycle.move(DOCUMENT_STATES, job.document_id, "process", actor=actor)
     failpoints.hit("job.finish.after_commit")
     return moved
 
@@ -277,7 +285,7 @@ def _probe(owner: str, service: OutsideService) -> Claim | None:
 
 
 def _claim_stage(owner: str, claimable: Claimable) -> Claim | None:
-    return lifecycle.claim_next(STAGE, "start", owner, claimable, "job_id", "name", "segment")
+    return lifecycle.claim_next(STAGE_STATES, "start", owner, claimable, "job_id", "name", "segment")
 
 
 def finish_stage(claim: Claim, *, data: Data | None = None, also: Callable[[], object] | None = None) -> bool:
@@ -299,7 +307,7 @@ def postpone_stage(claim: Claim, message: str) -> bool:
     return lifecycle.finish(claim, "postpone", message=message, postponements=F("postponements") + 1)
 
 
-def rescue_stage(found: Found) -> str | None:
+def rescue_stage(found: LostClaim) -> str | None:
     """Return a lost stage to READY, or set it to ERROR if it has cost too many workers."""
     # Only a move of this claim changes the losses, so they cannot change between this read and the move.
     before = Stage.objects.filter(pk=found.id).values_list("losses", flat=True).first() or 0
@@ -311,7 +319,7 @@ def rescue_stage(found: Found) -> str | None:
     lost: dict[str, Any] = {"losses": losses, "error_message": message} if found.losses else {}
     verb = found.move("release", message=message, **lost)
     if verb:
-        wakeups.ring(STAGE.kind)
+        wakeups.ring(STAGE_STATES.kind)
     return verb
 
 
@@ -395,13 +403,13 @@ def _give_back(
         if job.attempts + 1 < job.max_attempts and not final:
             due = now + timedelta(seconds=_pause(job.attempts + 1, retry_after))
             return lifecycle.move(
-                JOB, job.pk, back, where=where, actor=actor, message=why, next_attempt_at=due, **counted
+                JOB_STATES, job.pk, back, where=where, actor=actor, message=why, next_attempt_at=due, **counted
             )
         counted["failure_type"] = final or "ATTEMPTS_EXHAUSTED"
-        moved = lifecycle.move(JOB, job.pk, end, where=where, actor=actor, message=why, **counted)
+        moved = lifecycle.move(JOB_STATES, job.pk, end, where=where, actor=actor, message=why, **counted)
         if DocumentProcessingJob.objects.filter(document=job.document_id, status="COMPLETED").exists():
             why = f"{why.rstrip('.')}; the results of the earlier processing are still available."
-        return moved and lifecycle.move(DOCUMENT, job.document_id, "fail", actor=actor, message=why)
+        return moved and lifecycle.move(DOCUMENT_STATES, job.document_id, "fail", actor=actor, message=why)
 
 
 def _pause(attempt: int, retry_after: float | None = None) -> float:
@@ -416,7 +424,9 @@ def _put_back(job: DocumentProcessingJob, why: str, *, actor: str, where: Q) -> 
     seen = Q(attempts=job.attempts, started_at=job.started_at)
     message = f"{why.rstrip('.')}; no stage was claimed, so no attempt is counted."
     due = clock.now() + timedelta(seconds=_pause(1))
-    return lifecycle.move(JOB, job.pk, "reset", where=seen & where, actor=actor, message=message, next_attempt_at=due)
+    return lifecycle.move(
+        JOB_STATES, job.pk, "reset", where=seen & where, actor=actor, message=message, next_attempt_at=due
+    )
 
 
 def _renew_stages(job_id: int, actor: str) -> None:
@@ -425,4 +435,6 @@ def _renew_stages(job_id: int, actor: str) -> None:
     lost = stages.filter(failure_type=OUTPUT_LOST).exists()
     for id in stages.filter(status__in=["ERROR", "READY", *(["DONE"] if lost else [])]).values_list("pk", flat=True):
         # Losses stay, because they count over all attempts.
-        lifecycle.move(STAGE, id, "renew", actor=actor, failure_type="", error_message="", retry_after_seconds=None)
+        lifecycle.move(
+            STAGE_STATES, id, "renew", actor=actor, failure_type="", error_message="", retry_after_seconds=None
+        )

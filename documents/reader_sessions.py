@@ -26,7 +26,7 @@ TIMED_OUT = "timed_out"
 GRACE_SECONDS = 0.1
 
 
-class Session:
+class ReaderSession:
     """A child process with an open document, used by one thread at a time.
 
     Close it when anything goes wrong; a fresh process then decides what is wrong.
@@ -91,14 +91,14 @@ class Session:
             self._on_event(event)
 
 
-class Sessions:
+class ReaderSessions:
     """The idle sessions of this worker, shared by all of its slots."""
 
     def __init__(self) -> None:
-        self._idle: list[Session] = []
+        self._idle: list[ReaderSession] = []
         self._lock = threading.Lock()
 
-    def take(self, job_id: int) -> Session | None:
+    def take(self, job_id: int) -> ReaderSession | None:
         """Return a session that has the document of this job open, or None."""
         with self._lock:
             found = next((each for each in self._idle if each.job_id == job_id and each.is_alive()), None)
@@ -106,7 +106,7 @@ class Sessions:
                 self._idle.remove(found)
         return found
 
-    def begin(self, job_id: int, stop: Callable[[], str | None]) -> Session | None:
+    def begin(self, job_id: int, stop: Callable[[], str | None]) -> ReaderSession | None:
         """Start a session, or return None if no warm program is available. Raises Interrupted."""
         warm = POOL.take(EXTRACTOR, stop)
         if warm is None:
@@ -116,11 +116,11 @@ class Sessions:
             directory = held.enter_context(workplace(warm.folder, uuid4().hex))
 
             def spawn(**options: Any) -> Child:
-                return warm.zygote.spawn(env=VARIABLES, **options)
+                return warm.fork_server.spawn(env=VARIABLES, **options)
 
-            return Session(job_id, directory, spawn, held.pop_all())
+            return ReaderSession(job_id, directory, spawn, held.pop_all())
 
-    def give_back(self, session: Session) -> None:
+    def give_back(self, session: ReaderSession) -> None:
         with self._lock:
             self._idle.append(session)
         # Keep at most one session per slot, the latest ones.
@@ -133,7 +133,7 @@ class Sessions:
     def close(self) -> None:
         self._keep(lambda each: False, 0)
 
-    def _keep(self, wanted: Callable[[Session], bool], most: int) -> None:
+    def _keep(self, wanted: Callable[[ReaderSession], bool], most: int) -> None:
         with self._lock:
             kept = [each for each in self._idle if wanted(each)]
             kept = kept[len(kept) - min(most, len(kept)) :]
@@ -146,4 +146,4 @@ def _ignore(event: dict[str, Any]) -> None:
     """Ignore events before the first order."""
 
 
-SESSIONS = Sessions()
+SESSIONS = ReaderSessions()

@@ -15,7 +15,7 @@ from documents.extraction import Extracted, ExtractionFailed
 from documents.extraction.local import left
 from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Document
-from documents.reader_sessions import SESSIONS, Session
+from documents.reader_sessions import SESSIONS, ReaderSession
 from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.processes.supervise import CannotStart
@@ -54,7 +54,7 @@ def _alone(document: Document, job_id: int, journal: Journal, extract: Extract) 
         return extract(place.directory, place.run)
 
 
-def _begun(session: Session, document: Document, segment: int, journal: Journal, extract: Extract) -> Made:
+def _begun(session: ReaderSession, document: Document, segment: int, journal: Journal, extract: Extract) -> Made:
     with ExitStack() as opened:
         opened.callback(session.close)
         lay(document, session.job_id, journal, session.directory)
@@ -85,7 +85,7 @@ def lay(document: Document, job_id: int, journal: Journal, directory: Path) -> P
     return file
 
 
-def _tried(session: Session, extract: Extract) -> Made | None:
+def _tried(session: ReaderSession, extract: Extract) -> Made | None:
     """Extract with a process that has the document open. Return None if it fails.
 
     It may have been worn out by earlier segments, so a fresh process decides whether the document is at fault.

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.utils.text import capfirst
 
 from documents import breakers, orchestrator
-from documents.lifecycle import DOCUMENT, JOB, STAGE
+from documents.lifecycle import DOCUMENT_STATES, JOB_STATES, STAGE_STATES
 from documents.models import Document, DocumentProcessingJob, Stage
 from work import clock, why
 from work.why import Crew, Explanation, Gate
@@ -25,18 +25,18 @@ def explain(document: Document) -> Explanation:
         return _told(document.pk, status, f"is {status}", ())
     crew = Crew.now()
     of_job = (_of_time(job), _of_turn(job)) if _waits(job) else (_of_stages(crew, job),)
-    gates = (why.of_worker(crew, STAGE), *of_job)
+    gates = (why.of_worker(crew, STAGE_STATES), *of_job)
     holding = [gate.name for gate in gates if gate.holds]
     said = f"blocked by: {', '.join(holding)}" if holding else "nothing blocks it"
-    return _told(document.pk, DOCUMENT.initial, f"is being processed; {said}", gates)
+    return _told(document.pk, DOCUMENT_STATES.initial, f"is being processed; {said}", gates)
 
 
 def _waits(job: DocumentProcessingJob) -> bool:
-    return job.status == JOB.initial
+    return job.status == JOB_STATES.initial
 
 
 def _told(id: int, status: str, said: str, gates: tuple[Gate, ...]) -> Explanation:
-    return Explanation(DOCUMENT.kind, id, status, status, f"Document {id} {said}.", gates)
+    return Explanation(DOCUMENT_STATES.kind, id, status, status, f"Document {id} {said}.", gates)
 
 
 def _of_time(job: DocumentProcessingJob) -> Gate:
@@ -66,7 +66,7 @@ def _of_turn(job: DocumentProcessingJob) -> Gate:
         names = " and ".join(breakers.away())
         busy += f" {blocked} stages wait for {names} to answer; until then, no other job begins."
     holds = ahead > 0 or ready >= most or is_held_up
-    return Gate("turn", holds, f"{_sentence(why.are_ahead(JOB, ahead))}{in_bulk}{busy}", data=data)
+    return Gate("turn", holds, f"{_sentence(why.are_ahead(JOB_STATES, ahead))}{in_bulk}{busy}", data=data)
 
 
 def _of_stages(crew: Crew, job: DocumentProcessingJob) -> Gate:
@@ -106,10 +106,10 @@ def _behind_slots(crew: Crew, job: DocumentProcessingJob, first: Stage, data: di
     Running and earlier stages belong to any document.
     """
     ahead = why.count(_stages_ahead, first.created_at, first.pk)
-    capacity = why.of_capacity(crew, STAGE, ahead, lambda ids: set())
+    capacity = why.of_capacity(crew, STAGE_STATES, ahead, lambda ids: set())
     data |= {name: capacity.data[name] for name in ("slots", "free", "ahead")}
     if capacity.holds:
-        said = f"Its stages wait for a free worker thread; {why.are_ahead(STAGE, ahead)}."
+        said = f"Its stages wait for a free worker thread; {why.are_ahead(STAGE_STATES, ahead)}."
         return Gate("stages", True, said, f"job {job.pk}", first.created_at, data)
     return Gate("stages", False, f"Its stages are ready. {capacity.message}", f"job {job.pk}", first.created_at, data)
 

@@ -1,17 +1,17 @@
 from documents import indexing, lifecycle, orchestrator, periodic, retention, stages
-from work.work_types import Kind, Lane, PeriodicTask
+from work.work_types import Handler, PeriodicTask, WorkType
 
 # No work waits for these tasks, so no bell triggers them.
-DOCUMENT = Kind(
-    lifecycle.DOCUMENT,
+DOCUMENT = WorkType(
+    lifecycle.DOCUMENT_STATES,
     periodic_tasks=(
         PeriodicTask(retention.purge_due, when_rung=False),
         PeriodicTask(periodic.sweep_blobs, every=300, when_rung=False),
         PeriodicTask(indexing.index_vectors, every=60, when_rung=False),
     ),
 )
-JOB = Kind(
-    lifecycle.JOB,
+JOB = WorkType(
+    lifecycle.JOB_STATES,
     periodic_tasks=(
         PeriodicTask(lifecycle.reset_zombies, when_rung=False),
         PeriodicTask(orchestrator.orchestrate),
@@ -19,10 +19,10 @@ JOB = Kind(
     ),
     wakes_on=("job", "stage"),
 )
-STAGE = Kind(
-    lifecycle.STAGE,
-    lane=Lane(
-        slots="ADE_STAGE_CONCURRENCY",
+STAGE = WorkType(
+    lifecycle.STAGE_STATES,
+    handler=Handler(
+        concurrency_setting="ADE_STAGE_CONCURRENCY",
         claim=lifecycle.claim_stage,
         do=stages.do,
         succeed=stages.succeed,

@@ -11,7 +11,7 @@ from documents import retention
 from documents.models import MOST_DAYS
 from work.operations.admin import MOST_COUNTED, is_referred_to
 from workspaces.models import Membership, Workspace
-from workspaces.permissions import ScopedAdmin, standing
+from workspaces.permissions import ScopedAdmin, roles_of
 
 
 class UsernameField(forms.ModelChoiceField):  # type: ignore[type-arg]  # takes none at run time
@@ -123,7 +123,7 @@ class WorkspaceAdmin(ScopedAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         if request.user.is_superuser or obj is None:
-            return request.user.is_superuser or standing(request).is_admin
+            return request.user.is_superuser or roles_of(request).is_admin
         return Workspace.objects.administered_by(request.user).filter(pk=obj.pk).exists()
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:

@@ -14,7 +14,7 @@ from feeds import addresses, feed_status, sources
 from feeds.addresses import BadUrl
 from feeds.brief_admin import BriefAdmin as BriefAdmin
 from feeds.forms import FeedForm
-from feeds.lifecycle import FEED
+from feeds.lifecycle import FEED_STATES
 from feeds.models import ClusterArticle, EventCluster, FeedSource, PurgedUrl, RawArticle
 from work.operations.admin import (
     LARGEST_ID,
@@ -27,7 +27,7 @@ from work.operations.admin import (
     short,
 )
 from work.operations.outcomes import Outcome, of_pause_ahead, of_resume_ahead
-from work.operations.previews import Wish
+from work.operations.previews import Operation
 
 # How many articles the page of a cluster names.
 MOST_NAMED = 50
@@ -58,7 +58,7 @@ class LookedUpAdmin(SharedAdmin, ReadOnlyAdmin):
 
 @admin.register(FeedSource)
 class FeedSourceAdmin(SharedAdmin, VerbAdmin):
-    moves = FEED
+    states = FEED_STATES
     list_display = ["id", "name", "how", "error", "next_check", "checked_at", "failures"]
     list_display_links = ["id", "name"]
     list_filter = [choice_filter("state", STATES.items, lambda feeds, word: getattr(feeds, word)().order_by("-id"))]
@@ -91,16 +91,16 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
 
     @admin.action(description="Check now", permissions=["operate"])
     def check_now(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
-        wish = Wish(sources.make_due, lambda feed: Outcome.IS_PAUSED if feed.paused_at else Outcome.DUE)
+        wish = Operation(sources.make_due, lambda feed: Outcome.IS_PAUSED if feed.paused_at else Outcome.DUE)
         return self.do_each(request, "check_now", feeds, wish)
 
     @admin.action(description="Pause", permissions=["operate"])
     def pause(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
-        return self.do_each(request, "pause", feeds, Wish(sources.pause, of_pause_ahead, takes_reason=True))
+        return self.do_each(request, "pause", feeds, Operation(sources.pause, of_pause_ahead, takes_reason=True))
 
     @admin.action(description="Resume", permissions=["operate"])
     def resume(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", feeds, Wish(sources.resume, of_resume_ahead))
+        return self.do_each(request, "resume", feeds, Operation(sources.resume, of_resume_ahead))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Replace Django's form: `sources.add` knows the canonical spelling and which URLs are refused."""

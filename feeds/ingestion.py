@@ -16,7 +16,7 @@ import structlog
 from feeds import rhythm
 from feeds.checking import Brought, Checked, settle, tried
 from feeds.models import FeedSource
-from schedules.jobs import Job, JobFailed, Turn
+from schedules.jobs import Job, JobContext, JobFailed
 from work.claims import Interrupted
 
 # Fetching is mostly waiting. Each fetch may hold the bytes of a feed in memory, or its parsed content.
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 Asked = tuple[FeedSource, "Brought | Exception"]
 
 
-def ingest(turn: Turn) -> int:
+def ingest(turn: JobContext) -> int:
     """Fetch and store all due feeds. Return the number of new articles."""
     since = rhythm.since(turn.scheduled_for)
     counted: Counter[str] = Counter()
@@ -41,7 +41,7 @@ def ingest(turn: Turn) -> int:
     return counted["new"]
 
 
-def _asked(feeds: list[FeedSource], turn: Turn) -> Generator[Asked, None, None]:
+def _asked(feeds: list[FeedSource], turn: JobContext) -> Generator[Asked, None, None]:
     """Yield results as they arrive. At most AT_ONCE fetches are under way, because results that are not stored yet
     are held in memory.
     """
@@ -58,7 +58,7 @@ def _asked(feeds: list[FeedSource], turn: Turn) -> Generator[Asked, None, None]:
                 yield under_way.pop(done), _result(done, turn)
 
 
-def _result(done: Future[Brought | Exception], turn: Turn) -> Brought | Exception:
+def _result(done: Future[Brought | Exception], turn: JobContext) -> Brought | Exception:
     try:
         return done.result()
     except Interrupted as interrupted:

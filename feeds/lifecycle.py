@@ -13,7 +13,7 @@ from work.changes import INFO, WARNING
 from work.lifecycle import Data
 from work.state_machine import StateMachine
 
-FEED = StateMachine(
+FEED_STATES = StateMachine(
     kind="feed",
     model=FeedSource,
     initial="",
@@ -36,7 +36,9 @@ FEED = StateMachine(
 
 def add(url: str, *, title: str = "", site_url: str = "", actor: str) -> FeedSource:
     """Add a feed; `url` must have its canonical spelling. Raises IntegrityError if the URL is taken."""
-    feed: FeedSource = lifecycle.create_one(FEED, {"url": url, "title": title, "site_url": site_url}, actor=actor)
+    feed: FeedSource = lifecycle.create_one(
+        FEED_STATES, {"url": url, "title": title, "site_url": site_url}, actor=actor
+    )
     return feed
 
 
@@ -44,13 +46,15 @@ def pause(feed_id: int, *, actor: str, reason: str = "") -> bool:
     """Pause a feed. Return False if it is already paused."""
     pauses: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
     guards: dict[str, Any] = {"paused_at__isnull": True}
-    return lifecycle.record(FEED, feed_id, "FEED_PAUSED", actor=actor, message=reason, guards=guards, **pauses)
+    return lifecycle.record(FEED_STATES, feed_id, "FEED_PAUSED", actor=actor, message=reason, guards=guards, **pauses)
 
 
 def resume(feed_id: int, *, actor: str) -> bool:
     """Resume a feed and make it due at once. Return False if it is not paused."""
     goes_on: dict[str, Any] = {"paused_at": None, "paused_by": "", "next_check_at": clock.now()}
-    return lifecycle.record(FEED, feed_id, "FEED_RESUMED", actor=actor, guards={"paused_at__isnull": False}, **goes_on)
+    return lifecycle.record(
+        FEED_STATES, feed_id, "FEED_RESUMED", actor=actor, guards={"paused_at__isnull": False}, **goes_on
+    )
 
 
 def rename(feed_id: int, title: str, *, actor: str) -> bool:
@@ -60,14 +64,16 @@ def rename(feed_id: int, title: str, *, actor: str) -> bool:
         return False
     data = {"title": title, "before": before}
     return lifecycle.record(
-        FEED, feed_id, "FEED_RENAMED", actor=actor, data=data, guards={"title": before}, title=title
+        FEED_STATES, feed_id, "FEED_RENAMED", actor=actor, data=data, guards={"title": before}, title=title
     )
 
 
 def ask_for_check(feed_id: int, *, actor: str) -> bool:
     """Make a feed due at once. Return False if it is paused."""
     guards = {"paused_at__isnull": True}
-    return lifecycle.record(FEED, feed_id, "FEED_CHECK_ASKED", actor=actor, guards=guards, next_check_at=clock.now())
+    return lifecycle.record(
+        FEED_STATES, feed_id, "FEED_CHECK_ASKED", actor=actor, guards=guards, next_check_at=clock.now()
+    )
 
 
 def remove(feed_id: int, *, actor: str) -> bool:
@@ -78,7 +84,7 @@ def remove(feed_id: int, *, actor: str) -> bool:
         if feed is None or RawArticle.objects.filter(feed=feed).exists():
             return False
         data = {"url": feed.url, "title": feed.title}
-        lifecycle.record(FEED, feed_id, "FEED_REMOVED", actor=actor, data=data)
+        lifecycle.record(FEED_STATES, feed_id, "FEED_REMOVED", actor=actor, data=data)
         feed.delete()
     return True
 
@@ -98,9 +104,9 @@ def answered(feed_id: int, next_check_at: datetime, *, actor: str, flaw: str | N
         return True
     sets["last_error"] = flaw or ""
     about: dict[str, Any] = {"actor": actor, "message": flaw or "", "level": WARNING if flaw else INFO}
-    if flaw and lifecycle.record(FEED, feed_id, "FEED_FLAWED", guards={"failures": 0}, **about, **sets):
+    if flaw and lifecycle.record(FEED_STATES, feed_id, "FEED_FLAWED", guards={"failures": 0}, **about, **sets):
         return True
-    return lifecycle.record(FEED, feed_id, "FEED_RECOVERED", **about, **sets)
+    return lifecycle.record(FEED_STATES, feed_id, "FEED_RECOVERED", **about, **sets)
 
 
 def failed(feed: FeedSource, message: str, next_check_at: datetime, *, actor: str, data: Data | None = None) -> bool:
@@ -112,14 +118,16 @@ def failed(feed: FeedSource, message: str, next_check_at: datetime, *, actor: st
     if FeedSource.objects.filter(pk=feed.pk, failures__gt=0, last_error=message).update(**sets):
         return True
     return lifecycle.record(
-        FEED, feed.pk, "FEED_FAILED", actor=actor, message=message, data=data, last_error=message, **sets
+        FEED_STATES, feed.pk, "FEED_FAILED", actor=actor, message=message, data=data, last_error=message, **sets
     )
 
 
 def move(feed: FeedSource, url: str, *, actor: str) -> bool:
     """Change the URL after a permanent redirect. Raises IntegrityError if another feed has that URL."""
     data = {"from": feed.url, "to": url}
-    return lifecycle.record(FEED, feed.pk, "FEED_MOVED", actor=actor, data=data, guards={"url": feed.url}, url=url)
+    return lifecycle.record(
+        FEED_STATES, feed.pk, "FEED_MOVED", actor=actor, data=data, guards={"url": feed.url}, url=url
+    )
 
 
 def introduce(feed_id: int, *, title: str, site_url: str) -> None:

@@ -8,9 +8,9 @@ from django.utils.safestring import mark_safe
 
 from builds.admin import ConfigurationFilter
 from runs import operations
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import Artifact, Queue, Run, RunField
-from runs.queue import QUEUE
+from runs.queue import QUEUE_STATES
 from work.operations.admin import ReadOnlyAdmin, VerbAdmin, choice_filter, of_one, short
 from workspaces.models import Workspace
 from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter
@@ -22,7 +22,7 @@ OUTCOMES = [(word, word.replace("_", " ")) for word in Run.OUTCOMES]
 
 @admin.register(Run)
 class RunAdmin(OperatedAdmin):
-    moves = RUN
+    states = RUN_STATES
     list_display = ["id", "outcome", "why", "configuration", "input_document", "workspace", "created_at", "finished_at"]
     list_filter = [
         choice_filter("outcome", lambda: OUTCOMES, lambda runs, word: runs.with_outcome(word)),
@@ -85,7 +85,7 @@ def _listed(named: list[tuple[str, str]], everything: str) -> str:
 
 @admin.register(Queue)
 class QueueAdmin(VerbAdmin):
-    moves = QUEUE
+    states = QUEUE_STATES
     list_display = ["id", "__str__", "state", "paused_by", "paused_at", "pause_reason"]
     list_display_links = ["id", "__str__"]
     fields = ["state", "paused_by", "paused_at", "pause_reason"]

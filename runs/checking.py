@@ -26,7 +26,7 @@ from documents.intake import BINARY
 from documents.models import Document
 from runs import artifacts, engines, scratch, syntax
 from runs.artifacts import NotKept
-from runs.engine_session import EngineFailed, Session
+from runs.engine_session import EngineFailed, EngineSession
 from work.changes import INFO
 from work.journal import LOG
 from work.processes import hidden_paths, supervise
@@ -224,7 +224,7 @@ def _extracted(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
 def _execute(environment: Path, directory: Path, ran: Ran) -> None:
     seconds = settings.ADE_RUN_TIMEOUT_SECONDS
     record = _Record(ran)
-    session = Session(record)
+    session = EngineSession(record)
     with engines.start_cold(environment, directory, engines.limits(seconds), record.lines, session.hear) as child:
         ended: Ended = child.wait()
     ran.seconds = round(ended.seconds, 3)

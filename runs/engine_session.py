@@ -52,7 +52,7 @@ class Results:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-class Session:
+class EngineSession:
     def __init__(self, journal: Listener) -> None:
         self.fields: list[dict[str, Any]] = []
         self.step = ""

@@ -16,7 +16,7 @@ from runs import scratch
 from runs.engine_session import EngineFailed, Failure
 from work.claims import Claim, Interrupted
 from work.processes import hidden_paths, supervise
-from work.processes.fork_server import Zygote
+from work.processes.fork_server import ForkServer
 from work.processes.supervise import Child, Limits, OnEvent, OnOutput
 from work.processes.warm import Pool, Started, Warm
 
@@ -48,7 +48,7 @@ def take(claim: Claim, name: str, workspace_id: int, until: float) -> Warm | Non
 
 def _start(name: str, folder: Path, held: ExitStack) -> Started:
     environment = held.enter_context(environments.in_use(name))
-    zygote = Zygote(
+    fork_server = ForkServer(
         [environments.python_of(environment), *FLAGS, "serve"],
         cwd=folder,
         env=VARIABLES,
@@ -62,7 +62,7 @@ def _start(name: str, folder: Path, held: ExitStack) -> Started:
         # The environment may have been replaced or removed, or its files changed, and a fork may import more of them.
         return inode is not None and _inode(name) == inode and environments.is_usable(name)
 
-    return Started(zygote, is_current, zygote.is_walled_off)
+    return Started(fork_server, is_current, fork_server.is_walled_off)
 
 
 def _inode(name: str) -> int | None:
@@ -89,7 +89,7 @@ def limits(wall_seconds: float | None) -> Limits:
 def start_warm(
     warm: Warm, directory: Path, within: Limits, on_output: OnOutput, on_event: OnEvent, trust_until: float
 ) -> Child:
-    return warm.zygote.spawn(
+    return warm.fork_server.spawn(
         cwd=directory,
         env=VARIABLES,
         limits=within,

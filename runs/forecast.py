@@ -14,7 +14,7 @@ from statistics import median
 from django.db.models import Q
 
 from runs import why
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import BACKWARDS, IN_TURN, OUTCOME, Run, RunQuerySet
 from work import clock
 from work.why import MOST_COUNTED, Crew, Explanation, Gate
@@ -82,7 +82,7 @@ def _estimated(run: Run, ahead: Sequence[int]) -> tuple[datetime, str] | str:
     if not seconds:
         return "No estimate: no run has succeeded yet."
     each, now, crew = median(seconds), clock.now(), Crew.now()
-    slots = crew.slots(RUN.kind)
+    slots = crew.slots(RUN_STATES.kind)
     columns = ("lease_owner", "input_document_id", "started_at")
     begun = [
         (owner, document, _left(each, started_at, now))

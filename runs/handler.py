@@ -18,7 +18,7 @@ from builds.models import Build
 from documents.models import Document
 from runs import artifacts, engines, lifecycle, scratch
 from runs.artifacts import NotKept
-from runs.engine_session import EngineFailed, Failure, Results, Session
+from runs.engine_session import EngineFailed, EngineSession, Failure, Results
 from runs.scratch import NoDocument
 from work import failpoints
 from work.changes import WARNING
@@ -92,7 +92,7 @@ class _Execution:
         self.name, self.environment = name, environment
         # Everything counts towards the run's timeout: its environment, its directory and the import.
         self.until = started + settings.ADE_RUN_TIMEOUT_SECONDS
-        self.session = Session(journal)
+        self.session = EngineSession(journal)
 
     def run(self) -> Results:
         if warm := engines.take(self.claim, self.name, self.document.workspace_id, self.until):
@@ -100,7 +100,7 @@ class _Execution:
                 return self._run_in(warm.folder, warm, partial(engines.POOL.give_back, warm))
             except CannotStart as error:
                 # It was given back, which ends it with everything that it forked. A cold start needs nothing from it.
-                log.warning("lane.not_forked", claim=str(self.claim), error=str(error))
+                log.warning("engine.not_forked", claim=str(self.claim), error=str(error))
         folder = engines.POOL.desk().place()
         return self._run_in(folder, None, partial(remove, folder))
 
@@ -139,7 +139,7 @@ class _Execution:
         pids = ", ".join(map(str, ended.left_behind))
         message = f"Processes that could not be killed are stuck in the kernel of this machine: {pids}"
         self.journal.tell("PROCESSES_LEFT_BEHIND", message, {"pids": list(ended.left_behind)}, WARNING)
-        log.warning("lane.processes_left_behind", claim=str(self.claim), pids=list(ended.left_behind))
+        log.warning("engine.processes_left_behind", claim=str(self.claim), pids=list(ended.left_behind))
 
     def _start(self, directory: Path, warm: Warm | None) -> Child:
         limits = engines.limits(max(self.until - time.monotonic(), 0.1))

@@ -16,14 +16,14 @@ from runs.models import Admission, Artifact, Run, RunField
 from work import failpoints, lifecycle, wakeups
 from work.claims import Claim
 from work.lifecycle import Data
-from work.recovery import Found
+from work.recovery import LostClaim
 from work.sql import compiled
 from work.sql.contention import is_contention, patiently
 from work.state_machine import LOG_LINE, By, StateMachine, Transition
 
 T = TypeVar("T")
 
-RUN = StateMachine(
+RUN_STATES = StateMachine(
     kind="run",
     model=Run,
     initial="queued",
@@ -94,7 +94,7 @@ def submit(configuration: Configuration, document: Document, *, actor: str) -> R
         constant, gates_of = _prepare(configuration, [document.pk], actor)
         values = {**constant, "input_document_id": document.pk, "gate": gates_of[0]}
         with _held([document.pk], constant, gates_of):
-            run: Run = lifecycle.create_one(RUN, values, actor=actor)
+            run: Run = lifecycle.create_one(RUN_STATES, values, actor=actor)
         return run
 
     return _admitted(configuration, [document], create)
@@ -108,7 +108,7 @@ def submit_many(configuration: Configuration, documents: Sequence[Document], *, 
         constant, gates_of = _prepare(configuration, ids, actor)
         varying: dict[str, Any] = {"input_document_id": ids, "gate": gates_of}
         with _held(ids, constant, gates_of):
-            return lifecycle.create(RUN, constant, varying=varying, actor=actor)
+            return lifecycle.create(RUN_STATES, constant, varying=varying, actor=actor)
 
     return _admitted(configuration, documents, create) if documents else []
 
@@ -120,7 +120,7 @@ def run_again(run: Run, *, actor: str) -> Run:
 
 def claim_next_run(owner: str) -> Claim | None:
     return lifecycle.claim_next(
-        RUN, "start", owner, Run.objects.claimable, "input_document_id", "configuration_id", "build_id"
+        RUN_STATES, "start", owner, Run.objects.claimable, "input_document_id", "configuration_id", "build_id"
     )
 
 
@@ -154,7 +154,7 @@ def stop(claim: Claim) -> bool:
 
 def cancel(run: Run, *, actor: str, reason: str = "") -> str:
     """Cancel a run. Return its status, see work.lifecycle.cancel."""
-    status = lifecycle.cancel(RUN, run.pk, actor=actor, reason=reason)
+    status = lifecycle.cancel(RUN_STATES, run.pk, actor=actor, reason=reason)
     gates.open_document(run.input_document_id)
     return status
 
@@ -165,7 +165,7 @@ def publish_artifact(claim: Claim, values: Data) -> bool:
     """
     failpoints.hit("artifact.written")
     with transaction.atomic():
-        if lifecycle.record(RUN, claim.id, "ARTIFACT_PUBLISHED", claim=claim, message=str(values["name"])):
+        if lifecycle.record(RUN_STATES, claim.id, "ARTIFACT_PUBLISHED", claim=claim, message=str(values["name"])):
             Artifact.objects.create(run_id=claim.id, **values)
             return True
     return False
@@ -190,11 +190,11 @@ def prune(ids: Sequence[int], where: Q, *, actor: str) -> Pruned:
         return gone
 
     with failpoints.inside("retention.runs.before_commit"):
-        gone = lifecycle.prune(RUN, ids, where=where, actor=actor, also=delete_artifacts)
+        gone = lifecycle.prune(RUN_STATES, ids, where=where, actor=actor, also=delete_artifacts)
     return Pruned(sum(each["events"] for each in gone.values()), files)
 
 
-def heed_builds(owner: str) -> int:
+def apply_build_results(owner: str) -> int:
     """Advance queued runs whose build has ended: into their turn, or to their end."""
     heeded = refused = 0
     for build_id, status, error in gates.ended_builds():
@@ -208,11 +208,11 @@ def heed_builds(owner: str) -> int:
     heeded += refused
     gates.stop_awaiting()
     if heeded:
-        wakeups.ring(RUN.kind)
+        wakeups.ring(RUN_STATES.kind)
     return heeded
 
 
-def rescue(found: Found) -> str | None:
+def rescue(found: LostClaim) -> str | None:
     """Recover a run: cancelled if a cancel was accepted, otherwise failed, because a run is claimed only once."""
     asked = {"cancel_requested_at__isnull": False}
     failure = {"failure_type": found.failure_type, "error_message": found.rule}
@@ -309,7 +309,7 @@ def _refuse(run_id: int, build_id: int, status: str, message: str, owner: str) -
     still = Q(Exists(Build.objects.filter(pk=build_id, status=status)))
     told: dict[str, Any] = {"actor": owner, "message": message, "data": {"build": build_id}}
     try:
-        return lifecycle.move(RUN, run_id, "refuse", where=still, **told, **failure)
+        return lifecycle.move(RUN_STATES, run_id, "refuse", where=still, **told, **failure)
     except OperationalError as error:
         # Another transaction has locked this run. The others must not wait for it.
         if not is_contention(error):

@@ -5,41 +5,41 @@ from collections.abc import Callable
 from django.conf import settings
 
 from runs import lifecycle, queue
-from runs.lifecycle import RUN, Purged, QueueFull
+from runs.lifecycle import RUN_STATES, Purged, QueueFull
 from runs.models import Queue, Run
 from work.operations.outcomes import Outcome, of_cancel, of_cancel_ahead, of_pause_ahead, of_resume_ahead
-from work.operations.previews import Did, Wish
+from work.operations.previews import Operation, OperationResult
 
 
-def cancel() -> Wish:
-    return Wish(_cancel, lambda run: of_cancel_ahead(RUN, run.status), takes_reason=True)
+def cancel() -> Operation:
+    return Operation(_cancel, lambda run: of_cancel_ahead(RUN_STATES, run.status), takes_reason=True)
 
 
-def again() -> Wish:
-    return Wish(_again, _again_ahead())
+def again() -> Operation:
+    return Operation(_again, _again_ahead())
 
 
-def pause_queue() -> Wish:
+def pause_queue() -> Operation:
     def pause(row: Queue, *, actor: str, reason: str) -> Outcome:
         return Outcome.PAUSED if queue.pause(actor=actor, reason=reason) else Outcome.WAS_PAUSED
 
-    return Wish(pause, of_pause_ahead, takes_reason=True)
+    return Operation(pause, of_pause_ahead, takes_reason=True)
 
 
-def resume_queue() -> Wish:
+def resume_queue() -> Operation:
     def resume(row: Queue, *, actor: str) -> Outcome:
         return Outcome.RESUMED if queue.resume(actor=actor) else Outcome.NOT_PAUSED
 
-    return Wish(resume, of_resume_ahead)
+    return Operation(resume, of_resume_ahead)
 
 
 def _cancel(run: Run, *, actor: str, reason: str) -> Outcome:
-    return of_cancel(RUN, run.status, lifecycle.cancel(run, actor=actor, reason=reason))
+    return of_cancel(RUN_STATES, run.status, lifecycle.cancel(run, actor=actor, reason=reason))
 
 
-def _again(run: Run, *, actor: str) -> Outcome | Did:
+def _again(run: Run, *, actor: str) -> Outcome | OperationResult:
     try:
-        return Did(Outcome.MADE, lifecycle.run_again(run, actor=actor))
+        return OperationResult(Outcome.MADE, lifecycle.run_again(run, actor=actor))
     except QueueFull:
         return Outcome.NO_PLACE
     except Purged:

@@ -13,14 +13,14 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import Queue, Run
 from work import clock, lifecycle, wakeups
 from work.state_machine import StateMachine
 from work.why import Crew
 from workspaces.models import User, Workspace
 
-QUEUE = StateMachine(
+QUEUE_STATES = StateMachine(
     kind="queue",
     model=Queue,
     initial="",
@@ -64,7 +64,7 @@ def state(user: User) -> State:
         total=Depth(queued.total(), running.total()),
         own={id: Depth(queued[id], running[id]) for id in mine.values_list("pk", flat=True)},
         limit=settings.ADE_QUEUE_SIZE,
-        slots=Crew.now().slots(RUN.kind).total(),
+        slots=Crew.now().slots(RUN_STATES.kind).total(),
         row=now(),
     )
 
@@ -80,16 +80,16 @@ def pause(*, actor: str, reason: str = "") -> bool:
     _introduce(actor)
     guards = {"paused_at__isnull": True}
     told: dict[str, Any] = {"actor": actor, "message": reason}
-    return lifecycle.record(QUEUE, Queue.ONLY, "QUEUE_PAUSED", guards=guards, **told, **sets)
+    return lifecycle.record(QUEUE_STATES, Queue.ONLY, "QUEUE_PAUSED", guards=guards, **told, **sets)
 
 
 def resume(*, actor: str) -> bool:
     """Resume the queue. Return False if it is not paused."""
     sets: dict[str, Any] = {"paused_at": None, "paused_by": "", "pause_reason": ""}
     guards = {"paused_at__isnull": False}
-    resumed = lifecycle.record(QUEUE, Queue.ONLY, "QUEUE_RESUMED", actor=actor, guards=guards, **sets)
+    resumed = lifecycle.record(QUEUE_STATES, Queue.ONLY, "QUEUE_RESUMED", actor=actor, guards=guards, **sets)
     if resumed:
-        wakeups.ring(RUN.kind)
+        wakeups.ring(RUN_STATES.kind)
     return resumed
 
 
@@ -97,7 +97,7 @@ def _introduce(actor: str) -> None:
     if now() is None:
         # Another process may be creating it too.
         with suppress(IntegrityError), transaction.atomic():
-            lifecycle.create(QUEUE, {"id": Queue.ONLY}, actor=actor)
+            lifecycle.create(QUEUE_STATES, {"id": Queue.ONLY}, actor=actor)
 
 
 def _by_workspace(status: str) -> "Counter[int]":

@@ -11,7 +11,7 @@ from django.db.models import Case, Q, QuerySet, When
 
 from builds import why as builds
 from builds.models import Build
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import IN_TURN, MUST_HOLD, Queue, Run, first_of, in_the_way
 from work import why
 from work.sql import compiled
@@ -40,17 +40,17 @@ def _explain(id: int, crew: Crew, user: User | None, *, is_followed: bool) -> Ex
     rows = compiled.rows(_asked, id)
     run = Run.objects.select_related("build").defer("build__snapshot", "build__lock").get(pk=id)
     if not rows:
-        return why.of_others(RUN, run, run.status, run.outcome)
+        return why.of_others(RUN_STATES, run, run.status, run.outcome)
     found = dict(zip(("gate", *MUST_HOLD, *in_the_way()), rows[0], strict=True))
     ahead = why.count(_ahead, run.created_at, id)
     gates = [
         _of_queue(found),
-        why.of_worker(crew, RUN),
-        why.of_capacity(crew, RUN, ahead, _names(user)),
+        why.of_worker(crew, RUN_STATES),
+        why.of_capacity(crew, RUN_STATES, ahead, _names(user)),
         _of_build(run, found, crew, user),
         _of_document(run, found, crew, user, is_followed=is_followed),
     ]
-    return why.of_queued(RUN, id, gates)
+    return why.of_queued(RUN_STATES, id, gates)
 
 
 def _names(user: User | None) -> Names | None:
@@ -145,7 +145,7 @@ def _behind_running(run: Run, id: int) -> Gate:
     other = Run.objects.only("lease_owner", "started_at").get(pk=id)
     older = _count_older(run)
     said = f"Run {id} of the same document is running, claimed {why.by(other.lease_owner, other.started_at)}"
-    said += f"; {why.are_ahead(RUN, older)} for this document" if older else ""
+    said += f"; {why.are_ahead(RUN_STATES, older)} for this document" if older else ""
     data = {"id": id, "status": "running", "by": other.lease_owner, "ahead": older}
     return Gate("document", True, f"{said}.", f"run {id}", other.started_at, data)
 

@@ -1,10 +1,10 @@
 from runs import gates, handler, lifecycle, periodic
-from work.work_types import Kind, Lane, PeriodicTask
+from work.work_types import Handler, PeriodicTask, WorkType
 
-RUN = Kind(
-    lifecycle.RUN,
-    lane=Lane(
-        slots="ADE_MAX_CONCURRENCY",
+RUN = WorkType(
+    lifecycle.RUN_STATES,
+    handler=Handler(
+        concurrency_setting="ADE_MAX_CONCURRENCY",
         claim=lifecycle.claim_next_run,
         do=handler.do,
         succeed=handler.succeed,
@@ -16,7 +16,7 @@ RUN = Kind(
     budget="ADE_RUN_TIMEOUT_SECONDS",
     # Gates are rarely left shut and costly to find, so that task does not run at every tick.
     periodic_tasks=(
-        PeriodicTask(lifecycle.heed_builds),
+        PeriodicTask(lifecycle.apply_build_results),
         PeriodicTask(gates.open_forgotten, every=5),
         PeriodicTask(periodic.retire_engines, every=5, when_rung=False),
         PeriodicTask(periodic.look_at_engines, when_rung=False),

@@ -8,8 +8,8 @@ from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
 from schedules import cron, formatting, ledger, operations, why
-from schedules.history import SCHEDULED_JOB
-from schedules.job_runs import JOB_RUN
+from schedules.history import SCHEDULED_JOB_STATES
+from schedules.job_runs import JOB_RUN_STATES
 from schedules.jobs import all_jobs
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from work import clock
@@ -22,7 +22,7 @@ SLOTS_SHOWN, SLOTS_COMING = 50, 3
 
 @admin.register(JobRun)
 class JobRunAdmin(SubjectAdmin):
-    moves = JOB_RUN
+    states = JOB_RUN_STATES
     list_display = [
         *("id", "job_name", "scheduled_for", "status", "started_at", "finished_at", "worker_instance"),
         *("rows_processed", "error"),
@@ -41,7 +41,7 @@ class JobRunAdmin(SubjectAdmin):
 
 @admin.register(ScheduledJob)
 class ScheduledJobAdmin(VerbAdmin):
-    moves = SCHEDULED_JOB
+    states = SCHEDULED_JOB_STATES
     change_form_template = "admin/scheduled_job.html"
     list_display = ["id", "name", "schedule", "state", "next_slot", "decided_until", "paused_by"]
     list_display_links = ["id", "name"]

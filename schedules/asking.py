@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from schedules import cron, history
-from schedules.job_runs import JOB_RUN
+from schedules.job_runs import JOB_RUN_STATES
 from schedules.jobs import Job
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from work import clock, wakeups
@@ -95,7 +95,7 @@ def backfill(job: Job, first: datetime, last: datetime, *, actor: str) -> Backfi
         )
         data = {"first": first.isoformat(), "last": last.isoformat(), "count": len(found.free)}
         history.asked(row, f"{len(found.free)} slots of a range", data, actor=actor)
-        wakeups.ring(JOB_RUN.kind)
+        wakeups.ring(JOB_RUN_STATES.kind)
     return found
 
 
@@ -110,7 +110,7 @@ def _ask(job: Job, slot: datetime, actor: str, covers: datetime | None) -> DueSl
             due = DueSlot.objects.create(job_name=job.name, scheduled_for=slot, asked_by=actor, covers=covers)
             said = "at once" if covers is None else f"replacing the slot of {covers.isoformat()}"
             history.asked(row, said, {"slot": slot.isoformat()}, actor=actor)
-            wakeups.ring(JOB_RUN.kind)
+            wakeups.ring(JOB_RUN_STATES.kind)
     except IntegrityError as error:
         raise SlotTaken(job, slot, None) from error
     return due

@@ -10,7 +10,7 @@ import structlog
 from django.db import transaction
 
 from schedules import cron, history, job_runs
-from schedules.job_runs import JOB_RUN
+from schedules.job_runs import JOB_RUN_STATES
 from schedules.jobs import Job
 from schedules.models import DueSlot, ScheduledJob
 from work import clock, failpoints, wakeups
@@ -45,7 +45,7 @@ def fire(job: Job, *, actor: str) -> int:
             return 0
         handed = _hand_over(job, row, due, now, actor)
         if handed:
-            wakeups.ring(JOB_RUN.kind)
+            wakeups.ring(JOB_RUN_STATES.kind)
     return handed
 
 

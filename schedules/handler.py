@@ -8,7 +8,7 @@ from django.db import transaction
 
 from schedules import history, job_runs
 from schedules.job_runs import Refusal
-from schedules.jobs import JobFailed, Turn, all_jobs, job_named
+from schedules.jobs import JobContext, JobFailed, all_jobs, job_named
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from work import clock
 from work.claims import Claim, Interrupted
@@ -37,7 +37,7 @@ def do(claim: Claim) -> int:
     about = {"job": job.name, "slot": slot.isoformat(), "job_run": claim.id}
     log.info("job.started", **about)
     try:
-        rows = job.function(Turn(job, slot, claim))
+        rows = job.function(JobContext(job, slot, claim))
     except BaseException as error:
         tell = log.info if isinstance(error, Interrupted) else log.warning
         tell("job.ended", **about, seconds=_since(began), error=_said(error))

@@ -13,7 +13,7 @@ from schedules.models import ScheduledJob
 from work import clock, lifecycle
 from work.state_machine import StateMachine
 
-SCHEDULED_JOB = StateMachine(
+SCHEDULED_JOB_STATES = StateMachine(
     kind="scheduled_job",
     model=ScheduledJob,
     initial="",
@@ -61,7 +61,7 @@ def introduce(job: Job, *, actor: str) -> ScheduledJob:
     told = _times(job) | {"since": now.isoformat()}
     # Another process may be creating it too.
     with suppress(IntegrityError), transaction.atomic():
-        lifecycle.create(SCHEDULED_JOB, values, actor=actor, message=_said(job), data=told)
+        lifecycle.create(SCHEDULED_JOB_STATES, values, actor=actor, message=_said(job), data=told)
     return ScheduledJob.objects.get(name=job.name)
 
 
@@ -78,21 +78,25 @@ def declare(job: Job, *, actor: str) -> None:
         told = _times(job) | {"since": now.isoformat()}
         guards = {"cron": row.cron, "time_zone": row.time_zone, "retired_at__isnull": row.retired_at is None}
         lifecycle.record(
-            SCHEDULED_JOB, row.pk, REDECLARED, actor=actor, message=_said(job), data=told, guards=guards, **sets
+            SCHEDULED_JOB_STATES, row.pk, REDECLARED, actor=actor, message=_said(job), data=told, guards=guards, **sets
         )
 
 
 def retire(row: ScheduledJob, *, actor: str) -> bool:
     now, guards = clock.now(), {"retired_at__isnull": True}
     told = {"since": now.isoformat()}
-    return lifecycle.record(SCHEDULED_JOB, row.pk, RETIRED, actor=actor, data=told, guards=guards, retired_at=now)
+    return lifecycle.record(
+        SCHEDULED_JOB_STATES, row.pk, RETIRED, actor=actor, data=told, guards=guards, retired_at=now
+    )
 
 
 def pause(row: ScheduledJob, *, actor: str, reason: str = "") -> bool:
     """Pause the job. Return False if it is paused already."""
     sets: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
     guards = {"paused_at__isnull": True}
-    return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_PAUSED", actor=actor, message=reason, guards=guards, **sets)
+    return lifecycle.record(
+        SCHEDULED_JOB_STATES, row.pk, "JOB_PAUSED", actor=actor, message=reason, guards=guards, **sets
+    )
 
 
 def resume(row: ScheduledJob, *, actor: str) -> bool:
@@ -104,7 +108,7 @@ def resume(row: ScheduledJob, *, actor: str) -> bool:
         slots = cron.due_slots(row.cron, row.time_zone, row.decided_until, clock.now())
         passed_over(row, slots, actor=actor)
         sets: dict[str, Any] = {"paused_at": None, "paused_by": "", "decided_until": [row.decided_until, *slots][-1]}
-        return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_RESUMED", actor=actor, **sets)
+        return lifecycle.record(SCHEDULED_JOB_STATES, row.pk, "JOB_RESUMED", actor=actor, **sets)
 
 
 def go_back(row: ScheduledJob, *, actor: str) -> bool:
@@ -113,12 +117,12 @@ def go_back(row: ScheduledJob, *, actor: str) -> bool:
     guards = {"decided_until": row.decided_until}
     message = f"slots had been decided until {row.decided_until.isoformat()}, because a clock was ahead"
     told: dict[str, Any] = {"actor": actor, "message": message}
-    return lifecycle.record(SCHEDULED_JOB, row.pk, "JOB_SET_BACK", guards=guards, decided_until=now, **told)
+    return lifecycle.record(SCHEDULED_JOB_STATES, row.pk, "JOB_SET_BACK", guards=guards, decided_until=now, **told)
 
 
 def asked(row: ScheduledJob, message: str, data: dict[str, Any], *, actor: str) -> None:
     """Record that a person requested slots outside of the schedule."""
-    lifecycle.record(SCHEDULED_JOB, row.pk, "SLOTS_ASKED_FOR", actor=actor, message=message, data=data)
+    lifecycle.record(SCHEDULED_JOB_STATES, row.pk, "SLOTS_ASKED_FOR", actor=actor, message=message, data=data)
 
 
 def decide(row: ScheduledJob, until: datetime) -> bool:
@@ -151,7 +155,7 @@ def tell(decision: str, row: ScheduledJob, slots: Slots, why: str, *, actor: str
     if not slots:
         return
     data = {"first": slots[0].isoformat(), "last": slots[-1].isoformat(), "count": len(slots), **more}
-    lifecycle.record(SCHEDULED_JOB, row.pk, decision, actor=actor, message=why, data=data)
+    lifecycle.record(SCHEDULED_JOB_STATES, row.pk, decision, actor=actor, message=why, data=data)
 
 
 def _times(job: Job) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from schedules.models import JobRun
 from work import clock, failpoints, lifecycle, recovery
 from work.claims import Claim, LeaseHolder
 from work.models import Event
-from work.recovery import Found
+from work.recovery import LostClaim
 from work.sql.contention import Contended
 from work.state_machine import By, StateMachine, Transition
 
-JOB_RUN = StateMachine(
+JOB_RUN_STATES = StateMachine(
     kind="job_run",
     model=JobRun,
     initial="running",
@@ -75,7 +75,7 @@ def claim_slot(
     }
     try:
         with failpoints.inside("job_run.claim.selected"), transaction.atomic():
-            (id,) = lifecycle.create(JOB_RUN, values, actor=owner, message=message, data=data)
+            (id,) = lifecycle.create(JOB_RUN_STATES, values, actor=owner, message=message, data=data)
     except IntegrityError as error:
         of_job = JobRun.objects.filter(job_name=job_name)
         if of_job.filter(scheduled_for=scheduled_for).exists():
@@ -85,7 +85,7 @@ def claim_slot(
         raise Contended(f"job_run: {error}") from error
     failpoints.hit("slot.inserted")
     slot = {"job_name": job_name, "scheduled_for": scheduled_for}
-    return Claim(JOB_RUN, id, LeaseHolder(owner, 1), lifecycle.until(asked_at), slot)
+    return Claim(JOB_RUN_STATES, id, LeaseHolder(owner, 1), lifecycle.until(asked_at), slot)
 
 
 def succeed(claim: Claim, rows_processed: int | None = None) -> bool:
@@ -104,7 +104,7 @@ def skip_stale(job_name: str, older_than: timedelta, *, actor: str) -> int:
     message = f"running for longer than {older_than.total_seconds():.0f} s"
     stale = JobRun.objects.running_since_before(clock.now() - older_than).filter(job_name=job_name)
     skip: Mapping[str, Any] = {"actor": actor, "message": message, "error_message": message}
-    return sum(lifecycle.move(JOB_RUN, id, "skip", **skip) for id in stale.values_list("pk", flat=True))
+    return sum(lifecycle.move(JOB_RUN_STATES, id, "skip", **skip) for id in stale.values_list("pk", flat=True))
 
 
 def prune(ids: Sequence[int], where: Q, *, actor: str) -> int:
@@ -117,16 +117,16 @@ def prune(ids: Sequence[int], where: Q, *, actor: str) -> int:
         found = told_at_the_claim().filter(subject_id__in=ids)
         return {id: data or {} for id, data in found.values_list("subject_id", "data")}
 
-    gone = lifecycle.prune(JOB_RUN, ids, where=where, actor=actor, also=asked)
+    gone = lifecycle.prune(JOB_RUN_STATES, ids, where=where, actor=actor, also=asked)
     return sum(each["events"] for each in gone.values())
 
 
 def told_at_the_claim() -> "QuerySet[Event]":
     """Select the events whose data say who requested a slot, and which slot it replaces."""
-    kinds = (JOB_RUN.created, JOB_RUN.pruned)
-    return Event.objects.filter(subject_kind=JOB_RUN.kind, kind__in=kinds, data__isnull=False)
+    kinds = (JOB_RUN_STATES.created, JOB_RUN_STATES.pruned)
+    return Event.objects.filter(subject_kind=JOB_RUN_STATES.kind, kind__in=kinds, data__isnull=False)
 
 
-def rescue(found: Found) -> str | None:
+def rescue(found: LostClaim) -> str | None:
     message = _MESSAGES.get(found.rule, found.rule)
     return found.move("orphan", message=message, error_message=message)

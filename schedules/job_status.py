@@ -13,7 +13,7 @@ from work import clock
 
 
 @dataclass(frozen=True)
-class Standing:
+class JobStatus:
     name: str
     about: str
     schedule: str
@@ -36,7 +36,7 @@ class Standing:
     last_success: datetime | None
 
 
-def of_all() -> Sequence[Standing]:
+def of_all() -> Sequence[JobStatus]:
     """Return declared jobs in the order of the code, then retired ones."""
     rows = {row.name: row for row in ScheduledJob.objects.order_by("name")}
     declared = [job.name for job in all_jobs()]
@@ -46,7 +46,7 @@ def of_all() -> Sequence[Standing]:
     return [_of(name, rows.get(name), running.get(name), waiting[name]) for name in names]
 
 
-def of(name: str) -> Standing:
+def of(name: str) -> JobStatus:
     """Return the state of one job. Raises UnknownJob."""
     found = next((standing for standing in of_all() if standing.name == name), None)
     if found is None:
@@ -61,13 +61,13 @@ def next_slot(times: ScheduledJob | Job) -> datetime:
     return cron.next_slot(times.cron, times.time_zone, clock.now())
 
 
-def _of(name: str, row: ScheduledJob | None, running: JobRun | None, waiting: int) -> Standing:
+def _of(name: str, row: ScheduledJob | None, running: JobRun | None, waiting: int) -> JobStatus:
     job = next((job for job in all_jobs() if job.name == name), None)
     times: Any = row or job
     ended = JobRun.objects.filter(job_name=name, status__in=JobRun.TERMINAL).order_by("-scheduled_for")
     last = ended.first()
     success = ended.filter(status=JobRun.Status.SUCCESS).values_list("finished_at", flat=True).first()
-    return Standing(
+    return JobStatus(
         name=name,
         about=job.about if job else "",
         schedule=formatting.of_schedule(times.cron, times.time_zone),

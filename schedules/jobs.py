@@ -37,7 +37,7 @@ class Job:
     cron: str
     time_zone: str
     # Does the work and returns the number of processed rows. It must be safe to repeat, because a run may die half-way.
-    function: "Callable[[Turn], int]"
+    function: "Callable[[JobContext], int]"
     max_runtime: timedelta
     # If several slots are due at once: run only the latest (True), or all in sequence.
     coalesce: bool
@@ -53,7 +53,7 @@ class Job:
         return STALE_FACTOR * self.max_runtime
 
 
-class Turn:
+class JobContext:
     """One job run, as the job's function sees it."""
 
     def __init__(self, job: Job, scheduled_for: datetime, claim: Claim) -> None:

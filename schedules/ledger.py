@@ -17,7 +17,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from schedules import cron, history
-from schedules.history import SCHEDULED_JOB
+from schedules.history import SCHEDULED_JOB_STATES
 from schedules.job_runs import told_at_the_claim
 from schedules.jobs import all_jobs
 from schedules.models import DueSlot, JobRun, ScheduledJob
@@ -131,7 +131,7 @@ def counts(entries: Iterable[Entry]) -> Mapping[State, int]:
 
 def eras(row: ScheduledJob) -> Sequence[Era]:
     """Return the declarations of the job, oldest first."""
-    kinds = (SCHEDULED_JOB.created, history.REDECLARED, history.RETIRED)
+    kinds = (SCHEDULED_JOB_STATES.created, history.REDECLARED, history.RETIRED)
     found = list(_events(row).filter(kind__in=kinds))
     if not any(event.kind != history.RETIRED for event in found):
         # Its history was deleted, or it began before there was any.
@@ -238,7 +238,7 @@ def _scheduled(entry: Entry, scheduled: set[datetime]) -> Entry:
 
 
 def _events(row: ScheduledJob) -> "QuerySet[Event]":
-    return Event.objects.about(SCHEDULED_JOB.kind, row.pk).order_by("sequence")
+    return Event.objects.about(SCHEDULED_JOB_STATES.kind, row.pk).order_by("sequence")
 
 
 def _since(event: Event) -> datetime:

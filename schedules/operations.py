@@ -4,10 +4,10 @@ from schedules import asking, history
 from schedules.jobs import UnknownJob, all_jobs, job_named
 from schedules.models import ScheduledJob
 from work.operations.outcomes import Outcome, of_pause_ahead, of_resume_ahead
-from work.operations.previews import Wish
+from work.operations.previews import Operation
 
 
-def run_now() -> Wish:
+def run_now() -> Operation:
     def run_one(row: ScheduledJob, *, actor: str) -> Outcome:
         try:
             asking.run_now(job_named(row.name), actor=actor)
@@ -16,18 +16,18 @@ def run_now() -> Wish:
         return Outcome.DUE
 
     declared = {job.name for job in all_jobs()}
-    return Wish(run_one, lambda row: Outcome.DUE if row.name in declared else Outcome.NOT_FOUND)
+    return Operation(run_one, lambda row: Outcome.DUE if row.name in declared else Outcome.NOT_FOUND)
 
 
-def pause() -> Wish:
+def pause() -> Operation:
     def pause_one(row: ScheduledJob, *, actor: str, reason: str) -> Outcome:
         return Outcome.PAUSED if history.pause(row, actor=actor, reason=reason) else Outcome.WAS_PAUSED
 
-    return Wish(pause_one, of_pause_ahead, takes_reason=True)
+    return Operation(pause_one, of_pause_ahead, takes_reason=True)
 
 
-def resume() -> Wish:
+def resume() -> Operation:
     def resume_one(row: ScheduledJob, *, actor: str) -> Outcome:
         return Outcome.RESUMED if history.resume(row, actor=actor) else Outcome.NOT_PAUSED
 
-    return Wish(resume_one, of_resume_ahead)
+    return Operation(resume_one, of_resume_ahead)

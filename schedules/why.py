@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from schedules import job_status
-from schedules.job_runs import JOB_RUN
+from schedules.job_runs import JOB_RUN_STATES
 from schedules.jobs import all_jobs, is_declared
 from schedules.models import DueSlot, DueSlotQuerySet, JobRun, ScheduledJob, SchedulerLease
 from work import clock, why
@@ -30,8 +30,8 @@ def explain_due(due: DueSlot) -> Explanation:
         _of_code(due.job_name),
         _of_time(due),
         _of_pause(row, due),
-        why.of_worker(crew, JOB_RUN),
-        why.of_capacity(crew, JOB_RUN, _ahead(due)),
+        why.of_worker(crew, JOB_RUN_STATES),
+        why.of_capacity(crew, JOB_RUN_STATES, _ahead(due)),
         _of_job(due.job_name, due),
     )
     name = f"The slot of {due.job_name} for {_at(due.scheduled_for)}"
@@ -47,8 +47,8 @@ def _of_schedule(row: ScheduledJob) -> Explanation:
         _of_code(row.name),
         _of_scheduler(crew),
         _of_pause(row, None),
-        why.of_worker(crew, JOB_RUN),
-        why.of_capacity(crew, JOB_RUN, 0),
+        why.of_worker(crew, JOB_RUN_STATES),
+        why.of_capacity(crew, JOB_RUN_STATES, 0),
         _of_job(row.name, None),
     )
     following = _at(job_status.next_slot(row))

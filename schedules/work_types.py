@@ -1,11 +1,11 @@
 from schedules import handler, job_runs
 from schedules.schedules import Scheduler
-from work.work_types import Kind, Lane, PeriodicTask
+from work.work_types import Handler, PeriodicTask, WorkType
 
-JOB_RUN = Kind(
-    job_runs.JOB_RUN,
-    lane=Lane(
-        slots="ADE_JOB_CONCURRENCY",
+JOB_RUN = WorkType(
+    job_runs.JOB_RUN_STATES,
+    handler=Handler(
+        concurrency_setting="ADE_JOB_CONCURRENCY",
         claim=handler.claim,
         do=handler.do,
         succeed=handler.succeed,

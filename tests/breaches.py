@@ -27,7 +27,7 @@ from tests.factories import (
 from work import boots, clock, recovery
 from work.invariants import all_invariants
 from work.lifecycle import refuse_late
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 
 def much_has_happened():
@@ -135,18 +135,18 @@ def _runs_have_run(workspace):
     # Its first worker is lost, its second worker finishes it.
     build = Build.objects.get(pk=builds.claim_next_build(W1).id)
     expire_lease(build)
-    recovery.rescue_expired(all_kinds(), "w2")
+    recovery.rescue_expired(all_work_types(), "w2")
     assert builds.succeed(builds.claim_next_build(W2))
-    lifecycle.heed_builds("w2")
+    lifecycle.apply_build_results("w2")
     claim = lifecycle.claim_next_run(W1)
     assert lifecycle.succeed(claim)
     refuse_late(claim, "succeed")
     claim = lifecycle.claim_next_run(W1)
-    lifecycle.cancel(claim.moves.model.objects.get(pk=claim.id), actor="olga")
+    lifecycle.cancel(claim.states.model.objects.get(pk=claim.id), actor="olga")
     assert not lifecycle.succeed(claim)
     lost = lifecycle.claim_next_run(W1)
-    expire_lease(lost.moves.model.objects.get(pk=lost.id))
-    recovery.rescue_expired(all_kinds(), "w2")
+    expire_lease(lost.states.model.objects.get(pk=lost.id))
+    recovery.rescue_expired(all_work_types(), "w2")
     assert lifecycle.fail(lifecycle.claim_next_run(W2), "TIMED_OUT", "after 120 s")
     lifecycle.prune([claim.id, lost.id], Q(finished_at__isnull=False), actor="w1")
     for status in ("running", "queued"):
@@ -160,7 +160,7 @@ def _builds_fail(workspace, document):
         lifecycle.submit(configuration, document, actor="olga")
     assert builds.fail(builds.claim_next_build(W1), "BUILD_FAILED", "no such package")
     builds.cancel(Build.objects.get(configuration=cancelled), actor="olga")
-    lifecycle.heed_builds("w1")
+    lifecycle.apply_build_results("w1")
     assert builds.again(Build.objects.get(configuration=cancelled).pk, actor="olga")
     assert builds.claim_next_build(W1)
     lifecycle.submit(ConfigurationFactory(workspace=workspace), document, actor="olga")

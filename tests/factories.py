@@ -20,7 +20,7 @@ from api.models import ApiToken, AuditEntry, KeptAnswer
 from builds import fingerprint
 from builds.models import Build, Configuration
 from documents.models import Document, DocumentChunk, DocumentField, DocumentProcessingJob, FieldCorrection, Stage
-from feeds.lifecycle import FEED
+from feeds.lifecycle import FEED_STATES
 from feeds.models import (
     Brief,
     BriefArticle,
@@ -33,24 +33,24 @@ from feeds.models import (
 )
 from runs import gates
 from runs.models import Artifact, Queue, Run, RunField
-from runs.queue import QUEUE
+from runs.queue import QUEUE_STATES
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.testwork.models import Errand
 from webhooks import signing
-from webhooks.lifecycle import WEBHOOK
+from webhooks.lifecycle import WEBHOOK_STATES
 from webhooks.models import Delivery, Webhook
 from work import clock, lifecycle
 from work.claims import Claim, LeaseHolder
 from work.models import Event, Work
 from work.state_machine import By
-from work.work_types import all_kinds, other_subjects
+from work.work_types import all_work_types, other_subjects
 from workspaces.models import Membership, Workspace
 
 W1 = "w1@here:101:boot1"
 W2 = "w2@here:102:boot2"
 LEASE = timedelta(seconds=30)
-MOVES = {kind.moves.model: kind.moves for kind in all_kinds()}
-SUBJECTS = MOVES | {moves.model: moves for moves in other_subjects()}
+MOVES = {kind.states.model: kind.states for kind in all_work_types()}
+SUBJECTS = MOVES | {states.model: states for states in other_subjects()}
 # The columns that constraints require in addition to the common ones.
 MUST_SAY = {
     (Delivery, "delivered"): {"answered": 204},
@@ -91,12 +91,12 @@ def bring_to(row, status, owner=W1):
     return row
 
 
-def verbs_between(moves, origin, target):
+def verbs_between(states, origin, target):
     paths = {origin: []}
     for status in (queue := [origin]):
-        for verb in moves:
-            to = moves[verb].target
-            if status in moves[verb].origins and to not in paths:
+        for verb in states:
+            to = states[verb].target
+            if status in states[verb].origins and to not in paths:
                 paths[to] = [*paths[status], verb]
                 queue.append(to)
     return paths[target]
@@ -218,9 +218,9 @@ class SubjectFactory(DjangoModelFactory[Any]):
     @classmethod
     def _create(cls, model_class, *args, **values):
         status, owner = values.pop("status"), values.pop("owner")
-        moves = MOVES[model_class]
+        states = MOVES[model_class]
         columns = {model_class._meta.get_field(name).attname: getattr(v, "pk", v) for name, v in values.items()}
-        (id,) = lifecycle.create(moves, columns, actor="factory")
+        (id,) = lifecycle.create(states, columns, actor="factory")
         row = model_class._base_manager.get(pk=id)
         return bring_to(row, status, owner) if status and status != row.status else row
 
@@ -344,7 +344,7 @@ class QueueFactory(DjangoModelFactory[Queue]):
     @classmethod
     def _create(cls, model_class, *args, **values):
         if not model_class.objects.exists():
-            lifecycle.create(QUEUE, values, actor="factory")
+            lifecycle.create(QUEUE_STATES, values, actor="factory")
         return model_class.objects.get()
 
 
@@ -389,7 +389,7 @@ class FeedFactory(DjangoModelFactory[FeedSource]):
 
     @classmethod
     def _create(cls, model_class, *args, **values):
-        (id,) = lifecycle.create(FEED, values, actor="factory")
+        (id,) = lifecycle.create(FEED_STATES, values, actor="factory")
         return FeedSource.objects.get(pk=id)
 
 
@@ -521,7 +521,7 @@ class WebhookFactory(DjangoModelFactory[Webhook]):
     @classmethod
     def _create(cls, model_class, *args, **values):
         columns = {model_class._meta.get_field(name).attname: getattr(v, "pk", v) for name, v in values.items()}
-        (id,) = lifecycle.create(WEBHOOK, columns, actor="factory")
+        (id,) = lifecycle.create(WEBHOOK_STATES, columns, actor="factory")
         return Webhook.objects.get(pk=id)
 
 

@@ -7,8 +7,8 @@ from work.models import Event
 FACTORIES = {f._meta.model: f for f in factories.SubjectFactory.__subclasses__()}
 EVERY_STATUS = [
     (model, status)
-    for model, moves in MOVES.items()
-    for status in sorted({moves.initial} | {moves[verb].target for verb in moves})
+    for model, states in MOVES.items()
+    for status in sorted({states.initial} | {states[verb].target for verb in states})
 ]
 
 

@@ -31,7 +31,7 @@ SOURCES = {
 TREES = {name: ast.parse(path.read_text()) for name, path in SOURCES.items()}
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "reference").glob("*.md"))]
 DOCS = {str(path.relative_to(ROOT / "docs")): path.read_text() for path in PAGES}
-TABLES = {moves.kind: moves for moves in MOVES.values() if not moves.model.__module__.startswith("tests.")}
+TABLES = {states.kind: states for states in MOVES.values() if not states.model.__module__.startswith("tests.")}
 
 # The single writer of status
 
@@ -231,23 +231,23 @@ def test_the_lifecycle_page_draws_every_kind_of_work():
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_the_picture_of_a_kind_is_its_table(kind):
-    moves, (picture,) = TABLES[kind], re.findall(r"```mermaid\nstateDiagram-v2\n(.+?)```", SECTIONS[kind], re.DOTALL)
+    states, (picture,) = TABLES[kind], re.findall(r"```mermaid\nstateDiagram-v2\n(.+?)```", SECTIONS[kind], re.DOTALL)
     arrows = ARROW.findall(picture)
 
     drawn = {(verb, origin, target) for origin, target, verbs in arrows if verbs for verb in verbs.split(", ")}
-    assert drawn == {(verb, origin, moves[verb].target) for verb in moves for origin in moves[verb].origins}
-    assert [target for origin, target, _ in arrows if origin == "[*]"] == [moves.initial]
-    assert {origin for origin, target, _ in arrows if target == "[*]"} == getattr(moves.model, "TERMINAL", set())
+    assert drawn == {(verb, origin, states[verb].target) for verb in states for origin in states[verb].origins}
+    assert [target for origin, target, _ in arrows if origin == "[*]"] == [states.initial]
+    assert {origin for origin, target, _ in arrows if target == "[*]"} == getattr(states.model, "TERMINAL", set())
     assert len(arrows) == len(picture.splitlines())
 
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_the_table_below_the_picture_says_who_may_make_which_move(kind):
-    moves = TABLES[kind]
+    states = TABLES[kind]
 
     assert ROW.findall(SECTIONS[kind]) == [
-        (verb, ", ".join(moves[verb].origins), moves[verb].target, str(moves[verb].by), moves[verb].event)
-        for verb in moves
+        (verb, ", ".join(states[verb].origins), states[verb].target, str(states[verb].by), states[verb].event)
+        for verb in states
     ]
 
 
@@ -257,10 +257,10 @@ EVENT_ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+) \|$", re.MULTILINE)
 
 
 def events_of_tables():
-    for moves in [*TABLES.values(), *other_subjects()]:
-        yield moves.created
-        yield from filter(None, [moves.pruned])
-        yield from (moves[verb].event for verb in moves)
+    for states in [*TABLES.values(), *other_subjects()]:
+        yield states.created
+        yield from filter(None, [states.pruned])
+        yield from (states[verb].event for verb in states)
 
 
 def events_said_elsewhere():
@@ -295,11 +295,11 @@ def test_every_kind_of_event_is_explained():
     assert sorted(explained) == sorted([*set(explained), "LOG"])
 
 
-@pytest.mark.parametrize("moves", [*TABLES.values(), *other_subjects()], ids=lambda moves: moves.kind)
-def test_a_state_machine_explains_the_events_of_its_verbs(moves):
-    written = {moves.created, *filter(None, [moves.pruned]), *(moves[verb].event for verb in moves)}
+@pytest.mark.parametrize("states", [*TABLES.values(), *other_subjects()], ids=lambda states: states.kind)
+def test_a_state_machine_explains_the_events_of_its_verbs(states):
+    written = {states.created, *filter(None, [states.pruned]), *(states[verb].event for verb in states)}
 
-    assert written <= moves.events.keys()
+    assert written <= states.events.keys()
 
 
 # Commands

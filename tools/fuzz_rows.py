@@ -46,7 +46,7 @@ def _finish_a_run() -> None:
     build = builds.claim_next_build(ACTOR)
     assert build
     assert builds.succeed(build)
-    runs.heed_builds(ACTOR)
+    runs.apply_build_results(ACTOR)
     run = runs.claim_next_run(ACTOR)
     assert run
     body = b'{"total": 42}'

@@ -9,13 +9,13 @@ from django.utils.html import format_html
 
 from webhooks import hooks
 from webhooks.hooks import Refused
-from webhooks.lifecycle import DELIVERY, WEBHOOK, host_of
+from webhooks.lifecycle import DELIVERY_STATES, WEBHOOK_STATES, host_of
 from webhooks.models import Delivery, Webhook
 from work.operations.admin import choice_filter, of_one, short
 from work.operations.outcomes import Outcome, of_pause_ahead, of_resume_ahead
-from work.operations.previews import Did, Wish
+from work.operations.previews import Operation, OperationResult
 from workspaces.models import Workspace
-from workspaces.permissions import OperatedAdmin, WorkspaceFilter, standing
+from workspaces.permissions import OperatedAdmin, WorkspaceFilter, roles_of
 
 
 class AdministeredAdmin(OperatedAdmin):
@@ -29,7 +29,7 @@ class AdministeredAdmin(OperatedAdmin):
         return request.user.is_superuser or self.has_operate_permission(request)
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        return standing(request).is_admin
+        return roles_of(request).is_admin
 
     def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
         mine = set(Workspace.objects.administered_by(request.user).values_list("pk", flat=True))
@@ -38,7 +38,7 @@ class AdministeredAdmin(OperatedAdmin):
 
 @admin.register(Webhook)
 class WebhookAdmin(AdministeredAdmin):
-    moves = WEBHOOK
+    states = WEBHOOK_STATES
     list_display = ["id", "name", "state", "host", "workspace", "created_at"]
     list_display_links = ["id", "name"]
     list_filter = [WorkspaceFilter]
@@ -57,24 +57,28 @@ class WebhookAdmin(AdministeredAdmin):
 
     @admin.action(description="Pause", permissions=["operate"])
     def pause(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
-        return self.do_each(request, "pause", webhooks, Wish(hooks.pause, _if_there(of_pause_ahead), takes_reason=True))
+        return self.do_each(
+            request, "pause", webhooks, Operation(hooks.pause, _if_there(of_pause_ahead), takes_reason=True)
+        )
 
     @admin.action(description="Resume", permissions=["operate"])
     def resume(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", webhooks, Wish(hooks.resume, _if_there(of_resume_ahead)))
+        return self.do_each(request, "resume", webhooks, Operation(hooks.resume, _if_there(of_resume_ahead)))
 
     @admin.action(description="Send a ping", permissions=["operate"])
     def ping(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
-        def ping(webhook: Webhook, *, actor: str) -> Outcome | Did:
+        def ping(webhook: Webhook, *, actor: str) -> Outcome | OperationResult:
             if webhook.removed_at:
                 return Outcome.NOT_FOUND
-            return Did(Outcome.PINGED, hooks.ping(webhook, actor=actor))
+            return OperationResult(Outcome.PINGED, hooks.ping(webhook, actor=actor))
 
-        return self.do_each(request, "ping", webhooks, Wish(ping, _if_there(lambda webhook: Outcome.PINGED)))
+        return self.do_each(request, "ping", webhooks, Operation(ping, _if_there(lambda webhook: Outcome.PINGED)))
 
     @admin.action(description="Remove", permissions=["operate"])
     def remove(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
-        return self.do_each(request, "remove", webhooks, Wish(hooks.remove, _if_there(lambda webhook: Outcome.REMOVED)))
+        return self.do_each(
+            request, "remove", webhooks, Operation(hooks.remove, _if_there(lambda webhook: Outcome.REMOVED))
+        )
 
     @admin.display(description="state")
     def state(self, webhook: Webhook) -> str:
@@ -92,7 +96,7 @@ class WebhookAdmin(AdministeredAdmin):
 
 @admin.register(Delivery)
 class DeliveryAdmin(AdministeredAdmin):
-    moves = DELIVERY
+    states = DELIVERY_STATES
     workspace_path = "webhook__workspace"
     list_display = ["id", "status", "topic", "webhook", "attempts", "answered", "error", "created_at", "finished_at"]
     list_filter = [choice_filter("status", lambda: Delivery.Status.choices), WorkspaceFilter, of_one("webhook")]
@@ -107,16 +111,16 @@ class DeliveryAdmin(AdministeredAdmin):
 
     @admin.action(description="Send again", permissions=["operate"])
     def resend(self, request: HttpRequest, deliveries: Any) -> HttpResponse | None:
-        def again(delivery: Delivery, *, actor: str) -> Outcome | Did:
+        def again(delivery: Delivery, *, actor: str) -> Outcome | OperationResult:
             try:
-                return Did(Outcome.MADE, hooks.resend(delivery, actor=actor))
+                return OperationResult(Outcome.MADE, hooks.resend(delivery, actor=actor))
             except Refused:
                 return Outcome.NOT_FOUND
 
         def ahead(delivery: Delivery) -> Outcome:
             return Outcome.NOT_FOUND if delivery.webhook.removed_at else Outcome.MADE
 
-        return self.do_each(request, "resend", deliveries, Wish(again, ahead))
+        return self.do_each(request, "resend", deliveries, Operation(again, ahead))
 
     @admin.display(description="error")
     def error(self, delivery: Delivery) -> str:

@@ -14,11 +14,11 @@ from work import clock, lifecycle, wakeups
 from work.claims import Claim
 from work.lifecycle import Data
 from work.pruning import in_batches
-from work.recovery import Found
+from work.recovery import LostClaim
 from work.state_machine import By, StateMachine, Transition
 from workspaces.models import Workspace
 
-WEBHOOK = StateMachine(
+WEBHOOK_STATES = StateMachine(
     kind="webhook",
     model=Webhook,
     initial="",
@@ -36,7 +36,7 @@ WEBHOOK = StateMachine(
         "WEBHOOK_REMOVED": "A person removed it.",
     },
 )
-DELIVERY = StateMachine(
+DELIVERY_STATES = StateMachine(
     kind="delivery",
     model=Delivery,
     initial="queued",
@@ -84,30 +84,34 @@ def add(workspace: Workspace, name: str, url: str, topics: Sequence[str], *, act
         # Before the webhook is created, so that the position precedes all later events.
         position.begin()
         values |= {"created_by": actor[: lifecycle.ACTOR_CHARACTERS], "tried_at": clock.now()}
-        webhook: Webhook = lifecycle.create_one(WEBHOOK, values, actor=actor, data=_shown(values))
+        webhook: Webhook = lifecycle.create_one(WEBHOOK_STATES, values, actor=actor, data=_shown(values))
     return webhook, secret
 
 
 def change(webhook: Webhook, values: Data, *, actor: str) -> bool:
     """Change the name, URL or topics. Raises IntegrityError if the name is taken."""
     data = {"before": _shown({name: getattr(webhook, name) for name in values}), **_shown(values)}
-    return lifecycle.record(WEBHOOK, webhook.pk, "WEBHOOK_CHANGED", actor=actor, data=data, guards=THERE, **values)
+    return lifecycle.record(
+        WEBHOOK_STATES, webhook.pk, "WEBHOOK_CHANGED", actor=actor, data=data, guards=THERE, **values
+    )
 
 
 def pause(webhook_id: int, *, actor: str, reason: str = "") -> bool:
     """Return False if it is already paused, or was removed."""
     pauses: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor, "paused_for": reason[:500]}
     guards: dict[str, Any] = {"paused_at__isnull": True, **THERE}
-    return lifecycle.record(WEBHOOK, webhook_id, "WEBHOOK_PAUSED", actor=actor, message=reason, guards=guards, **pauses)
+    return lifecycle.record(
+        WEBHOOK_STATES, webhook_id, "WEBHOOK_PAUSED", actor=actor, message=reason, guards=guards, **pauses
+    )
 
 
 def resume(webhook_id: int, *, actor: str) -> bool:
     """Resume a webhook; waiting deliveries become due. Return False if it is not paused, or was removed."""
     goes_on: dict[str, Any] = {"paused_at": None, "paused_by": "", "paused_for": ""}
     guards: dict[str, Any] = {"paused_at__isnull": False, **THERE}
-    done = lifecycle.record(WEBHOOK, webhook_id, "WEBHOOK_RESUMED", actor=actor, guards=guards, **goes_on)
+    done = lifecycle.record(WEBHOOK_STATES, webhook_id, "WEBHOOK_RESUMED", actor=actor, guards=guards, **goes_on)
     if done:
-        wakeups.ring(DELIVERY.kind)
+        wakeups.ring(DELIVERY_STATES.kind)
     return done
 
 
@@ -124,7 +128,9 @@ def rotate(webhook: Webhook, *, drop: str = EARLIER, actor: str) -> str | None:
     dropped = {"dropped": drop} if webhook.is_earlier_good(now) else {}
     told: dict[str, Any] = {"actor": actor, "data": {"earlier_expires_at": until.isoformat(), **dropped}}
     guards = {"salt": webhook.salt, **THERE}
-    done = lifecycle.record(WEBHOOK, webhook.pk, "WEBHOOK_SECRET_ROTATED", guards=guards, **told, **earlier, **made)
+    done = lifecycle.record(
+        WEBHOOK_STATES, webhook.pk, "WEBHOOK_SECRET_ROTATED", guards=guards, **told, **earlier, **made
+    )
     return secret if done else None
 
 
@@ -133,18 +139,18 @@ def remove(webhook_id: int, *, actor: str) -> bool:
     many. Finished deliveries stay visible for a while. Return False if it was already removed.
     """
     gone: dict[str, Any] = {"removed_at": clock.now(), "paused_at": None, "paused_by": "", "paused_for": ""}
-    return lifecycle.record(WEBHOOK, webhook_id, "WEBHOOK_REMOVED", actor=actor, guards=THERE, **gone)
+    return lifecycle.record(WEBHOOK_STATES, webhook_id, "WEBHOOK_REMOVED", actor=actor, guards=THERE, **gone)
 
 
 def deliver(event_id: int | None, topic: str, payload: Data, webhook_ids: Sequence[int]) -> list[int]:
     """Create a delivery for each webhook. Call it in the transaction that saves the position of the event."""
     constant = {"event_id": event_id, "topic": topic, "payload": dict(payload)}
-    return lifecycle.create(DELIVERY, constant, varying={"webhook_id": list(webhook_ids)}) if webhook_ids else []
+    return lifecycle.create(DELIVERY_STATES, constant, varying={"webhook_id": list(webhook_ids)}) if webhook_ids else []
 
 
 def ping(webhook: Webhook, payload: Data, *, actor: str) -> Delivery:
     values = {"webhook_id": webhook.pk, "topic": PING, "payload": dict(payload)}
-    delivery: Delivery = lifecycle.create_one(DELIVERY, values, actor=actor)
+    delivery: Delivery = lifecycle.create_one(DELIVERY_STATES, values, actor=actor)
     return delivery
 
 
@@ -152,12 +158,12 @@ def resend(delivery: Delivery, *, actor: str) -> Delivery:
     """Create a new delivery of the same event; the old one doesn't change."""
     values = {name: getattr(delivery, name) for name in ("webhook_id", "event_id", "topic", "payload")}
     told: dict[str, Any] = {"actor": actor, "message": f"Repeats delivery {delivery.pk}."}
-    made: Delivery = lifecycle.create_one(DELIVERY, values | {"resend_of": delivery.pk}, **told)
+    made: Delivery = lifecycle.create_one(DELIVERY_STATES, values | {"resend_of": delivery.pk}, **told)
     return made
 
 
 def claim_next_delivery(owner: str) -> Claim | None:
-    claim = lifecycle.claim_next(DELIVERY, "start", owner, Delivery.objects.claimable, "webhook_id", "attempts")
+    claim = lifecycle.claim_next(DELIVERY_STATES, "start", owner, Delivery.objects.claimable, "webhook_id", "attempts")
     if claim is not None:
         Webhook.objects.filter(pk=claim.values["webhook_id"]).update(tried_at=clock.now())
     return claim
@@ -193,14 +199,14 @@ def fail_for_good(claim: Claim, status: int, message: str, data: Data) -> bool:
     return _fail(claim, status, "RECEIVER_GONE", message, data, also=pause_it)
 
 
-def rescue(found: Found) -> str | None:
+def rescue(found: LostClaim) -> str | None:
     """Recover a lost delivery: back to the queue, because it is unknown whether it was sent; failed if its attempts
     are used up.
     """
     counted: dict[str, Any] = {"attempts": F("attempts") + found.losses, "error_message": found.rule}
     guards = {"attempts__lt": ATTEMPTS - found.losses}
     if found.move("release", message=found.rule, guards=guards, **counted):
-        wakeups.ring(DELIVERY.kind)
+        wakeups.ring(DELIVERY_STATES.kind)
         return "release"
     counted["error_message"] = message = f"{found.rule.rstrip('.')}. {_LAST}"
     return found.move("give_up", message=message, failure_type=found.failure_type, **counted)
@@ -212,7 +218,7 @@ def drop(which: Q, why: str, *, actor: str) -> Iterator[int]:
 
     def drop_them(ids: list[int]) -> Mapping[str, int]:
         with transaction.atomic():
-            return {"deliveries": sum(lifecycle.move(DELIVERY, id, "drop", actor=actor, **said) for id in ids)}
+            return {"deliveries": sum(lifecycle.move(DELIVERY_STATES, id, "drop", actor=actor, **said) for id in ids)}
 
     waiting = Delivery.objects.filter(which, status="queued")
     for batch in in_batches(waiting, drop_them, moment="next_attempt_at"):

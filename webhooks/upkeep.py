@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from schedules.jobs import Job, Turn
+from schedules.jobs import Job, JobContext
 from webhooks import lifecycle
 from webhooks.models import Delivery
 from work import clock, pruning, wakeups
@@ -20,7 +20,7 @@ from work.sql import guards
 SECONDS_AT_ONCE = 0.5
 
 
-def keep_up(turn: Turn) -> int:
+def keep_up(turn: JobContext) -> int:
     """Delete and drop deliveries. Return how many rows were deleted or moved. If it is interrupted, the next slot
     continues.
     """
@@ -39,7 +39,7 @@ def keep_up(turn: Turn) -> int:
             turn.go_on()
     # In case a wake-up was lost; workers also poll at every tick.
     if Delivery.objects.claimable(clock.now()).exists():
-        wakeups.ring(lifecycle.DELIVERY.kind)
+        wakeups.ring(lifecycle.DELIVERY_STATES.kind)
     return done
 
 
@@ -71,7 +71,7 @@ def _drop_of_removed(owner: str) -> Iterator[int]:
 def _forget(old: "QuerySet[Delivery]") -> Mapping[str, int]:
     with transaction.atomic():
         ids = list(pruning.lock(old).values_list("pk", flat=True))
-        about = Event.objects.filter(subject_kind=lifecycle.DELIVERY.kind, subject_id__in=ids)
+        about = Event.objects.filter(subject_kind=lifecycle.DELIVERY_STATES.kind, subject_id__in=ids)
         with guards.retention():
             events, _ = about.delete()
         return {"deliveries": pruning.delete(Delivery, ids), "events": events}

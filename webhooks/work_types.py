@@ -1,11 +1,11 @@
 from webhooks import lifecycle, sending, upkeep
 from webhooks.following import Follower
-from work.work_types import Kind, Lane, PeriodicTask
+from work.work_types import Handler, PeriodicTask, WorkType
 
-DELIVERY = Kind(
-    lifecycle.DELIVERY,
-    lane=Lane(
-        slots="ADE_WEBHOOK_CONCURRENCY",
+DELIVERY = WorkType(
+    lifecycle.DELIVERY_STATES,
+    handler=Handler(
+        concurrency_setting="ADE_WEBHOOK_CONCURRENCY",
         claim=lifecycle.claim_next_delivery,
         do=sending.do,
         succeed=sending.succeed,

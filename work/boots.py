@@ -15,9 +15,9 @@ from work.processes import hardening
 from work.processes.identity import ProcessId
 from work.sql import guards
 from work.state_machine import StateMachine
-from work.work_types import Kind, all_kinds
+from work.work_types import WorkType, all_work_types
 
-WORKER = StateMachine(
+WORKER_STATES = StateMachine(
     kind="worker",
     model=Worker,
     initial="",
@@ -55,11 +55,11 @@ def register(name: str, boot_id: str, lanes: dict[str, int]) -> Worker:
         "started_at": now,
         "heartbeat_at": now,
     }
-    row: Worker = lifecycle.create_one(WORKER, values, actor=name)
+    row: Worker = lifecycle.create_one(WORKER_STATES, values, actor=name)
     return row
 
 
-def recover_earlier(row: Worker, kinds: list[Kind]) -> int:
+def recover_earlier(row: Worker, kinds: list[WorkType]) -> int:
     """Recover at once what dead boots of this name on this host hold, and then all rows with expired leases.
 
     Claims of other boots are left to their leases: a name proves nothing, because two workers may share it.
@@ -75,12 +75,12 @@ def recover_earlier(row: Worker, kinds: list[Kind]) -> int:
 
 
 def record_contention(row: Worker, met: str) -> None:
-    lifecycle.record(WORKER, row.pk, CONTENTION, actor=row.owner, message=met, level=WARNING)
+    lifecycle.record(WORKER_STATES, row.pk, CONTENTION, actor=row.owner, message=met, level=WARNING)
 
 
 def sign_off(row: Worker) -> None:
     try:
-        lifecycle.record(WORKER, row.pk, "WORKER_STOPPED", actor=row.owner, stopped_at=clock.now(), doing=[])
+        lifecycle.record(WORKER_STATES, row.pk, "WORKER_STOPPED", actor=row.owner, stopped_at=clock.now(), doing=[])
     except DatabaseError as error:
         # Later boots learn the same from its pid.
         log.warning("worker.cannot_sign_off", error=str(error).strip())
@@ -96,13 +96,13 @@ def forget(old: "QuerySet[Worker]") -> Mapping[str, int]:
         holding = _holding([row.owner for row in rows])
         ids = [row.pk for row in rows if row.owner not in holding]
         with guards.retention():
-            events, _ = Event.objects.filter(subject_kind=WORKER.kind, subject_id__in=ids).delete()
+            events, _ = Event.objects.filter(subject_kind=WORKER_STATES.kind, subject_id__in=ids).delete()
         return {"workers": pruning.delete(Worker, ids), "events": events}
 
 
 def _holding(owners: Sequence[str]) -> set[str]:
     """Return the owners that hold a lease. Recovery of that work still reads their last heartbeat."""
-    kinds = [kind.moves.rows.filter(lease_owner__in=owners) for kind in all_kinds() if kind.moves.claimed]
+    kinds = [kind.states.rows.filter(lease_owner__in=owners) for kind in all_work_types() if kind.states.claimed]
     return {owner for rows in kinds for owner in rows.values_list("lease_owner", flat=True)}
 
 

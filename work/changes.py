@@ -18,7 +18,7 @@ Pruning = Callable[[Sequence[int]], Mapping[int, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventDraft:
     """The content of an event, without the row that it is about."""
 
     kind: str
@@ -30,7 +30,7 @@ class Told:
     from_status: str = ""
     to_status: str = ""
 
-    def not_before(self, moment: datetime | None) -> "Told":
+    def not_before(self, moment: datetime | None) -> "EventDraft":
         return self if moment is None or self.at >= moment else replace(self, at=moment)
 
 
@@ -48,25 +48,25 @@ class Change:
     grows: tuple[str, ...]
     # Columns to set to the time of the event, but never earlier than the named column.
     moments: Mapping[str, str]
-    told: Told
+    event: EventDraft
     # Events without a transition, written before it in the same transaction.
-    earlier: Sequence[Told] = ()
+    earlier: Sequence[EventDraft] = ()
 
     @property
     def latest(self) -> datetime:
         """The time of its event, which comes after the earlier ones."""
-        return max(told.at for told in (self.told, *self.earlier))
+        return max(event.at for event in (self.event, *self.earlier))
 
     def at(self, moment: datetime) -> "Change":
         """Return the same change at another time. A new lease moves by the same amount."""
         sets = dict(self.sets)
         if sets.get("lease_expires_at") is not None:
-            sets["lease_expires_at"] += moment - self.told.at
-        return replace(self, told=replace(self.told, at=moment), sets=sets)
+            sets["lease_expires_at"] += moment - self.event.at
+        return replace(self, event=replace(self.event, at=moment), sets=sets)
 
 
-def in_order(entries: Iterable[Told], not_before: datetime | None = None) -> Iterator[Told]:
+def in_order(entries: Iterable[EventDraft], not_before: datetime | None = None) -> Iterator[EventDraft]:
     """The same events at the same times, but none earlier than the one before it: a clock may have been set back."""
-    for told in entries:
-        yield (told := told.not_before(not_before))
-        not_before = told.at
+    for event in entries:
+        yield (event := event.not_before(not_before))
+        not_before = event.at

@@ -8,7 +8,7 @@ from threading import Event as Flag
 from threading import Lock
 from typing import Any
 
-from work.changes import Told
+from work.changes import EventDraft
 from work.processes.child import Child
 from work.state_machine import StateMachine
 
@@ -37,7 +37,7 @@ class LeaseHolder:
 
 @dataclass(eq=False)
 class Claim:
-    moves: StateMachine
+    states: StateMachine
     id: int
     holder: LeaseHolder
     # A time of the monotonic clock, counted from before the lease was requested.
@@ -50,18 +50,18 @@ class Claim:
     # The child that has been stopped because the worker ends.
     ending: Child | None = None
     # Returns the events that are not written yet. They are written in one transaction with the end of the work.
-    untold: Callable[[], Sequence[Told]] = tuple
+    pending_events: Callable[[], Sequence[EventDraft]] = tuple
     # Verbs for which a refused late write has been recorded already.
     told_late: set[str] = field(default_factory=set)
     # Slow cleaning up, which happens after the end of the work is recorded.
     afterwards: ExitStack = field(default_factory=ExitStack)
 
     def __str__(self) -> str:
-        return f"{self.moves.kind} {self.id}"
+        return f"{self.states.kind} {self.id}"
 
     def forget(self) -> None:
         """Break the reference cycles of an ended claim, so that it is freed without a garbage collection."""
-        self.child, self.ending, self.untold = None, None, tuple
+        self.child, self.ending, self.pending_events = None, None, tuple
 
     def take_charge_of(self, child: Child) -> None:
         """Make the child end with the claim, even while this process is stopped."""
@@ -124,7 +124,7 @@ def by_kind(claims: Iterable[Claim]) -> list[list[Claim]]:
     """Group claims by kind. Claims of one kind are rows of one table and need only one query."""
     found: dict[str, list[Claim]] = {}
     for claim in claims:
-        found.setdefault(claim.moves.kind, []).append(claim)
+        found.setdefault(claim.states.kind, []).append(claim)
     return list(found.values())
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from django.conf import settings
 
 from work import clock, lifecycle, wakeups
-from work.boots import WORKER
+from work.boots import WORKER_STATES
 from work.models import Worker, heard_from_since
 from work.operations.outcomes import Outcome
-from work.operations.previews import Wish
+from work.operations.previews import Operation
 
 # A user who may pause the whole queue may drain a worker.
 PERMISSION = "runs.change_queue"
@@ -26,7 +26,7 @@ def drain(worker: Worker, *, actor: str, reason: str = "") -> Outcome:
     guards["drain_requested_at__isnull"] = True
     sets: dict[str, Any] = {"drain_requested_at": clock.now(), "drain_requested_by": actor, "drain_reason": reason}
     told: dict[str, Any] = {"actor": actor, "message": reason}
-    asked = lifecycle.record(WORKER, worker.pk, "WORKER_DRAIN_REQUESTED", guards=guards, **told, **sets)
+    asked = lifecycle.record(WORKER_STATES, worker.pk, "WORKER_DRAIN_REQUESTED", guards=guards, **told, **sets)
     if asked:
         wakeups.ring(TOPIC)
     worker.refresh_from_db()
@@ -35,8 +35,8 @@ def drain(worker: Worker, *, actor: str, reason: str = "") -> Outcome:
     return Outcome.WAS_DRAINING if worker.is_draining else Outcome.NOT_ALIVE
 
 
-def wish() -> Wish:
-    return Wish(drain, _ahead, takes_reason=True)
+def wish() -> Operation:
+    return Operation(drain, _ahead, takes_reason=True)
 
 
 def said(worker: Worker, outcome: Outcome) -> str:

@@ -19,7 +19,7 @@ from django.db.models import Min
 from work import clock
 from work.models import Worker
 from work.state_machine import StateMachine
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 log = structlog.get_logger(__name__)
 
@@ -73,15 +73,15 @@ def disk_is_full() -> bool:
 
 def queues() -> Iterator[Queue]:
     """Yield the queue of each kind of work that waits to be claimed."""
-    for kind in all_kinds():
-        if kind.lane and kind.moves.initial != kind.moves.claimed:
-            waiting = kind.moves.rows.filter(status=kind.moves.initial)
+    for kind in all_work_types():
+        if kind.handler and kind.states.initial != kind.states.claimed:
+            waiting = kind.states.rows.filter(status=kind.states.initial)
             since = waiting.aggregate(since=Min("created_at"))["since"]
-            yield Queue(kind.name, waiting.count(), at_work(kind.moves), since)
+            yield Queue(kind.name, waiting.count(), at_work(kind.states), since)
 
 
-def at_work(moves: StateMachine) -> int:
-    return moves.rows.filter(status=moves.claimed).count()
+def at_work(states: StateMachine) -> int:
+    return states.rows.filter(status=states.claimed).count()
 
 
 def slots() -> Slots:

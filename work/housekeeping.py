@@ -15,7 +15,7 @@ from django.db import connection
 from work import outages, recovery
 from work.sql.contention import be_impatient
 from work.steady import Steady
-from work.work_types import Kind, PeriodicTask
+from work.work_types import PeriodicTask, WorkType
 
 log = structlog.get_logger(__name__)
 
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 class RecoveryThread(Steady):
     """Runs recovery once per tick."""
 
-    def __init__(self, kinds: list[Kind], owner: str, stopping: Flag, ring: Callable[[Kind], None]) -> None:
+    def __init__(self, kinds: list[WorkType], owner: str, stopping: Flag, ring: Callable[[WorkType], None]) -> None:
         super().__init__("recovery", stopping)
         self.kinds, self.owner, self.ring = kinds, owner, ring
 
@@ -37,7 +37,7 @@ class RecoveryThread(Steady):
 class HousekeepingThread(Steady):
     """Runs the periodic tasks: each at its ticks, and when woken all that have `when_rung`."""
 
-    def __init__(self, kinds: list[Kind], owner: str, stopping: Flag, ring: Callable[[Kind], None]) -> None:
+    def __init__(self, kinds: list[WorkType], owner: str, stopping: Flag, ring: Callable[[WorkType], None]) -> None:
         super().__init__("housekeeping", stopping)
         self.kinds, self.owner, self.ring = kinds, owner, ring
         self.woken = Flag()

@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 from work import clock
 from work.models import Work
 from work.state_machine import StateMachine
-from work.work_types import all_kinds, other_subjects
+from work.work_types import all_work_types, other_subjects
 
 DEFECT = "This is a defect of ADE, or the tables were edited by hand. Keep the rows and their events, and report it."
 # The time that recovery of lost work may take: a lease expires, a tick comes, and a second one if the first fails.
@@ -84,30 +84,30 @@ def words(values: Iterable[str]) -> str:
 
 def _for_every_kind(sql: Callable[[StateMachine, Dialect], str | None]) -> Callable[[Dialect], str]:
     def union(dialect: Dialect) -> str:
-        parts = (sql(kind.moves, dialect) for kind in all_kinds())
+        parts = (sql(kind.states, dialect) for kind in all_work_types())
         return "\nUNION ALL\n".join(part for part in parts if part)
 
     return union
 
 
-def _last_event(moves: StateMachine, dialect: Dialect) -> str:
+def _last_event(states: StateMachine, dialect: Dialect) -> str:
     return f"""
-        SELECT '{moves.kind}', r.id FROM {moves.model._meta.db_table} r
+        SELECT '{states.kind}', r.id FROM {states.model._meta.db_table} r
         LEFT JOIN (
             SELECT subject_id, to_status, ROW_NUMBER() OVER (PARTITION BY subject_id ORDER BY sequence DESC) AS nth
-            FROM events WHERE subject_kind = '{moves.kind}' AND to_status <> ''
+            FROM events WHERE subject_kind = '{states.kind}' AND to_status <> ''
         ) e ON e.subject_id = r.id AND e.nth = 1
         WHERE e.to_status IS NULL OR e.to_status <> r.status"""
 
 
-def _numbers(moves: StateMachine, dialect: Dialect) -> str:
-    begins_elsewhere = f"OR {_PRUNED}" if moves.pruned else "OR e.lowest <> 1"
+def _numbers(states: StateMachine, dialect: Dialect) -> str:
+    begins_elsewhere = f"OR {_PRUNED}" if states.pruned else "OR e.lowest <> 1"
     return f"""
-        SELECT '{moves.kind}', r.id FROM {moves.model._meta.db_table} r
+        SELECT '{states.kind}', r.id FROM {states.model._meta.db_table} r
         LEFT JOIN (
             SELECT subject_id, COUNT(*) AS events, MIN(sequence) AS lowest, MAX(sequence) AS highest,
-                MIN(CASE WHEN kind = '{moves.pruned}' THEN sequence END) AS pruned
-            FROM events WHERE subject_kind = '{moves.kind}' GROUP BY subject_id
+                MIN(CASE WHEN kind = '{states.pruned}' THEN sequence END) AS pruned
+            FROM events WHERE subject_kind = '{states.kind}' GROUP BY subject_id
         ) e ON e.subject_id = r.id
         WHERE e.events IS NULL OR e.highest - e.lowest + 1 <> e.events OR e.highest <> r.last_sequence
             {begins_elsewhere}"""
@@ -118,14 +118,14 @@ _PRUNED = """e.lowest <> COALESCE(e.pruned, 1)
             OR (r.pruned_at IS NULL AND e.pruned IS NOT NULL) OR (r.pruned_at IS NOT NULL AND e.pruned IS NULL)"""
 
 
-def _fence(moves: StateMachine, dialect: Dialect) -> str:
-    held = moves.claimed or ""
+def _fence(states: StateMachine, dialect: Dialect) -> str:
+    held = states.claimed or ""
     return f"""
-        SELECT DISTINCT '{moves.kind}', e.subject_id FROM (
+        SELECT DISTINCT '{states.kind}', e.subject_id FROM (
             SELECT subject_id, from_status, to_status, claim_token,
                 LAG(to_status) OVER (PARTITION BY subject_id ORDER BY sequence) AS before_status,
                 LAG(claim_token) OVER (PARTITION BY subject_id ORDER BY sequence) AS before_token
-            FROM events WHERE subject_kind = '{moves.kind}' AND to_status <> ''
+            FROM events WHERE subject_kind = '{states.kind}' AND to_status <> ''
         ) e
         WHERE (e.before_status IS NULL AND e.from_status <> '')
             OR e.from_status <> e.before_status
@@ -133,15 +133,15 @@ def _fence(moves: StateMachine, dialect: Dialect) -> str:
             OR (e.from_status <> '{held}' AND e.to_status = '{held}' AND e.claim_token <> e.before_token + 1)"""
 
 
-def _times(moves: StateMachine, dialect: Dialect) -> str | None:
-    model = moves.model
+def _times(states: StateMachine, dialect: Dialect) -> str | None:
+    model = states.model
     if not issubclass(model, Work):
         return None
-    known = {moves.initial, *(status for verb in moves for status in (*moves[verb].origins, moves[verb].target))}
+    known = {states.initial, *(status for verb in states for status in (*states[verb].origins, states[verb].target))}
     ended = f"status IN ({words(model.TERMINAL)})"
     under_way = f"status = '{model.ACTIVE}'"
     return f"""
-        SELECT '{moves.kind}', id FROM {model._meta.db_table}
+        SELECT '{states.kind}', id FROM {model._meta.db_table}
         WHERE status NOT IN ({words(known)})
             OR ({ended} AND finished_at IS NULL)
             OR (NOT {ended} AND finished_at IS NOT NULL)
@@ -151,12 +151,12 @@ def _times(moves: StateMachine, dialect: Dialect) -> str | None:
             OR finished_at < COALESCE(started_at, created_at)"""
 
 
-def _lease(moves: StateMachine, dialect: Dialect) -> str | None:
-    if not issubclass(moves.model, Work):
+def _lease(states: StateMachine, dialect: Dialect) -> str | None:
+    if not issubclass(states.model, Work):
         return None
-    held = f"status = '{moves.claimed or ''}'"
+    held = f"status = '{states.claimed or ''}'"
     return f"""
-        SELECT '{moves.kind}', id FROM {moves.model._meta.db_table}
+        SELECT '{states.kind}', id FROM {states.model._meta.db_table}
         WHERE ({held} AND (lease_owner IS NULL OR lease_expires_at IS NULL OR claim_token < 1))
             OR (NOT {held} AND (lease_owner IS NOT NULL OR lease_expires_at IS NOT NULL))"""
 
@@ -172,17 +172,17 @@ def _event_times(dialect: Dialect) -> str:
         WHERE e.at < e.before_at"""
 
 
-def _lost(moves: StateMachine, dialect: Dialect) -> str | None:
-    if moves.claimed is None:
+def _lost(states: StateMachine, dialect: Dialect) -> str | None:
+    if states.claimed is None:
         return None
     return f"""
-        SELECT '{moves.kind}', id FROM {moves.model._meta.db_table}
-        WHERE status = '{moves.claimed}' AND lease_expires_at < {dialect.ago(RESCUE_SECONDS)}
+        SELECT '{states.kind}', id FROM {states.model._meta.db_table}
+        WHERE status = '{states.claimed}' AND lease_expires_at < {dialect.ago(RESCUE_SECONDS)}
             AND {dialect.a_worker_was_there(RESCUE_SECONDS)}"""
 
 
 def _all_numbers(dialect: Dialect) -> str:
-    others = (_numbers(moves, dialect) for moves in other_subjects())
+    others = (_numbers(states, dialect) for states in other_subjects())
     return "\nUNION ALL\n".join([_for_every_kind(_numbers)(dialect), *others])
 
 

@@ -8,7 +8,7 @@ import structlog
 from django.db import DatabaseError, connection
 
 from work import clock, lifecycle, outages
-from work.changes import INFO, Told
+from work.changes import INFO, EventDraft
 from work.claims import Claim
 from work.processes.child import Child
 from work.processes.output import Line
@@ -29,10 +29,10 @@ class Journal:
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
-        claim.untold = self._untold
+        claim.pending_events = self._untold
         self._unrecorded: dict[str, Any] | None = None
         self._asked_again_at = 0.0
-        self._waiting: list[Told] = []
+        self._waiting: list[EventDraft] = []
         self._dropped = 0
         self._due_at = float("inf")
         self._away_until = 0.0
@@ -44,7 +44,7 @@ class Journal:
         if not self._waiting:
             self._due_at = time.monotonic() + DUE_SECONDS
         owner = self._claim.holder.owner[: lifecycle.ACTOR_CHARACTERS]
-        self._waiting.append(Told(kind, clock.now(), owner, message, data, level))
+        self._waiting.append(EventDraft(kind, clock.now(), owner, message, data, level))
 
     def lines(self, lines: Sequence[Line]) -> None:
         for line in lines:
@@ -99,11 +99,11 @@ class Journal:
             lifecycle.record_many(self._claim, entries)
         self._waiting, self._dropped, self._due_at = [], 0, float("inf")
 
-    def _untold(self) -> list[Told]:
+    def _untold(self) -> list[EventDraft]:
         return [*self._waiting, *self._told_dropped()]
 
-    def _told_dropped(self) -> list[Told]:
+    def _told_dropped(self) -> list[EventDraft]:
         if not self._dropped:
             return []
         message = f"[{self._dropped} lines are missing: the database was unavailable]"
-        return [Told(LOG, clock.now(), self._claim.holder.owner, message, {"stream": "stderr"})]
+        return [EventDraft(LOG, clock.now(), self._claim.holder.owner, message, {"stream": "stderr"})]

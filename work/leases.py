@@ -71,10 +71,10 @@ class LeaseRenewer(Steady):
 def look(held: Iterable[Claim]) -> None:
     """Find out which claims have a cancel request, and which now belong to another claim."""
     for ours in by_kind(held):
-        moves = ours[0].moves
+        states = ours[0].states
         columns = ["pk", "lease_owner", "claim_token"]
-        cancels = any(field.name == "cancel_requested_at" for field in moves.model._meta.fields)
-        rows = moves.rows.filter(pk__in=[claim.id for claim in ours])
+        cancels = any(field.name == "cancel_requested_at" for field in states.model._meta.fields)
+        rows = states.rows.filter(pk__in=[claim.id for claim in ours])
         found = {id: row for id, *row in rows.values_list(*columns, *(["cancel_requested_at"] if cancels else []))}
         # Compare claim by claim: this worker may have claimed a row again while a thread still works on the lost claim.
         for claim in ours:

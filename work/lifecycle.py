@@ -16,7 +16,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import Q
 
 from work import clock, failpoints, wakeups
-from work.changes import INFO, WARNING, Change, Claimable, Pruning, Told
+from work.changes import INFO, WARNING, Change, Claimable, EventDraft, Pruning
 from work.claims import Claim, LeaseHolder, by_kind, trusted_until
 from work.models import Event, Subject, Work
 from work.processes.output import storable
@@ -38,7 +38,7 @@ class Writer(Protocol):
 
     def change_one(self, change: Change) -> Sequence[Any] | None: ...
 
-    def tell_many(self, change: Change, entries: Sequence[Told]) -> bool: ...
+    def append_events(self, change: Change, entries: Sequence[EventDraft]) -> bool: ...
 
     def remember(self, model: type[Subject], guards: Data, name: str, value: Any) -> bool: ...
 
@@ -50,13 +50,13 @@ class Writer(Protocol):
         subject_kind: str,
         values: Data,
         varying: Mapping[str, Sequence[Any]],
-        told: Told,
+        event: EventDraft,
         topic: str,
     ) -> list[int]: ...
 
 
 def create(
-    moves: StateMachine,
+    states: StateMachine,
     values: Data,
     *,
     varying: Mapping[str, Sequence[Any]] | None = None,
@@ -65,42 +65,42 @@ def create(
     data: Data | None = None,
 ) -> list[int]:
     """Insert a row, or one per value of `varying`, with its creation event. Return the ids in order."""
-    told = _birth(moves, actor, message, data)
-    row = {**_defaults(moves, told), **values}
+    event = _birth(states, actor, message, data)
+    row = {**_defaults(states, event), **values}
     varying = varying or {}
     constant = {name: value for name, value in row.items() if name not in varying}
-    return _writer().create(moves.model, moves.kind, constant, varying, told, moves.kind)
+    return _writer().create(states.model, states.kind, constant, varying, event, states.kind)
 
 
 def create_one(
-    moves: StateMachine, values: Data, *, actor: str = "", message: str = "", data: Data | None = None
+    states: StateMachine, values: Data, *, actor: str = "", message: str = "", data: Data | None = None
 ) -> Any:
     """Insert one row with its creation event, and return it as a model instance."""
-    told = _birth(moves, actor, message, data)
-    row = {**_defaults(moves, told), **values}
-    (id,) = _writer().create(moves.model, moves.kind, row, {}, told, moves.kind)
-    return moves.model.from_db(connection.alias, ["id", *row], [id, *row.values()])
+    event = _birth(states, actor, message, data)
+    row = {**_defaults(states, event), **values}
+    (id,) = _writer().create(states.model, states.kind, row, {}, event, states.kind)
+    return states.model.from_db(connection.alias, ["id", *row], [id, *row.values()])
 
 
-def claim_next(moves: StateMachine, verb: str, owner: str, claimable: Claimable, *columns: str) -> Claim | None:
+def claim_next(states: StateMachine, verb: str, owner: str, claimable: Claimable, *columns: str) -> Claim | None:
     """Claim the first row of `claimable`, or return None if there is none. Raises Contended if the next tick should try
     again.
     """
     asked_at = time.monotonic()
-    made = moves[verb]
+    made = states[verb]
     (origin,) = made.origins
-    change = _change(moves, origin, made, {"status": origin}, Told(made.event, clock.now(), owner))
+    change = _change(states, origin, made, {"status": origin}, EventDraft(made.event, clock.now(), owner))
     try:
-        with failpoints.inside(f"{moves.kind}.claim.selected"):
+        with failpoints.inside(f"{states.kind}.claim.selected"):
             row = _writer().claim_first(change, claimable, columns)
     except Exception as error:
         if isinstance(error, IntegrityError) or is_contention(error):
-            raise Contended(f"{moves.kind}: {error}") from error
+            raise Contended(f"{states.kind}: {error}") from error
         raise
     if row is None:
         return None
-    failpoints.hit(f"{moves.kind}.claimed")
-    return Claim(moves, row[0], LeaseHolder(owner, row[2]), until(asked_at), dict(zip(columns, row[3:], strict=True)))
+    failpoints.hit(f"{states.kind}.claimed")
+    return Claim(states, row[0], LeaseHolder(owner, row[2]), until(asked_at), dict(zip(columns, row[3:], strict=True)))
 
 
 def until(asked_at: float) -> float:
@@ -108,7 +108,7 @@ def until(asked_at: float) -> float:
 
 
 def move(
-    moves: StateMachine,
+    states: StateMachine,
     id: int,
     verb: str,
     *,
@@ -118,29 +118,32 @@ def move(
     data: Data | None = None,
     guards: Data | None = None,
     where: Q | None = None,
-    earlier: Sequence[Told] = (),
+    earlier: Sequence[EventDraft] = (),
     **sets: Any,
 ) -> bool:
     """Make a transition. Return False if the row is not in a status from which the verb is allowed,
     or a guard fails.
     """
     clock.keep_measured()
-    made = moves[verb]
+    made = states[verb]
     if (made.by is By.HOLDER) != (holder is not None):
         raise TypeError(
-            f"{moves.kind} {verb} is made by {made.by}, so it {'needs a' if holder is None else 'must have no'} holder"
+            f"{states.kind} {verb} is made by {made.by}, so it {'needs a' if holder is None else 'must have no'} holder"
         )
     level = WARNING if sets.get("failure_type") else INFO
     sets = {name: storable(value) if isinstance(value, str) else value for name, value in sets.items()}
-    told = Told(made.event, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
+    event = EventDraft(made.event, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
     for origin in made.origins:
         must = {"id": id, "status": origin, **_fence(holder), **(guards or {})}
-        change = _change(moves, origin, made, must, told, where, sets)
+        change = _change(states, origin, made, must, event, where, sets)
         if _write(replace(change, earlier=earlier) if earlier else change):
             # Threads log their own failures, and recovery logs what it moves.
             if level == WARNING and made.by in (By.POLICY, By.ORCHESTRATOR):
-                failure = {"failure_type": sets["failure_type"], "error": told.message or sets.get("error_message", "")}
-                log.warning("work.failed", kind=moves.kind, id=id, **failure)
+                failure = {
+                    "failure_type": sets["failure_type"],
+                    "error": event.message or sets.get("error_message", ""),
+                }
+                log.warning("work.failed", kind=states.kind, id=id, **failure)
             return True
     return False
 
@@ -150,14 +153,14 @@ def finish(claim: Claim, verb: str, *, also: Callable[[], object] | None = None,
 
     The claim's unwritten events and the writes of `also` are committed exactly if the transition is.
     """
-    with failpoints.inside(f"{claim.moves.kind}.finish.before_commit"):
+    with failpoints.inside(f"{claim.states.kind}.finish.before_commit"):
         moved = _move_with(also, claim, verb, options)
-    failpoints.hit(f"{claim.moves.kind}.finish.after_commit")
+    failpoints.hit(f"{claim.states.kind}.finish.after_commit")
     # The database's answer may have been lost with the connection, so check whether this claim has ended the row.
-    return moved or _own_end(claim) == claim.moves[verb].event or refuse_late(claim, verb)
+    return moved or _own_end(claim) == claim.states[verb].event or refuse_late(claim, verb)
 
 
-def cancel(moves: StateMachine, id: int, *, actor: str, reason: str = "") -> str:
+def cancel(states: StateMachine, id: int, *, actor: str, reason: str = "") -> str:
     """Cancel a row that is not held, or request a cancel from its holder. Return the status afterwards.
 
     It is the cancelled status, the claimed one (the request is accepted and binds), or another one if the row had
@@ -168,14 +171,14 @@ def cancel(moves: StateMachine, id: int, *, actor: str, reason: str = "") -> str
     actor = actor[:ACTOR_CHARACTERS]
     open_still = {"cancel_requested_at__isnull": True}
     while True:
-        if move(moves, id, "cancel", actor=actor, message=reason):
-            return moves["cancel"].target
+        if move(states, id, "cancel", actor=actor, message=reason):
+            return states["cancel"].target
         asked: dict[str, Any] = {"cancel_requested_at": clock.now(), "cancel_requested_by": actor}
-        if move(moves, id, "request_cancel", actor=actor, message=reason, guards=open_still, **asked):
+        if move(states, id, "request_cancel", actor=actor, message=reason, guards=open_still, **asked):
             wakeups.ring("cancel")
-        status = moves.rows.values_list("status", flat=True).get(pk=id)
+        status = states.rows.values_list("status", flat=True).get(pk=id)
         # Recovery may have queued it again between the two.
-        if status not in moves["cancel"].origins:
+        if status not in states["cancel"].origins:
             return str(status)
 
 
@@ -185,9 +188,9 @@ def refuse_late(claim: Claim, verb: str) -> bool:
     Nothing is recorded if the claim still holds the row, so that only a guard failed, or if this claim itself has ended
     the row, which the lease thread may notice just then.
     """
-    row = claim.moves.rows.filter(pk=claim.id).values("status", "lease_owner", "claim_token").first()
+    row = claim.states.rows.filter(pk=claim.id).values("status", "lease_owner", "claim_token").first()
     ours = {
-        "status": claim.moves.claimed,
+        "status": claim.states.claimed,
         "lease_owner": claim.holder.owner,
         "claim_token": claim.holder.token,
     }
@@ -200,7 +203,7 @@ def refuse_late(claim: Claim, verb: str) -> bool:
         message = f"{verb} came too late: the row is {row['status']} under claim {row['claim_token']}"
         data = {"refused": verb, "token": claim.holder.token, "found": row}
         record(
-            claim.moves,
+            claim.states,
             claim.id,
             LATE_WRITE_REFUSED,
             actor=claim.holder.owner,
@@ -212,7 +215,7 @@ def refuse_late(claim: Claim, verb: str) -> bool:
 
 
 def record(
-    moves: StateMachine,
+    states: StateMachine,
     id: int,
     kind: str,
     *,
@@ -229,73 +232,73 @@ def record(
     """
     holder = claim.holder if claim else None
     clock.keep_measured()
-    told = Told(kind, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
-    held = {"status": moves.claimed, **_fence(holder)} if holder else {}
+    event = EventDraft(kind, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
+    held = {"status": states.claimed, **_fence(holder)} if holder else {}
     must = {"id": id, **held, **(guards or {})}
-    change = Change(moves.model, moves.kind, must, None, sets, ("last_sequence",), {}, told)
+    change = Change(states.model, states.kind, must, None, sets, ("last_sequence",), {}, event)
     return _write(change) or (claim is not None and refuse_late(claim, kind))
 
 
-def record_many(claim: Claim, entries: Sequence[Told]) -> bool:
+def record_many(claim: Claim, entries: Sequence[EventDraft]) -> bool:
     """Write a batch of events for a claim, with a single update of its row."""
-    moves = claim.moves
-    must = {"id": claim.id, "status": moves.claimed, **_fence(claim.holder)}
-    change = Change(moves.model, moves.kind, must, None, {}, (), {}, entries[0])
-    return patiently(lambda: _writer().tell_many(change, entries)) or refuse_late(claim, "record")
+    states = claim.states
+    must = {"id": claim.id, "status": states.claimed, **_fence(claim.holder)}
+    change = Change(states.model, states.kind, must, None, {}, (), {}, entries[0])
+    return patiently(lambda: _writer().append_events(change, entries)) or refuse_late(claim, "record")
 
 
 def record_process(claim: Claim, process: Data) -> bool:
     """Store the child process that does the work, so that recovery can end it."""
-    must = {"id": claim.id, "status": claim.moves.claimed, **_fence(claim.holder)}
-    kept = patiently(lambda: _writer().remember(claim.moves.model, must, "process", process))
+    must = {"id": claim.id, "status": claim.states.claimed, **_fence(claim.holder)}
+    kept = patiently(lambda: _writer().remember(claim.states.model, must, "process", process))
     return kept or refuse_late(claim, "record_process")
 
 
 def prune(
-    moves: StateMachine, ids: Sequence[int], *, where: Q, actor: str, also: Pruning | None = None
+    states: StateMachine, ids: Sequence[int], *, where: Q, actor: str, also: Pruning | None = None
 ) -> dict[int, Data]:
     """Delete the history of the given rows that match `where`, except for one event that records it.
 
     Return what was deleted, by id. The remaining event has the row's status, like the last event before it.
     """
     clock.keep_measured()
-    told = Told(moves.pruned, clock.now(), _signed(actor, None))
-    return dict(portable.prune(moves.model, moves.kind, ids, where, told, also or (lambda ids: {})))
+    event = EventDraft(states.pruned, clock.now(), _signed(actor, None))
+    return dict(portable.prune(states.model, states.kind, ids, where, event, also or (lambda ids: {})))
 
 
 def renew(owner: str, claims: Iterable[Claim]) -> list[Claim]:
     """Extend all leases of a worker, with one update per kind. Return the claims that were lost."""
     failpoints.hit("lease.before_renew")
-    return [lost for held in by_kind(claims) for lost in _renew(held[0].moves, owner, held)]
+    return [lost for held in by_kind(claims) for lost in _renew(held[0].states, owner, held)]
 
 
-def _renew(moves: StateMachine, owner: str, held: list[Claim]) -> list[Claim]:
+def _renew(states: StateMachine, owner: str, held: list[Claim]) -> list[Claim]:
     try:
-        return _extend(moves, owner, held)
+        return _extend(states, owner, held)
     except OperationalError as error:
         if len(held) == 1 or not is_contention(error):
             raise
     # One of the rows is locked, which must not cost the others their leases.
-    return [lost for claim in held for lost in _extend_unless_locked(moves, owner, claim)]
+    return [lost for claim in held for lost in _extend_unless_locked(states, owner, claim)]
 
 
-def _extend_unless_locked(moves: StateMachine, owner: str, claim: Claim) -> list[Claim]:
+def _extend_unless_locked(states: StateMachine, owner: str, claim: Claim) -> list[Claim]:
     try:
-        return _extend(moves, owner, [claim])
+        return _extend(states, owner, [claim])
     except OperationalError as error:
         if not is_contention(error):
             raise
         return []
 
 
-def _extend(moves: StateMachine, owner: str, held: list[Claim]) -> list[Claim]:
+def _extend(states: StateMachine, owner: str, held: list[Claim]) -> list[Claim]:
     asked_at = time.monotonic()
     expires_at = clock.now() + timedelta(seconds=settings.ADE_LEASE_SECONDS)
     # Compare the token too: the same worker may have claimed the row again.
     mine = Q(*[Q(pk=claim.id, claim_token=claim.holder.token) for claim in held], _connector=Q.OR)
-    must = {"status": moves.claimed, "lease_owner": owner}
-    portable.update(moves.model, must, mine, lease_expires_at=expires_at)
-    renewed = moves.rows.filter(mine, **must, lease_expires_at=expires_at)
+    must = {"status": states.claimed, "lease_owner": owner}
+    portable.update(states.model, must, mine, lease_expires_at=expires_at)
+    renewed = states.rows.filter(mine, **must, lease_expires_at=expires_at)
     kept = set(renewed.values_list("pk", "claim_token"))
     for claim in held:
         if (claim.id, claim.holder.token) in kept:
@@ -307,43 +310,43 @@ def _extend(moves: StateMachine, owner: str, held: list[Claim]) -> list[Claim]:
 
 
 def _move_with(also: Callable[[], object] | None, claim: Claim, verb: str, options: dict[str, Any]) -> bool:
-    untold = claim.untold()
+    pending_events = claim.pending_events()
     if also is None:
-        return move(claim.moves, claim.id, verb, holder=claim.holder, earlier=untold, **options)
+        return move(claim.states, claim.id, verb, holder=claim.holder, earlier=pending_events, **options)
     with transaction.atomic():
         # In the order in which things happened: earlier events, the results, the end.
-        if untold:
-            record_many(claim, untold)
+        if pending_events:
+            record_many(claim, pending_events)
         also()
-        moved = move(claim.moves, claim.id, verb, holder=claim.holder, **options)
+        moved = move(claim.states, claim.id, verb, holder=claim.holder, **options)
         if not moved:
             transaction.set_rollback(True)
     return moved
 
 
 def _change(
-    moves: StateMachine,
+    states: StateMachine,
     origin: str,
     made: Transition,
     must: Data,
-    told: Told,
+    event: EventDraft,
     where: Q | None = None,
     values: Data | None = None,
 ) -> Change:
     """Build the update of a transition. Its effect on the common columns follows from the two statuses."""
-    told = Told(told.kind, told.at, told.actor, told.message, told.data, told.level, origin, made.target)
+    event = EventDraft(event.kind, event.at, event.actor, event.message, event.data, event.level, origin, made.target)
     sets: dict[str, Any] = {"status": made.target}
     grows = ["last_sequence"]
     moments = {}
-    if issubclass(moves.model, Work) and origin != made.target:
-        active, terminal = moves.model.ACTIVE, moves.model.TERMINAL
-        if moves.is_claim(made):
+    if issubclass(states.model, Work) and origin != made.target:
+        active, terminal = states.model.ACTIVE, states.model.TERMINAL
+        if states.is_claim(made):
             sets |= {
-                "lease_owner": told.actor,
-                "lease_expires_at": told.at + timedelta(seconds=settings.ADE_LEASE_SECONDS),
+                "lease_owner": event.actor,
+                "lease_expires_at": event.at + timedelta(seconds=settings.ADE_LEASE_SECONDS),
             }
             grows.append("claim_token")
-        elif origin == moves.claimed:
+        elif origin == states.claimed:
             sets |= {"lease_owner": None, "lease_expires_at": None, "process": None}
         if made.target == active:
             moments["started_at"] = "created_at"
@@ -353,23 +356,23 @@ def _change(
             sets["started_at"] = None
         if origin in terminal and made.target not in terminal:
             sets["finished_at"] = None
-    return Change(moves.model, moves.kind, must, where, {**sets, **(values or {})}, tuple(grows), moments, told)
+    return Change(states.model, states.kind, must, where, {**sets, **(values or {})}, tuple(grows), moments, event)
 
 
-def _birth(moves: StateMachine, actor: str, message: str, data: Data | None) -> Told:
+def _birth(states: StateMachine, actor: str, message: str, data: Data | None) -> EventDraft:
     clock.keep_measured()
-    return Told(moves.created, clock.now(), _signed(actor, None), message, data, to_status=moves.initial)
+    return EventDraft(states.created, clock.now(), _signed(actor, None), message, data, to_status=states.initial)
 
 
 def _signed(actor: str, holder: LeaseHolder | None) -> str:
     return (actor or (holder.owner if holder else ""))[:ACTOR_CHARACTERS]
 
 
-def _defaults(moves: StateMachine, told: Told) -> dict[str, Any]:
+def _defaults(states: StateMachine, event: EventDraft) -> dict[str, Any]:
     """Return all columns of a new row, because the database has no defaults."""
-    fields = [f for f in moves.model._meta.concrete_fields if not f.primary_key]
+    fields = [f for f in states.model._meta.concrete_fields if not f.primary_key]
     row = {f.attname: f.get_default() for f in fields}
-    at_birth = {"status": moves.initial, "last_sequence": 1, "last_event_at": told.at, "created_at": told.at}
+    at_birth = {"status": states.initial, "last_sequence": 1, "last_event_at": event.at, "created_at": event.at}
     return row | {name: value for name, value in at_birth.items() if name in row}
 
 
@@ -390,6 +393,6 @@ def _fence(holder: LeaseHolder | None) -> dict[str, Any]:
 
 def _own_end(claim: Claim) -> str | None:
     """Return the kind of the event with which this claim ended its hold on the row."""
-    mine = {"claim_token": claim.holder.token, "actor": claim.holder.owner, "from_status": claim.moves.claimed}
-    events = Event.objects.about(claim.moves.kind, claim.id).filter(**mine)
-    return events.exclude(to_status=claim.moves.claimed).values_list("kind", flat=True).first()
+    mine = {"claim_token": claim.holder.token, "actor": claim.holder.owner, "from_status": claim.states.claimed}
+    events = Event.objects.about(claim.states.kind, claim.id).filter(**mine)
+    return events.exclude(to_status=claim.states.claimed).values_list("kind", flat=True).first()

@@ -21,7 +21,7 @@ from work.processes.identity import ProcessId, end_recorded
 from work.state_machine import StateMachine
 
 if TYPE_CHECKING:
-    from work.work_types import Kind
+    from work.work_types import WorkType
 
 RECEIPT = "RECOVERED"
 # The rules by which a row is found. The messages of receipts contain them.
@@ -40,10 +40,10 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Found:
+class LostClaim:
     """A claimed row whose worker is gone, as it was when it was found."""
 
-    moves: StateMachine
+    states: StateMachine
     id: int
     holder: LeaseHolder
     lease_expires_at: datetime
@@ -68,17 +68,17 @@ class Found:
         return {"lease_owner": self.holder.owner, "claim_token": self.holder.token, **unchanged}
 
     def is_unchanged(self) -> bool:
-        return self.moves.rows.filter(pk=self.id, **self.fence).exists()
+        return self.states.rows.filter(pk=self.id, **self.fence).exists()
 
     def move(self, verb: str, *, guards: lifecycle.Data | None = None, **options: Any) -> str | None:
         """Make the transition. Return the verb, or None if the row is no longer as it was found."""
         allowed = {**self.fence, **(guards or {})}
         actor = self.by if self.rule == STOPPED else f"recovery by {self.by}"
-        made = lifecycle.move(self.moves, self.id, verb, actor=actor, guards=allowed, **options)
+        made = lifecycle.move(self.states, self.id, verb, actor=actor, guards=allowed, **options)
         return verb if made else None
 
 
-def rescue_expired(kinds: Iterable["Kind"], by: str) -> int:
+def rescue_expired(kinds: Iterable["WorkType"], by: str) -> int:
     """Recover all rows whose lease has expired or that are over their budget. Return how many were moved."""
     if clock.jumped_within(settings.ADE_LEASE_SECONDS):
         # A clock was set. Leases of live workers may look expired until they are renewed.
@@ -95,7 +95,7 @@ def rescue_expired(kinds: Iterable["Kind"], by: str) -> int:
     return moved
 
 
-def _rescue_kind(kind: "Kind", by: str) -> int:
+def _rescue_kind(kind: "WorkType", by: str) -> int:
     moved = _rescue(kind, EXPIRED, by, models.Q(lease_expires_at__lte=clock.now()))
     if kind.budget:
         # The holder ends its own work in time; this is for a holder that does not.
@@ -105,32 +105,32 @@ def _rescue_kind(kind: "Kind", by: str) -> int:
     return moved
 
 
-def rescue_owned_by(kinds: Iterable["Kind"], owners: Iterable[str], rule: str, by: str) -> int:
+def rescue_owned_by(kinds: Iterable["WorkType"], owners: Iterable[str], rule: str, by: str) -> int:
     """Recover all rows of these owners without waiting for leases, because the owners are known to be gone."""
     held = models.Q(lease_owner__in=list(owners))
     return sum(_rescue(kind, rule, by, held) for kind in kinds)
 
 
-def release(kind: "Kind", claim: Claim, by: str) -> bool:
+def release(kind: "WorkType", claim: Claim, by: str) -> bool:
     """Give up a claim of this worker itself. Return False if the row has changed."""
-    row = kind.moves.rows.filter(pk=claim.id).values("lease_expires_at", "process").first()
+    row = kind.states.rows.filter(pk=claim.id).values("lease_expires_at", "process").first()
     if row is None or kind.rescue is None:
         return False
     expires_at, process = row["lease_expires_at"], row["process"]
-    return _move_on(kind, Found(kind.moves, claim.id, claim.holder, expires_at, process, STOPPED, by))
+    return _move_on(kind, LostClaim(kind.states, claim.id, claim.holder, expires_at, process, STOPPED, by))
 
 
-def is_held(kind: "Kind", claim: Claim) -> bool:
+def is_held(kind: "WorkType", claim: Claim) -> bool:
     """Whether the row is still under this claim."""
     fence = {"lease_owner": claim.holder.owner, "claim_token": claim.holder.token}
-    return kind.moves.rows.filter(pk=claim.id, status=kind.moves.claimed, **fence).exists()
+    return kind.states.rows.filter(pk=claim.id, status=kind.states.claimed, **fence).exists()
 
 
-def _rescue(kind: "Kind", rule: str, by: str, lost: models.Q) -> int:
-    if kind.moves.claimed is None or kind.rescue is None:
+def _rescue(kind: "WorkType", rule: str, by: str, lost: models.Q) -> int:
+    if kind.states.claimed is None or kind.rescue is None:
         return 0
     moved = 0
-    for found in _pages(kind.moves, rule, by, lost):
+    for found in _pages(kind.states, rule, by, lost):
         try:
             moved += _move_on(kind, found)
         except Exception as error:
@@ -139,18 +139,18 @@ def _rescue(kind: "Kind", rule: str, by: str, lost: models.Q) -> int:
     return moved
 
 
-def _pages(moves: StateMachine, rule: str, by: str, lost: models.Q) -> Iterator[Found]:
+def _pages(states: StateMachine, rule: str, by: str, lost: models.Q) -> Iterator[LostClaim]:
     columns = ("lease_expires_at", "pk", "lease_owner", "claim_token", "process")
-    rows = moves.rows.filter(lost, status=moves.claimed).order_by("lease_expires_at", "pk")
+    rows = states.rows.filter(lost, status=states.claimed).order_by("lease_expires_at", "pk")
     behind = models.Q()
     while page := list(rows.filter(behind).values_list(*columns)[:PAGE]):
         failpoints.hit("recover.selected")
         for expires_at, id, owner, token, process in page:
-            yield Found(moves, id, LeaseHolder(owner, token), expires_at, process, rule, by)
+            yield LostClaim(states, id, LeaseHolder(owner, token), expires_at, process, rule, by)
         behind = models.Q(lease_expires_at__gt=page[-1][0]) | models.Q(lease_expires_at=page[-1][0], pk__gt=page[-1][1])
 
 
-def _move_on(kind: "Kind", found: Found) -> bool:
+def _move_on(kind: "WorkType", found: LostClaim) -> bool:
     assert kind.rescue is not None
     if not found.is_unchanged():
         # Recovering earlier rows took a while, and the worker may have renewed its lease meanwhile.
@@ -166,7 +166,7 @@ def _move_on(kind: "Kind", found: Found) -> bool:
     return True
 
 
-def _end_process(found: Found) -> str:
+def _end_process(found: LostClaim) -> str:
     """End the recorded child process before the row can be claimed again. The claim excludes others, the process does
     not.
     """
@@ -177,7 +177,7 @@ def _end_process(found: Found) -> str:
     return end_recorded(ProcessId.from_json(found.process), grace)
 
 
-def _leave_receipt(found: Found, verb: str, process: str) -> None:
+def _leave_receipt(found: LostClaim, verb: str, process: str) -> None:
     heartbeat = Worker.objects.filter(boot_id=found.holder.owner.rpartition(":")[2]).values_list(
         "heartbeat_at", flat=True
     )
@@ -192,7 +192,7 @@ def _leave_receipt(found: Found, verb: str, process: str) -> None:
         "verb": verb,
     }
     message = f"{verb}: {found.holder.owner} is gone, {found.rule}"
-    lifecycle.record(found.moves, found.id, RECEIPT, actor=found.by, message=message, data=data, level=WARNING)
+    lifecycle.record(found.states, found.id, RECEIPT, actor=found.by, message=message, data=data, level=WARNING)
 
 
 @contextmanager

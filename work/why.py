@@ -90,31 +90,31 @@ class Crew:
         return [worker for worker in self.workers if worker.lanes.get(kind, 0)]
 
 
-def of_queued(moves: StateMachine, id: int, gates: Iterable[Gate]) -> Explanation:
+def of_queued(states: StateMachine, id: int, gates: Iterable[Gate]) -> Explanation:
     gates = tuple(gates)
     holding = [gate.name for gate in gates if gate.holds]
-    name = f"{moves.model._meta.verbose_name} {id}"
+    name = f"{states.model._meta.verbose_name} {id}"
     said = f"blocked by: {', '.join(holding)}" if holding else "nothing blocks it: a worker will claim it shortly"
-    return Explanation(moves.kind, id, moves.initial, moves.initial, f"{name} is queued; {said}.", gates)
+    return Explanation(states.kind, id, states.initial, states.initial, f"{name} is queued; {said}.", gates)
 
 
-def of_others(moves: StateMachine, row: Work, status: str, outcome: str) -> Explanation:
+def of_others(states: StateMachine, row: Work, status: str, outcome: str) -> Explanation:
     """Explain a row that is not queued, and so does not wait."""
-    name = f"{moves.model._meta.verbose_name} {row.pk}"
-    if status == moves.initial:
+    name = f"{states.model._meta.verbose_name} {row.pk}"
+    if status == states.initial:
         # It was queued again between two queries.
         said = f"{name} has just been queued. Try again."
     elif row.finished_at:
         said = f"{name} ended {at(row.finished_at)}: {outcome.replace('_', ' ')}."
     else:
         said = f"{name} is {status}, claimed {by(row.lease_owner, row.started_at)}."
-    return Explanation(moves.kind, row.pk, status, outcome, said)
+    return Explanation(states.kind, row.pk, status, outcome, said)
 
 
-def of_worker(crew: Crew, moves: StateMachine) -> Gate:
+def of_worker(crew: Crew, states: StateMachine) -> Gate:
     """Return the gate for a live worker that does this kind of work."""
-    many = str(moves.model._meta.verbose_name_plural)
-    alive, having, draining = len(crew.workers), len(crew.slots(moves.kind)), crew.draining(moves.kind)
+    many = str(states.model._meta.verbose_name_plural)
+    alive, having, draining = len(crew.workers), len(crew.slots(states.kind)), crew.draining(states.kind)
     data = {"alive": alive, "with_slots": having, "draining": len(draining)}
     if having:
         return Gate("worker", False, f"{_number(having, 'live worker')} {_take(having)} {many}.", data=data)
@@ -139,30 +139,30 @@ def _of_draining(workers: list[Worker], many: str, data: dict[str, Any]) -> Gate
     return Gate("worker", True, said, last.owner, since, data)
 
 
-def of_capacity(crew: Crew, moves: StateMachine, ahead: int, names: Names | None = None) -> Gate:
+def of_capacity(crew: Crew, states: StateMachine, ahead: int, names: Names | None = None) -> Gate:
     """Return the gate for a free thread that no earlier row will take. Without `names` all rows may be named."""
-    slots = crew.slots(moves.kind)
-    everybody = [row for row in _at_work(moves) if row.lease_owner in slots] if slots else []
+    slots = crew.slots(states.kind)
+    everybody = [row for row in _at_work(states) if row.lease_owner in slots] if slots else []
     free = sum((slots - Counter(str(row.lease_owner) for row in everybody)).values())
     at_work = _named_to(names, everybody)
     others = len(everybody) - len(at_work)
-    data = {"slots": slots.total(), "free": free, "ahead": ahead, "at_work": [_told(moves, row) for row in at_work]}
+    data = {"slots": slots.total(), "free": free, "ahead": ahead, "at_work": [_told(states, row) for row in at_work]}
     data["at_work_of_others"] = others
     if not slots:
-        return Gate("capacity", False, f"No worker has a thread for it; {are_ahead(moves, ahead)}.", data=data)
+        return Gate("capacity", False, f"No worker has a thread for it; {are_ahead(states, ahead)}.", data=data)
     if free:
-        said = f"{free} of {_number(slots.total(), 'thread')} {_are(free)} free; {are_ahead(moves, ahead)}"
+        said = f"{free} of {_number(slots.total(), 'thread')} {_are(free)} free; {are_ahead(states, ahead)}"
         return Gate("capacity", ahead >= free, f"{said}{' and will be claimed first' * (ahead >= free)}.", data=data)
     busy = "The only thread is busy" if slots.total() == 1 else f"All {slots.total()} threads are busy"
-    said = f"{busy}: {_named(moves, at_work, others)}; {are_ahead(moves, ahead)}."
+    said = f"{busy}: {_named(states, at_work, others)}; {are_ahead(states, ahead)}."
     if not at_work:
         return Gate("capacity", True, said, data=data)
     longest = at_work[0]
-    return Gate("capacity", True, said, f"{moves.kind} {longest.pk}", longest.started_at, data)
+    return Gate("capacity", True, said, f"{states.kind} {longest.pk}", longest.started_at, data)
 
 
-def are_ahead(moves: StateMachine, ahead: int) -> str:
-    one, many = moves.model._meta.verbose_name, moves.model._meta.verbose_name_plural
+def are_ahead(states: StateMachine, ahead: int) -> str:
+    one, many = states.model._meta.verbose_name, states.model._meta.verbose_name_plural
     number = {0: f"no {one}", 1: f"1 {one}"}.get(ahead, f"{ahead} {many}")
     return f"{f'over {MOST_COUNTED} {many}' if ahead > MOST_COUNTED else number} {_are(ahead or 1)} ahead of it"
 
@@ -185,10 +185,10 @@ def by(owner: str | None, since: datetime | None) -> str:
     return f"by {owner or '(unknown)'}" + (f" at {since:%Y-%m-%d %H:%M:%S}" if since else "")
 
 
-def _at_work(moves: StateMachine) -> list[Work]:
+def _at_work(states: StateMachine) -> list[Work]:
     """Return all claimed rows, longest first."""
-    ids = [id for (id,) in compiled.rows(_claimed(moves.model))]
-    rows = moves.rows.filter(pk__in=ids, status=moves.claimed).only("lease_owner", "started_at") if ids else []
+    ids = [id for (id,) in compiled.rows(_claimed(states.model))]
+    rows = states.rows.filter(pk__in=ids, status=states.claimed).only("lease_owner", "started_at") if ids else []
     now = clock.now()
     return sorted(rows, key=lambda row: (row.started_at or now, row.pk))
 
@@ -206,12 +206,12 @@ def _named_to(names: Names | None, rows: list[Work]) -> list[Work]:
     return [row for row in rows if row.pk in known]
 
 
-def _told(moves: StateMachine, row: Work) -> dict[str, Any]:
-    return {"kind": moves.kind, "id": row.pk, "by": row.lease_owner, "since": row.started_at}
+def _told(states: StateMachine, row: Work) -> dict[str, Any]:
+    return {"kind": states.kind, "id": row.pk, "by": row.lease_owner, "since": row.started_at}
 
 
-def _named(moves: StateMachine, rows: list[Work], others: int) -> str:
-    said = [f"{moves.kind} {row.pk} claimed {by(row.lease_owner, row.started_at)}" for row in rows[:MOST_NAMED]]
+def _named(states: StateMachine, rows: list[Work], others: int) -> str:
+    said = [f"{states.kind} {row.pk} claimed {by(row.lease_owner, row.started_at)}" for row in rows[:MOST_NAMED]]
     if (more := len(rows) - MOST_NAMED) > 0:
         said.append(f"and {more} more")
     if others:

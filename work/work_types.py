@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from work.claims import Claim
-from work.recovery import Found
+from work.recovery import LostClaim
 from work.state_machine import StateMachine
 
 
@@ -29,11 +29,11 @@ class PeriodicTask:
 
 
 @dataclass(frozen=True)
-class Lane:
+class Handler:
     """The handler of one kind of work. A number of worker threads each claim, do and finish one row after another."""
 
     # The name of the setting with the number of threads.
-    slots: str
+    concurrency_setting: str
     claim: Callable[[str], Claim | None]
     # Does the work and returns its result, or raises. It knows nothing of statuses, leases and attempts.
     do: Callable[[Claim], Any]
@@ -46,11 +46,11 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Kind:
-    moves: StateMachine
-    lane: Lane | None = None
+class WorkType:
+    states: StateMachine
+    handler: Handler | None = None
     # Recovers a row whose worker is gone. Returns the verb that it used, or None if the row had changed.
-    rescue: Callable[[Found], str | None] | None = None
+    rescue: Callable[[LostClaim], str | None] | None = None
     # The name of the setting with the maximum duration, which holds for a live worker too.
     budget: str | None = None
     periodic_tasks: tuple[PeriodicTask, ...] = ()
@@ -59,15 +59,15 @@ class Kind:
 
     @property
     def name(self) -> str:
-        return self.moves.kind
+        return self.states.kind
 
 
-def all_kinds() -> Iterator[Kind]:
+def all_work_types() -> Iterator[WorkType]:
     return iter(_load(tuple(settings.WORK_TYPES)))
 
 
-def kind_named(name: str) -> Kind:
-    return next(kind for kind in all_kinds() if kind.name == name)
+def work_type_named(name: str) -> WorkType:
+    return next(kind for kind in all_work_types() if kind.name == name)
 
 
 def other_subjects() -> Iterator[StateMachine]:
@@ -81,5 +81,5 @@ def _load_subjects(paths: tuple[str, ...]) -> tuple[StateMachine, ...]:
 
 
 @cache
-def _load(paths: tuple[str, ...]) -> tuple[Kind, ...]:
+def _load(paths: tuple[str, ...]) -> tuple[WorkType, ...]:
     return tuple(import_string(path) for path in paths)

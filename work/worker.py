@@ -19,7 +19,7 @@ from work.housekeeping import HousekeepingThread, RecoveryThread
 from work.leases import LeaseRenewer
 from work.processes import hardening
 from work.sql.contention import Contended
-from work.work_types import Kind, all_kinds
+from work.work_types import WorkType, all_work_types
 from work.worker_thread import Bell, WorkerThread
 
 # How often a drain checks for the end of all work, or for a second signal.
@@ -41,8 +41,8 @@ log = structlog.get_logger(__name__)
 
 class Worker:
     def __init__(self, name: str, slots: dict[str, int] | None = None) -> None:
-        self.kinds = list(all_kinds())
-        self.numbers = {kind.name: _number(kind, slots or {}) for kind in self.kinds if kind.lane}
+        self.kinds = list(all_work_types())
+        self.numbers = {kind.name: _number(kind, slots or {}) for kind in self.kinds if kind.handler}
         self.row = boots.register(name, uuid.uuid4().hex[:12], self.numbers)
         self.owner = self.row.owner
         self.holdings = Holdings()
@@ -51,8 +51,10 @@ class Worker:
         self.recovery = RecoveryThread(self.kinds, self.owner, self.ending, self.ring)
         self.housekeeping = HousekeepingThread(self.kinds, self.owner, self.ending, self.ring)
         self.listener = wakeups.Listener(self.hear, self.ending)
-        self.bells = {kind.name: Bell() for kind in self.kinds if kind.lane}
-        self.slots = [self._slot(kind, n) for kind in self.kinds if kind.lane for n in range(self.numbers[kind.name])]
+        self.bells = {kind.name: Bell() for kind in self.kinds if kind.handler}
+        self.slots = [
+            self._slot(kind, n) for kind in self.kinds if kind.handler for n in range(self.numbers[kind.name])
+        ]
         # Not a threading.Event: a signal handler that sets one could deadlock on the lock of the code it interrupted.
         self.asked_to_stop: SimpleQueue[int] = SimpleQueue()
 
@@ -90,18 +92,18 @@ class Worker:
             if topic in kind.wakes_on:
                 self.housekeeping.woken.set()
 
-    def ring(self, kind: Kind) -> None:
+    def ring(self, kind: WorkType) -> None:
         if bell := self.bells.get(kind.name):
             bell.ring()
 
-    def contended(self, kind: Kind, met: Contended) -> None:
+    def contended(self, kind: WorkType, met: Contended) -> None:
         log.warning("worker.contention", kind=kind.name, error=str(met).strip())
         try:
             boots.record_contention(self.row, str(met).strip())
         except DatabaseError as error:
             log.warning("worker.contention_not_recorded", error=str(error).strip())
 
-    def _slot(self, kind: Kind, number: int) -> WorkerThread:
+    def _slot(self, kind: WorkType, number: int) -> WorkerThread:
         return WorkerThread(
             kind,
             number,
@@ -113,7 +115,7 @@ class Worker:
             contended=self.contended,
         )
 
-    def _after(self, ended: Kind) -> None:
+    def _after(self, ended: WorkType) -> None:
         """Wake the periodic tasks of kinds that wait for this kind. SQLite's notification carries no topic."""
         for kind in self.kinds:
             if ended.name in kind.wakes_on:
@@ -166,7 +168,7 @@ class Worker:
         """Give back what threads could not end themselves. Return the claims that are left to recovery."""
         left = []
         for claim in self.holdings:
-            kind = next(kind for kind in self.kinds if kind.moves is claim.moves)
+            kind = next(kind for kind in self.kinds if kind.states is claim.states)
             try:
                 if not recovery.release(kind, claim, self.owner) and recovery.is_held(kind, claim):
                     left.append(str(claim))
@@ -200,6 +202,6 @@ class Deadline:
         os._exit(1)
 
 
-def _number(kind: Kind, slots: dict[str, int]) -> int:
-    assert kind.lane is not None
-    return slots[kind.name] if kind.name in slots else int(getattr(settings, kind.lane.slots))
+def _number(kind: WorkType, slots: dict[str, int]) -> int:
+    assert kind.handler is not None
+    return slots[kind.name] if kind.name in slots else int(getattr(settings, kind.handler.concurrency_setting))

@@ -13,7 +13,7 @@ from work import claims, outages, recovery
 from work.claims import Claim, Holdings, Interrupted
 from work.sql.contention import Contended
 from work.steady import FIRST_PAUSE_SECONDS, Steady
-from work.work_types import Kind
+from work.work_types import WorkType
 
 # How often at least to retry a database that does not accept the end of some work.
 LONGEST_PAUSE_SECONDS = 5.0
@@ -50,15 +50,15 @@ class Bell:
 class WorkerThread(Steady):
     def __init__(
         self,
-        kind: Kind,
+        kind: WorkType,
         number: int,
         *,
         owner: str,
         bell: Bell,
         holdings: Holdings,
         stopping: Flag,
-        after: Callable[[Kind], None],
-        contended: Callable[[Kind, Contended], None],
+        after: Callable[[WorkType], None],
+        contended: Callable[[WorkType, Contended], None],
     ) -> None:
         super().__init__(f"{kind.name}-{number}", stopping)
         self.kind, self.owner, self.bell, self.holdings = kind, owner, bell, holdings
@@ -74,8 +74,8 @@ class WorkerThread(Steady):
 
     def run_once(self) -> bool:
         """Do one piece of work. Return True if there was any: then look again at once."""
-        assert self.kind.lane is not None
-        claim = self.kind.lane.claim(self.owner)
+        assert self.kind.handler is not None
+        claim = self.kind.handler.claim(self.owner)
         if claim is None:
             return False
         self.bell.ring()
@@ -87,24 +87,24 @@ class WorkerThread(Steady):
 
     def _do(self, claim: Claim) -> Callable[[], object]:
         """Do the work. Return the function that records how it ended."""
-        lane = self.kind.lane
-        assert lane is not None
+        handler = self.kind.handler
+        assert handler is not None
         try:
             claim.go_on()
-            result = lane.do(claim)
+            result = handler.do(claim)
         except Interrupted as interruption:
             return self._interrupted(claim, interruption.reason)
         except (Exception, SystemExit) as error:
-            tell = log.warning if isinstance(error, lane.expected) else log.exception
+            tell = log.warning if isinstance(error, handler.expected) else log.exception
             tell("slot.failed", slot=self.name, claim=str(claim), error=str(error))
             failure = error
-            return lambda: lane.fail(claim, failure)
-        return lambda: lane.succeed(claim, result)
+            return lambda: handler.fail(claim, failure)
+        return lambda: handler.succeed(claim, result)
 
     def _interrupted(self, claim: Claim, reason: str) -> Callable[[], object]:
-        assert self.kind.lane is not None
+        assert self.kind.handler is not None
         log.info("slot.interrupted", slot=self.name, claim=str(claim), reason=reason)
-        stop = self.kind.lane.stop
+        stop = self.kind.handler.stop
         if reason == claims.CANCEL_REQUESTED and stop is not None:
             return lambda: stop(claim)
         if not claim.is_trusted():

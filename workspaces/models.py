@@ -10,7 +10,7 @@ from work import clock
 
 
 @dataclass(frozen=True)
-class Narrowed:
+class LimitedUser:
     """A person limited to one workspace and at most these roles, such as the user of an API token.
 
     The caller must have checked that the person is a member; the person's own roles are still checked.
@@ -22,7 +22,7 @@ class Narrowed:
 
 
 Person = AbstractBaseUser | AnonymousUser
-User = Person | Narrowed
+User = Person | LimitedUser
 Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
 
 
@@ -31,7 +31,7 @@ def visible_to(rows: Rows, user: User, path: str, *roles: str) -> Rows:
 
     `path` is the lookup from a row to its workspace.
     """
-    if isinstance(user, Narrowed):
+    if isinstance(user, LimitedUser):
         there = rows.filter(**{path: user.workspace_id})
         if not roles:
             return there

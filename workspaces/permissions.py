@@ -16,7 +16,7 @@ from workspaces.models import Workspace
 MOST_CHOICES = 100
 
 
-class Standing:
+class Roles:
     """The roles of the user, cached because the menu asks for them once per list."""
 
     def __init__(self, request: HttpRequest) -> None:
@@ -35,11 +35,11 @@ class Standing:
         return Workspace.objects.administered_by(self._user).exists()
 
 
-def standing(request: HttpRequest) -> Standing:
+def roles_of(request: HttpRequest) -> Roles:
     """Return the user's roles in any workspace, computed once per request."""
     if not hasattr(request, "_standing"):
-        request._standing = Standing(request)  # type: ignore[attr-defined]  # cached on the request
-    found: Standing = request._standing  # type: ignore[attr-defined]
+        request._standing = Roles(request)  # type: ignore[attr-defined]  # cached on the request
+    found: Roles = request._standing  # type: ignore[attr-defined]
     return found
 
 
@@ -102,7 +102,7 @@ class ScopedAdmin(LongListAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # The queryset limits the rows.
-        return request.user.is_superuser or standing(request).is_member
+        return request.user.is_superuser or roles_of(request).is_member
 
 
 class OperatedAdmin(ScopedAdmin, VerbAdmin):
@@ -112,7 +112,7 @@ class OperatedAdmin(ScopedAdmin, VerbAdmin):
     offered: Mapping[str, frozenset[str]]
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        return standing(request).is_operator
+        return roles_of(request).is_operator
 
     def is_offered(self, verb: str, row: Any) -> bool:
         return row.status in self.offered[verb]

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import OuterRef, Q, Subquery
 
 from work import clock
-from workspaces.models import Membership, Narrowed, User, Workspace, visible_to
+from workspaces.models import LimitedUser, Membership, User, Workspace, visible_to
 
 
 class Scope(models.TextChoices):
@@ -20,7 +20,7 @@ class Scope(models.TextChoices):
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     def for_user(self, user: User) -> "ApiTokenQuerySet":
         """Return the user's own tokens, and all tokens of workspaces that the user administers."""
-        person = user.person if isinstance(user, Narrowed) else user
+        person = user.person if isinstance(user, LimitedUser) else user
         own = visible_to(self, user, "workspace").filter(user_id__in=[person.pk])
         return own | visible_to(self, user, "workspace", Membership.Role.ADMIN)
 

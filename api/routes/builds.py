@@ -17,7 +17,7 @@ from api.logs import LINES_OF_TEXT, Lines, Told, log_of
 from api.once import creating
 from api.pages import Listing, Page, page
 from builds import lifecycle, why
-from builds.lifecycle import BUILD
+from builds.lifecycle import BUILD_STATES
 from builds.models import Build, Configuration
 from runs.models import Run
 from work.why import MOST_COUNTED
@@ -96,13 +96,13 @@ def show_build(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.get("/builds/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
 def list_build_events(request: HttpRequest, id: int, listing: Query[Told]) -> dict[str, Any]:
-    return history_of(BUILD.kind, _seen(request, id).pk, listing)
+    return history_of(BUILD_STATES.kind, _seen(request, id).pk, listing)
 
 
 @routes.get("/builds/{id:id}/log", response=answers({200: None}), openapi_extra=LINES_OF_TEXT)
 def show_build_log(request: HttpRequest, id: int, asked: Query[Lines]) -> Answer:
     """Show the output of a build, line by line."""
-    return log_of(BUILD.kind, _seen(request, id).pk, asked)
+    return log_of(BUILD_STATES.kind, _seen(request, id).pk, asked)
 
 
 @routes.get("/builds/{id:id}/why", response=answers({200: ExplanationOut}))
@@ -117,7 +117,7 @@ def cancel_build(request: HttpRequest, id: int, body: Reason | None = None) -> d
     build, caller = _seen(request, id), caller_of(request)
     caller.operate(build.configuration.workspace)
     status = lifecycle.cancel(build, actor=caller.actor, reason=body.reason if body else "")
-    return {"result": cancelled(BUILD, id, build.status, status), "build": row_of(_seen(request, id))}
+    return {"result": cancelled(BUILD_STATES, id, build.status, status), "build": row_of(_seen(request, id))}
 
 
 @routes.post("/builds/{id:id}/again", response=answers({200: BuildOut}, 409, 422), auth=OPERATE)

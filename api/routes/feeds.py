@@ -17,7 +17,7 @@ from api.once import Keep, committing, creating
 from api.pages import Listing, Page, page
 from feeds import feed_status, opml, sources
 from feeds.addresses import LONGEST_FOUND
-from feeds.lifecycle import FEED
+from feeds.lifecycle import FEED_STATES
 from feeds.models import FeedSource, RawArticle
 from feeds.opml import BadOpml
 from feeds.sources import LONGEST_TITLE, AlreadyThere, Imported, NotAdded
@@ -224,7 +224,7 @@ def list_articles(request: HttpRequest, id: int, listing: Query[Articles]) -> di
 def list_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
     """List the history of a feed, with the actions of people."""
     insider_of(request)
-    return history_of(FEED.kind, _feed(id).pk, listing)
+    return history_of(FEED_STATES.kind, _feed(id).pk, listing)
 
 
 def row_of(feed: FeedSource) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from api import frame
 from api.callers import INSTALLATION, insider_of
 from api.errors import Problem
 from api.frame import Out, answers
-from schedules.job_runs import JOB_RUN
+from schedules.job_runs import JOB_RUN_STATES
 from schedules.models import DueSlot
 from work import health
 from work.health import Queue
@@ -74,4 +74,4 @@ def show_details(request: HttpRequest) -> dict[str, Any]:
 def _due_slots() -> Queue:
     """Job runs are created when they are claimed, so the queue of jobs consists of due slots."""
     since = DueSlot.objects.aggregate(since=Min("due_at"))["since"]
-    return Queue(JOB_RUN.kind, DueSlot.objects.count(), health.at_work(JOB_RUN), since)
+    return Queue(JOB_RUN_STATES.kind, DueSlot.objects.count(), health.at_work(JOB_RUN_STATES), since)

@@ -16,7 +16,7 @@ from api.frame import In, Out, answers
 from api.histories import History, SubjectEventOut, history_of
 from api.pages import Page
 from schedules import job_status, why
-from schedules.history import SCHEDULED_JOB, introduce
+from schedules.history import SCHEDULED_JOB_STATES, introduce
 from schedules.history import pause as pause_job
 from schedules.history import resume as resume_job
 from schedules.jobs import Job, UnknownJob, all_jobs, job_named
@@ -77,7 +77,7 @@ def list_events(request: HttpRequest, name: str, listing: Query[History]) -> dic
     """List the history of a job."""
     insider_of(request)
     # A job that no worker has stored yet has no events.
-    return history_of(SCHEDULED_JOB.kind, row_of(name).pk or 0, listing)
+    return history_of(SCHEDULED_JOB_STATES.kind, row_of(name).pk or 0, listing)
 
 
 @routes.get("/jobs/{name:name}/why", response=answers({200: ExplanationOut}), summary="Explain job")

@@ -14,7 +14,7 @@ from api.histories import History, SubjectEventOut, history_of
 from api.pages import Listing, Page, page
 from api.routes.documents import seen
 from documents import why
-from documents.lifecycle import DOCUMENT
+from documents.lifecycle import DOCUMENT_STATES
 from documents.models import DocumentChunk, DocumentProcessingJob, Stage
 
 routes = frame.routes("documents")
@@ -76,7 +76,7 @@ def list_processing_jobs(request: HttpRequest, id: int, listing: Query[Listing])
 
 @routes.get("/documents/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
 def list_document_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
-    return history_of(DOCUMENT.kind, seen(request, id).pk, listing)
+    return history_of(DOCUMENT_STATES.kind, seen(request, id).pk, listing)
 
 
 @routes.get("/documents/{id:id}/why", response=answers({200: ExplanationOut}))

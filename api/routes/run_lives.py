@@ -18,7 +18,7 @@ from api.once import creating
 from api.pages import Page
 from api.routes.runs import RunOut, accepted, row_of
 from runs import forecast, lifecycle, why
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import Run
 
 routes = frame.routes("runs")
@@ -41,13 +41,13 @@ class ForecastOut(Out):
 
 @routes.get("/runs/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
 def list_run_events(request: HttpRequest, id: int, listing: Query[Told]) -> dict[str, Any]:
-    return history_of(RUN.kind, _seen(request, id).pk, listing)
+    return history_of(RUN_STATES.kind, _seen(request, id).pk, listing)
 
 
 @routes.get("/runs/{id:id}/log", response=answers({200: None}), openapi_extra=LINES_OF_TEXT)
 def show_run_log(request: HttpRequest, id: int, asked: Query[Lines]) -> Answer:
     """Show the output and the log of a run, line by line."""
-    return log_of(RUN.kind, _seen(request, id).pk, asked)
+    return log_of(RUN_STATES.kind, _seen(request, id).pk, asked)
 
 
 @routes.get("/runs/{id:id}/why", response=answers({200: ExplanationOut}))
@@ -68,7 +68,7 @@ def cancel_run(request: HttpRequest, id: int, body: Reason | None = None) -> dic
     run, caller = _seen(request, id), caller_of(request)
     caller.operate(run.workspace)
     status = lifecycle.cancel(run, actor=caller.actor, reason=body.reason if body else "")
-    return {"result": cancelled(RUN, id, run.status, status), "run": row_of(Run.objects.get(pk=id))}
+    return {"result": cancelled(RUN_STATES, id, run.status, status), "run": row_of(Run.objects.get(pk=id))}
 
 
 @routes.post("/runs/{id:id}/again", response=answers({201: RunOut}, 409, 410, 422), auth=OPERATE)

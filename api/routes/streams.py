@@ -10,11 +10,11 @@ from api.streams import sources
 from api.streams.access import Access
 from api.streams.following import Stream
 from api.streams.places import PLACES
-from builds.lifecycle import BUILD
+from builds.lifecycle import BUILD_STATES
 from builds.models import Build
-from documents.lifecycle import DOCUMENT
+from documents.lifecycle import DOCUMENT_STATES
 from documents.models import Document
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import Run
 from workspaces.models import Workspace
 
@@ -60,7 +60,7 @@ STREAM: dict[str, Any] = {
 def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
     """Follow the events and the output of a run until it ends."""
     caller_of(request).see(Run.objects, id, "run")
-    source = sources.OfSubject(RUN, id, Run.TERMINAL, _last(request, last_event_id))
+    source = sources.OfSubject(RUN_STATES, id, Run.TERMINAL, _last(request, last_event_id))
     return _followed(request, source, Run.objects, id)
 
 
@@ -68,7 +68,7 @@ def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> Answe
 def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
     """Follow the events and the output of a build until it ends."""
     caller_of(request).see(Build.objects, id, "build")
-    source = sources.OfSubject(BUILD, id, Build.TERMINAL, _last(request, last_event_id))
+    source = sources.OfSubject(BUILD_STATES, id, Build.TERMINAL, _last(request, last_event_id))
     return _followed(request, source, Build.objects, id)
 
 
@@ -76,7 +76,7 @@ def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> Ans
 def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
     """Follow the events of a document. The stream has no end: a document may be processed again."""
     caller_of(request).see(Document.objects, id, "document")
-    source = sources.OfSubject(DOCUMENT, id, frozenset(), _last(request, last_event_id))
+    source = sources.OfSubject(DOCUMENT_STATES, id, frozenset(), _last(request, last_event_id))
     return _followed(request, source, Document.objects, id)
 
 

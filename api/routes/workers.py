@@ -17,7 +17,7 @@ from api.pages import Listing, Page, page
 from api.sight import doing, visible
 from api.subjects import Subject
 from work import clock, draining
-from work.boots import WORKER
+from work.boots import WORKER_STATES
 from work.models import Worker
 from work.operations.outcomes import DONE
 
@@ -79,7 +79,7 @@ def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str
     caller.may(draining.PERMISSION)
     worker = _worker(id)
     if caller.record:
-        caller.record.saw(WORKER.kind, id, None)
+        caller.record.saw(WORKER_STATES.kind, id, None)
     outcome = draining.drain(worker, actor=caller.actor, reason=body.reason if body else "")
     if outcome not in DONE:
         details = {"id": id, "state": worker.state, "drain_requested_at": worker.drain_requested_at}

@@ -48,11 +48,11 @@ class OfSubject:
 
     with_log = True
 
-    def __init__(self, moves: StateMachine, id: int, terminal: frozenset[str], last: str) -> None:
-        self.topic = Topic(moves.kind, id)
+    def __init__(self, states: StateMachine, id: int, terminal: frozenset[str], last: str) -> None:
+        self.topic = Topic(states.kind, id)
         self.is_behind, self.over = True, ""
-        self._row = moves.rows.filter(pk=id).values_list("status", "last_sequence")
-        self._events = Event.objects.about(moves.kind, id).order_by("sequence")
+        self._row = states.rows.filter(pk=id).values_list("status", "last_sequence")
+        self._events = Event.objects.about(states.kind, id).order_by("sequence")
         self._terminal, self._last = terminal, _number(last) if last else 0
 
     def begin(self, position: Position) -> str:

@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from builds import lifecycle, why
-from builds.lifecycle import BUILD
+from builds.lifecycle import BUILD_STATES
 from builds.models import Build, BuildQuerySet, Configuration
 from console import building, lists
 from console.frame import act, back, find, must_operate, operates, page, person_of, reason_of, show
@@ -40,7 +40,7 @@ def builds(request: HttpRequest) -> HttpResponseBase:
 @page
 def build(request: HttpRequest, id: int) -> HttpResponseBase:
     found: Build = find(request, _whole(), id, "build")
-    events = Event.objects.about(BUILD.kind, id).exclude(kind="LOG")
+    events = Event.objects.about(BUILD_STATES.kind, id).exclude(kind="LOG")
     latest = list(events.order_by("-sequence")[:MOST_EVENTS])
     context = {
         "build": found,
@@ -53,7 +53,7 @@ def build(request: HttpRequest, id: int) -> HttpResponseBase:
         "changes": building.changes_of(found),
         "mishaps": building.mishaps(found, latest),
         # Without a claim there is no output yet.
-        "log": last_lines(BUILD.kind, id) if found.claim_token else Log((), False),
+        "log": last_lines(BUILD_STATES.kind, id) if found.claim_token else Log((), False),
         "events": latest[:LATEST_EVENTS],
     }
     live = reverse("console:live_one", args=["build", id]) if found.status not in Build.TERMINAL else ""
@@ -64,14 +64,14 @@ def build(request: HttpRequest, id: int) -> HttpResponseBase:
 def log(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show the whole output of a build, with a search, or send it as a file."""
     find(request, Build.objects.listed(), id, "build")
-    return log_page(request, BUILD.kind, id, f"Build {id}", reverse("console:build", args=[id]))
+    return log_page(request, BUILD_STATES.kind, id, f"Build {id}", reverse("console:build", args=[id]))
 
 
 @act
 def cancel(request: HttpRequest, id: int) -> HttpResponseBase:
     found = _operated(request, id)
     after = lifecycle.cancel(found, actor=person_of(request).get_username(), reason=reason_of(request))
-    return _told(request, found, of_cancel(BUILD, found.status, after))
+    return _told(request, found, of_cancel(BUILD_STATES, found.status, after))
 
 
 @act
@@ -98,6 +98,6 @@ def _operated(request: HttpRequest, id: int) -> Build:
 
 
 def _told(request: HttpRequest, build: Build, outcome: Outcome) -> HttpResponseBase:
-    said = sentence(Build, Counter([outcome]), BUILD.claimed)
+    said = sentence(Build, Counter([outcome]), BUILD_STATES.claimed)
     messages.add_message(request, messages.SUCCESS if outcome in DONE else messages.WARNING, said)
     return back(request, reverse("console:build", args=[build.pk]))

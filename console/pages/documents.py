@@ -19,7 +19,7 @@ from documents import corrections, listing, reprocessing, why
 from documents.corrections import NotTaken
 from documents.fields import LONGEST_NAME, LONGEST_VALUE
 from documents.forms import AgainForm, UploadForm
-from documents.lifecycle import DOCUMENT
+from documents.lifecycle import DOCUMENT_STATES
 from documents.listing import Wanted
 from documents.models import Document
 from runs import listing as run_listing
@@ -79,7 +79,7 @@ def document(request: HttpRequest, id: int) -> HttpResponseBase:
     lines = boxes.lines_of(id)
     shown = lines if "fields" in request.GET else lines[: boxes.MOST_SHOWN]
     of_it, latest = run_listing.Wanted(input_document_id=id), run_listing.Piece(LATEST_RUNS)
-    events = Event.objects.about(DOCUMENT.kind, id)
+    events = Event.objects.about(DOCUMENT_STATES.kind, id)
     context = {
         "document": found,
         "said": said_of(found, processing),

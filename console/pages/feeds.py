@@ -16,7 +16,7 @@ from console import formatting, lists
 from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
 from feeds import feed_status, opml, sources
 from feeds.forms import FeedForm
-from feeds.lifecycle import FEED
+from feeds.lifecycle import FEED_STATES
 from feeds.models import FeedSource
 from feeds.opml import MOST_BYTES, BadOpml
 from feeds.sources import Imported
@@ -63,7 +63,7 @@ def feed(request: HttpRequest, id: int) -> HttpResponseBase:
         "may": person_of(request).has_perm(CHANGE),
         "number": f"over {MOST_COUNTED:,}" if number > MOST_COUNTED else formatting.number(number, "article"),
         "articles": articles[:LATEST_ARTICLES],
-        "events": Event.objects.about(FEED.kind, id).order_by("-sequence")[:LATEST_EVENTS],
+        "events": Event.objects.about(FEED_STATES.kind, id).order_by("-sequence")[:LATEST_EVENTS],
     }
     return show(request, "console/feed.html", f"Feed {id}", context, live=reverse("console:live"))
 
@@ -128,7 +128,7 @@ def _feed(request: HttpRequest, id: int) -> FeedSource:
     if found is None:
         raise Http404("No such feed.")
     if record := record_of(request):
-        record.saw(FEED.kind, id, None)
+        record.saw(FEED_STATES.kind, id, None)
     return found
 
 

@@ -18,8 +18,8 @@ from console.frame import act, back, for_members, must_have, page, person_of, re
 from console.job_status import Line, all_lines, line_of
 from schedules import asking, history, why
 from schedules.asking import NotASlot, SlotTaken
-from schedules.history import SCHEDULED_JOB
-from schedules.job_runs import JOB_RUN
+from schedules.history import SCHEDULED_JOB_STATES
+from schedules.job_runs import JOB_RUN_STATES
 from schedules.jobs import Job, UnknownJob, is_declared, job_named
 from schedules.models import DueSlot, JobRun
 from work.models import Event
@@ -50,7 +50,9 @@ def job(request: HttpRequest, name: str) -> HttpResponseBase:
         "calendar": calendar_of(line.row, asked.get("until", ""), asked.get("slot", ""), each=each),
         "each": each,
         "most": SQUARES,
-        "events": Event.objects.about(SCHEDULED_JOB.kind, line.row.pk or 0).order_by("-sequence")[:LATEST_EVENTS],
+        "events": Event.objects.about(SCHEDULED_JOB_STATES.kind, line.row.pk or 0).order_by("-sequence")[
+            :LATEST_EVENTS
+        ],
     }
     return show(request, "console/job.html", name, context, live=reverse("console:live"))
 
@@ -72,7 +74,7 @@ def job_run(request: HttpRequest, name: str, id: int) -> HttpResponseBase:
     context = {
         "run": found,
         "may": found.finished_at and found.status != JobRun.Status.SUCCESS and is_declared(name) and _may(request),
-        "events": Event.objects.about(JOB_RUN.kind, id).order_by("-sequence")[:LATEST_EVENTS],
+        "events": Event.objects.about(JOB_RUN_STATES.kind, id).order_by("-sequence")[:LATEST_EVENTS],
     }
     live = "" if found.finished_at else reverse("console:live")
     return show(request, "console/job_run.html", f"Job run {id}", context, live=live)

@@ -16,7 +16,7 @@ from console.logs import last_lines, log_page
 from console.timeline import timeline_of
 from documents.models import Document
 from runs import forecast, lifecycle, listing, why
-from runs.lifecycle import RUN, Purged, QueueFull
+from runs.lifecycle import RUN_STATES, Purged, QueueFull
 from runs.models import Run
 from work.models import Event
 from work.operations.outcomes import DONE, Outcome, of_cancel, sentence
@@ -48,7 +48,7 @@ def run(request: HttpRequest, id: int) -> HttpResponseBase:
     explanation = why.explain(found, user=request.user) if found.status == "queued" else None
     has_found = found.status == "succeeded"
     fields = findings_of(list(found.fields.order_by("position")[:MOST_SHOWN])) if has_found else []
-    events = Event.objects.about(RUN.kind, id)
+    events = Event.objects.about(RUN_STATES.kind, id)
     context = {
         "run": found,
         "may": operates(request, found.workspace_id),
@@ -58,7 +58,7 @@ def run(request: HttpRequest, id: int) -> HttpResponseBase:
         "fields": fields,
         "sheet": sheet_of(request, found, fields),
         "artifacts": found.artifacts.order_by("pk")[:MOST_SHOWN] if has_found else (),
-        "log": last_lines(RUN.kind, id),
+        "log": last_lines(RUN_STATES.kind, id),
         "events": events.exclude(kind="LOG").order_by("-sequence")[:LATEST_EVENTS],
     }
     live = reverse("console:live_one", args=["run", id]) if found.finished_at is None else ""
@@ -69,14 +69,14 @@ def run(request: HttpRequest, id: int) -> HttpResponseBase:
 def log(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show the whole log of a run, with a search, or send it as a file."""
     find(request, Run.objects, id, "run")
-    return log_page(request, RUN.kind, id, f"Run {id}", reverse("console:run", args=[id]))
+    return log_page(request, RUN_STATES.kind, id, f"Run {id}", reverse("console:run", args=[id]))
 
 
 @act
 def cancel(request: HttpRequest, id: int) -> HttpResponseBase:
     found = _operated(request, id)
     after = lifecycle.cancel(found, actor=person_of(request).get_username(), reason=reason_of(request))
-    _tell(request, of_cancel(RUN, found.status, after))
+    _tell(request, of_cancel(RUN_STATES, found.status, after))
     return back(request, reverse("console:run", args=[id]))
 
 
@@ -99,7 +99,7 @@ def _operated(request: HttpRequest, id: int) -> Run:
 
 
 def _tell(request: HttpRequest, outcome: Outcome) -> None:
-    said = sentence(Run, Counter([outcome]), RUN.claimed)
+    said = sentence(Run, Counter([outcome]), RUN_STATES.claimed)
     messages.add_message(request, messages.SUCCESS if outcome in DONE else messages.WARNING, said)
 
 

@@ -16,7 +16,7 @@ from console.frame import act, back, for_members, must_have, page, person_of, re
 from console.queues import queues
 from console.subjects import Named, named
 from work import clock, draining
-from work.boots import WORKER
+from work.boots import WORKER_STATES
 from work.models import Event, Worker
 from work.operations.outcomes import DONE
 from work.why import Crew
@@ -59,7 +59,7 @@ def worker(request: HttpRequest, id: int) -> HttpResponseBase:
         "may": found.state == "alive" and person_of(request).has_perm(draining.PERMISSION),
         "drain_seconds": settings.ADE_DRAIN_SECONDS,
         "version": settings.ADE_VERSION,
-        "events": Event.objects.about(WORKER.kind, id).order_by("-sequence")[:LATEST_EVENTS],
+        "events": Event.objects.about(WORKER_STATES.kind, id).order_by("-sequence")[:LATEST_EVENTS],
     }
     return show(request, "console/worker.html", f"Worker {found.name}", context, live=reverse("console:live"))
 
@@ -70,7 +70,7 @@ def drain(request: HttpRequest, id: int) -> HttpResponseBase:
     must_have(request, draining.PERMISSION)
     found = _worker(id)
     if record := record_of(request):
-        record.saw(WORKER.kind, id, None)
+        record.saw(WORKER_STATES.kind, id, None)
     outcome = draining.drain(found, actor=person_of(request).get_username(), reason=reason_of(request))
     level = messages.SUCCESS if outcome in DONE else messages.WARNING
     messages.add_message(request, level, draining.said(found, outcome))

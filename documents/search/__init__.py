@@ -15,9 +15,9 @@ from documents.models import DocumentChunk
 from documents.models.columns import as_line
 from documents.search import meaning, words
 from documents.search import wanted as typed
-from documents.search.found import Found as Found
 from documents.search.found import Hit as Hit
 from documents.search.found import Part as Part
+from documents.search.found import SearchResults as SearchResults
 from documents.search.scope import Scope
 from documents.search.snippets import snippet
 from documents.search.wanted import Wanted
@@ -64,7 +64,7 @@ def search(
     until: datetime | None = None,
     limit: int = 20,
     after: int = 0,
-) -> Found:
+) -> SearchResults:
     """Return the best pieces of documents in these workspaces, skipping the first `after`.
 
     Never raises for any text.
@@ -72,7 +72,7 @@ def search(
     wanted = typed.read(text)
     scope = Scope(tuple(visible.order_by("pk").values_list("pk", flat=True)), content_type, status, since, until)
     if not wanted.terms or not scope.workspaces:
-        return Found(notes=wanted.notes)
+        return SearchResults(notes=wanted.notes)
     return _Search(wanted, scope, by).found(min(limit, MOST_AT_ONCE), min(after, MOST_IN_ALL))
 
 
@@ -86,7 +86,7 @@ class _Search:
         if "words" in self.how and not fulltext.is_there():
             self.notes.append(WITHOUT_INDEX)
 
-    def found(self, limit: int, after: int) -> Found:
+    def found(self, limit: int, after: int) -> SearchResults:
         last = min(after + limit, MOST_IN_ALL)
         chosen: list[tuple[int, _Candidate]] = []
         # A strict query rejects candidates, so it starts with the larger number.
@@ -96,7 +96,7 @@ class _Search:
             if len(chosen) > last or is_all:
                 break
         hits = self._hits(dict(chosen[after:last]))
-        return Found(
+        return SearchResults(
             tuple(hits), tuple(self.how), tuple(self.notes), has_more=len(chosen) > last and last < MOST_IN_ALL
         )
 

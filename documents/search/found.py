@@ -31,7 +31,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResults:
     hits: tuple[Hit, ...] = ()
     # The methods that were used: "words", "meaning".
     how: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from feeds.briefs.news import window_of
 from feeds.briefs.waiting import why_wait
 from feeds.models import Brief, BriefArticle, BriefItem, EventCluster, RawArticle
 from schedules import cron
-from schedules.jobs import JobFailed, Turn
+from schedules.jobs import JobContext, JobFailed
 from work import failpoints
 from work.sql.contention import patiently
 
@@ -28,7 +28,7 @@ PAUSE_SECONDS = 0.2
 log = structlog.get_logger(__name__)
 
 
-def publish(turn: Turn) -> int:
+def publish(turn: JobContext) -> int:
     """Publish the brief of this slot and return how many rows were inserted. Return 0 if a slot of this morning has
     already published one, or if a later slot is to publish it.
     """
@@ -53,7 +53,7 @@ def publish(turn: Turn) -> int:
     )
 
 
-def _has_its_brief(turn: Turn) -> bool:
+def _has_its_brief(turn: JobContext) -> bool:
     """Return whether a scheduled slot of this day has a brief. Briefs that were published by hand in between don't
     count.
     """

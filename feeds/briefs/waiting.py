@@ -11,7 +11,7 @@ from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.ingestion import INGESTION
 from feeds.models import FeedSource
 from schedules import cron
-from schedules.jobs import Turn, all_jobs
+from schedules.jobs import JobContext, all_jobs
 from schedules.models import JobRun, ScheduledJob
 from work import clock
 
@@ -19,7 +19,7 @@ from work import clock
 TOLD_WITHIN = timedelta(hours=1)
 
 
-def why_wait(turn: Turn, until: datetime) -> str:
+def why_wait(turn: JobContext, until: datetime) -> str:
     """Return why to wait, or "" to publish now. A brief that was requested by hand never waits."""
     if not cron.is_slot(turn.job.cron, turn.job.time_zone, turn.scheduled_for) or not _another_follows(turn):
         return ""
@@ -30,7 +30,7 @@ def why_wait(turn: Turn, until: datetime) -> str:
     )
 
 
-def _another_follows(turn: Turn) -> bool:
+def _another_follows(turn: JobContext) -> bool:
     """Return whether another slot follows today. It is counted from now, because a past slot may be triggered by
     hand.
     """

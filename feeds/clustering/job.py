@@ -11,7 +11,7 @@ from feeds.clustering import plan, vectors, window, writing
 from feeds.clustering.window import WINDOW
 from feeds.clustering.writing import Overtaken
 from feeds.models import ClusterArticle, RawArticle
-from schedules.jobs import Job, JobFailed, Turn
+from schedules.jobs import Job, JobContext, JobFailed
 from schedules.models import JobRun
 from work import clock
 
@@ -28,7 +28,7 @@ class Done(NamedTuple):
     left_out: int
 
 
-def cluster(turn: Turn) -> int:
+def cluster(turn: JobContext) -> int:
     """Embed and cluster the articles of the window. Return how many articles were added to a cluster or moved."""
     border = clock.now() - WINDOW
     trouble = vectors.make(turn, border)
@@ -69,7 +69,7 @@ def _too_many(border: datetime, left_out: int) -> str:
     )
 
 
-def _is_due(turn: Turn, border: datetime) -> bool:
+def _is_due(turn: JobContext, border: datetime) -> bool:
     """Return whether there are new articles, or whether the last run may not have finished."""
     model = embedding.model()
     embedded = RawArticle.objects.filter(happened_at__gte=border, embedding_model=model)
@@ -90,7 +90,7 @@ def _stale(model: str, border: datetime) -> set[int]:
     return set(of_window.exclude(cluster__embedding_model=model).values_list("cluster", flat=True))
 
 
-def _cluster(turn: Turn, border: datetime) -> Done:
+def _cluster(turn: JobContext, border: datetime) -> Done:
     rows = 0
     for _ in range(TRIES):
         try:
@@ -104,7 +104,7 @@ def _cluster(turn: Turn, border: datetime) -> Done:
     raise JobFailed(f"{message} The last conflict: {last}") from last
 
 
-def _cluster_once(turn: Turn, border: datetime) -> Done:
+def _cluster_once(turn: JobContext, border: datetime) -> Done:
     model = embedding.model()
     found = window.read(model, border, turn.go_on)
     groups = plan.groups_of(found, turn.go_on)

@@ -13,7 +13,7 @@ from documents.children import EMBEDDER, place_for
 from documents.embedding import EmbeddingFailed, Vectors
 from feeds.clustering.window import fairly
 from feeds.models import RawArticle
-from schedules.jobs import Turn
+from schedules.jobs import JobContext
 from work import failpoints
 from work.claims import Interrupted
 from work.processes.supervise import CannotStart
@@ -44,7 +44,7 @@ def without(model: str, border: datetime) -> QuerySet[RawArticle]:
     return fairly(RawArticle.objects.filter(happened_at__gte=border).exclude(embedding_model=model))
 
 
-def make(turn: Turn, border: datetime) -> str:
+def make(turn: JobContext, border: datetime) -> str:
     """Embed all articles that have no vector. Return why it ended early, or "". Raises Interrupted and JobFailed."""
     waiting = without(embedding.model(), border)
     seconds = SHARE * turn.job.max_runtime.total_seconds()
@@ -67,7 +67,7 @@ def text_of(article: RawArticle) -> str:
     return f"{article.title}. {article.summary[:SUMMARY]}" if article.summary else article.title
 
 
-def _embed(turn: Turn, articles: Sequence[RawArticle], until: float) -> None:
+def _embed(turn: JobContext, articles: Sequence[RawArticle], until: float) -> None:
     """Embed the articles. If the service refuses a batch, it is halved until the refused texts are found; those are
     set aside.
     """
@@ -90,7 +90,7 @@ def _embed(turn: Turn, articles: Sequence[RawArticle], until: float) -> None:
             _set_aside(piece)
 
 
-def _embedded(turn: Turn, texts: Sequence[str]) -> Vectors:
+def _embedded(turn: JobContext, texts: Sequence[str]) -> Vectors:
     try:
         with place_for(EMBEDDER, turn.why_stop, is_warm=embedding.is_local()) as place:
             return embedding.embed(

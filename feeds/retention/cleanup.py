@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from documents import retention as documents
-from schedules.jobs import Job, Turn
+from schedules.jobs import Job, JobContext
 from work.pruning import Batch, Policy
 from workspaces.models import Workspace
 
@@ -26,7 +26,7 @@ def all_policies() -> Iterator[Policy]:
     yield from map(import_string, settings.RETENTION)
 
 
-def clean_up(turn: Turn) -> int:
+def clean_up(turn: JobContext) -> int:
     """Delete expired data. Return how many rows, files and environments were deleted. If it is interrupted, the next
     slot continues.
     """

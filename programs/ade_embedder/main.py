@@ -16,7 +16,7 @@ import numpy
 from ade_embedder import DIMENSIONS
 from ade_embedder.model import load, of_length_1
 from ade_engine.channel import VARIABLE as EVENTS
-from ade_keeper import zygote
+from ade_keeper import fork_server
 
 # Texts per call of the model. Batches keep memory use independent of the length of the document.
 BATCH = 512
@@ -26,7 +26,7 @@ def main() -> None:
     """Embed the texts of the working directory; with `serve DESCRIPTOR`, fork a process for each request instead."""
     match sys.argv[1:]:
         case ["serve", descriptor]:
-            zygote.serve(int(descriptor), load, _become, EVENTS)
+            fork_server.serve(int(descriptor), load, _become, EVENTS)
         case _:
             _embed(load())
 

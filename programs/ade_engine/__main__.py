@@ -17,9 +17,9 @@ def main() -> None:
             runner.check()
         case ["serve", descriptor]:
             # Imported here because a single run does not need it.
-            from ade_engine import zygote  # noqa: PLC0415
+            from ade_engine import fork_server  # noqa: PLC0415
 
-            zygote.serve(int(descriptor))
+            fork_server.serve(int(descriptor))
         case _:
             sys.exit("usage: python -I -m ade_engine run | check | serve DESCRIPTOR")
 

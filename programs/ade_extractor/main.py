@@ -16,7 +16,7 @@ from ade_engine.channel import VARIABLE, Channel, own_channel
 from ade_extractor import DONE, PROGRESS, READERS, digest, limits, ocr, peek
 from ade_extractor.pages import Reading, write
 from ade_extractor.trouble import Trouble, malformed
-from ade_keeper import zygote
+from ade_keeper import fork_server
 
 LONGEST_MESSAGE = 1000
 # Allowance to combine 25 pages of text and words; most take some milliseconds.
@@ -67,7 +67,7 @@ def _arguments(given: list[str]) -> argparse.Namespace:
 
 
 def _serve(descriptor: int) -> None:
-    zygote.serve(descriptor, _import_readers, _become, VARIABLE)
+    fork_server.serve(descriptor, _import_readers, _become, VARIABLE)
 
 
 def _import_readers() -> None:

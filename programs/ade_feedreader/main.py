@@ -12,7 +12,7 @@ from ade_feedreader import FEED, ITEMS, SOURCE, items, json_feed, prolog, syndic
 from ade_feedreader.decoding import decode
 from ade_feedreader.items import Feed
 from ade_feedreader.trouble import Trouble
-from ade_keeper import zygote
+from ade_keeper import fork_server
 
 LONGEST_MESSAGE = 1000
 _AROUND = " \t\r\n\ufeff"
@@ -22,7 +22,7 @@ def main() -> NoReturn:
     """Read the feed of the working directory; with `serve DESCRIPTOR`, fork a process for each feed instead."""
     match sys.argv[1:]:
         case ["serve", descriptor]:
-            zygote.serve(int(descriptor), _warm_up, _become, VARIABLE)
+            fork_server.serve(int(descriptor), _warm_up, _become, VARIABLE)
     sys.exit(_work(own_channel()))
 
 

@@ -151,7 +151,7 @@ def test_a_rehearsal_asks_little_of_few_and_of_many(rehearse, olga, run_of):
 
 
 def test_of_more_than_are_looked_at_the_oldest_are_told(rehearse, confirm, olga, run_of, monkeypatch):
-    monkeypatch.setattr("work.operations.previews.MOST_REHEARSED", 2)
+    monkeypatch.setattr("work.operations.previews.MOST_PREVIEWED", 2)
     rows = [run_of() for _ in range(3)]
 
     page = rehearse(olga, "cancel", *rows)

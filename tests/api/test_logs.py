@@ -5,7 +5,7 @@ import pytest
 from api import logs
 from tests.factories import RunFactory, claim_of
 from work import clock, lifecycle
-from work.changes import Told
+from work.changes import EventDraft
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -16,7 +16,7 @@ def run(configuration):
 
 
 def say(run, *lines, stream="stdout"):
-    told = [Told("LOG", clock.now(), "w1", line, {"stream": stream}) for line in lines]
+    told = [EventDraft("LOG", clock.now(), "w1", line, {"stream": stream}) for line in lines]
     assert lifecycle.record_many(claim_of(run), told)
 
 
@@ -74,7 +74,7 @@ def test_a_log_is_lines_of_json(operator, run):
 
 def test_events_are_filtered_by_kind_and_level(operator, run):
     say(run, "one")
-    lifecycle.record(claim_of(run).moves, run.pk, "PROCESSES_LEFT_BEHIND", level=30)
+    lifecycle.record(claim_of(run).states, run.pk, "PROCESSES_LEFT_BEHIND", level=30)
 
     def kinds(query=""):
         return [each["kind"] for each in operator.get(f"/api/v1/runs/{run.pk}/events?{query}").json()["items"]]

@@ -12,7 +12,7 @@ from api.streams import following, hub, places, sources, stopping
 from api.streams.hub import HUB
 from api.streams.places import PLACES
 from api.subjects import LEFT_OUT, PATHS, Workspaces
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from tests.api.streaming import in_thread, opened
 from tests.factories import (
     BuildFactory,
@@ -27,7 +27,7 @@ from tests.stepping import until
 from work import lifecycle
 from work.models import Event
 from work.tail import Position
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
@@ -57,8 +57,8 @@ def path(workspace):
 
 
 def note(subject, kind="NOTE", message=""):
-    moves = next(each.moves for each in all_kinds() if each.moves.model is type(subject))
-    assert lifecycle.record(moves, subject.pk, kind, message=message, data={"stream": "stdout"})
+    states = next(each.states for each in all_work_types() if each.states.model is type(subject))
+    assert lifecycle.record(states, subject.pk, kind, message=message, data={"stream": "stdout"})
 
 
 def stream_of(run):
@@ -92,7 +92,7 @@ def test_a_run_is_followed_to_its_end(run, token):
 
 def test_a_run_that_ends_while_its_events_are_read_is_told_to_its_end(run):
     bring_to(run, "running")
-    source = sources.OfSubject(RUN, run.pk, run.TERMINAL, "")
+    source = sources.OfSubject(RUN_STATES, run.pk, run.TERMINAL, "")
     row = source._row
 
     class EndsBehind:
@@ -200,7 +200,7 @@ def test_every_kind_that_belongs_to_a_workspace_is_known_to_do_so():
             leads_there(m, {*seen, m}) for m in names if m not in seen
         )
 
-    assert {kind.name for kind in all_kinds() if leads_there(kind.moves.model, set())} == PATHS.keys() | LEFT_OUT
+    assert {kind.name for kind in all_work_types() if leads_there(kind.states.model, set())} == PATHS.keys() | LEFT_OUT
 
 
 def test_in_a_workspace_whoever_comes_again_misses_nothing_and_hears_nothing_twice(run, path, token):

@@ -14,7 +14,7 @@ from tests.api.streaming import Served
 from tests.factories import RunFactory, bring_to
 from tests.stepping import terminate, until
 from work import lifecycle
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
@@ -46,7 +46,7 @@ def path(workspace):
 
 
 def note(run, message=""):
-    assert lifecycle.record(kind_named("run").moves, run.pk, "NOTE", message=message)
+    assert lifecycle.record(work_type_named("run").states, run.pk, "NOTE", message=message)
 
 
 def web_processes(served):

@@ -8,7 +8,7 @@ from api.streams.sse import Item
 from tests.factories import ArtifactFactory, RunFactory, events_of
 from work import lifecycle
 from work.tail import Seen
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -33,7 +33,7 @@ def test_of_what_has_a_tag_it_is_that_of_the_list(viewer, workspace):
 
 def test_of_an_event_it_is_the_same_in_lists_logs_and_streams(viewer, workspace):
     run = RunFactory(configuration__workspace=workspace, input_document__workspace=workspace)
-    lifecycle.record(kind_named("run").moves, run.pk, "LOG", message="hello")
+    lifecycle.record(work_type_named("run").states, run.pk, "LOG", message="hello")
     event = events_of(run).last()
 
     log = viewer.get(f"/api/v1/runs/{run.pk}/log?format=json").content

@@ -27,7 +27,7 @@ from tests.factories import (
     write,
 )
 from work import boots, clock, lifecycle
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 # The look of pages and their permissions do not depend on the database.
 pytestmark = [pytest.mark.long, pytest.mark.once, pytest.mark.django_db(transaction=True)]
@@ -49,7 +49,7 @@ def much(workspace, run_of):
         RunFieldFactory(run=run, name="total", value="324.00", confidence=0.9)
     hostile = run_of(HOSTILE, status="failed")
     write(hostile, error_message=HOSTILE * 3)
-    lifecycle.record(kind_named("run").moves, hostile.pk, "LOG", message=HOSTILE * 5, data={"stream": "stdout"})
+    lifecycle.record(work_type_named("run").states, hostile.pk, "LOG", message=HOSTILE * 5, data={"stream": "stdout"})
     ArtifactFactory(run=hostile, name=HOSTILE)
     FeedFactory(title=HOSTILE)
     ClusterFactory()

@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import bring_to
 from work import lifecycle
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
@@ -46,7 +46,7 @@ def test_a_page_follows_a_run_to_its_end(look, olga, run_of):
 
     bring_to(run, "running")
     person.page.locator(".lead", has_text="running").wait_for()
-    lifecycle.record(kind_named("run").moves, run.pk, "LOG", message="hello there", data={"stream": "stdout"})
+    lifecycle.record(work_type_named("run").states, run.pk, "LOG", message="hello there", data={"stream": "stdout"})
     person.page.locator(".log", has_text="hello there").wait_for()
     bring_to(run, "succeeded")
     person.page.locator(".lead", has_text="succeeded").wait_for()

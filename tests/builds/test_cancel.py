@@ -4,7 +4,7 @@ from builds import lifecycle
 from runs import lifecycle as runs
 from tests.factories import BuildFactory, RunFactory, claim_of, columns_of, events_of, expire_lease, told
 from work import recovery
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = pytest.mark.django_db
 
@@ -70,7 +70,7 @@ def test_an_accepted_cancel_binds_when_the_worker_is_lost(w2):
     build = expire_lease(BuildFactory(status="building"))
     lifecycle.cancel(build, actor="olga")
 
-    recovery.rescue_expired([kind_named("build")], w2)
+    recovery.rescue_expired([work_type_named("build")], w2)
 
     build.refresh_from_db()
     assert (build.status, build.losses) == ("cancelled", 0)
@@ -81,7 +81,7 @@ def test_the_runs_of_a_cancelled_build_fail_and_say_why(w1):
     run = RunFactory(configuration=build.configuration, build=build)
 
     lifecycle.cancel(build, actor="olga")
-    runs.heed_builds(w1)
+    runs.apply_build_results(w1)
 
     run.refresh_from_db()
     assert (run.status, run.failure_type) == ("failed", "BUILD_FAILED")

@@ -5,14 +5,14 @@ from builds.lifecycle import LOSSES
 from builds.models import Build
 from tests.factories import BuildFactory, age, claim_of, columns_of, expire_lease, told, write
 from work import clock, recovery
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def kind():
-    return kind_named("build")
+    return work_type_named("build")
 
 
 def test_a_build_whose_worker_is_lost_goes_back_to_the_queue(kind, w2):

@@ -4,14 +4,14 @@ import pytest
 
 from tests.factories import BuildFactory, RunFactory, bring_to, claim_of
 from work import clock, lifecycle
-from work.changes import Told
+from work.changes import EventDraft
 from work.operations import watching
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 
 def say(row, *messages, stream="stdout", **data):
-    told = [Told("LOG", clock.now(), "", message, {"stream": stream, **data}) for message in messages]
+    told = [EventDraft("LOG", clock.now(), "", message, {"stream": stream, **data}) for message in messages]
     assert lifecycle.record_many(claim_of(row), told)
 
 

@@ -120,7 +120,7 @@ def test_a_slot_of_an_unknown_kind_is_refused_before_anything_starts(manage):
 
 
 def test_where_no_kind_has_slots_the_refusal_says_so(manage, monkeypatch):
-    monkeypatch.setattr("work.management.commands.worker.all_kinds", lambda: iter(()))
+    monkeypatch.setattr("work.management.commands.worker.all_work_types", lambda: iter(()))
 
     ended = manage("worker", "--slots", "run=2")
 

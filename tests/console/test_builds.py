@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from builds.lifecycle import BUILD
+from builds.lifecycle import BUILD_STATES
 from builds.models import Build
 from console import building
 from runs.models import Run
@@ -181,7 +181,7 @@ def test_its_earlier_failures_are_told(seen_by, olga, pressed_by, build_of):
 def test_the_log_the_lock_and_the_messages_stay_text(seen_by, ravi, workspace, configuration, build_of):
     write(configuration, name=HOSTILE)
     build = build_of(status="building")
-    lifecycle.record(BUILD, build.pk, journal.LOG, message=HOSTILE, data={"stream": "stderr"})
+    lifecycle.record(BUILD_STATES, build.pk, journal.LOG, message=HOSTILE, data={"stream": "stderr"})
     RunFactory(
         configuration=configuration, build=build, input_document=DocumentFactory(name=HOSTILE, workspace=workspace)
     )
@@ -263,7 +263,7 @@ def test_a_build_costs_few_queries(asks_at_most, olga, configuration, build_of, 
     BuildFactory(status="building")
     build = build_of(status="failed")
     if status != "failed":
-        lifecycle.move(BUILD, build.pk, "again", failure_type="", error_message="")
+        lifecycle.move(BUILD_STATES, build.pk, "again", failure_type="", error_message="")
         build.refresh_from_db()
         bring_to(build, status)
     runs_of(build, 3)

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from console import comparing
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from tests.factories import BuildFactory, DocumentFactory, RunFactory, RunFieldFactory, write
 from work import lifecycle
 
@@ -123,8 +123,8 @@ def test_their_durations_are_compared_step_by_step(run_of):
     left, right = run_of(status="running"), run_of(status="succeeded", input_document=DocumentFactory())
     began, ended = (right.created_at + timedelta(seconds=seconds) for seconds in (3, 5))
     write(right, started_at=began, finished_at=ended)
-    lifecycle.record(RUN, left.pk, "STEP_STARTED", data={"step": "read"})
-    lifecycle.record(RUN, left.pk, "STEP_SUCCEEDED", data={"step": "read"})
+    lifecycle.record(RUN_STATES, left.pk, "STEP_STARTED", data={"step": "read"})
+    lifecycle.record(RUN_STATES, left.pk, "STEP_SUCCEEDED", data={"step": "read"})
 
     found = {(each.part, each.name): each for each in comparing.compared(left, right).durations}
 
@@ -178,8 +178,8 @@ def test_names_and_values_stay_text(seen_by, ravi, document, configuration, run_
     left, right = run_of(), run_of(status="failed")
     field(left, HOSTILE, HOSTILE)
     write(right, error_message=HOSTILE)
-    lifecycle.record(RUN, left.pk, "STEP_STARTED", data={"step": HOSTILE})
-    lifecycle.record(RUN, left.pk, "STEP_FAILED", data={"step": HOSTILE})
+    lifecycle.record(RUN_STATES, left.pk, "STEP_STARTED", data={"step": HOSTILE})
+    lifecycle.record(RUN_STATES, left.pk, "STEP_FAILED", data={"step": HOSTILE})
 
     for path in (compare(left, right), f"/runs/{left.pk}/compare/"):
         text = seen_by(ravi, path).content.decode()

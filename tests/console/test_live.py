@@ -19,7 +19,7 @@ from tests.factories import RunFactory, bring_to, write
 from tests.stepping import until
 from work import clock, lifecycle
 from work.models import Worker
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
@@ -100,7 +100,9 @@ def test_what_all_share_is_told_to_everybody(ravi):
 
 def test_the_page_of_a_run_is_told_of_its_log_too(ravi, run):
     def prints():
-        assert lifecycle.record(kind_named("run").moves, run.pk, "LOG", message="hello", data={"stream": "stdout"})
+        assert lifecycle.record(
+            work_type_named("run").states, run.pk, "LOG", message="hello", data={"stream": "stdout"}
+        )
 
     assert ticks(told(ravi, f"/live/run/{run.pk}/", prints)) == 2
     assert ticks(nothing_told(ravi, EVERYTHING, prints)) == 2

@@ -16,7 +16,7 @@ from tests.factories import (
     write,
 )
 from work import clock, lifecycle
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -220,14 +220,14 @@ def test_a_page_says_why_a_run_waits(seen_by, olga, run_of):
 def test_a_page_has_the_steps_of_a_run_with_their_attempts(seen_by, olga, run_of):
     run = run_of(status="running")
     now = clock.now()
-    moves = kind_named("run").moves
+    states = work_type_named("run").states
     for kind, step, seconds in (
         ("STEP_STARTED", "read", 1),
         ("STEP_RETRIED", "read", 2),
         ("STEP_SUCCEEDED", "read", 4),
         ("STEP_STARTED", "sum", 5),
     ):
-        lifecycle.record(moves, run.pk, kind, data={"step": step})
+        lifecycle.record(states, run.pk, kind, data={"step": step})
         last = events_of(run).last()
         type(last).objects.filter(pk=last.pk).update(at=now + timedelta(seconds=seconds))
     write(run, started_at=now + timedelta(seconds=1), created_at=now)
@@ -270,7 +270,9 @@ def test_a_page_asks_little(asks_at_most, olga, run_of, status):
 def test_what_strangers_wrote_stays_text(seen_by, olga, run_of):
     run = run_of(HOSTILE, status="failed")
     write(run, error_message=HOSTILE)
-    lifecycle.record(kind_named("run").moves, run.pk, "LOG", message=f"{HOSTILE}\x1b[31m", data={"stream": HOSTILE})
+    lifecycle.record(
+        work_type_named("run").states, run.pk, "LOG", message=f"{HOSTILE}\x1b[31m", data={"stream": HOSTILE}
+    )
     RunFieldFactory(run=run, name=HOSTILE, value=HOSTILE)
 
     for path in ("/runs/", f"/runs/{run.pk}/", f"/runs/{run.pk}/log/"):
@@ -287,7 +289,7 @@ def test_what_strangers_wrote_stays_text(seen_by, olga, run_of):
 def printed(run_of):
     run = run_of(status="running")
     for text in ("reading", "found 12 words", "found 3 totals"):
-        lifecycle.record(kind_named("run").moves, run.pk, "LOG", message=text, data={"stream": "stdout"})
+        lifecycle.record(work_type_named("run").states, run.pk, "LOG", message=text, data={"stream": "stdout"})
     return run
 
 

@@ -37,8 +37,10 @@ def test_a_job_is_due_at_once(workspace, w1):
 def test_there_is_no_document_without_its_job(workspace, monkeypatch):
     create = lifecycle.lifecycle.create
 
-    def fails_for_jobs(moves, values, **options):
-        return create(moves, values | ({"attempts": 9, "max_attempts": 3} if moves is lifecycle.JOB else {}), **options)
+    def fails_for_jobs(states, values, **options):
+        return create(
+            states, values | ({"attempts": 9, "max_attempts": 3} if states is lifecycle.JOB_STATES else {}), **options
+        )
 
     monkeypatch.setattr(lifecycle.lifecycle, "create", fails_for_jobs)
 

@@ -27,7 +27,7 @@ from tests.services import document_intelligence as di
 from tests.services.serving import hangs_up, says
 from tests.stepping import until
 from work import clock, recovery
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 AZURE, OPENAI = "Azure Document Intelligence", "OpenAI"
 TEXT = "Invoice number: 42\nTotal amount: 7.00 EUR"
@@ -148,7 +148,7 @@ def test_a_worker_that_dies_over_asking_again_is_followed_by_another(asked):
 
     assert claim(W2) is None
     expire_lease(Stage.objects.get(pk=stage.pk))
-    recovery.rescue_expired([kind_named("stage")], W2)
+    recovery.rescue_expired([work_type_named("stage")], W2)
 
     assert claim(W2) == stage.pk
 

@@ -10,12 +10,12 @@ PROGRAM = """
 import os, sys
 sys.path.append(sys.argv.pop(1))
 from ade_engine.channel import VARIABLE, own_channel
-from ade_keeper import zygote
+from ade_keeper import fork_server
 def work(found):
     own_channel().tell("worked", parent=os.getppid(), found=found)
     os._exit(0)
 if sys.argv[1:2] == ["serve"]:
-    zygote.serve(int(sys.argv[2]), lambda: "warm", work, VARIABLE)
+    fork_server.serve(int(sys.argv[2]), lambda: "warm", work, VARIABLE)
 work("cold")
 """
 

@@ -28,7 +28,7 @@ def finish_ready(job):
 
 
 def kernel_start(stage):
-    assert kernel.move(lifecycle.STAGE, stage.pk, "start", actor="w1@here:101:boot1")
+    assert kernel.move(lifecycle.STAGE_STATES, stage.pk, "start", actor="w1@here:101:boot1")
     stage.refresh_from_db()
     return stage
 
@@ -179,10 +179,10 @@ def test_job_and_document_end_in_one_transaction(job, w1, monkeypatch):
     before = columns_of(job)
     move = kernel.move
 
-    def fails_for_documents(moves, *args, **options):
-        if moves is lifecycle.DOCUMENT:
+    def fails_for_documents(states, *args, **options):
+        if states is lifecycle.DOCUMENT_STATES:
             raise RuntimeError
-        return move(moves, *args, **options)
+        return move(states, *args, **options)
 
     monkeypatch.setattr(kernel, "move", fails_for_documents)
 

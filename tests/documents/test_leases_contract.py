@@ -19,10 +19,10 @@ from work import boots, clock, recovery
 from work import lifecycle as kernel
 from work.sql import portable, returning
 from work.state_machine import By
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 LETTER = b"Dear Ms Example,\n\nthe delivery of apples arrived on time.\n"
-MOVES = lifecycle.STAGE
+MOVES = lifecycle.STAGE_STATES
 
 
 @pytest.fixture
@@ -176,13 +176,13 @@ def test_a_lease_that_is_over_is_work_that_is_abandoned(running, settings):
     assert running.lease_expires_at - clock.now() <= timedelta(seconds=settings.ADE_LEASE_SECONDS)
     expire_lease(running)
 
-    assert recovery.rescue_expired([kind_named("stage")], W2) == 1
+    assert recovery.rescue_expired([work_type_named("stage")], W2) == 1
 
 
 def test_completion_is_accepted_only_while_it_runs(running):
     claim = claim_of(running)
     expire_lease(running)
-    recovery.rescue_expired([kind_named("stage")], W2)
+    recovery.rescue_expired([work_type_named("stage")], W2)
 
     assert not lifecycle.finish_stage(claim)
 
@@ -204,7 +204,7 @@ def test_a_stale_worker_does_not_overwrite_what_came_after_recovery(slot):
     stale = lifecycle.claim_stage(W2)
     made = stages.do(stale)
     expire_lease(stage_of(document, "extract"))
-    recovery.rescue_expired([kind_named("stage")], W1)
+    recovery.rescue_expired([work_type_named("stage")], W1)
     process(slot)
     document.refresh_from_db()
     before = columns_of(document)
@@ -224,7 +224,7 @@ def test_recovery_finds_what_runs_with_a_lease_that_is_over_resets_it_clears_it_
     before = columns_of(alive)
     expire_lease(running)
 
-    assert recovery.rescue_expired([kind_named("stage")], W2) == 1
+    assert recovery.rescue_expired([work_type_named("stage")], W2) == 1
 
     running.refresh_from_db()
     assert (running.status, running.lease_owner, running.lease_expires_at) == ("READY", None, None)
@@ -295,7 +295,7 @@ def test_only_the_segment_that_failed_is_done_again(slot, azure):
     orchestrator.orchestrate(W1)
     lost = lifecycle.claim_stage(W2)
     expire_lease(Stage.objects.get(pk=lost.id))
-    recovery.rescue_expired([kind_named("stage")], W1)
+    recovery.rescue_expired([work_type_named("stage")], W1)
 
     process(slot)
 

@@ -16,14 +16,14 @@ from documents.copies import COPIES
 from documents.embedding import numbers
 from documents.embedding.local import DIMENSIONS, MODEL
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage
-from documents.reader_sessions import SESSIONS, Session
+from documents.reader_sessions import SESSIONS, ReaderSession
 from tests.breaches import assert_all_hold
 from tests.extractor.extracting import NOBODY, program
 from tests.extractor.scans import image_of, needs_rapidocr, pdf_with
 from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told, write
 from work import clock, failpoints, recovery
 from work.claims import Holdings
-from work.processes.fork_server import Zygote
+from work.processes.fork_server import ForkServer
 from work.processes.supervise import SCRATCH
 from work.worker_thread import Bell, WorkerThread
 
@@ -273,7 +273,9 @@ def test_what_a_stale_worker_publishes_is_not_kept(slot):
     made = stages.do(claim)
     stage = Stage.objects.get(pk=claim.id)
     assert work_types.STAGE.rescue(
-        recovery.Found(lifecycle.STAGE, stage.pk, claim.holder, stage.lease_expires_at, None, recovery.EXPIRED, W2)
+        recovery.LostClaim(
+            lifecycle.STAGE_STATES, stage.pk, claim.holder, stage.lease_expires_at, None, recovery.EXPIRED, W2
+        )
     )
 
     assert not stages.succeed(claim, made)
@@ -351,8 +353,10 @@ def test_nothing_is_left_in_the_working_directory(slot, settings, is_warm):
 def forks(monkeypatch):
     """Return the children that were forked, in order."""
     forked = []
-    spawn = Zygote.spawn
-    monkeypatch.setattr(Zygote, "spawn", lambda *args, **options: forked.append(spawn(*args, **options)) or forked[-1])
+    spawn = ForkServer.spawn
+    monkeypatch.setattr(
+        ForkServer, "spawn", lambda *args, **options: forked.append(spawn(*args, **options)) or forked[-1]
+    )
     return forked
 
 
@@ -385,14 +389,14 @@ def test_whoever_waits_for_a_segment_ends_with_its_last_lease(slot, forks):
 
 
 def test_what_a_fork_fails_at_later_is_judged_by_a_fresh_one(slot, forks, monkeypatch):
-    run = Session.run
+    run = ReaderSession.run
 
     def kill_and_run(session, *args, **options):
         if session._child is forks[0]:
             signal.pidfd_send_signal(forks[0]._started.pidfd, signal.SIGKILL)
         return run(session, *args, **options)
 
-    document = processed_after(slot, lambda: monkeypatch.setattr(Session, "run", kill_and_run))
+    document = processed_after(slot, lambda: monkeypatch.setattr(ReaderSession, "run", kill_and_run))
 
     assert forks[0].ended.signal == "SIGKILL"
     assert (document.status, document.jobs.get().attempts, len(forks)) == ("processed", 0, 4)
@@ -400,14 +404,14 @@ def test_what_a_fork_fails_at_later_is_judged_by_a_fresh_one(slot, forks, monkey
 
 def test_a_segment_that_takes_too_long_ends_its_fork(slot, forks, monkeypatch):
     monkeypatch.setattr(reading, "WALL_SECONDS", 0.5)
-    begun = Session._begun
+    begun = ReaderSession._begun
 
     def begun_and_stopped(session, *args):
         child = begun(session, *args)
         signal.pidfd_send_signal(child._started.pidfd, signal.SIGSTOP)
         return child
 
-    monkeypatch.setattr(Session, "_begun", begun_and_stopped)
+    monkeypatch.setattr(ReaderSession, "_begun", begun_and_stopped)
     document = add(LETTER)
     orchestrator.orchestrate(W1)
     assert slot.run_once()

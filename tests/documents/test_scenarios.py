@@ -15,7 +15,7 @@ from tests.factories import W1, W2, age, bring_to, expire_lease
 from tests.services import document_intelligence as di
 from tests.services.serving import drips, hangs_up, says
 from work import clock, recovery
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = pytest.mark.long
 
@@ -136,7 +136,7 @@ def test_scenario_5_a_worker_crashes_and_its_job_is_reset(slot, settings):
     job.refresh_from_db()
     assert (job.status, job.attempts, job.started_at) == ("PENDING", 1, None)
     assert "while no worker was working on it." in job.error_log
-    recovery.rescue_expired([kind_named("stage")], W1)
+    recovery.rescue_expired([work_type_named("stage")], W1)
     make_due()
     process(slot)
     job.refresh_from_db()

@@ -21,14 +21,14 @@ from tests.factories import (
 from work import clock, recovery
 from work import lifecycle as kernel
 from work.sql import portable, returning
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def kind():
-    return kind_named("stage")
+    return work_type_named("stage")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from ade_extractor import OUTPUT, PROGRAM, ocr_engine
 from documents import children
 from documents.extraction.local import LIMITS
-from work.processes.fork_server import Zygote
+from work.processes.fork_server import ForkServer
 from work.processes.supervise import Ended
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +83,7 @@ class Readers:
             models = ("ade_extractor.rapid",) if RAPIDOCR not in without and ocr_engine() == RAPIDOCR else ()
             command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", program(without, models), str(ROOT), "serve"]
             options = {"env": children.VARIABLES, "readable": children._code()}
-            warm = self._warm[tuple(without)] = Zygote(command, cwd=self.folder, **options)
+            warm = self._warm[tuple(without)] = ForkServer(command, cwd=self.folder, **options)
             assert warm.wait(lambda: None) is None
         return warm
 

@@ -11,7 +11,7 @@ import psutil
 
 from feeds.clustering import writing
 from feeds.clustering.job import EVENT_CLUSTERING
-from schedules.jobs import Turn
+from schedules.jobs import JobContext
 from schedules.models import JobRun
 from tests.factories import claim_of
 from work import failpoints
@@ -38,7 +38,7 @@ def main(job_run_id, at_once="", times="0"):
     claim = claim_of(row)
     claim.trust(claim.trusted_until + HOUR)
     before, began = psutil.Process().memory_info().rss, time.monotonic()
-    rows = EVENT_CLUSTERING.function(Turn(EVENT_CLUSTERING, row.scheduled_for, claim))
+    rows = EVENT_CLUSTERING.function(JobContext(EVENT_CLUSTERING, row.scheduled_for, claim))
     seconds = time.monotonic() - began
     sys.stdout.write(json.dumps({"rows": rows, "seconds": seconds, "memory": _peak() - before}) + "\n")
 

@@ -12,13 +12,13 @@ from feeds import reading
 from feeds.ingestion import INGESTION, ingest
 from feeds.models import FeedSource
 from schedules import job_runs
-from schedules.jobs import Turn
+from schedules.jobs import JobContext
 from tests.feeds.samples import rss
 from work import clock
 
 
 def main(slots):
-    # Start the reader's zygote first, as in a worker that has been running for a while.
+    # Start the reader's fork server first, as in a worker that has been running for a while.
     reading.read(rss(), "https://aster.example/", "")
     for _ in range(int(slots)):
         say(**ask())
@@ -31,7 +31,7 @@ def ask():
     # No thread renews this claim.
     claim.trust(time.monotonic() + 3600)
     began = time.monotonic()
-    rows = ingest(Turn(INGESTION, slot, claim))
+    rows = ingest(JobContext(INGESTION, slot, claim))
     seconds = time.monotonic() - began
     assert job_runs.succeed(claim, rows)
     return {"rows": rows, "seconds": round(seconds, 2), "megabytes": round(peak_megabytes())}

@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from schedules.jobs import Turn
+from schedules.jobs import JobContext
 from tests.factories import JobRunFactory, claim_of
 from work import clock
 
@@ -11,4 +11,4 @@ def turn_of(job, scheduled_for=None):
     row = JobRunFactory(job_name=job.name, scheduled_for=slot)
     claim = claim_of(row)
     claim.trust(claim.trusted_until + timedelta(hours=1).total_seconds())
-    return Turn(job, slot, claim)
+    return JobContext(job, slot, claim)

@@ -4,7 +4,7 @@ import pytest
 from django.apps import apps
 from django.db import models
 
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 pytestmark = [pytest.mark.once, pytest.mark.long]
 
@@ -32,14 +32,14 @@ def test_no_statement_speaks_the_language_of_another_database(queries):
 
 
 def test_claims_lock_what_they_choose_and_pass_over_what_others_have_locked(queries):
-    claimed = {kind.moves.model for kind in all_kinds() if hasattr(kind.moves.model.objects.all(), "claimable")}
+    claimed = {kind.states.model for kind in all_work_types() if hasattr(kind.states.model.objects.all(), "claimable")}
 
     assert {model._meta.db_table for model in claimed} <= tables_that(LOCKED, queries)
     assert {"runs", "builds", "stages", "document_processing_jobs"} <= tables_that(LOCKED, queries)
 
 
 def test_every_kind_is_moved_by_an_update_that_asks_for_its_id_and_status(queries):
-    moved = {kind.moves.model._meta.db_table for kind in all_kinds() if kind.moves.table}
+    moved = {kind.states.model._meta.db_table for kind in all_work_types() if kind.states.table}
 
     assert moved <= tables_that(MOVE, queries)
 

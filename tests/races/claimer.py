@@ -12,7 +12,7 @@ from runs import lifecycle as runs
 from runs.models import Run
 from work import recovery
 from work.sql.contention import Contended
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 
 def main(owner, seed):
@@ -48,7 +48,7 @@ def do_one(owner, chance):
 
 
 def look_after_others(owner):
-    recovered = recovery.rescue_expired(all_kinds(), owner)
-    runs.heed_builds(owner)
+    recovered = recovery.rescue_expired(all_work_types(), owner)
+    runs.apply_build_results(owner)
     gates.open_forgotten()
     return recovered

@@ -19,7 +19,7 @@ from schedules.models import DueSlot, JobRun, SchedulerLease
 from schedules.schedules import Scheduler
 from work import clock, recovery
 from work.sql.contention import Contended
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 
 def main(how, owner, plan):
@@ -115,7 +115,7 @@ class Worker:
 
     def looks_after_others(self):
         if time.monotonic() >= self.look_at:
-            self.did["rescued"] += recovery.rescue_expired([kind_named("job_run")], self.owner)
+            self.did["rescued"] += recovery.rescue_expired([work_type_named("job_run")], self.owner)
             self.look_at = time.monotonic() + 0.2
 
     def comes_back(self):

@@ -1,7 +1,7 @@
 import pytest
 from django.db import connection, transaction
 
-from runs.lifecycle import RUN
+from runs.lifecycle import RUN_STATES
 from runs.models import Run
 from tests.factories import W1, BuildFactory, ConfigurationFactory, RunFactory
 from tests.races.test_claims import every_kind
@@ -59,7 +59,7 @@ def looked_at(run, older, more):
     for each, gate in ((older, "build"), (run, "document")):
         same = ("configuration_id", "build_id", "input_document_id", "created_at")
         constant = {name: getattr(each, name) for name in same} | {"gate": gate}
-        lifecycle.create(RUN, constant, varying={"workspace_id": [each.workspace_id] * more})
+        lifecycle.create(RUN_STATES, constant, varying={"workspace_id": [each.workspace_id] * more})
     sql, params = compiled.sql_and_params(Run.objects.claimable, clock.now())
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

@@ -33,7 +33,7 @@ from tests.testwork import lifecycle as errands
 from tests.testwork.models import Errand
 from work import clock, lifecycle, recovery
 from work.sql.contention import Contended
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("writer")]
 
@@ -127,7 +127,7 @@ def test_the_database_alone_keeps_a_document_to_one_running_run(threads):
         return Run.objects.filter(status="queued").order_by("id")
 
     def without_looking(owner):
-        return lifecycle.claim_next(runs.RUN, "start", owner, without_looking_at_the_document)
+        return lifecycle.claim_next(runs.RUN_STATES, "start", owner, without_looking_at_the_document)
 
     first = threads.hold(lambda: without_looking(W1))
     second = threads.start(lambda: without_looking(W2))
@@ -216,7 +216,7 @@ def test_a_cancel_of_a_build_that_comes_after_the_start_binds(threads):
 def test_a_cancel_and_the_end_of_the_build_make_one_end(threads, first):
     build = BuildFactory(status="failed")
     run = RunFactory(configuration=build.configuration, build=build)
-    verbs = {"cancel": lambda: runs.cancel(run, actor="olga"), "refuse": lambda: runs.heed_builds(W1)}
+    verbs = {"cancel": lambda: runs.cancel(run, actor="olga"), "refuse": lambda: runs.apply_build_results(W1)}
     second = "refuse" if first == "cancel" else "cancel"
 
     one = threads.hold(verbs[first])
@@ -234,11 +234,11 @@ def test_a_cancel_meets_a_recovery_that_puts_the_row_back_into_the_queue(threads
     row = ErrandFactory(status="doing", owner=W1)
     original = lifecycle.move
 
-    def recovered_in_between(moves, id, verb, **options):
+    def recovered_in_between(states, id, verb, **options):
         if verb == "request_cancel":
             monkeypatch.setattr(lifecycle, "move", original)
-            assert threads.start(lambda: original(moves, id, "release")).answer()
-        return original(moves, id, verb, **options)
+            assert threads.start(lambda: original(states, id, "release")).answer()
+        return original(states, id, verb, **options)
 
     monkeypatch.setattr(lifecycle, "move", recovered_in_between)
 
@@ -254,7 +254,7 @@ def test_a_cancel_meets_a_recovery_that_puts_the_row_back_into_the_queue(threads
 )
 def test_a_cancel_between_the_verbs_of_a_recovery_is_honoured(name, factory, status, cancel, monkeypatch):
     row = expire_lease(factory(status=status))
-    kind, move = kind_named(name), recovery.Found.move
+    kind, move = work_type_named(name), recovery.LostClaim.move
 
     def move_and_cancel(found, verb, **options):
         made = move(found, verb, **options)
@@ -262,7 +262,7 @@ def test_a_cancel_between_the_verbs_of_a_recovery_is_honoured(name, factory, sta
             cancel(row, actor="olga")
         return made
 
-    monkeypatch.setattr(recovery.Found, "move", move_and_cancel)
+    monkeypatch.setattr(recovery.LostClaim, "move", move_and_cancel)
     assert recovery.rescue_expired([kind], W2) == 0
     monkeypatch.undo()
     assert recovery.rescue_expired([kind], W2) == 1

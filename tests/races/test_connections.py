@@ -34,7 +34,7 @@ from work import lifecycle, recovery, worker_thread
 from work.claims import Holdings
 from work.models import Event
 from work.sql import returning
-from work.work_types import kind_named
+from work.work_types import work_type_named
 from work.worker_thread import Bell, WorkerThread
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,7 +55,7 @@ def slot_of(kind):
 
 @pytest.fixture
 def slot():
-    return slot_of(kind_named("errand"))
+    return slot_of(work_type_named("errand"))
 
 
 def told(row):
@@ -223,7 +223,7 @@ def test_a_claim_whose_answer_was_lost_is_left_to_its_lease(monkeypatch, slot):
     assert (row.status, list(slot.holdings)) == ("doing", [])
 
     expire_lease(row)
-    assert recovery.rescue_expired([kind_named("errand")], W2) == 1
+    assert recovery.rescue_expired([work_type_named("errand")], W2) == 1
     assert slot.run_once()
     row.refresh_from_db()
     assert row.status == "done"
@@ -240,8 +240,8 @@ def test_an_end_that_cannot_be_said_at_all_is_left_to_recovery(monkeypatch, sett
     def refuse(claim, error):
         raise DataError("the database does not take this message")
 
-    kind = kind_named("errand")
-    slot = slot_of(replace(kind, lane=replace(kind.lane, fail=refuse)))
+    kind = work_type_named("errand")
+    slot = slot_of(replace(kind, handler=replace(kind.handler, fail=refuse)))
     work = threads.start(slot.run_once)
 
     def renew_until_it_ends():
@@ -368,7 +368,7 @@ def test_the_first_to_write_decides_under_any_isolation(threads, isolation, firs
     expire_lease(run)
     verbs = {
         "succeed": lambda: runs.succeed(claim),
-        "recover": lambda: recovery.rescue_expired([kind_named("run")], W2),
+        "recover": lambda: recovery.rescue_expired([work_type_named("run")], W2),
         "cancel": lambda: runs.cancel(run, actor="olga"),
     }
 
@@ -377,7 +377,7 @@ def test_the_first_to_write_decides_under_any_isolation(threads, isolation, firs
     two.waits()
     one.commit()
     two.answer()
-    recovery.rescue_expired([kind_named("run")], W2)
+    recovery.rescue_expired([work_type_named("run")], W2)
 
     run.refresh_from_db()
     assert run.status == {"succeed": "succeeded", "recover": "failed", "cancel": "cancelled"}[first]
@@ -422,10 +422,10 @@ def test_recovery_waits_for_no_row_for_long(threads, monkeypatch):
         expire_lease(row)
 
     locked = threads.hold(lambda: lifecycle.record(errands.ERRAND, rows[0].pk, "NOTED"))
-    assert recovery.rescue_expired([kind_named("errand")], W2) == 2
+    assert recovery.rescue_expired([work_type_named("errand")], W2) == 2
     locked.commit()
 
-    assert recovery.rescue_expired([kind_named("errand")], W2) == 1
+    assert recovery.rescue_expired([work_type_named("errand")], W2) == 1
     assert Errand.objects.filter(status="queued").count() == 3
     assert_all_hold()
 
@@ -437,7 +437,7 @@ def test_a_queued_run_that_is_locked_does_not_keep_the_lost_one_before_it_from_r
     following = RunFactory(configuration=lost.configuration, input_document=lost.input_document)
     expire_lease(lost)
 
-    threads.hold(lambda: lifecycle.record(runs.RUN, following.pk, "NOTED"))
+    threads.hold(lambda: lifecycle.record(runs.RUN_STATES, following.pk, "NOTED"))
 
-    assert recovery.rescue_expired([kind_named("run")], W2) == 1
+    assert recovery.rescue_expired([work_type_named("run")], W2) == 1
     assert_all_hold()

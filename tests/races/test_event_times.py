@@ -10,7 +10,7 @@ from tests.races.invariants import assert_all_hold
 from tests.stepping import DEADLINE_SECONDS
 from tests.testwork import lifecycle as errands
 from work import clock, lifecycle
-from work.changes import Told
+from work.changes import EventDraft
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("writer")]
 
@@ -27,7 +27,7 @@ def note(row):
 
 
 def lines(number):
-    return [Told("LOG", clock.now(), message=f"line {n}") for n in range(number)]
+    return [EventDraft("LOG", clock.now(), message=f"line {n}") for n in range(number)]
 
 
 def write_batch(row, batch):
@@ -36,7 +36,7 @@ def write_batch(row, batch):
 
 def end_with_batch(row, batch):
     claim = claim_of(row)
-    claim.untold = lambda: batch
+    claim.pending_events = lambda: batch
     return lifecycle.finish(claim, "succeed")
 
 
@@ -95,7 +95,7 @@ def test_what_was_written_and_taken_back_raises_nothing(threads):
     moment = clock.now()
     held = threads.hold(lambda: write_batch(row, lines(3)))
 
-    two = threads.start(lambda: write_batch(row, [Told("LOG", moment)]))
+    two = threads.start(lambda: write_batch(row, [EventDraft("LOG", moment)]))
     assert two.waits()
     held.roll_back()
 

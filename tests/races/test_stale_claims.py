@@ -25,10 +25,10 @@ from tests.races.invariants import assert_all_hold
 from tests.races.test_two_verbs_on_one_run import ARTIFACT
 from tests.testwork import lifecycle as errands
 from work import claims, leases, lifecycle, recovery
-from work.changes import Told
+from work.changes import EventDraft
 from work.clock import now
 from work.models import Event
-from work.work_types import all_kinds, kind_named
+from work.work_types import all_work_types, work_type_named
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,8 +36,8 @@ LATE_WRITES = {
     "finish": lambda claim: lifecycle.finish(claim, "succeed", result="late"),
     "fail": lambda claim: errands.fail(claim, ValueError("late")),
     "renew": lambda claim: not lifecycle.renew(claim.holder.owner, [claim]),
-    "record": lambda claim: lifecycle.record(claim.moves, claim.id, "NOTED", claim=claim),
-    "record_many": lambda claim: lifecycle.record_many(claim, [Told("LOG", now(), message="a line")]),
+    "record": lambda claim: lifecycle.record(claim.states, claim.id, "NOTED", claim=claim),
+    "record_many": lambda claim: lifecycle.record_many(claim, [EventDraft("LOG", now(), message="a line")]),
 }
 late_writes = pytest.mark.parametrize("write", LATE_WRITES.values(), ids=LATE_WRITES)
 
@@ -49,7 +49,7 @@ def refusals(row):
 def lost(row, by=W2):
     """Let the lease expire and have another worker recover the row."""
     expire_lease(row)
-    assert recovery.rescue_expired(all_kinds(), by) == 1
+    assert recovery.rescue_expired(all_work_types(), by) == 1
 
 
 @late_writes
@@ -174,7 +174,7 @@ def test_a_claim_that_has_ended_its_row_itself_is_not_late():
 def test_a_claim_that_was_given_back_is_not_late():
     row = ErrandFactory(status="doing", owner=W1)
     claim = claim_of(row)
-    assert recovery.release(kind_named("errand"), claim, W1)
+    assert recovery.release(work_type_named("errand"), claim, W1)
 
     lifecycle.renew(W1, [claim])
 
@@ -215,7 +215,7 @@ def test_trust_ends_by_the_start_of_a_renewal_and_not_by_its_answer(threads, set
         (lambda run, claim: lifecycle.renew(W1, [claim]), "running", 0),
         (lambda run, claim: runs.succeed(claim), "succeeded", 0),
         (lambda run, claim: runs.cancel(run, actor="olga"), "cancelled", 1),
-        (lambda run, claim: recovery.rescue_expired([kind_named("run")], W1), "failed", 0),
+        (lambda run, claim: recovery.rescue_expired([work_type_named("run")], W1), "failed", 0),
     ],
     ids=["renewed", "succeeded", "cancelled", "recovered by another"],
 )
@@ -225,7 +225,7 @@ def test_recovery_goes_by_what_a_row_is_and_not_by_what_it_was(threads, step_at,
     expire_lease(run)
     at = step_at("recover.selected")
 
-    recovering = threads.start(lambda: recovery.rescue_expired([kind_named("run")], W2))
+    recovering = threads.start(lambda: recovery.rescue_expired([work_type_named("run")], W2))
     at.until_reached()
     meanwhile(run, claim)
     at.go_on()
@@ -241,7 +241,7 @@ def test_recovery_does_not_need_the_row_of_the_worker():
     run = RunFactory(status="running", owner="w7@gone:1:noboot")
     expire_lease(run)
 
-    assert recovery.rescue_expired(all_kinds(), W2) == 1
+    assert recovery.rescue_expired(all_work_types(), W2) == 1
 
     run.refresh_from_db()
     assert (run.status, run.failure_type) == ("failed", "PROCESS_TERMINATED")
@@ -250,14 +250,14 @@ def test_recovery_does_not_need_the_row_of_the_worker():
 
 def test_rows_that_cannot_be_recovered_hide_no_others(monkeypatch):
     monkeypatch.setattr(recovery, "PAGE", 3)
-    kind = kind_named("errand")
+    kind = work_type_named("errand")
     rows = [ErrandFactory(status="doing", owner=W1) for _ in range(9)]
     for place, row in enumerate(rows):
         expire_lease(row, seconds=100 - place)
     stubborn = {row.pk for row in rows[:7]}
 
     class Stubborn:
-        moves, name, budget = kind.moves, kind.name, None
+        states, name, budget = kind.states, kind.name, None
 
         @staticmethod
         def rescue(found):

@@ -31,7 +31,7 @@ from tests.races.invariants import assert_all_hold
 from work import clock, lifecycle, recovery
 from work.models import Event
 from work.sql.contention import Contended
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -205,14 +205,14 @@ def test_a_build_that_becomes_ready_during_a_submission_leaves_no_run_asleep(
 
     def ready_right_after_the_look(*args, **options):
         chosen = looked(*args, **options)
-        threads.start(lambda: (builds.succeed(claim), runs.heed_builds(W2))).answer()
+        threads.start(lambda: (builds.succeed(claim), runs.apply_build_results(W2))).answer()
         return chosen
 
     monkeypatch.setattr(runs, "get_or_create_build", ready_right_after_the_look)
     run = runs.submit(configuration, document, actor="olga")
     assert run.gate == "build"
 
-    runs.heed_builds(W1)
+    runs.apply_build_results(W1)
 
     assert runs.claim_next_run(W1).id == run.pk
     assert_all_hold()
@@ -232,7 +232,7 @@ def test_a_run_of_a_build_that_is_queued_again_is_not_refused_for_its_earlier_en
 
     monkeypatch.setattr(gates, "behind_build", queued_again_meanwhile)
 
-    assert runs.heed_builds(W1) == 0
+    assert runs.apply_build_results(W1) == 0
 
     run.refresh_from_db()
     assert run.status == "queued"
@@ -304,7 +304,7 @@ def test_the_next_run_of_a_document_can_start_as_soon_as_a_lost_one_is_recovered
     waiting = runs.submit(configuration, document, actor="olga")
     expire_lease(lost)
 
-    recovery.rescue_expired([kind_named("run")], W2)
+    recovery.rescue_expired([work_type_named("run")], W2)
 
     assert runs.claim_next_run(W2).id == waiting.pk
 
@@ -380,7 +380,7 @@ def test_a_stale_slot_ends_once(threads, first, second):
     verbs = {
         "finish": lambda: job_runs.succeed(claim, rows_processed=7),
         "skip": lambda: job_runs.skip_stale("ingest", timedelta(seconds=600), actor=W2),
-        "recover": lambda: recovery.rescue_expired([kind_named("job_run")], W2),
+        "recover": lambda: recovery.rescue_expired([work_type_named("job_run")], W2),
     }
 
     one = threads.hold(verbs[first])
@@ -400,6 +400,6 @@ def test_a_stale_slot_ends_once(threads, first, second):
 def test_a_forced_row_is_not_taken_for_a_lost_one(configuration, document):
     run = force_status(RunFactory(configuration=configuration, input_document=document), "running")
 
-    assert recovery.rescue_expired([kind_named("run")], W2) == 0
+    assert recovery.rescue_expired([work_type_named("run")], W2) == 0
     run.refresh_from_db()
     assert run.status == "running"

@@ -13,7 +13,7 @@ from tests.factories import W1, W2, RunFactory, age, claim_of, expire_lease, wri
 from tests.races.invariants import assert_all_hold
 from work import clock, lifecycle, recovery
 from work.models import Event
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 ARTIFACT = {"name": "result.json", "file": "a", "size_bytes": 2, "sha256": "0" * 64, "content_type": "application/json"}
 
@@ -23,9 +23,9 @@ VERBS = {
     "fail": lambda run, claim: runs.fail(claim, "ENGINE_FAILED", "exit code 1"),
     "stop": lambda run, claim: runs.stop(claim),
     "cancel": lambda run, claim: runs.cancel(run, actor="olga"),
-    "recover": lambda run, claim: recovery.rescue_expired([kind_named("run")], W2),
+    "recover": lambda run, claim: recovery.rescue_expired([work_type_named("run")], W2),
     "renew": lambda run, claim: not lifecycle.renew(W1, [claim]),
-    "record": lambda run, claim: lifecycle.record(runs.RUN, run.pk, "NOTED", claim=claim),
+    "record": lambda run, claim: lifecycle.record(runs.RUN_STATES, run.pk, "NOTED", claim=claim),
     "publish": lambda run, claim: runs.publish_artifact(claim, ARTIFACT),
 }
 
@@ -102,7 +102,7 @@ def test_the_first_to_write_decides(
     answers = one.commit(), two.answer()
     if Run.objects.filter(pk=run.pk, status="running", cancel_requested_at__isnull=False).exists():
         # An accepted cancel that no worker could obey yet binds recovery too.
-        recovery.rescue_expired([kind_named("run")], W2)
+        recovery.rescue_expired([work_type_named("run")], W2)
 
     assert answers[0] == first_answers
     assert answers[1] == second_answers or second_answers is ANY

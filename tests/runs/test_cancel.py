@@ -6,7 +6,7 @@ from tests.factories import ErrandFactory, RunFactory, age, claim_of, columns_of
 from tests.testwork.lifecycle import ERRAND
 from work import clock, recovery
 from work import lifecycle as kernel
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = pytest.mark.django_db
 
@@ -106,7 +106,7 @@ def test_an_accepted_cancel_binds_when_the_worker_is_lost(w2):
     run = expire_lease(RunFactory(status="running"))
     lifecycle.cancel(run, actor="olga")
 
-    recovery.rescue_expired([kind_named("run")], w2)
+    recovery.rescue_expired([work_type_named("run")], w2)
 
     run.refresh_from_db()
     assert (run.status, run.failure_type) == ("cancelled", "")
@@ -116,7 +116,7 @@ def test_an_accepted_cancel_binds_when_the_run_is_over_its_budget(w2, settings):
     run = age(RunFactory(status="running"), settings.ADE_RUN_TIMEOUT_SECONDS + settings.ADE_LEASE_SECONDS + 1)
     lifecycle.cancel(run, actor="olga")
 
-    recovery.rescue_expired([kind_named("run")], w2)
+    recovery.rescue_expired([work_type_named("run")], w2)
 
     run.refresh_from_db()
     assert (run.status, run.failure_type) == ("cancelled", "")
@@ -126,10 +126,10 @@ def test_work_that_is_put_back_between_the_two_looks_of_a_cancel_is_cancelled_al
     errand = ErrandFactory(status="doing")
     move = kernel.move
 
-    def released_meanwhile(moves, id, verb, **options):
+    def released_meanwhile(states, id, verb, **options):
         if verb == "request_cancel":
-            move(moves, id, "release")
-        return move(moves, id, verb, **options)
+            move(states, id, "release")
+        return move(states, id, verb, **options)
 
     monkeypatch.setattr(kernel, "move", released_meanwhile)
 

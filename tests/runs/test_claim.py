@@ -156,7 +156,7 @@ def test_a_younger_run_does_not_pass_one_whose_build_has_ended_before_its_gate_s
     assert claimed() == [other.pk]
     assert Run.objects.get(pk=older.pk).gate == "build"
 
-    lifecycle.heed_builds(w1)
+    lifecycle.apply_build_results(w1)
     assert lifecycle.claim_next_run(w1).id == (older.pk if status == "ready" else younger.pk)
 
 
@@ -195,7 +195,7 @@ def test_the_second_running_run_of_a_document_is_refused_by_the_database_alone(q
     by_status_only = lambda now: Run.objects.filter(status="queued").order_by("created_at", "id")  # noqa: E731  # a queryset
 
     with pytest.raises(Contended), transaction.atomic():
-        kernel.claim_next(lifecycle.RUN, "start", w1, by_status_only)
+        kernel.claim_next(lifecycle.RUN_STATES, "start", w1, by_status_only)
 
     assert Run.objects.get(pk=waiting.pk).status == "queued"
 
@@ -205,6 +205,6 @@ def test_a_build_that_becomes_ready_lets_its_runs_start(configuration, document,
     assert lifecycle.claim_next_run(w1) is None
 
     bring_to(Build.objects.get(), "ready")
-    lifecycle.heed_builds(w1)
+    lifecycle.apply_build_results(w1)
 
     assert lifecycle.claim_next_run(w1).id == run.pk

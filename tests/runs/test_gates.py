@@ -99,7 +99,7 @@ def test_a_ready_build_brings_its_runs_to_their_documents(document, configuratio
     assert {run.gate for run in (*same, other)} == {"build"}
     bring_to(build, "ready")
 
-    assert lifecycle.heed_builds(w1) == 3
+    assert lifecycle.apply_build_results(w1) == 3
 
     assert [gate_of(run) for run in (*same, other)] == ["", "document", ""]
 
@@ -110,7 +110,7 @@ def test_a_build_that_came_to_nothing_fails_its_runs_at_once(configuration, stat
     run = RunFactory(configuration=configuration, build=build)
     bring_to(build, status)
 
-    assert lifecycle.heed_builds(w1) == 1
+    assert lifecycle.apply_build_results(w1) == 1
 
     run.refresh_from_db()
     assert (run.status, run.failure_type) == ("failed", "BUILD_FAILED")
@@ -126,7 +126,7 @@ def test_a_build_under_way_keeps_its_runs_waiting(configuration, status, w1):
     run = RunFactory(build=BuildFactory(status=status))
     before = columns_of(run)
 
-    assert lifecycle.heed_builds(w1) == 0
+    assert lifecycle.apply_build_results(w1) == 0
 
     assert columns_of(run) == before
 
@@ -137,7 +137,7 @@ def test_a_build_that_failed_later_does_not_touch_runs_that_were_not_waiting(sta
     before = columns_of(run)
     write(run.build, status="failed", failure_type="BUILD_FAILED")
 
-    assert lifecycle.heed_builds(w1) == 0
+    assert lifecycle.apply_build_results(w1) == 0
 
     assert columns_of(run) == before
 
@@ -148,7 +148,7 @@ def test_more_runs_than_one_look_takes_are_all_brought_on(configuration, monkeyp
     runs = [RunFactory(configuration=configuration, build=build) for _ in range(5)]
     bring_to(build, "ready")
 
-    heeded = [lifecycle.heed_builds(w1) for _ in range(4)]
+    heeded = [lifecycle.apply_build_results(w1) for _ in range(4)]
     while gates.open_forgotten():
         pass
 
@@ -163,7 +163,7 @@ def test_a_run_that_was_submitted_earlier_comes_forward_first_when_its_build_is_
     write(older, created_at=younger.created_at - timedelta(seconds=1))
     bring_to(late, "ready")
 
-    lifecycle.heed_builds(w1)
+    lifecycle.apply_build_results(w1)
 
     assert lifecycle.claim_next_run(w1).id == older.pk
 
@@ -182,13 +182,13 @@ def is_awaited(build):
 
 def test_a_build_is_awaited_until_it_has_ended_and_nobody_waits_for_it(document, w1):
     run = RunFactory(input_document=document, build=BuildFactory(status="building"))
-    lifecycle.heed_builds(w1)
+    lifecycle.apply_build_results(w1)
     assert is_awaited(run.build)
 
     bring_to(run.build, "ready")
     assert gates.stop_awaiting() == 0
 
-    assert lifecycle.heed_builds(w1) == 1
+    assert lifecycle.apply_build_results(w1) == 1
     assert not is_awaited(run.build)
 
 
@@ -205,7 +205,7 @@ def test_a_submission_that_finds_its_build_unready_says_that_it_is_awaited(confi
     """The build ends, and its waiting runs are released, right after the submission has read its status."""
     lifecycle.submit(configuration, document, actor="olga")
     build = bring_to(Build.objects.get(), "ready")
-    lifecycle.heed_builds(w1)
+    lifecycle.apply_build_results(w1)
     lifecycle.succeed(lifecycle.claim_next_run(w1))
     monkeypatch.setattr(lifecycle, "get_or_create_build", lambda *_, **__: builds.Chosen(build.pk, "building"))
 
@@ -215,5 +215,5 @@ def test_a_submission_that_finds_its_build_unready_says_that_it_is_awaited(confi
     younger = RunFactory(configuration=configuration, input_document=document)
     assert (older.gate, younger.gate) == ("build", "")
     assert lifecycle.claim_next_run(w1) is None
-    lifecycle.heed_builds(w1)
+    lifecycle.apply_build_results(w1)
     assert lifecycle.claim_next_run(w1).id == older.pk

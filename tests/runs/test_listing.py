@@ -23,7 +23,7 @@ from tests.factories import (
 )
 from work import clock
 from work.sql import statements
-from workspaces.models import Narrowed
+from workspaces.models import LimitedUser
 
 pytestmark = pytest.mark.django_db
 PAGE = 3
@@ -87,7 +87,7 @@ def test_a_list_is_what_was_asked_for(runs, workspace, olga):
         (olga, own),
         (both, everything),
         (root, everything),
-        (Narrowed(both, workspace.pk, frozenset({"viewer"})), own),
+        (LimitedUser(both, workspace.pk, frozenset({"viewer"})), own),
     ]
     moments = [run.created_at for run in runs]
     one = runs[5]
@@ -135,7 +135,7 @@ def test_those_that_ended_last_are_found_however_long_ago_they_were_submitted(ru
         (olga, {workspace.pk}),
         (both, None),
         (root, None),
-        (Narrowed(both, workspace.pk, frozenset()), {workspace.pk}),
+        (LimitedUser(both, workspace.pk, frozenset()), {workspace.pk}),
     ):
         for since, most in itertools.product((now - timedelta(hours=5), now - timedelta(hours=20), now), (1, 4, 99)):
             right = [run.pk for run in ended if run.finished_at >= since and (mine is None or run.workspace_id in mine)]

@@ -92,7 +92,7 @@ def test_without_a_policy_nothing_goes(settings):
 
 def test_of_its_history_one_event_stays_which_says_what_went():
     run = RunFactory(status="running")
-    kernel.record(lifecycle.RUN, run.pk, journal.LOG, message="reading page 1")
+    kernel.record(lifecycle.RUN_STATES, run.pk, journal.LOG, message="reading page 1")
     ArtifactFactory(run=run, size_bytes=5), ArtifactFactory(run=run, size_bytes=6)
     age(bring_to(run, "succeeded"), 31 * DAY)
     before = columns_of(run)
@@ -148,7 +148,7 @@ def test_everything_that_must_hold_holds_afterwards_and_when_something_is_told_l
     purge(retention.JOB_RUNS)
     assert_all_hold()
 
-    kernel.record(lifecycle.RUN, run.pk, kernel.LATE_WRITE_REFUSED, actor=W1)
+    kernel.record(lifecycle.RUN_STATES, run.pk, kernel.LATE_WRITE_REFUSED, actor=W1)
 
     assert told(run) == ["RUN_PRUNED", "LATE_WRITE_REFUSED"]
     assert breaches("events_are_numbered_without_gaps") == []

@@ -4,14 +4,14 @@ from runs import lifecycle
 from tests.factories import RunFactory, age, claim_of, columns_of, events_of, expire_lease, told, write
 from work import clock, recovery
 from work.models import Worker
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def kind():
-    return kind_named("run")
+    return work_type_named("run")
 
 
 def over_budget(run, settings):

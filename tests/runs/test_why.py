@@ -258,7 +258,7 @@ def test_a_build_that_has_ended_moves_the_run_in_the_next_tick(worker, status, s
     run = RunFactory(build=bring_to(BuildFactory(), status), gate="build")
 
     found = gate(run, "build")
-    lifecycle.heed_builds(worker.owner)
+    lifecycle.apply_build_results(worker.owner)
 
     assert (found.holds, found.since) == (True, run.build.finished_at)
     assert found.message == f"Its build {run.build_id} {said}"

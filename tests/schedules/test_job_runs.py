@@ -18,7 +18,7 @@ from tests.factories import (
     write,
 )
 from work import boots, clock, recovery
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def kind():
-    return kind_named("job_run")
+    return work_type_named("job_run")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 import structlog
 
 from schedules import handler, history, job_runs
-from schedules.jobs import JobFailed, Turn, job_named
+from schedules.jobs import JobContext, JobFailed, job_named
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W1, W2, DueSlotFactory, JobRunFactory, events_of
 from tests.schedules import declared
@@ -74,7 +74,7 @@ def test_a_job_that_runs_has_its_next_slot_wait_and_does_not_hold_up_others():
     assert handler.claim(W1).values["job_name"] == "frequent"
     assert handler.claim(W1) is None
 
-    job_runs.succeed(handler.Claim(job_runs.JOB_RUN, running.pk, lane_holder(running), 0.0), 1)
+    job_runs.succeed(handler.Claim(job_runs.JOB_RUN_STATES, running.pk, lane_holder(running), 0.0), 1)
     assert handler.claim(W1).values["job_name"] == "each"
 
 
@@ -191,7 +191,7 @@ def test_start_end_duration_rows_and_errors_are_logged():
 
 def test_a_job_that_has_had_its_time_is_told_so():
     due()
-    turn = Turn(job_named("frequent"), NOON, handler.claim(W1))
+    turn = JobContext(job_named("frequent"), NOON, handler.claim(W1))
     turn.until = 0.0
 
     with pytest.raises(JobFailed, match="frequent did not finish within 300 s"):

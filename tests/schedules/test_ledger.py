@@ -13,7 +13,7 @@ from tests.schedules import declared
 from tests.schedules.declared import EACH, FREQUENT, MORNING, PATIENT, each, frequent, patient
 from tests.seeds import many_seeds
 from work import recovery
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -125,7 +125,7 @@ def test_a_slot_that_has_come_to_nothing_says_why(noon, at, status, state):
     run = JobRunFactory(job_name="frequent", scheduled_for=NOON + QUARTER)
     if status == "failed":
         expire_lease(run)
-        recovery.rescue_owned_by([kind_named("job_run")], [run.lease_owner], recovery.EARLIER_BOOT, W1)
+        recovery.rescue_owned_by([work_type_named("job_run")], [run.lease_owner], recovery.EARLIER_BOOT, W1)
     else:
         at(NOON + 2 * QUARTER)
         job_runs.skip_stale("frequent", frequent.stale_after, actor=W1)

@@ -401,7 +401,7 @@ def test_the_web_does_not_even_load_its_scheduler():
     """Seed 001, 2: the web process never runs the scheduler."""
     done = run(
         "import sys; from django.core.asgi import get_asgi_application; get_asgi_application();"
-        "import config.urls; from work.work_types import all_kinds; list(all_kinds());"
+        "import config.urls; from work.work_types import all_work_types; list(all_work_types());"
         "print([name for name in sys.modules if name in ('django_q.scheduler', 'django_q.cluster', 'work.worker')])"
     )
 

@@ -21,7 +21,7 @@ from tests.factories import W1, W2, JobRunFactory, age, claim_of, events_of, exp
 from tests.schedules.declared import EACH, FREQUENT, MORNING, PATIENT, each, frequent, morning, patient
 from work import clock, recovery
 from work.clock import Anchor
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 PROVED_BY = {
     "E1 hosts differ by ten minutes": [
@@ -149,7 +149,7 @@ def test_a_clock_that_is_set_forward_ends_no_slot_that_has_just_begun(jobs, fres
     fresh_clock(NOON + HOUR)
 
     assert schedules.skip_stale(W2) == 0
-    assert recovery.rescue_expired([kind_named("job_run")], W2) == 0
+    assert recovery.rescue_expired([work_type_named("job_run")], W2) == 0
     assert firing.fire(frequent, actor=W2) == 1
     assert job_runs.succeed(claim)
     # By then, every living worker has had time to renew its leases.
@@ -312,7 +312,7 @@ def test_a_worker_that_wakes_up_is_refused_and_makes_up_for_what_it_has_slept_th
     run = JobRunFactory(job_name="patient", scheduled_for=NOON, owner=W1)
     claim = claim_of(run)
     expire_lease(run)
-    assert recovery.rescue_expired([kind_named("job_run")], W2) == 1
+    assert recovery.rescue_expired([work_type_named("job_run")], W2) == 1
 
     fresh_clock(NOON + 5 * QUARTER + MINUTE)
     assert claim.is_trusted()

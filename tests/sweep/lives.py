@@ -29,14 +29,14 @@ from runs.models import Run
 from schedules import asking, firing, job_runs
 from schedules import handler as job_lane
 from schedules import work_types as job_kinds
-from schedules.jobs import Turn
+from schedules.jobs import JobContext
 from tests.schedules.declared import EACH, each
 from webhooks import lifecycle as deliveries
 from webhooks import sending
 from webhooks.following import Follower
 from work import clock, failpoints, lifecycle, recovery
 from work.claims import Holdings, Interrupted
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 from work.worker_thread import Bell, WorkerThread
 from workspaces.models import Workspace
 
@@ -79,7 +79,7 @@ def live_a_build():
     claim = builds.claim_next_build(OWNER)
     say("renewed", not lifecycle.renew(OWNER, [claim]))
     say("built", builds.succeed(claim) and claim.id)
-    say("heeded", runs.heed_builds(OWNER))
+    say("heeded", runs.apply_build_results(OWNER))
 
 
 def live_an_upload():
@@ -120,13 +120,13 @@ def live_a_brief():
     slot = clock.now().replace(microsecond=1)
     claim = job_runs.claim_slot(DAILY_BRIEF.name, slot, OWNER)
     say("renewed", not lifecycle.renew(OWNER, [claim]))
-    rows = publish(Turn(DAILY_BRIEF, slot, claim))
+    rows = publish(JobContext(DAILY_BRIEF, slot, claim))
     say("briefed", rows and slot.isoformat())
     say("success", job_runs.succeed(claim, rows) and claim.id)
 
 
 def live_a_clustering():
-    """Run a slot of the job through the lane, as a worker does."""
+    """Run a slot of the job through its handler, as a worker does."""
     asking.run_now(EVENT_CLUSTERING, actor=OWNER)
     work_off(job_kinds.JOB_RUN)
 
@@ -139,7 +139,7 @@ def live_an_engine():
 def live_an_environment():
     """Do a build with its real programs, and then the runs that wait for it."""
     work_off(build_kinds.BUILD)
-    say("heeded", runs.heed_builds(OWNER))
+    say("heeded", runs.apply_build_results(OWNER))
     work_off(run_kinds.RUN)
 
 
@@ -157,10 +157,10 @@ def live_a_retention():
 
 
 def live_an_ingestion():
-    """Run one slot of the job as a worker's lane does."""
+    """Run one slot of the job as a worker does."""
     claim = job_runs.claim_slot(INGESTION.name, clock.now().replace(microsecond=0), OWNER)
     try:
-        rows = ingest(Turn(INGESTION, clock.now(), claim))
+        rows = ingest(JobContext(INGESTION, clock.now(), claim))
     except Interrupted as interrupted:
         say("interrupted", job_lane.fail(claim, interrupted))
     else:
@@ -186,4 +186,4 @@ def live_a_webhook():
 
 
 def live_a_recovery():
-    say("recovered", recovery.rescue_expired(all_kinds(), OWNER))
+    say("recovered", recovery.rescue_expired(all_work_types(), OWNER))

@@ -33,7 +33,7 @@ from tests.sweep.lives import UPLOADED
 from webhooks.models import Delivery, Webhook
 from work import failpoints, recovery
 from work.models import Event
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 LIVES = {
     "run.create.counted": "run",
@@ -157,7 +157,7 @@ def test_nothing_is_lost_doubled_or_stuck(programs, settings, monkeypatch, serve
     process = programs.main("tests.sweep.lives", LIVES[point], ADE_FAILPOINTS=f"{point}:{way}*1", **limits)
     {"kill9": it_is_killed, "raise": it_gets_an_error, "stop": it_stands_still}[way](process, point, monkeypatch)
     world.let_time_pass()
-    recovery.rescue_expired(all_kinds(), W2)
+    recovery.rescue_expired(all_work_types(), W2)
 
     what_was_promised_is_so(process.said)
     assert_all_hold()
@@ -191,7 +191,7 @@ def test_work_that_kills_every_worker_fails_after_so_many(programs, point, life)
         it_is_killed(programs.main("tests.sweep.lives", life, ADE_FAILPOINTS=f"{point}:kill9"), point, None)
         deaths += 1
         world.let_time_pass()
-        recovery.rescue_expired(all_kinds(), W2)
+        recovery.rescue_expired(all_work_types(), W2)
         world.settle_documents()
         row.refresh_from_db()
 
@@ -226,29 +226,29 @@ def it_stands_still(process, point, monkeypatch):
 
 def taken_by_others(point, monkeypatch):
     """Return what another worker has recovered from this process after its lease."""
-    held = {(k.name, pk) for k in all_kinds() if k.rescue for pk in held_by_the_process(k.moves)}
-    until(lambda: not any(still_leased(kind) for kind in all_kinds() if kind.rescue))
+    held = {(k.name, pk) for k in all_work_types() if k.rescue for pk in held_by_the_process(k.states)}
+    until(lambda: not any(still_leased(kind) for kind in all_work_types() if kind.rescue))
     is_locked = point.endswith(INSIDE_A_TRANSACTION)
     if not is_locked and not (point in INSIDE_ANOTHER_TRANSACTION and connection.vendor == "sqlite"):
-        recovery.rescue_expired(all_kinds(), W2)
-        assert not any(held_by_the_process(kind.moves) for kind in all_kinds() if kind.rescue)
+        recovery.rescue_expired(all_work_types(), W2)
+        assert not any(held_by_the_process(kind.states) for kind in all_work_types() if kind.rescue)
         return held
     # The process holds the lock: recovery times out soon and leaves the row to a later tick.
     monkeypatch.setattr(recovery, "STATEMENT_TIMEOUT_MS", 200)
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA busy_timeout = 200")
-    recovery.rescue_expired(all_kinds(), W2)
+    recovery.rescue_expired(all_work_types(), W2)
     connection.close()
     return set()
 
 
-def held_by_the_process(moves):
-    return moves.rows.filter(lease_owner__endswith=":bootsweep").values_list("pk", flat=True)
+def held_by_the_process(states):
+    return states.rows.filter(lease_owner__endswith=":bootsweep").values_list("pk", flat=True)
 
 
 def still_leased(kind):
-    return kind.moves.rows.filter(lease_owner__endswith=":bootsweep", lease_expires_at__gt=recovery.clock.now())
+    return kind.states.rows.filter(lease_owner__endswith=":bootsweep", lease_expires_at__gt=recovery.clock.now())
 
 
 def what_was_promised_is_so(said):

@@ -17,7 +17,7 @@ from tests.sweep import world
 from tests.sweep.test_crash_points import LIVES, WITH_ENGINES, held_by_the_process, still_leased
 from work import recovery
 from work.processes.scratch import sweep
-from work.work_types import all_kinds, kind_named
+from work.work_types import all_work_types, work_type_named
 
 # The general failpoints before and after the work of an engine.
 AROUND = ("run.claimed", "artifact.written", "run.finish.before_commit", "run.finish.after_commit")
@@ -66,7 +66,7 @@ def test_no_engine_is_left_and_none_overlaps_another(site, point, way, engines):
     {"kill9": it_is_killed, "raise": it_meets_an_error, "stop": it_stands_still}[way](site, process, point, engines)
     until(lambda: not site.engines())
     world.let_time_pass()
-    recovery.rescue_expired(all_kinds(), W2)
+    recovery.rescue_expired(all_work_types(), W2)
     assert_all_hold()
     finish_everything(site, life, engines)
 
@@ -109,12 +109,12 @@ def it_meets_an_error(site, process, point, engines):
 
 def it_stands_still(site, process, point, engines):
     until(process.is_stopped)
-    kinds = [kind for kind in all_kinds() if kind.rescue]
-    held = [(kind.moves, id) for kind in kinds for id in held_by_the_process(kind.moves)]
+    kinds = [kind for kind in all_work_types() if kind.rescue]
+    held = [(kind.states, id) for kind in kinds for id in held_by_the_process(kind.states)]
     until(lambda: not any(still_leased(kind) for kind in kinds))
     # The keeper has ended the engine with the lease; then others continue with the document.
     until(lambda: not site.witness.at_work())
-    recovery.rescue_expired(all_kinds(), W2)
+    recovery.rescue_expired(all_work_types(), W2)
     others = live(site, "environment", engines)
     if not held:
         others.code()
@@ -124,13 +124,13 @@ def it_stands_still(site, process, point, engines):
 
     assert process.code() == 0, process.logged()
     assert others.code() == 0, others.logged()
-    assert not any(moves.rows.filter(pk=id, lease_owner__contains=f":{process.pid}:").exists() for moves, id in held)
+    assert not any(states.rows.filter(pk=id, lease_owner__contains=f":{process.pid}:").exists() for states, id in held)
 
 
 def finish_everything(site, life, engines):
     for _ in range(5):
         world.let_time_pass()
-        recovery.rescue_expired(all_kinds(), W2)
+        recovery.rescue_expired(all_work_types(), W2)
         gates.open_forgotten()
         process = live(site, "environment", engines)
         assert process.code() == 0, process.logged()
@@ -139,7 +139,7 @@ def finish_everything(site, life, engines):
     sweep(scratch.root())
     assert site.left_behind() == []
     assert site.engines() == []
-    kind_named("build").periodic_tasks[0].do(W2)
+    work_type_named("build").periodic_tasks[0].do(W2)
 
 
 def made_at_once(site):

@@ -26,7 +26,7 @@ from runs import lifecycle as runs
 from runs.models import Run
 from schedules import asking, firing, history, job_runs
 from schedules import handler as job_lane
-from schedules.jobs import Turn
+from schedules.jobs import JobContext
 from schedules.models import ScheduledJob
 from tests.factories import (
     MOVES,
@@ -56,7 +56,7 @@ from webhooks import hooks
 from webhooks.models import Delivery, WebhookTail
 from work import clock, recovery
 from work.models import Work
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 RETENTION_DAYS = 30
 DUE = ("first", "second")
@@ -191,10 +191,10 @@ def finish_everything():
     publish_the_next_brief()
     for _ in range(20):
         let_time_pass()
-        recovery.rescue_expired(all_kinds(), W2)
+        recovery.rescue_expired(all_work_types(), W2)
         while claim := builds.claim_next_build(W2):
             builds.succeed(claim)
-        runs.heed_builds(W2)
+        runs.apply_build_results(W2)
         gates.open_forgotten()
         while claim := runs.claim_next_run(W2):
             runs.succeed(claim)
@@ -214,7 +214,7 @@ def publish_the_next_brief():
     """Publish in a slot that no life has claimed."""
     slot = clock.now().replace(microsecond=1) + timedelta(minutes=1)
     claim = job_runs.claim_slot(DAILY_BRIEF.name, slot, W2)
-    assert job_runs.succeed(claim, publish(Turn(DAILY_BRIEF, slot, claim)))
+    assert job_runs.succeed(claim, publish(JobContext(DAILY_BRIEF, slot, claim)))
 
 
 def purge_what_is_due():

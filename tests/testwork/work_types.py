@@ -1,10 +1,10 @@
 from tests.testwork import lifecycle
-from work.work_types import Kind, Lane
+from work.work_types import Handler, WorkType
 
-KIND = Kind(
+KIND = WorkType(
     lifecycle.ERRAND,
-    lane=Lane(
-        slots="ADE_MAX_CONCURRENCY",
+    handler=Handler(
+        concurrency_setting="ADE_MAX_CONCURRENCY",
         claim=lifecycle.claim_next,
         do=lifecycle.do,
         succeed=lifecycle.succeed,

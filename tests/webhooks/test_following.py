@@ -19,7 +19,7 @@ from tests.factories import (
 from tests.webhooks.told import follow, newest
 from webhooks import hooks
 from webhooks.following import Follower
-from webhooks.lifecycle import DELIVERY
+from webhooks.lifecycle import DELIVERY_STATES
 from webhooks.models import Delivery, WebhookTail
 from work import lifecycle, tail
 from work.models import Event
@@ -173,7 +173,7 @@ def test_a_removed_webhook_is_told_nothing(workspace, everything):
 def test_what_was_delivered_before_is_looked_up_in_an_index(workspace, everything):
     for webhook in (everything, WebhookFactory(workspace=workspace)):
         values = {"webhook_id": webhook.pk, "topic": "run.failed", "payload": {}}
-        lifecycle.create(DELIVERY, values, varying={"event_id": list(range(10**6, 10**6 + 2000))})
+        lifecycle.create(DELIVERY_STATES, values, varying={"event_id": list(range(10**6, 10**6 + 2000))})
     DocumentFactory(workspace=workspace, status="processed")
     with CaptureQueriesContext(connection) as asked:
         assert follow() == 1

@@ -7,7 +7,7 @@ from itertools import count
 from tests.factories import MOVES, write
 from work import boots, clock
 from work.models import Worker
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 BOOTS = count(1)
 
@@ -26,17 +26,17 @@ def sign_off(worker):
 
 def free_slots(kind):
     """Return the owner of each free slot."""
-    model = kind_named(kind).moves.model
+    model = work_type_named(kind).states.model
     held = Counter(model._base_manager.filter(status=model.CLAIMED).values_list("lease_owner", flat=True))
     slots = Counter({worker.owner: worker.lanes.get(kind, 0) for worker in Worker.objects.alive()})
     return sorted((slots - held).elements())
 
 
 def claims(kind, chance):
-    """Claim with all free slots in random order, each through its lane; return the claims."""
+    """Claim with all free slots in random order, each through its handler; return the claims."""
     owners = free_slots(kind)
     chance.shuffle(owners)
-    return [claim for owner in owners if (claim := kind_named(kind).lane.claim(owner))]
+    return [claim for owner in owners if (claim := work_type_named(kind).handler.claim(owner))]
 
 
 def waiting(model):

@@ -10,7 +10,7 @@ from tests.factories import ConfigurationFactory, DocumentFactory, age, claim_of
 from tests.why import crew
 from work import recovery
 from work.models import Worker
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 W9 = "w9@elsewhere:1:boot9"
 KINDS = ("run", "build")
@@ -68,7 +68,7 @@ class Lives:
                 for row in model.objects.filter(lease_owner=worker.owner):
                     expire_lease(row)
             if self.chance.random() < 0.5:
-                recovery.rescue_expired([kind_named(kind) for kind in KINDS], W9)
+                recovery.rescue_expired([work_type_named(kind) for kind in KINDS], W9)
 
     def pause_or_resume(self):
         (queue.pause if self.chance.random() < 0.5 else queue.resume)(actor="olga")
@@ -81,7 +81,7 @@ class Lives:
             crew.sign_on(run=self.chance.randrange(3), build=self.chance.randrange(3))
 
     def periodic_tasks(self):
-        runs.heed_builds(W9)
+        runs.apply_build_results(W9)
         gates.open_forgotten()
 
     def forget(self):
@@ -129,7 +129,7 @@ def lift(gate, run):
         crew.sign_on(run=1000)
     elif gate.name == "build":
         _make(Build.objects.get(pk=gate.data["id"]))
-        runs.heed_builds(W9)
+        runs.apply_build_results(W9)
     else:
         _out_of_the_way(run)
 
@@ -139,7 +139,7 @@ def _make(build):
         assert builds.again(build.pk, actor="olga")
     while (build := Build.objects.get(pk=build.pk)).status == "queued":
         crew.sign_on(build=1)
-        assert kind_named("build").lane.claim(W9)
+        assert work_type_named("build").handler.claim(W9)
     if build.status == "building":
         # Withdraw any cancel request first.
         write(build, cancel_requested_at=None, cancel_requested_by="")

@@ -4,7 +4,7 @@ from tests.factories import ErrandFactory, claim_of, columns_of, events_of, told
 from tests.testwork import lifecycle as errands
 from work import boots, clock, recovery
 from work.models import Event, Worker
-from work.work_types import kind_named
+from work.work_types import work_type_named
 
 # Larger than any PID on Linux.
 NO_PID = 2**22 + 1
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def kinds():
-    return [kind_named("errand")]
+    return [work_type_named("errand")]
 
 
 def booted(name, boot_id, *, alive=False, **columns):

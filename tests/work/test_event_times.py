@@ -22,10 +22,10 @@ from tests.factories import (
 from tests.testwork import lifecycle as errands
 from tests.work.test_state_machine import FACTORIES, cases, make
 from work import boots, clock, lifecycle, recovery
-from work.changes import Told
+from work.changes import EventDraft
 from work.models import Work
 from work.sql import portable, returning
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 pytestmark = pytest.mark.django_db
 
@@ -64,34 +64,34 @@ def assert_times_rise(row):
 
 
 def lines(*moments):
-    return [Told("LOG", moment, message=f"line {n}") for n, moment in enumerate(moments)]
+    return [EventDraft("LOG", moment, message=f"line {n}") for n, moment in enumerate(moments)]
 
 
-@pytest.mark.parametrize(("moves", "verb", "status"), cases(legal=True))
-def test_a_move_by_a_host_whose_clock_is_behind_is_not_before_the_last_event(moves, verb, status, clock_is_off):
-    row = FACTORIES[moves.model](status=status)
+@pytest.mark.parametrize(("states", "verb", "status"), cases(legal=True))
+def test_a_move_by_a_host_whose_clock_is_behind_is_not_before_the_last_event(states, verb, status, clock_is_off):
+    row = FACTORIES[states.model](status=status)
     clock_is_off(-MINUTE)
 
-    assert make(moves, row, verb)
+    assert make(states, row, verb)
 
     assert_times_rise(row)
     assert times_of(row)[-1] == times_of(row)[-2]
 
 
-@pytest.mark.parametrize(("moves", "verb", "status"), cases(legal=True))
-def test_what_begins_or_ends_with_a_move_says_the_time_of_its_event(moves, verb, status, clock_is_off):
-    if not issubclass(moves.model, Work):
+@pytest.mark.parametrize(("states", "verb", "status"), cases(legal=True))
+def test_what_begins_or_ends_with_a_move_says_the_time_of_its_event(states, verb, status, clock_is_off):
+    if not issubclass(states.model, Work):
         return
-    row = FACTORIES[moves.model](status=status)
-    before, target = columns_of(row), moves[verb].target
+    row = FACTORIES[states.model](status=status)
+    before, target = columns_of(row), states[verb].target
     clock_is_off(-MINUTE)
 
-    make(moves, row, verb)
+    make(states, row, verb)
 
     after, told_at = columns_of(row), times_of(row)[-1]
-    if target in moves.model.TERMINAL:
+    if target in states.model.TERMINAL:
         assert after["finished_at"] == told_at
-    if target == moves.model.ACTIVE != before["status"]:
+    if target == states.model.ACTIVE != before["status"]:
         assert after["started_at"] == told_at
 
 
@@ -134,7 +134,7 @@ def test_what_is_written_with_an_end_is_between_the_last_event_and_the_end(erran
     claim = claim_of(errand)
     lifecycle.cancel(errands.ERRAND, errand.pk, actor="olga")
     requested = times_of(errand)[-1]
-    claim.untold = lambda: lines(requested - MINUTE, requested + MINUTE)
+    claim.pending_events = lambda: lines(requested - MINUTE, requested + MINUTE)
 
     assert lifecycle.finish(claim, "stop")
 
@@ -147,7 +147,7 @@ def test_what_is_written_with_an_end_is_between_the_last_event_and_the_end(erran
 def test_a_clock_that_is_set_back_within_a_batch_tells_no_earlier_time(errand, is_with_end):
     moment, claim = clock.now(), claim_of(errand)
     batch = lines(moment + MINUTE, moment, moment + 2 * MINUTE, moment + MINUTE)
-    claim.untold = lambda: batch
+    claim.pending_events = lambda: batch
 
     assert lifecycle.finish(claim, "succeed") if is_with_end else lifecycle.record_many(claim, batch)
 
@@ -168,7 +168,7 @@ def test_recovery_by_a_host_whose_clock_is_behind_tells_its_move_and_its_receipt
     expire_lease(errand, seconds=3600)
     clock_is_off(-MINUTE)
 
-    assert recovery.rescue_expired(all_kinds(), W2) == 1
+    assert recovery.rescue_expired(all_work_types(), W2) == 1
 
     assert_times_rise(errand)
     assert events_of(errand).last().kind == recovery.RECEIPT
@@ -226,7 +226,7 @@ def test_a_row_that_an_older_version_wrote_last_ends_in_order(errand, clock_is_o
     lifecycle.record(errands.ERRAND, errand.pk, "NOTE")
     write(errand, last_event_at=None, previous_event_at=None)
     clock_is_off(-MINUTE)
-    claim.untold = lambda: lines(clock.now(), clock.now())
+    claim.pending_events = lambda: lines(clock.now(), clock.now())
 
     assert lifecycle.finish(claim, "succeed")
 
@@ -256,7 +256,7 @@ def test_each_event_says_its_own_time_or_that_of_the_event_before_it(monkeypatch
         else:
             lifecycle.record_many(claim, lines(*(a_time() for _ in range(chance.randrange(1, 4)))))
     batch = lines(a_time(), a_time())
-    claim.untold = lambda: batch
+    claim.pending_events = lambda: batch
     a_time()
     assert lifecycle.finish(claim, "succeed")
 

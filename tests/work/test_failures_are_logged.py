@@ -11,7 +11,7 @@ from runs import lifecycle as runs
 from runs.engine_session import EngineFailed, Failure
 from tests.factories import W1, BuildFactory, JobFactory, RunFactory, bring_to
 from work.claims import Holdings
-from work.work_types import kind_named
+from work.work_types import work_type_named
 from work.worker_thread import Bell, WorkerThread
 
 pytestmark = [pytest.mark.once, pytest.mark.django_db]
@@ -22,13 +22,13 @@ def warnings(logs):
 
 
 def test_a_run_whose_engine_fails():
-    run, kind = RunFactory(), kind_named("run")
+    run, kind = RunFactory(), work_type_named("run")
 
     def break_down(claim):
         raise EngineFailed(Failure.ENGINE_FAILED, "exit code 1")
 
     slot = WorkerThread(
-        replace(kind, lane=replace(kind.lane, do=break_down)),
+        replace(kind, handler=replace(kind.handler, do=break_down)),
         0,
         owner=W1,
         bell=Bell(),
@@ -50,7 +50,7 @@ def test_a_run_whose_build_has_failed():
     bring_to(run.build, "failed")
 
     with capture_logs() as logs:
-        runs.heed_builds(W1)
+        runs.apply_build_results(W1)
 
     (said,) = warnings(logs)
     assert (said["event"], said["kind"], said["id"]) == ("work.failed", "run", run.pk)

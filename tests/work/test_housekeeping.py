@@ -7,7 +7,7 @@ from django.db import connection
 from work import recovery
 from work.housekeeping import HousekeepingThread, RecoveryThread
 from work.steady import Steady
-from work.work_types import Kind, PeriodicTask, all_kinds
+from work.work_types import PeriodicTask, WorkType, all_work_types
 
 
 @pytest.fixture
@@ -16,8 +16,8 @@ def rung():
 
 
 def housekeeping(tasks, rung):
-    kind = next(all_kinds())
-    return HousekeepingThread([Kind(kind.moves, periodic_tasks=tasks)], "w1", Flag(), rung.append)
+    kind = next(all_work_types())
+    return HousekeepingThread([WorkType(kind.states, periodic_tasks=tasks)], "w1", Flag(), rung.append)
 
 
 def raises(owner):
@@ -94,9 +94,9 @@ def test_a_kind_whose_recovery_fails_keeps_no_other_from_being_recovered(monkeyp
 
     monkeypatch.setattr(recovery, "_rescue_kind", look)
 
-    assert recovery.rescue_expired(list(all_kinds()), "w1") == 0
+    assert recovery.rescue_expired(list(all_work_types()), "w1") == 0
 
-    assert seen == [kind.name for kind in all_kinds()]
+    assert seen == [kind.name for kind in all_work_types()]
     assert "kind_failed" in caplog.text
 
 
@@ -104,7 +104,7 @@ def test_a_kind_whose_recovery_fails_keeps_no_other_from_being_recovered(monkeyp
 def test_what_recovery_moved_is_looked_at_at_once(monkeypatch, rung):
     monkeypatch.setattr(settings, "ADE_TICK_SECONDS", 0)
     monkeypatch.setattr(recovery, "rescue_expired", lambda kinds, by: 1)
-    kinds = list(all_kinds())
+    kinds = list(all_work_types())
 
     RecoveryThread(kinds, "w1", Flag(), rung.append).go_on()
 

@@ -48,8 +48,8 @@ def events_of(row):
 
 
 def words(model):
-    moves = MOVES[model]
-    return {moves.initial, *(moves[verb].target for verb in moves)}
+    states = MOVES[model]
+    return {states.initial, *(states[verb].target for verb in states)}
 
 
 def test_all_hold_when_much_has_happened():

@@ -3,7 +3,7 @@ import pytest
 from tests.factories import ErrandFactory, and_told, claim_of, columns_of, events_of, holder_for, told
 from tests.testwork import lifecycle as errands
 from work import clock, lifecycle
-from work.changes import WARNING, Told
+from work.changes import WARNING, EventDraft
 from work.models import Event
 from work.sql import portable, returning
 
@@ -21,7 +21,7 @@ def errand():
 
 
 def lines(number):
-    return [Told("LOG", clock.now(), "", f"line {n}") for n in range(number)]
+    return [EventDraft("LOG", clock.now(), "", f"line {n}") for n in range(number)]
 
 
 def test_an_event_that_is_no_move_leaves_the_status_alone(errand, writer):
@@ -84,8 +84,8 @@ def test_many_events_are_recorded_in_their_order(errand, writer):
 
 def test_what_events_say_is_kept_as_it_was_told(errand, writer):
     entries = [
-        Told("LOG", clock.now(), "w1", "a line “quoted” \\ 'so'", {"stream": "stdout", "n": [1, None]}, WARNING),
-        Told("STEP", clock.now(), "w2", "", None),
+        EventDraft("LOG", clock.now(), "w1", "a line “quoted” \\ 'so'", {"stream": "stdout", "n": [1, None]}, WARNING),
+        EventDraft("STEP", clock.now(), "w2", "", None),
     ]
 
     assert lifecycle.record_many(claim_of(errand), entries)
@@ -98,7 +98,7 @@ def test_what_events_say_is_kept_as_it_was_told(errand, writer):
 
 def test_what_a_claim_has_not_told_yet_is_written_with_its_end(errand, writer):
     claim = claim_of(errand)
-    claim.untold = lambda: lines(2)
+    claim.pending_events = lambda: lines(2)
 
     assert lifecycle.finish(claim, "succeed", result="done")
 
@@ -111,7 +111,7 @@ def test_what_a_claim_has_not_told_yet_is_written_with_its_end(errand, writer):
 
 def test_what_goes_with_an_end_that_is_refused_is_not_written(errand, writer):
     claim = claim_of(errand)
-    claim.untold = lambda: lines(2)
+    claim.pending_events = lambda: lines(2)
     lifecycle.cancel(errands.ERRAND, errand.pk, actor="olga")
     made = []
 
@@ -127,7 +127,7 @@ def test_what_goes_with_an_end_that_is_refused_is_not_written(errand, writer):
 
 def test_what_is_made_with_an_end_comes_between_what_was_told_and_the_end(errand, writer):
     claim = claim_of(errand)
-    claim.untold = lambda: lines(1)
+    claim.pending_events = lambda: lines(1)
 
     assert lifecycle.finish(
         claim, "succeed", also=lambda: lifecycle.record(errands.ERRAND, errand.pk, "NOTE", claim=claim)

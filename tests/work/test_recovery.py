@@ -10,13 +10,13 @@ from tests.testwork.models import Errand
 from work import clock, failpoints, lifecycle, recovery
 from work.processes import identity
 from work.processes.identity import ProcessId
-from work.work_types import Kind, kind_named
+from work.work_types import WorkType, work_type_named
 
 pytestmark = pytest.mark.django_db
 
 
 def kind_that(rescue):
-    return Kind(errands.ERRAND, rescue=rescue)
+    return WorkType(errands.ERRAND, rescue=rescue)
 
 
 @pytest.fixture
@@ -183,14 +183,14 @@ def test_nothing_is_rescued_just_after_a_clock_was_set(kind, monkeypatch, w2):
 def test_a_kind_that_nobody_holds_or_that_has_no_rule_is_passed_over(w2):
     expired(1)
 
-    assert recovery.rescue_expired([kind_named("job"), kind_named("document"), kind_that(None)], w2) == 0
+    assert recovery.rescue_expired([work_type_named("job"), work_type_named("document"), kind_that(None)], w2) == 0
 
 
 def test_all_that_an_owner_holds_is_rescued_without_waiting_for_leases(w1, w2):
     errand, stage = ErrandFactory(status="doing", owner=w1), StageFactory(status="RUNNING", owner=w1)
     other = ErrandFactory(status="doing", owner=w2)
     before = columns_of(other)
-    kinds = [kind_named("errand"), kind_named("stage")]
+    kinds = [work_type_named("errand"), work_type_named("stage")]
 
     assert recovery.rescue_owned_by(kinds, [w1], recovery.EARLIER_BOOT, w2) == 2
 

@@ -11,7 +11,7 @@ from tests.races.invariants import assert_all_hold
 from tests.stepping import until
 from work import recovery
 from work.models import Worker
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 ORPHANED = ("failed", "PROCESS_TERMINATED")
 # The first processes of two containers with the same host name have the same identity.
@@ -99,7 +99,7 @@ def test_of_two_workers_of_one_identity_the_claim_token_tells_which_holds_the_wo
     first = builds.claim_next_build(ALWAYS_THE_SAME)
     build.refresh_from_db()
     expire_lease(build)
-    recovery.rescue_expired(all_kinds(), ALWAYS_THE_SAME)
+    recovery.rescue_expired(all_work_types(), ALWAYS_THE_SAME)
     second = builds.claim_next_build(ALWAYS_THE_SAME)
 
     late, in_time = builds.succeed(first), builds.succeed(second)

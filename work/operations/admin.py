@@ -13,14 +13,14 @@ from django.utils.functional import cached_property
 from django.views.decorators.http import require_POST
 
 from work import draining
-from work.boots import WORKER
+from work.boots import WORKER_STATES
 from work.models import Event, Worker
 from work.operations import bulk
 from work.operations.commands import clean
 from work.operations.numbers import id_of
-from work.operations.previews import Ended, Wish, carry_out
+from work.operations.previews import Operation, RowResult, apply
 from work.state_machine import StateMachine
-from work.work_types import all_kinds, other_subjects
+from work.work_types import all_work_types, other_subjects
 
 # Stop counting here: the length of a list must not cost reading a million rows.
 MOST_COUNTED = 10_000
@@ -161,11 +161,11 @@ class SubjectAdmin(ReadOnlyAdmin):
 
     change_form_template = "admin/subject.html"
     # None for a model without a history.
-    moves: StateMachine | None = None
+    states: StateMachine | None = None
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        if self.moves and (obj := kwargs.get("obj")):
-            events = Event.objects.about(self.moves.kind, obj.pk).order_by("-sequence")
+        if self.states and (obj := kwargs.get("obj")):
+            events = Event.objects.about(self.states.kind, obj.pk).order_by("-sequence")
             context["events"] = events[:EVENTS]
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -210,12 +210,12 @@ class VerbAdmin(SubjectAdmin):
             context["buttons"] = [(verb, getattr(self, verb).short_description) for verb in verbs]
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def do_each(self, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> HttpResponse | None:
+    def do_each(self, request: HttpRequest, verb: str, rows: Any, wish: Operation) -> HttpResponse | None:
         """Apply the verb to one row at once. For rows selected in a list, answer with the preview page first."""
         if bulk.is_chosen_in_a_list(request):
             return bulk.answer(self, request, verb, rows, wish)
-        ended: list[Ended] = []
-        carry_out(rows, wish, self.operated(request), ended, actor=request.user.get_username(), reason="")
+        ended: list[RowResult] = []
+        apply(rows, wish, self.operated(request), ended, actor=request.user.get_username(), reason="")
         bulk.tell(self, request, ended)
         return None
 
@@ -266,7 +266,7 @@ class EventAdmin(ReadOnlyAdmin):
 
 @admin.register(Worker)
 class WorkerAdmin(VerbAdmin):
-    moves = WORKER
+    states = WORKER_STATES
     list_display = ["id", "state", "owner", "version", "lanes", "started_at", "heartbeat_at", "doing"]
     list_display += ["drain_requested_at", "drain_requested_by"]
     list_filter = [
@@ -291,4 +291,4 @@ class WorkerAdmin(VerbAdmin):
 
 
 def _names() -> list[str]:
-    return [*(kind.name for kind in all_kinds()), *(moves.kind for moves in other_subjects())]
+    return [*(kind.name for kind in all_work_types()), *(states.kind for states in other_subjects())]

@@ -24,7 +24,7 @@ from django.utils.html import format_html, format_html_join
 from work.operations import once, previews
 from work.operations.numbers import id_of
 from work.operations.outcomes import DONE, Outcome, ahead, sentence
-from work.operations.previews import Ended, Wish, carry_out, rehearse
+from work.operations.previews import Operation, RowResult, apply, preview
 
 # How many new rows a message names, and how many rows a preview lists.
 MOST_NAMED = 20
@@ -44,7 +44,7 @@ def urls(site: Any) -> list[URLPattern]:
     ]
 
 
-def answer(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> HttpResponse:
+def answer(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Operation) -> HttpResponse:
     """Answer a list's form: first with the preview, and when that is confirmed, with the result."""
     key, until = request.POST.get("once", ""), _number(request, "until")
     if not re.fullmatch("[A-Za-z0-9_-]{16,64}", key) or until is None:
@@ -55,9 +55,9 @@ def answer(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) ->
     return HttpResponseRedirect(reverse(_name(site, "outcome"), args=[key]))
 
 
-def tell(site: Any, request: HttpRequest, ended: Sequence[Ended]) -> None:
+def tell(site: Any, request: HttpRequest, ended: Sequence[RowResult]) -> None:
     outcomes = Counter(each.outcome for each in ended)
-    said = sentence(site.model, outcomes, site.moves.claimed if site.moves else None)
+    said = sentence(site.model, outcomes, site.states.claimed if site.states else None)
     site.message_user(request, said, messages.SUCCESS if DONE & outcomes.keys() else messages.WARNING)
     if made := [each.made for each in ended if each.made]:
         links = format_html_join(
@@ -88,8 +88,8 @@ def outcome_table(site: Any, request: HttpRequest, key: str) -> HttpResponse:
     return previews.table(name, site.opts.verbose_name, told.get("rows", ()))
 
 
-def _rehearsal(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> HttpResponse:
-    rehearsal = rehearse(rows, wish, site.operated(request))
+def _rehearsal(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Operation) -> HttpResponse:
+    rehearsal = preview(rows, wish, site.operated(request))
     newest = rows.order_by("-pk").values_list("pk", flat=True).first() if rehearsal.is_cut else None
     label = getattr(site, verb).short_description
     will_do = sum(number for outcome, number in rehearsal.outcomes.items() if outcome in DONE)
@@ -117,14 +117,14 @@ def _rehearsal(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish
     return _page(site, request, "admin/rehearsal.html", context)
 
 
-def _do(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Wish) -> None:
+def _do(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Operation) -> None:
     found = rows.filter(pk__gt=_number(request, "after") or 0).order_by("pk")[: previews.MOST_AT_ONCE + 1]
     piece, has_more = list(found[: previews.MOST_AT_ONCE]), len(found) > previews.MOST_AT_ONCE
     reason = " ".join(request.POST.get("reason", "").replace("\0", "").split())[: previews.LONGEST_REASON]
     gone = [] if _is_across(request) else _gone(request, rows)
-    done: list[Ended] = []
+    done: list[RowResult] = []
     try:
-        carry_out(piece, wish, site.operated(request), done, actor=request.user.get_username(), reason=reason)
+        apply(piece, wish, site.operated(request), done, actor=request.user.get_username(), reason=reason)
     finally:
         # This also runs if one row fails: the rows before it are done.
         has_more = has_more or len(done) < len(piece)
@@ -166,11 +166,11 @@ def _chosen_ids(request: HttpRequest) -> set[int]:
     return {id for text in request.POST.getlist(ACTION_CHECKBOX_NAME) if (id := id_of(text)) is not None}
 
 
-def _gone(request: HttpRequest, rows: Any) -> list[Ended]:
+def _gone(request: HttpRequest, rows: Any) -> list[RowResult]:
     """Return the selected rows that no longer exist."""
     until = _number(request, "until") or 0
     ids = {id for id in _chosen_ids(request) if id <= until} - set(rows.values_list("pk", flat=True))
-    return [Ended(id, "", Outcome.NOT_FOUND, None) for id in sorted(ids)]
+    return [RowResult(id, "", Outcome.NOT_FOUND, None) for id in sorted(ids)]
 
 
 def _form(request: HttpRequest) -> dict[str, Any]:

@@ -134,20 +134,20 @@ _AHEAD = {
 }
 
 
-def of_cancel(moves: StateMachine, before: str, after: str) -> Outcome:
+def of_cancel(states: StateMachine, before: str, after: str) -> Outcome:
     """Return the outcome of a cancel from the status seen before it and the status that the cancel returned."""
-    if before not in {*moves["cancel"].origins, *moves["request_cancel"].origins}:
+    if before not in {*states["cancel"].origins, *states["request_cancel"].origins}:
         return Outcome.ENDED
-    if after == moves.claimed:
+    if after == states.claimed:
         return Outcome.ASKED
-    return Outcome.CANCELLED if after == moves["cancel"].target else Outcome.ENDED
+    return Outcome.CANCELLED if after == states["cancel"].target else Outcome.ENDED
 
 
-def of_cancel_ahead(moves: StateMachine, status: str) -> Outcome:
+def of_cancel_ahead(states: StateMachine, status: str) -> Outcome:
     """Return what a cancel would do with a row in this status."""
-    if status in moves["cancel"].origins:
+    if status in states["cancel"].origins:
         return Outcome.CANCELLED
-    return Outcome.ASKED if status in moves["request_cancel"].origins else Outcome.ENDED
+    return Outcome.ASKED if status in states["request_cancel"].origins else Outcome.ENDED
 
 
 def of_pause_ahead(row: Any) -> Outcome:

@@ -18,42 +18,42 @@ from work.operations.outcomes import Outcome, rehearsed
 # Limit for the rows of one click, because a person and a web process wait for it.
 MOST_AT_ONCE = 1000
 # A preview of more rows covers only the oldest.
-MOST_REHEARSED = 10_000
+MOST_PREVIEWED = 10_000
 LONGEST_NAME, LONGEST_REASON = 100, 500
 HEAD = ("row", "id", "name", "outcome", "new")
 
 IsTheirs = Callable[[Any], bool]
 
 
-class Did(NamedTuple):
+class OperationResult(NamedTuple):
     outcome: Outcome
     # The new row, if the verb creates one.
     made: Model | None = None
 
 
 @dataclass(frozen=True)
-class Wish:
+class Operation:
     """An action of a person on a row, with its preview.
 
     `do` is called with `actor`, and with `reason` if `takes_reason` is set.
     """
 
-    do: Callable[..., Outcome | Did]
+    do: Callable[..., Outcome | OperationResult]
     # Predicts the outcome from the row without changing anything. It is called in the order of the action.
     foreseen: Callable[[Any], Outcome]
     takes_reason: bool = False
 
 
-class Foreseen(NamedTuple):
+class RowPreview(NamedTuple):
     row: Any
     outcome: Outcome
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class Preview:
     """The preview of rows, oldest first."""
 
-    each: list[Foreseen]
+    each: list[RowPreview]
     # Whether there are more rows than the preview covers.
     is_cut: bool
 
@@ -66,22 +66,28 @@ class Rehearsal:
         return rehearsed(self.outcomes, "oldest matches" if self.is_cut else "selected")
 
 
-class Ended(NamedTuple):
+class RowResult(NamedTuple):
     id: int
     name: str
     outcome: Outcome
     made: Model | None
 
 
-def rehearse(rows: Any, wish: Wish, is_theirs: IsTheirs) -> Rehearsal:
+def preview(rows: Any, wish: Operation, is_theirs: IsTheirs) -> Preview:
     """Preview the action on a queryset. Its order does not matter."""
-    found = list(rows.order_by("pk")[: MOST_REHEARSED + 1])
-    each = [_foreseen(row, wish, is_theirs) for row in found[:MOST_REHEARSED]]
-    return Rehearsal(each, is_cut=len(found) > MOST_REHEARSED)
+    found = list(rows.order_by("pk")[: MOST_PREVIEWED + 1])
+    each = [_foreseen(row, wish, is_theirs) for row in found[:MOST_PREVIEWED]]
+    return Preview(each, is_cut=len(found) > MOST_PREVIEWED)
 
 
-def carry_out(
-    rows: Iterable[Any], wish: Wish, is_theirs: IsTheirs, ended: MutableSequence[Ended], *, actor: str, reason: str
+def apply(
+    rows: Iterable[Any],
+    wish: Operation,
+    is_theirs: IsTheirs,
+    ended: MutableSequence[RowResult],
+    *,
+    actor: str,
+    reason: str,
 ) -> None:
     """Apply the action in this order to each row that the user may operate.
 
@@ -90,11 +96,11 @@ def carry_out(
     told = {"actor": actor} | ({"reason": reason} if wish.takes_reason else {})
     for row in rows:
         did = wish.do(row, **told) if is_theirs(row) else Outcome.NOT_YOURS
-        outcome, made = did if isinstance(did, Did) else (did, None)
-        ended.append(Ended(row.pk, named(row), outcome, made))
+        outcome, made = did if isinstance(did, OperationResult) else (did, None)
+        ended.append(RowResult(row.pk, named(row), outcome, made))
 
 
-def told(ended: Iterable[Ended], page_of: Callable[[Model], str]) -> list[tuple[int, str, str, str, str]]:
+def told(ended: Iterable[RowResult], page_of: Callable[[Model], str]) -> list[tuple[int, str, str, str, str]]:
     """Return the results in a form that can be stored: id, name, outcome, and the name and page of the new row."""
     return [
         (each.id, each.name, each.outcome.value, *((called(each.made), page_of(each.made)) if each.made else ("", "")))
@@ -116,5 +122,5 @@ def named(row: Model) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
-def _foreseen(row: Any, wish: Wish, is_theirs: IsTheirs) -> Foreseen:
-    return Foreseen(row, wish.foreseen(row) if is_theirs(row) else Outcome.NOT_YOURS)
+def _foreseen(row: Any, wish: Operation, is_theirs: IsTheirs) -> RowPreview:
+    return RowPreview(row, wish.foreseen(row) if is_theirs(row) else Outcome.NOT_YOURS)

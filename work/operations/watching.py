@@ -22,14 +22,14 @@ BATCH = 1000
 
 
 class WatchedCommand(NounCommand):
-    moves: ClassVar[StateMachine]
+    states: ClassVar[StateMachine]
     terminal: ClassVar[frozenset[str]]
 
     def explain(self, id: int) -> Explanation:
         raise NotImplementedError
 
     def add_watching(self, add: AddVerb) -> None:
-        name = self.moves.model._meta.verbose_name
+        name = self.states.model._meta.verbose_name
         add_ids(add("why", self.why, f"Explain what a queued {name} waits for, and since when."))
         logs = add("logs", self.logs, f"Print the log of a {name}, oldest line first.")
         add_ids(logs)
@@ -82,23 +82,23 @@ class WatchedCommand(NounCommand):
             self.stdout.write(line)
 
     def _status(self, id: int) -> str:
-        status = self.moves.rows.filter(pk=id).values_list("status", flat=True).first()
+        status = self.states.rows.filter(pk=id).values_list("status", flat=True).first()
         if status is None:
             raise self._not_found(id)
         return str(status)
 
     def _pruned_at(self, id: int) -> datetime | None:
-        if not self.moves.pruned:
+        if not self.states.pruned:
             return None
-        pruned_at: datetime | None = self.moves.rows.values_list("pruned_at", flat=True).get(pk=id)
+        pruned_at: datetime | None = self.states.rows.values_list("pruned_at", flat=True).get(pk=id)
         return pruned_at
 
     def _not_found(self, id: int) -> Exception:
-        return not_found(self.moves.kind, id, f"`manage.py {self.moves.kind} list` shows them")
+        return not_found(self.states.kind, id, f"`manage.py {self.states.kind} list` shows them")
 
     def _said(self, id: int, after: int) -> Iterator[Row]:
         """Yield log lines by sequence. It has no gaps, so lines that are written meanwhile come after those read."""
-        events = Event.objects.about(self.moves.kind, id).filter(kind="LOG").order_by("sequence")
+        events = Event.objects.about(self.states.kind, id).filter(kind="LOG").order_by("sequence")
         while found := list(events.filter(sequence__gt=after)[:BATCH]):
             after = found[-1].sequence
             yield from map(_row, found)

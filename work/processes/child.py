@@ -18,7 +18,7 @@ from ade_keeper.keeper import KILL_SECONDS
 from work.processes import spawner_client
 from work.processes.identity import ProcessId
 from work.processes.output import Events, Output
-from work.processes.spawner_client import Answer, Keeper
+from work.processes.spawner_client import Answer, ProcessGuard
 from work.processes.usage import Usage
 
 # How often a lost lease or a cancel is checked: half of the 100 ms that `supervise.run` promises.
@@ -106,7 +106,7 @@ class Child:
     def __init__(
         self,
         program: str,
-        keeper: Keeper,
+        keeper: ProcessGuard,
         answer: Answer,
         pipes: Pipes,
         opened: ExitStack,
@@ -114,7 +114,7 @@ class Child:
         wall_seconds: float,
         grace_seconds: float,
         process_id: ProcessId | None = None,
-        give_back: Callable[[Keeper], None] = spawner_client.give_back,
+        give_back: Callable[[ProcessGuard], None] = spawner_client.give_back,
         usage: Usage | None = None,
     ) -> None:
         # Recovery kills this process to end the child. For a fork of a warm process it is the warm process.

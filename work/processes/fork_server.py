@@ -18,7 +18,7 @@ from typing import Any
 from ade_keeper import proc
 from work.processes import supervise
 from work.processes.child import CannotStart, Child
-from work.processes.spawner_client import Keeper, Wires
+from work.processes.spawner_client import ProcessGuard, Wires
 from work.processes.supervise import (
     GRACE_SECONDS,
     Limits,
@@ -41,7 +41,7 @@ LOOK_SECONDS = 0.02
 LAST_WORDS_SECONDS = 2.0
 
 
-class Zygote:
+class ForkServer:
     """A warm process, used by one thread at a time. Raises CannotStart."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Zygote:
         # The process that forks, as seen from outside its sandbox. It is looked up once and not for each fork.
         self._root: proc.Process | None = None
         # None until it is ready, and while a fork uses it.
-        self._keeper: Keeper | None = None
+        self._keeper: ProcessGuard | None = None
         with ExitStack() as opened:
             self._control, there = socket.socketpair()
             opened.enter_context(self._control)
@@ -93,7 +93,7 @@ class Zygote:
                 raise self._not_warm()
             if _is_readable(self._control, LOOK_SECONDS):
                 try:
-                    self._keeper = Keeper(self._control)
+                    self._keeper = ProcessGuard(self._control)
                 except OSError as error:
                     raise self._not_warm() from error
                 outermost = self._child.process_id.pid
@@ -116,7 +116,7 @@ class Zygote:
     ) -> Child:
         """Fork a child, with the same contract as `supervise.spawn`. Raises CannotStart."""
         if self._keeper is None or self._root is None:
-            raise RuntimeError("The zygote is not ready, or not free.")
+            raise RuntimeError("The fork server is not ready, or not free.")
         directory, _, variables = place(cwd, env or {})
         limits = limits or Limits()
         pipes = limits.pipes(on_output, on_event)
@@ -145,7 +145,7 @@ class Zygote:
                 walled_off=self.is_walled_off,
                 own_network=self.is_walled_off,
             )
-            # Recovery ends the zygote to end its forks: pids inside a sandbox mean nothing here.
+            # Recovery ends the fork server to end its forks: pids inside a sandbox mean nothing here.
             child = Child(
                 "a fork",
                 keeper,
@@ -179,7 +179,7 @@ class Zygote:
         self._control.close()
         self._child.close()
 
-    def _take_back(self, keeper: Keeper) -> None:
+    def _take_back(self, keeper: ProcessGuard) -> None:
         self._keeper = keeper
         self.used_at = time.monotonic()
 

@@ -72,7 +72,7 @@ def environment(cwd: str, scratch: str, extra: Mapping[str, str]) -> dict[str, s
 
 
 @dataclass(frozen=True)
-class Walls:
+class SandboxPaths:
     program: str
     cwd: str
     scratch: str
@@ -85,7 +85,7 @@ class Walls:
     is_first: bool = False
 
 
-def wrap(argv: Sequence[str], walls: Walls, *, status: int, seccomp: int | None) -> list[str]:
+def wrap(argv: Sequence[str], walls: SandboxPaths, *, status: int, seccomp: int | None) -> list[str]:
     """Return the command inside bubblewrap. A later bind covers an earlier one, so hiding comes before showing."""
     command = [
         *(bubblewrap() or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
@@ -111,7 +111,7 @@ def wrap(argv: Sequence[str], walls: Walls, *, status: int, seccomp: int | None)
     return [*command, *_hidden_and_written(walls, shown), "--chdir", walls.cwd, "--", *argv]
 
 
-def _hidden_and_written(walls: Walls, shown: Sequence[str]) -> list[str]:
+def _hidden_and_written(walls: SandboxPaths, shown: Sequence[str]) -> list[str]:
     """Hide paths below shown or writable ones, except for readable and writable paths inside them."""
     written = [*walls.writable, walls.cwd]
     above = [path for path in written if any(_is_below(each, path) for each in walls.hidden)]

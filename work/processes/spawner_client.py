@@ -34,7 +34,7 @@ _PROGRAM = (
 )
 
 
-class Launcher:
+class SpawnerClient:
     """The launcher process. It ends with this process, not with the thread that started it."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class Refused(Exception):
         self.errno = number
 
 
-class Keeper:
+class ProcessGuard:
     """The worker's side of a process guard, which keeps one child at a time. It is reused, because forking is
     expensive.
     """
@@ -167,7 +167,7 @@ class Keeper:
             opened.pop_all()
 
     @classmethod
-    def of(cls, launcher: Launcher) -> Self:
+    def of(cls, launcher: SpawnerClient) -> Self:
         control, there = socket.socketpair()
         try:
             with there:
@@ -252,11 +252,11 @@ class Pool:
     """The launcher and its idle keepers."""
 
     def __init__(self) -> None:
-        self._launcher = Launcher()
-        self._retired: list[Launcher] = []
-        self._idle: list[Keeper] = []
+        self._launcher = SpawnerClient()
+        self._retired: list[SpawnerClient] = []
+        self._idle: list[ProcessGuard] = []
 
-    def start(self, order: dict[str, Any], wires: Wires) -> tuple[Keeper, Answer]:
+    def start(self, order: dict[str, Any], wires: Wires) -> tuple[ProcessGuard, Answer]:
         while True:
             keeper, fresh = self._take()
             try:
@@ -272,24 +272,26 @@ class Pool:
                 keeper.close()
                 raise
 
-    def _take(self) -> tuple[Keeper, bool]:
+    def _take(self) -> tuple[ProcessGuard, bool]:
         with suppress(IndexError):
             return self._idle.pop(), False
         launcher = self._launcher
         try:
             try:
-                return Keeper.of(launcher), True
+                return ProcessGuard.of(launcher), True
             except ConnectionAbortedError:
-                return Keeper.of(launcher), True  # the launcher was killed before it answered, and is restarted now
+                return ProcessGuard.of(
+                    launcher
+                ), True  # the launcher was killed before it answered, and is restarted now
         except TimeoutError:
             # The launcher is stopped or stuck. Its keepers may still work and would end with it, so start another one
             # without ending it.
             if self._launcher is launcher:
                 self._retired.append(launcher)
-                self._launcher = Launcher()
+                self._launcher = SpawnerClient()
             raise
 
-    def give_back(self, keeper: Keeper) -> None:
+    def give_back(self, keeper: ProcessGuard) -> None:
         if len(self._idle) < IDLE_KEEPERS:
             self._idle.append(keeper)
         else:
@@ -313,11 +315,11 @@ class Pool:
 _pool = Pool()
 
 
-def start(order: dict[str, Any], wires: Wires) -> tuple[Keeper, Answer]:
+def start(order: dict[str, Any], wires: Wires) -> tuple[ProcessGuard, Answer]:
     return _pool.start(order, wires)
 
 
-def give_back(keeper: Keeper) -> None:
+def give_back(keeper: ProcessGuard) -> None:
     """Return a keeper whose child and all its descendants are gone."""
     _pool.give_back(keeper)
 

@@ -22,7 +22,7 @@ from work.processes import groups, seccomp, spawner_client
 from work.processes.child import CannotStart, Child, Ended, Pipes
 from work.processes.identity import ProcessId, end_recorded
 from work.processes.output import Events, Line, Output
-from work.processes.sandbox import Walls, bubblewrap, environment, wrap
+from work.processes.sandbox import SandboxPaths, bubblewrap, environment, wrap
 from work.processes.spawner_client import Wires
 from work.processes.usage import Most, Usage
 
@@ -183,7 +183,7 @@ def spawn(
         connect(wires, pipes, variables, stdin=stdin)
         if (sandbox or level()) == "bubblewrap":
             shown = (_absolute(writable), _absolute(readable), _absolute(hidden))
-            walls = Walls(program, directory, scratch, network, *shown, is_first=is_first)
+            walls = SandboxPaths(program, directory, scratch, network, *shown, is_first=is_first)
             number = wires.free_number()
             pipes.sandbox_report = wires.pipe(number)
             command = wrap(command, walls, status=number, seccomp=_filter(wires))

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from work.claims import Interrupted
 from work.processes import scratch
-from work.processes.fork_server import Zygote
+from work.processes.fork_server import ForkServer
 from work.processes.scratch import ScratchDirectory
 from work.processes.supervise import CannotStart
 
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 class Started(NamedTuple):
-    zygote: Zygote
+    fork_server: ForkServer
     # Whether a new process of this name would load the same.
     is_current: Callable[[], bool] = lambda: True
     # Whether its isolation ensures that one piece of work leaves nothing for the next.
@@ -48,11 +48,11 @@ class Warm:
     held: ExitStack
 
     @property
-    def zygote(self) -> Zygote:
-        return self.started.zygote
+    def fork_server(self) -> ForkServer:
+        return self.started.fork_server
 
     def close(self) -> None:
-        self.zygote.close()
+        self.fork_server.close()
         self.held.close()
 
 
@@ -80,7 +80,7 @@ class Pool:
         if not settings.ADE_WARM_ENGINES or monotonic() < self._hopeless.get(name, 0.0):
             return None
         if found := self._idle_one(name, owner):
-            if found.zygote.is_free() and found.started.is_current():
+            if found.fork_server.is_free() and found.started.is_current():
                 return found
             found.close()
         if memory_is_short():
@@ -89,7 +89,7 @@ class Pool:
         return self._started(name, owner, stop)
 
     def give_back(self, warm: Warm) -> None:
-        spent = not warm.started.serves_many or warm.zygote.forked >= settings.ADE_WARM_RUNS
+        spent = not warm.started.serves_many or warm.fork_server.forked >= settings.ADE_WARM_RUNS
         if spent or not _is_idle(warm) or not scratch.is_intact(warm.folder):
             warm.close()
             return
@@ -120,7 +120,7 @@ class Pool:
         """End processes that were idle too long, or all. Return how many."""
         oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
         with self._lock:
-            gone = [each for each in self._idle if everything or each.zygote.used_at < oldest]
+            gone = [each for each in self._idle if everything or each.fork_server.used_at < oldest]
             self._idle = [each for each in self._idle if each not in gone]
         for each in gone:
             each.close()
@@ -151,7 +151,7 @@ class Pool:
                 return None
             opened.callback(warm.close)
             try:
-                reason = warm.zygote.wait(stop)
+                reason = warm.fork_server.wait(stop)
             except CannotStart as error:
                 log.warning("warm.not_warm", name=name[:12], error=str(error))
                 self._hopeless[name] = monotonic() + HOPELESS_SECONDS
@@ -170,7 +170,7 @@ class Pool:
 
 
 def _is_idle(warm: Warm) -> bool:
-    return warm.zygote.is_free() and warm.zygote.is_alone()
+    return warm.fork_server.is_free() and warm.fork_server.is_alone()
 
 
 def memory_is_short() -> bool:

@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Greatest
 
 from work import clock
-from work.changes import Change, Claimable, Pruning, Told, in_order
+from work.changes import Change, Claimable, EventDraft, Pruning, in_order
 from work.models import Event, Subject
 from work.sql import guards
 
@@ -29,11 +29,11 @@ def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: 
     return bool(update(model, guards, **{name: value}))
 
 
-def tell_many(change: Change, entries: Sequence[Told]) -> bool:
+def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
     """Write events that are no transitions, all for one row. Return False if a guard failed."""
     with transaction.atomic():
         number = F("last_sequence") + len(entries)
-        times = _times(change, max(told.at for told in entries), is_batch=True)
+        times = _times(change, max(event.at for event in entries), is_batch=True)
         if not update(change.model, change.guards, last_sequence=number, **times):
             return False
         row = change.model._base_manager.values_list("last_sequence", "previous_event_at").get(pk=change.guards["id"])
@@ -46,7 +46,7 @@ def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) 
     """Change the first row of `claimable`. Return the same values as `change_one`, followed by `columns`."""
     with transaction.atomic():
         change = _when_locked(change)
-        id = _locked(claimable(change.told.at)).values_list("pk", flat=True).first()
+        id = _locked(claimable(change.event.at)).values_list("pk", flat=True).first()
         if id is None or not update(change.model, {**change.guards, "id": id}, **_sets(change)):
             return None
         return _tell(change, id, columns)
@@ -57,7 +57,7 @@ def create(
     subject_kind: str,
     values: Mapping[str, Any],
     varying: Mapping[str, Sequence[Any]],
-    told: Told,
+    event: EventDraft,
     topic: str,
 ) -> list[int]:
     """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
@@ -70,12 +70,12 @@ def create(
             made.save(force_insert=True)
             ids.append(made.pk)
         token = values.get("claim_token", 0)
-        Event.objects.bulk_create(event(subject_kind, id, 1, token, told) for id in ids)
+        Event.objects.bulk_create(event_row(subject_kind, id, 1, token, event) for id in ids)
     return ids
 
 
 def prune(
-    model: type[Subject], subject_kind: str, ids: Sequence[int], where: Q, told: Told, also: Pruning
+    model: type[Subject], subject_kind: str, ids: Sequence[int], where: Q, event: EventDraft, also: Pruning
 ) -> dict[int, dict[str, Any]]:
     """Replace all events of these rows with one. Return what was deleted, by id."""
     with transaction.atomic():
@@ -84,17 +84,17 @@ def prune(
         ids = [id for id, *_ in held]
         more = also(ids)
         gone = {id: {"events": last, **more.get(id, {})} for id, _, last, *_ in held}
-        at = Greatest(_moment(told.at), Coalesce(F("last_event_at"), _moment(told.at)))
+        at = Greatest(_moment(event.at), Coalesce(F("last_event_at"), _moment(event.at)))
         update(model, {"pk__in": ids}, pruned_at=at, last_event_at=at, last_sequence=F("last_sequence") + 1)
         with guards.retention():
             Event.objects.filter(subject_kind=subject_kind, subject_id__in=ids).delete()
         Event.objects.bulk_create(
-            event(
+            event_row(
                 subject_kind,
                 id,
                 last + 1,
                 token,
-                replace(told.not_before(last_at), to_status=status, data=gone[id]),
+                replace(event.not_before(last_at), to_status=status, data=gone[id]),
             )
             for id, status, last, token, last_at in held
         )
@@ -106,20 +106,20 @@ def update(model: type[Subject], guards: Mapping[str, Any], where: Q | None = No
     return models.QuerySet(model).filter(where or Q(), **guards).update(**sets)
 
 
-def event(subject_kind: str, id: int, sequence: int, token: int, told: Told) -> Event:
+def event_row(subject_kind: str, id: int, sequence: int, token: int, event: EventDraft) -> Event:
     return Event(
         subject_kind=subject_kind,
         subject_id=id,
         sequence=sequence,
         claim_token=token,
-        at=told.at,
-        kind=told.kind,
-        from_status=told.from_status,
-        to_status=told.to_status,
-        actor=told.actor,
-        message=told.message,
-        data=told.data,
-        level=told.level,
+        at=event.at,
+        kind=event.kind,
+        from_status=event.from_status,
+        to_status=event.to_status,
+        actor=event.actor,
+        message=event.message,
+        data=event.data,
+        level=event.level,
     )
 
 
@@ -163,9 +163,9 @@ def _moment(at: datetime) -> models.Value:
     return models.Value(at, output_field=models.DateTimeField())
 
 
-def _tell_all(change: Change, id: int, first: int, token: int, entries: Iterable[Told]) -> None:
+def _tell_all(change: Change, id: int, first: int, token: int, entries: Iterable[EventDraft]) -> None:
     numbered = enumerate(entries, first)
-    Event.objects.bulk_create(event(change.subject_kind, id, number, token, told) for number, told in numbered)
+    Event.objects.bulk_create(event_row(change.subject_kind, id, number, token, event) for number, event in numbered)
 
 
 def _tell(change: Change, id: int, columns: tuple[str, ...] = ()) -> Sequence[Any]:
@@ -176,5 +176,5 @@ def _tell(change: Change, id: int, columns: tuple[str, ...] = ()) -> Sequence[An
     row = row if has_token else [*row[:2], 0, *row[2:]]
     if change.earlier:
         _tell_all(change, id, row[1] - len(change.earlier), row[2], in_order(change.earlier, previous_at))
-    event(change.subject_kind, id, row[1], row[2], replace(change.told, at=last_at)).save()
+    event_row(change.subject_kind, id, row[1], row[2], replace(change.event, at=last_at)).save()
     return row

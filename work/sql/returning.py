@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.db import connection, models, transaction
 
 from work import clock
-from work.changes import Change, Claimable, Told, in_order
+from work.changes import Change, Claimable, EventDraft, in_order
 from work.models import Subject, Work
 from work.sql import compiled, statements
 from work.sql.statements import Row, adapt, literal
@@ -26,14 +26,14 @@ _COMPARISONS = {"": "=", "lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 
 
 class Statement(NamedTuple):
-    """The SQL for all changes of one shape. `event` and `earlier` are set if they are separate statements."""
+    """The SQL for all changes of one shape. `event_sql` and `earlier` are set if they are separate statements."""
 
     sql: str
-    event: str = ""
+    event_sql: str = ""
     earlier: str = ""
 
 
-NOTHING = Told("", datetime.min.replace(tzinfo=UTC))
+NOTHING = EventDraft("", datetime.min.replace(tzinfo=UTC))
 
 _statements: dict[Any, Statement] = {}
 
@@ -43,12 +43,12 @@ def change_one(change: Change) -> Row | None:
     return _write(change)
 
 
-def tell_many(change: Change, entries: Sequence[Told]) -> bool:
+def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
     """Write events that are no transitions, all for one row. Return False if a guard failed."""
-    key = ("tell_many", connection.vendor, change.model, _shape(change))
+    key = ("append_events", connection.vendor, change.model, _shape(change))
     statement = _statements.get(key) or _statements.setdefault(key, _telling(change))
     guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
-    changed = [adapt(max(told.at for told in entries)), len(entries)]
+    changed = [adapt(max(event.at for event in entries)), len(entries)]
     if connection.vendor == "postgresql":
         params = [*changed, *guarded, len(entries), *_columns(entries)]
         return statements.one(statement.sql, params) is not None
@@ -78,23 +78,23 @@ def create(
     subject_kind: str,
     values: Mapping[str, Any],
     varying: Mapping[str, Sequence[Any]],
-    told: Told,
+    event: EventDraft,
     topic: str,
 ) -> list[int]:
     """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
-    key = ("create", connection.vendor, model, _tells(told), *values, None, *varying)
+    key = ("create", connection.vendor, model, _event_shape(event), *values, None, *varying)
     statement = _statements.get(key) or _statements.setdefault(
-        key, _creation(model, subject_kind, tuple(values), tuple(varying), told, topic)
+        key, _creation(model, subject_kind, tuple(values), tuple(varying), event, topic)
     )
     params = [adapt(value) for value in values.values()]
     if connection.vendor == "postgresql":
         params += [list(column) for column in varying.values()]
-        return sorted(id for (id,) in statements.rows(statement.sql, [*params, *_told_params(told)]) if id)
+        return sorted(id for (id,) in statements.rows(statement.sql, [*params, *_event_params(event)]) if id)
     if varying:
         params.append(json.dumps(list(zip(*varying.values(), strict=True))))
     with transaction.atomic():
         ids = sorted(row[0] for row in statements.rows(statement.sql, params))
-        statements.run(statement.event, [*_told_params(told), json.dumps(ids)])
+        statements.run(statement.event_sql, [*_event_params(event), json.dumps(ids)])
     return ids
 
 
@@ -109,7 +109,7 @@ def _write(change: Change, claimable: Claimable | None = None, columns: tuple[st
     statement = _statements.get(key) or _statements.setdefault(key, _statement(change, claimable, columns))
     if vendor == "postgresql":
         earlier = [len(change.earlier) + 1, *_columns(change.earlier)] if change.earlier else []
-        params = [*_params(change, claimable), *_told_params(change.told), *earlier]
+        params = [*_params(change, claimable), *_event_params(change.event), *earlier]
         return statements.one(statement.sql, params)
     with transaction.atomic():
         # A transaction that waited for the lock comes after the one that had it, so its times must be later too.
@@ -118,7 +118,7 @@ def _write(change: Change, claimable: Claimable | None = None, columns: tuple[st
         if row is not None:
             if change.earlier:
                 _tell_earlier(statement.earlier, row, len(change.earlier) + 1, change.earlier)
-            statements.run(statement.event, [*_told_params(change.told), json.dumps([row[0]])])
+            statements.run(statement.event_sql, [*_event_params(change.event), json.dumps([row[0]])])
     return row
 
 
@@ -128,45 +128,45 @@ def _params(change: Change, claimable: Claimable | None) -> list[Any]:
     changed += [len(change.earlier)] if change.earlier else []
     guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
     if claimable:
-        chosen = compiled.sql_and_params(_first(claimable), change.told.at)[1]
+        chosen = compiled.sql_and_params(_first(claimable), change.event.at)[1]
         changed = [*chosen, *changed] if connection.vendor == "postgresql" else [*changed, *chosen]
     return [*changed, *guarded]
 
 
-def _columns(entries: Sequence[Told]) -> list[list[Any]]:
+def _columns(entries: Sequence[EventDraft]) -> list[list[Any]]:
     rows = [(each.at, each.kind, each.level, each.actor, each.message, _data(each)) for each in in_order(entries)]
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _tell_earlier(sql: str, row: Row, number: int, entries: Sequence[Told]) -> None:
+def _tell_earlier(sql: str, row: Row, number: int, entries: Sequence[EventDraft]) -> None:
     """Write events without a transition. The sequence number of the first is `last_sequence - number + 1`."""
-    told = in_order(entries)
-    rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in told]
+    event = in_order(entries)
+    rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in event]
     statements.run(sql, [number, json.dumps(rows), row[0]])
 
 
-def _data(told: Told) -> str | None:
-    return None if told.data is None else json.dumps(told.data)
+def _data(event: EventDraft) -> str | None:
+    return None if event.data is None else json.dumps(event.data)
 
 
 def _shape(change: Change) -> tuple[Any, ...]:
     """Return everything that the SQL of a change depends on."""
     constants = [(key, value) for key, value in change.guards.items() if _is_constant(key)]
     sets = (change.sets.get("status"), *change.sets)
-    told = (*_tells(change.told), bool(change.earlier))
-    return (*change.guards, *constants, None, *sets, None, *change.grows, *change.moments.items(), told)
+    event = (*_event_shape(change.event), bool(change.earlier))
+    return (*change.guards, *constants, None, *sets, None, *change.grows, *change.moments.items(), event)
 
 
 def _is_constant(guard: str) -> bool:
     return guard == "status" or guard.endswith("__isnull")
 
 
-def _tells(told: Told) -> tuple[Any, ...]:
-    return told.kind, told.from_status, told.to_status, told.level
+def _event_shape(event: EventDraft) -> tuple[Any, ...]:
+    return event.kind, event.from_status, event.to_status, event.level
 
 
-def _told_params(told: Told) -> list[Any]:
-    return [told.actor, told.message, adapt(told.data)]
+def _event_params(event: EventDraft) -> list[Any]:
+    return [event.actor, event.message, adapt(event.data)]
 
 
 def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, ...]) -> Statement:
@@ -174,7 +174,7 @@ def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, 
     where = _where(change)
     before = ""
     if claimable:
-        candidate, _ = compiled.sql_and_params(_first(claimable), change.told.at)
+        candidate, _ = compiled.sql_and_params(_first(claimable), change.event.at)
         if connection.vendor == "postgresql":
             # Materialized: PostgreSQL may evaluate a plain subquery with LIMIT more than once, and then lock more rows.
             lock = f"FOR NO KEY UPDATE OF {table} SKIP LOCKED"
@@ -184,13 +184,13 @@ def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, 
     returned = ", ".join([f"{table}.id", f"{table}.last_sequence", f"{_token(change.model)} AS claim_token", *columns])
     update = f"UPDATE {table} SET {_sets(change)} WHERE {where} RETURNING {returned}"
     if connection.vendor == "postgresql":
-        event = _event(change.subject_kind, change.told, "moved")
+        event_sql = _event_sql(change.subject_kind, change.event, "moved")
         earlier = f", earlier AS ({_earlier(change)})" if change.earlier else ""
         answer = ", ".join(["id", "last_sequence", "claim_token", *columns])
         return Statement(
-            f"WITH {before}moved AS ({update}, {_TIMES}), told AS ({event}){earlier} SELECT {answer} FROM moved"
+            f"WITH {before}moved AS ({update}, {_TIMES}), written AS ({event_sql}){earlier} SELECT {answer} FROM moved"
         )
-    return Statement(update, _event_about(change.model, change.subject_kind, change.told), _earlier(change))
+    return Statement(update, _event_about(change.model, change.subject_kind, change.event), _earlier(change))
 
 
 def _telling(change: Change) -> Statement:
@@ -200,7 +200,7 @@ def _telling(change: Change) -> Statement:
         f" WHERE {_where(change)} RETURNING {table}.id, {table}.last_sequence, {_token(change.model)} AS claim_token"
     )
     if connection.vendor == "postgresql":
-        return Statement(f"WITH moved AS ({update}, {_TIMES}), told AS ({_earlier(change)}) SELECT id FROM moved")
+        return Statement(f"WITH moved AS ({update}, {_TIMES}), written AS ({_earlier(change)}) SELECT id FROM moved")
     return Statement(update, earlier=_earlier(change))
 
 
@@ -237,17 +237,17 @@ def _creation(
     subject_kind: str,
     values: tuple[str, ...],
     varying: tuple[str, ...],
-    told: Told,
+    event: EventDraft,
     topic: str,
 ) -> Statement:
     names = ", ".join(_field(model, name).column for name in (*values, *varying))
     returned = f"id, last_sequence, {_token(model)} AS claim_token, last_event_at"
     insert = f"INSERT INTO {_table(model)} ({names}) {_rows(model, len(values), varying)} RETURNING {returned}"
     if connection.vendor == "postgresql":
-        event = _event(subject_kind, told, "made")
+        event_sql = _event_sql(subject_kind, event, "made")
         bell = f" UNION ALL SELECT 0 FROM pg_notify('{CHANNEL}', '{topic}')" if topic else ""
-        return Statement(f"WITH made AS ({insert}), told AS ({event}) SELECT id FROM made{bell}")
-    return Statement(insert, _event_about(model, subject_kind, told))
+        return Statement(f"WITH made AS ({insert}), written AS ({event_sql}) SELECT id FROM made{bell}")
+    return Statement(insert, _event_about(model, subject_kind, event))
 
 
 def _rows(model: type[Subject], constants: int, varying: tuple[str, ...]) -> str:
@@ -265,16 +265,18 @@ def _rows(model: type[Subject], constants: int, varying: tuple[str, ...]) -> str
     return f"SELECT {', '.join(select)} FROM json_each(%s) ORDER BY key"
 
 
-def _event_about(model: type[Subject], subject_kind: str, told: Told) -> str:
-    return _event(subject_kind, told, f"{_table(model)} WHERE id IN (SELECT value FROM json_each(%s))", _token(model))
+def _event_about(model: type[Subject], subject_kind: str, event: EventDraft) -> str:
+    return _event_sql(
+        subject_kind, event, f"{_table(model)} WHERE id IN (SELECT value FROM json_each(%s))", _token(model)
+    )
 
 
-def _event(subject_kind: str, told: Told, source: str, token_of: str = "claim_token") -> str:  # noqa: S107  # a column
-    from_to = f"{literal(told.from_status)}, {literal(told.to_status)}"
+def _event_sql(subject_kind: str, event: EventDraft, source: str, token_of: str = "claim_token") -> str:  # noqa: S107  # a column
+    from_to = f"{literal(event.from_status)}, {literal(event.to_status)}"
     return (
         "INSERT INTO events (subject_kind, subject_id, sequence, at, kind, from_status, to_status, claim_token,"
         f" level, actor, message, data) SELECT {literal(subject_kind)}, id, last_sequence, last_event_at,"
-        f" {literal(told.kind)}, {from_to}, {token_of}, {told.level}, %s, %s, %s FROM {source}"
+        f" {literal(event.kind)}, {from_to}, {token_of}, {event.level}, %s, %s, %s FROM {source}"
     )
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from builds import environments, lifecycle, why
 from builds.commands import find_configuration
 from builds.environments import Stored
-from builds.lifecycle import BUILD
+from builds.lifecycle import BUILD_STATES
 from builds.models import Build
 from work.operations.commands import (
     AddVerb,
@@ -57,7 +57,7 @@ DAY_SECONDS = 24 * 3600
 
 class Command(WatchedCommand):
     help = "Builds: the prepared environments of configurations."
-    moves = BUILD
+    states = BUILD_STATES
     terminal = Build.TERMINAL
 
     def add_verbs(self, add: AddVerb) -> None:
@@ -127,7 +127,7 @@ class Command(WatchedCommand):
     def cancel(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def cancel(build: Build) -> tuple[Outcome, Row]:
             status = lifecycle.cancel(build, actor=actor_of(actor))
-            return of_cancel(BUILD, build.status, status), {"status": status}
+            return of_cancel(BUILD_STATES, build.status, status), {"status": status}
 
         return of_each("build", ids, _builds(ids), cancel, "status")
 

@@ -5,7 +5,7 @@ from builds.commands import find_configuration
 from documents.models import Document
 from runs import lifecycle, why
 from runs.artifacts import Damaged, copy_out
-from runs.lifecycle import RUN, OtherWorkspace, Purged, QueueFull
+from runs.lifecycle import RUN_STATES, OtherWorkspace, Purged, QueueFull
 from runs.models import Artifact, Run
 from work.operations.commands import (
     AddVerb,
@@ -59,7 +59,7 @@ EVENTS = 100
 
 class Command(WatchedCommand):
     help = "Runs: one execution of the engine for one document with one build."
-    moves = RUN
+    states = RUN_STATES
     terminal = Run.TERMINAL
 
     def add_verbs(self, add: AddVerb) -> None:
@@ -164,7 +164,7 @@ class Command(WatchedCommand):
     def cancel(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def cancel(run: Run) -> tuple[Outcome, Row]:
             status = lifecycle.cancel(run, actor=actor_of(actor))
-            return of_cancel(RUN, run.status, status), {"status": status}
+            return of_cancel(RUN_STATES, run.status, status), {"status": status}
 
         return of_each("run", ids, Run.objects.only("status", "input_document_id").in_bulk(ids), cancel, "status")
 

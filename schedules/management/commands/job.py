@@ -235,7 +235,7 @@ def _answer_of_pause(name: str, outcome: Outcome) -> Answer:
     return Answer(told, fields(told), Exit.DONE if done else Exit.REFUSED)
 
 
-def _answer_of_ledger(now: job_status.Standing, entries: Sequence[ledger.Entry]) -> Answer:
+def _answer_of_ledger(now: job_status.JobStatus, entries: Sequence[ledger.Entry]) -> Answer:
     counts = ledger.counts(entries)
     rows = [asdict(entry) for entry in entries]
     said = ", ".join(f"{number} {_spaced(state)}" for state, number in counts.items()) or "no slots"

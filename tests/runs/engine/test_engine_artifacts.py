@@ -18,7 +18,7 @@ from runs.models import Artifact, Run
 from tests.factories import expire_lease, told
 from tests.runs.engine.running import OWNER, assert_nothing_is_kept_of_what_failed, each_level, error_of, files_below
 from work import recovery
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
@@ -178,7 +178,7 @@ def test_the_artifacts_of_a_claim_that_came_too_late_are_nobodys(lane):
     results = runs_lane.do(claim)
     assert files_below(Path(default_storage.path(f"runs/{run.pk}"))) == ["1/0001"]
     expire_lease(Run.objects.get(pk=run.pk))
-    assert recovery.rescue_expired(all_kinds(), "w2@here:102:boot2") == 1
+    assert recovery.rescue_expired(all_work_types(), "w2@here:102:boot2") == 1
 
     assert not runs_lane.succeed(claim, results)
 

@@ -130,7 +130,7 @@ def test_an_engine_that_does_something_while_it_is_idle_is_ended(lane):
     run = lane.execute("", configuration=configuration)
     assert way_of(run) == "warm"
     (engine,) = idle()
-    until(lambda: not engine.zygote.is_alone())
+    until(lambda: not engine.fork_server.is_alone())
 
     periodic.look_at_engines()
 

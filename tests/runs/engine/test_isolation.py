@@ -73,7 +73,7 @@ def test_a_workspace_gets_its_own_engine_back(lane, neighbour):
     for each in (lane, neighbour, lane, neighbour):
         assert way_of(each.execute("field:a=1")) == "warm"
 
-    assert {each.owner: each.zygote.forked for each in idle()} == {lane.workspace.pk: 2, neighbour.workspace.pk: 2}
+    assert {each.owner: each.fork_server.forked for each in idle()} == {lane.workspace.pk: 2, neighbour.workspace.pk: 2}
 
 
 @warm_only

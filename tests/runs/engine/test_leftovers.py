@@ -25,7 +25,7 @@ from tests.stepping import until
 from work import failpoints, recovery
 from work.processes.child import Child
 from work.processes.scratch import ScratchDirectory, remove
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("way")]
 
@@ -165,7 +165,7 @@ def test_a_lost_run_whose_engine_cannot_be_killed_is_moved_on_and_says_so(lane, 
     Run.objects.filter(pk=run.pk).update(process={"host": "h", "machine": "m", "pid": 4711, "start_ticks": 1})
     with monkeypatch.context() as patched:
         patched.setattr(recovery, "end_recorded", lambda process, grace: "unkillable")
-        assert recovery.rescue_owned_by(all_kinds(), [OWNER], recovery.EARLIER_BOOT, "w2@here:102:boot2") == 1
+        assert recovery.rescue_owned_by(all_work_types(), [OWNER], recovery.EARLIER_BOOT, "w2@here:102:boot2") == 1
 
     run.refresh_from_db()
     assert error_of(run)[:2] == ("failed", "PROCESS_TERMINATED")

@@ -7,7 +7,7 @@ from django.db.models import F
 from work import clock, recovery
 from work.models import Event
 from work.operations.commands import Answer, OperatorCommand, Row, actor_of, add_actor, table
-from work.work_types import Kind, all_kinds
+from work.work_types import WorkType, all_work_types
 
 
 class Command(OperatorCommand):
@@ -24,7 +24,7 @@ class Command(OperatorCommand):
         by = actor_of(options["actor"])
         clock.measure()
         last = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-        duties = [duty for kind in all_kinds() for duty in _see_to(kind, by)]
+        duties = [duty for kind in all_work_types() for duty in _see_to(kind, by)]
         moved = _moves_since(last, by)
         text = [
             table(duties, "kind", "duty", "rows"),
@@ -33,7 +33,7 @@ class Command(OperatorCommand):
         return Answer({"duties": duties, "moved": moved}, "\n\n".join(text))
 
 
-def _see_to(kind: Kind, by: str) -> Iterator[Row]:
+def _see_to(kind: WorkType, by: str) -> Iterator[Row]:
     if kind.rescue:
         yield {"kind": kind.name, "duty": "rescue", "rows": recovery.rescue_expired([kind], by)}
     for task in kind.periodic_tasks:

@@ -25,7 +25,7 @@ from work.operations.commands import (
 )
 from work.operations.outcomes import DONE
 from work.processes import hardening
-from work.work_types import all_kinds
+from work.work_types import all_work_types
 from work.worker import Worker as Process
 
 DRAIN = ("drain_requested_at", "drain_requested_by", "drain_reason")
@@ -129,7 +129,7 @@ def _found(wanted: int | str) -> Worker:
 
 
 def _slot(text: str) -> tuple[str, int]:
-    lanes = sorted(kind.name for kind in all_kinds() if kind.lane)
+    lanes = sorted(kind.name for kind in all_work_types() if kind.handler)
     if not lanes:
         raise argparse.ArgumentTypeError(f"cannot be {text!r}: no kind of work has threads")
     kind, _, number = text.partition("=")

@@ -5,11 +5,11 @@ from typing import NoReturn
 from ade_engine import runner
 from ade_engine.channel import VARIABLE
 from ade_engine.steps import Step
-from ade_keeper import zygote
+from ade_keeper import fork_server
 
 
 def serve(descriptor: int) -> None:
-    zygote.serve(descriptor, runner.load, _run, VARIABLE)
+    fork_server.serve(descriptor, runner.load, _run, VARIABLE)
 
 
 def _run(steps: list[Step]) -> NoReturn:
