@@ -192,7 +192,7 @@ def probe() -> None:
 
 @contextmanager
 def _forking(python: str) -> Iterator[Callable[[int], None]]:
-    """Yield a function that records a moment in a fork of a warm process with the imports of the product's fork server."""
+    """Yield a function that records a moment in a fork with the imports of the product's fork server."""
     command = [python, "-I", "-B", "-c", FORK_SERVER, os.environ[kinds.PIPE]]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
         assert server.stdin is not None
