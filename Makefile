@@ -16,7 +16,7 @@ NOT_INSTALLED = \
   "No space left: make room. Then run make again; what is there already is kept."
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-sqlite test-postgres long soak check format lint types size requirements client docs fuzz screenshots bench
+.PHONY: help setup up test test-sqlite test-postgres long soak check format lint types size requirements client docs fuzz screenshots counts bench
 
 help:
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -86,6 +86,10 @@ fuzz: setup ## let schemathesis try the whole API (ARGS="--minutes 10 --postgres
 
 screenshots: setup ## take the pictures of the docs, of a demo that runs (ARGS="--password …")
 	@$(BIN)/python tools/screenshots.py $(ARGS)
+
+counts: setup ## write tests/benchmarks/counts.json again: statements, commits and memory of what people do most
+	ADE_WRITE_COUNTS=1 DATABASE_URL= $(BIN)/python -m pytest -q -m long tests/benchmarks/test_counts.py
+	ADE_WRITE_COUNTS=1 $(ON_POSTGRES) $(BIN)/python -m pytest -q -m long tests/benchmarks/test_counts.py
 
 bench: setup ## measure; prints a table
 	$(BIN)/python -m benchmarks $(ARGS)
