@@ -1,6 +1,6 @@
 PY ?= python3
 BIN := .venv/bin
-COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
+COMPILE = $(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --python-version
 # Tests spend half of their time waiting for processes, so three workers keep two cores busy.
 PYTEST = $(BIN)/python -m pytest -n 3
 # Long tests wait even more. They are handed out one by one, so that no worker is left with several of them at the end.
@@ -16,7 +16,7 @@ NOT_INSTALLED = \
   "No space left: make room. Then run make again; what is there already is kept."
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-sqlite test-postgres long soak check format lint types size requirements client docs fuzz screenshots counts bench
+.PHONY: help setup up test test-sqlite test-postgres test-newest long soak check format lint types size requirements client docs fuzz screenshots counts bench
 
 help:
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -37,6 +37,19 @@ test-sqlite: setup ## run the quick tests on SQLite (ARGS="tests/runs -k cancel"
 
 test-postgres: setup ## run the quick tests on a PostgreSQL of their own
 	$(ON_POSTGRES) $(PYTEST) $(ARGS)
+
+# Django 6 needs Python 3.12. NEWEST_PYTHON names the interpreter; otherwise PATH and the versions of pyenv are searched.
+NEWEST_PYTHON ?= $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/3.1[2-9].*/bin/python)) \
+  $(shell for minor in 12 13 14 15; do python3.$$minor -c 'import sys; print(sys.executable)' 2> /dev/null; done))
+
+test-newest: setup ## run the quick tests with Python 3.12 or newer and the newest Django, if there is such a Python
+ifeq ($(NEWEST_PYTHON),)
+	@echo "test-newest: no Python 3.12 or newer was found, so nothing is tested. Name one in NEWEST_PYTHON."
+else
+	$(BIN)/uv venv -q --allow-existing --python $(NEWEST_PYTHON) .venv/newest
+	$(BIN)/uv pip sync -q --python .venv/newest/bin/python --require-hashes requirements/newest.txt
+	DATABASE_URL= ADE_REQUIRE_ALL= .venv/newest/bin/python -m pytest -n 3 $(ARGS)
+endif
 
 long: setup ## run the tests that take long, on both databases
 	DATABASE_URL= $(PYTEST_LONG) -m long $(ARGS)
@@ -70,10 +83,11 @@ size: setup ## print the ten longest functions and files: a mirror, not a gate
 	@$(BIN)/python tools/size.py
 
 requirements: $(BIN)/uv ## compile requirements/*.in to pinned, hashed .txt (ARGS="--upgrade" for newer versions)
-	$(COMPILE) $(ARGS) requirements/base.in -o requirements/base.txt
-	$(COMPILE) $(ARGS) requirements/dev.in -o requirements/dev.txt
-	$(COMPILE) $(ARGS) requirements/mssql.in -o requirements/mssql.txt
-	$(COMPILE) $(ARGS) requirements/ocr.in -o requirements/ocr.txt
+	$(COMPILE) 3.11 $(ARGS) requirements/base.in -o requirements/base.txt
+	$(COMPILE) 3.11 $(ARGS) requirements/dev.in -o requirements/dev.txt
+	echo "django>=6" | $(COMPILE) 3.12 --overrides - $(ARGS) requirements/newest.in -o requirements/newest.txt
+	$(COMPILE) 3.11 $(ARGS) requirements/mssql.in -o requirements/mssql.txt
+	$(COMPILE) 3.11 $(ARGS) requirements/ocr.in -o requirements/ocr.txt
 
 client: setup ## write clients/python/ade_client/operations.py again, from the description of the API
 	@$(BIN)/python tools/make_client.py
