@@ -10,10 +10,10 @@ from typing import Any
 import structlog
 from django.core.files.storage import default_storage
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 
 from api.errors import Problem
-from api.frame import Answer
 from api.rendering import text_of
 from documents import downloads
 
@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 def answer(
     request: HttpRequest, stored_as: str, name: str, content_type: str, *, size_bytes: int, sha256: str
-) -> Answer:
+) -> HttpResponseBase:
     """Send a file. The checksum is the ETag. Raises Problem."""
     tag = f'"{sha256}"'
     if unchanged := as_known(request, tag):
@@ -52,7 +52,7 @@ def answer(
     return response
 
 
-def tagged(request: HttpRequest, made: dict[str, Any]) -> Answer:
+def tagged(request: HttpRequest, made: dict[str, Any]) -> HttpResponseBase:
     """Return 200 with an ETag of the content, or 304 if the caller has the same."""
     body = text_of(made).encode()
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
@@ -76,7 +76,7 @@ class _Part:
         self._file.close()
 
 
-def as_known(request: HttpRequest, tag: str) -> Answer | None:
+def as_known(request: HttpRequest, tag: str) -> HttpResponseBase | None:
     response = get_conditional_response(request, etag=tag)
     if response is None:
         return None

@@ -33,12 +33,12 @@ class NotUsable(Exception):
 def scopes_of(person: AbstractUser, workspace: Workspace) -> frozenset[Scope]:
     """Return the scopes that a token of this person could have; empty for a non-member."""
     there = Workspace.objects.filter(pk=workspace.pk)
-    found = {
+    rows = {
         Scope.READ: there.for_user(person),
         Scope.OPERATE: there.operated_by(person),
         Scope.ADMIN: there.administered_by(person),
     }
-    scopes = {scope for scope, mine in found.items() if mine.exists()}
+    scopes = {scope for scope, mine in rows.items() if mine.exists()}
     # Each installation-wide action checks its own permission when the token is used.
     return frozenset(scopes | ({Scope.INSTALLATION} if scopes and person.get_all_permissions() else set()))
 
@@ -55,7 +55,8 @@ def make(
 ) -> tuple[ApiToken, str]:
     """Create a token and return it with its secret, which can be shown only once. Raises Refused and NotUsable."""
     wanted = {Scope.READ, *map(Scope, scopes)}
-    _check_name(name)
+    if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
+        raise Refused(f"The name must have 1 to {LONGEST_NAME} printable characters, not {name[:200]!r}.", "name")
     _check_time(expires_at, made_with)
     _check_scopes(wanted, workspace, person, made_with)
     name = name.strip()
@@ -71,11 +72,6 @@ def make(
             raise
         message = f"{person.username} already has a token named {name!r} in this workspace."
         raise Refused(message, "name", name=name) from error
-
-
-def _check_name(name: str) -> None:
-    if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
-        raise Refused(f"The name must have 1 to {LONGEST_NAME} printable characters, not {name[:200]!r}.", "name")
 
 
 def _check_time(expires_at: datetime | None, made_with: ApiToken | None) -> None:

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
-from api.frame import Answer
 from api.histories import History
 from api.ids import MOST
 from api.rendering import text_of
@@ -51,7 +51,7 @@ class Lines(Schema):
     format: Annotated[Literal["text", "json"], Field(description="plain lines, or one JSON object per line")] = "text"
 
 
-def log_of(kind: str, id: int, asked: Lines) -> Answer:
+def log_of(kind: str, id: int, asked: Lines) -> HttpResponseBase:
     """Return the log as a response. The caller must have checked that the row is visible."""
     events = Event.objects.about(kind, id).filter(kind=LOG, sequence__gt=asked.after)
     found = list(events.order_by("sequence")[: asked.limit + 1])

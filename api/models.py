@@ -29,8 +29,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 
     def with_roles(self) -> "ApiTokenQuerySet":
         """Annotate each token with the current `role` of its owner in the workspace, for `role_now`."""
-        theirs = Membership.objects.filter(workspace_id=OuterRef("workspace_id"), user_id=OuterRef("user_id"))
-        return self.annotate(role=Subquery(theirs.values("role")[:1]))
+        memberships = Membership.objects.filter(workspace_id=OuterRef("workspace_id"), user_id=OuterRef("user_id"))
+        return self.annotate(role=Subquery(memberships.values("role")[:1]))
 
     def not_revoked(self) -> "ApiTokenQuerySet":
         return self.filter(revoked_at__isnull=True)
@@ -43,6 +43,11 @@ class ApiToken(models.Model):
     """A token with which a program authenticates instead of a password. It belongs to one person and one workspace.
     Only its hash is stored.
     """
+
+    class State(models.TextChoices):
+        USABLE = "usable"
+        EXPIRED = "expired"
+        REVOKED = "revoked"
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
@@ -86,10 +91,10 @@ class ApiToken(models.Model):
         return self.name
 
     @property
-    def state(self) -> str:
+    def state(self) -> "ApiToken.State":
         if self.revoked_at:
-            return "revoked"
-        return "expired" if self.expires_at and self.expires_at <= clock.now() else "usable"
+            return self.State.REVOKED
+        return self.State.EXPIRED if self.expires_at and self.expires_at <= clock.now() else self.State.USABLE
 
     @property
     def role_now(self) -> str | None:

@@ -12,9 +12,9 @@ from api.bodies import JSON
 from api.callers import BySession, ByToken
 from api.errors import CODES
 from api.examples import Examples
+from api.idempotency import HEADER, KEY
 from api.ids import MOST
 from api.models import Scope
-from api.once import HEADER, KEY
 
 if TYPE_CHECKING:
     from api.frame import Api

@@ -10,8 +10,8 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Model, QuerySet
 
+from api.idempotency import KEPT_HOURS
 from api.models import AuditEntry, KeptAnswer
-from api.once import KEPT_HOURS
 from work import clock
 from work.pruning import Batch, Due, Policy, days_before_now, delete, due_of, in_batches, in_words, lock
 

@@ -19,17 +19,17 @@ def visible(user: User, subjects: Iterable[Subject], shared: Set[str] = SHARED) 
     wanted: dict[str, set[int]] = defaultdict(set)
     for kind, id in subjects:
         wanted[kind].add(id)
-    found = {(kind, id) for kind in shared for id in wanted.pop(kind, ())}
+    known = {(kind, id) for kind in shared for id in wanted.pop(kind, ())}
     # Untyped: a model without a workspace has no `for_user`, and its rows are not shown.
     models: dict[str, Any] = {kind.name: kind.states.model for kind in all_work_types()}
     for kind, ids in wanted.items():
         if kind in models and hasattr(models[kind].objects, "for_user"):
             mine = models[kind].objects.for_user(user).filter(pk__in=ids)
-            found |= {(kind, id) for id in mine.values_list("pk", flat=True)}
-    return found
+            known |= {(kind, id) for id in mine.values_list("pk", flat=True)}
+    return known
 
 
 def doing(worker: Worker) -> list[Subject]:
     """Return the rows that a worker is working on. The worker stores them in the form "run 12"."""
-    parts = [said.rpartition(" ") for said in worker.doing]
+    parts = [text.rpartition(" ") for text in worker.doing]
     return [(kind, int(id)) for kind, _, id in parts]

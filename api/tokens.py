@@ -11,7 +11,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import transaction
 from django.db.models import Q
 
-from api.models import ApiToken, ApiTokenQuerySet, Scope
+from api.models import ApiToken, Scope
 from work import clock
 from workspaces.models import Workspace
 
@@ -38,10 +38,18 @@ def issue(
     """
     prefix = f"ade_{secrets.token_hex(PREFIX_BYTES)}"
     shown = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
-    chosen = [scope.value for scope in Scope if scope in {Scope.READ, *scopes}]
-    values = {"workspace": workspace, "user": user, "name": name, "scopes": chosen, "expires_at": expires_at}
-    made = {"prefix": prefix, "sha256": _hash(shown), "created_by": actor, "made_with": made_with}
-    return ApiToken.objects.create(**values, **made), shown
+    columns = {
+        "workspace": workspace,
+        "user": user,
+        "name": name,
+        "scopes": [scope.value for scope in Scope if scope in {Scope.READ, *scopes}],
+        "expires_at": expires_at,
+        "prefix": prefix,
+        "sha256": _hash(shown),
+        "created_by": actor,
+        "made_with": made_with,
+    }
+    return ApiToken.objects.create(**columns), shown
 
 
 def find(shown: str) -> ApiToken | None:
@@ -68,23 +76,15 @@ def revoke(token: ApiToken, *, actor: str) -> bool:
     with transaction.atomic():
         # Its own row first: a transaction that creates a token with it holds that row. It then either commits first
         # and is found below, or fails.
-        is_done = bool(_revoke(ApiToken.objects.filter(pk=token.pk), now, actor))
-        made = _made_with([token.pk])
-        while made:
-            _revoke(ApiToken.objects.filter(pk__in=made), now, actor)
-            made = _made_with(made)
-    return is_done
+        changes = {"revoked_at": now, "revoked_by": actor}
+        is_revoked = bool(ApiToken.objects.filter(pk=token.pk).not_revoked().update(**changes))
+        ids = [token.pk]
+        while ids := list(ApiToken.objects.filter(made_with__in=ids).values_list("pk", flat=True)):
+            ApiToken.objects.filter(pk__in=ids).not_revoked().update(**changes)
+    return is_revoked
 
 
-def _revoke(rows: ApiTokenQuerySet, now: datetime, actor: str) -> int:
-    return rows.not_revoked().update(revoked_at=now, revoked_by=actor)
-
-
-def _made_with(ids: list[int]) -> list[int]:
-    return list(ApiToken.objects.filter(made_with__in=ids).values_list("pk", flat=True))
-
-
-def was_used(token: ApiToken, address: str) -> None:
+def record_use(token: ApiToken, address: str) -> None:
     now = clock.now()
     if token.last_used_at and token.last_used_at > now - timedelta(seconds=USED_SECONDS):
         return

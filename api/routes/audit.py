@@ -3,20 +3,19 @@ from typing import Annotated, Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import ADMIN, caller_of
 from api.errors import Problem
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.ids import Id
 from api.models import ApiToken, AuditEntry
 from api.moments import Moment
 from api.pages import Listing, Page, page
 from workspaces.models import Workspace
 
-routes = frame.routes("audit")
+routes = Router(tags=["audit"])
 
 
 # Databases do not accept NUL in text.
@@ -54,7 +53,7 @@ class Audit(Listing):
         return {columns.get(name, name): value for name, value in super().filters().items()}
 
 
-@routes.get("/audit", response=answers({200: Page[AuditEntryOut]}), auth=ADMIN, summary="List audit entries")
+@routes.get("/audit", response=responses({200: Page[AuditEntryOut]}), auth=ADMIN, summary="List audit entries")
 def list_audit(request: HttpRequest, listing: Query[Audit]) -> dict[str, Any]:
     """List the requested changes in the workspaces that you administer, and how they were answered."""
     caller = caller_of(request)
@@ -64,9 +63,9 @@ def list_audit(request: HttpRequest, listing: Query[Audit]) -> dict[str, Any]:
         message = f"{caller.actor} is not an admin of any workspace."
         raise Problem("forbidden", message, {"role": "admin"})
     if listing.workspace_id is not None:
-        caller.administer(caller.see(Workspace.objects, listing.workspace_id, "workspace"))
+        caller.require_admin(caller.find(Workspace.objects, listing.workspace_id, "workspace"))
     if listing.token_id is not None:
-        caller.see(ApiToken.objects, listing.token_id, "token")
+        caller.find(ApiToken.objects, listing.token_id, "token")
     rows: QuerySet[AuditEntry] = AuditEntry.objects.for_user(caller.user)
     return page(rows.filter(**listing.filters()), listing, row_of)
 

@@ -6,18 +6,17 @@ from typing import Annotated, Any
 
 from django.http import HttpRequest
 from django.urls import reverse
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import insider_of
 from api.errors import not_found
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.pages import Listing, Page, page
 from feeds.briefs.reading import Story, page_of, title_of, with_items
 from feeds.models import Brief
 
-routes = frame.routes("briefs")
+routes = Router(tags=["briefs"])
 
 
 class BriefLinksOut(Out):
@@ -77,13 +76,13 @@ class Briefs(Listing):
     pass
 
 
-@routes.get("/briefs", response=answers({200: Page[BriefOut]}))
+@routes.get("/briefs", response=responses({200: Page[BriefOut]}))
 def list_briefs(request: HttpRequest, listing: Query[Briefs]) -> dict[str, Any]:
     insider_of(request)
     return page(Brief.objects.all(), listing, lambda brief: _row_of(request, brief))
 
 
-@routes.get("/briefs/{name:name}", response=answers({200: BriefDetailOut}))
+@routes.get("/briefs/{name:name}", response=responses({200: BriefDetailOut}))
 def show(request: HttpRequest, name: str) -> dict[str, Any]:
     """Show a brief with its stories, most important first, and the reasons for their ranks."""
     insider_of(request)

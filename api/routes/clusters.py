@@ -4,19 +4,18 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import insider_of
 from api.errors import not_found
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.moments import Moment
 from api.pages import Listing, Page, page
 from api.routes.feeds import ArticleOut, row_of_article
 from feeds.models import EventCluster, RawArticle
 
-routes = frame.routes("clusters")
+routes = Router(tags=["clusters"])
 
 # How many articles the detail of a cluster shows.
 MOST_TOLD = 50
@@ -44,14 +43,14 @@ class ClusterArticles(Listing):
     pass
 
 
-@routes.get("/clusters", response=answers({200: Page[ClusterOut]}))
+@routes.get("/clusters", response=responses({200: Page[ClusterOut]}))
 def list_clusters(request: HttpRequest, listing: Query[Clusters]) -> dict[str, Any]:
     insider_of(request)
     rows = EventCluster.objects.defer("centroid")
     return page(rows.filter(last_at__gte=listing.since) if listing.since else rows, listing, _row_of)
 
 
-@routes.get("/clusters/{id:id}", response=answers({200: ClusterDetailOut}))
+@routes.get("/clusters/{id:id}", response=responses({200: ClusterDetailOut}))
 def show(request: HttpRequest, id: int) -> dict[str, Any]:
     insider_of(request)
     cluster = _cluster(id)
@@ -59,7 +58,7 @@ def show(request: HttpRequest, id: int) -> dict[str, Any]:
     return _row_of(cluster) | {"articles": [row_of_article(article) for article in nearest]}
 
 
-@routes.get("/clusters/{id:id}/articles", response=answers({200: Page[ArticleOut]}))
+@routes.get("/clusters/{id:id}/articles", response=responses({200: Page[ArticleOut]}))
 def list_articles(request: HttpRequest, id: int, listing: Query[ClusterArticles]) -> dict[str, Any]:
     insider_of(request)
     return page(_articles(_cluster(id)), listing, row_of_article)

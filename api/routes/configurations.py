@@ -6,16 +6,17 @@ from typing import Annotated, Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
-from ninja import File, Form, Query, Schema, UploadedFile
+from ninja import File, Form, Query, Router, Schema, UploadedFile
 from pydantic import ConfigDict, Field
 
-from api import files, frame, uploads
+from api import files, uploads
 from api.callers import OPERATE, caller_of
 from api.errors import Problem
-from api.frame import Answer, Out, answers
+from api.frame import Out, responses
+from api.idempotency import HEADER, create_once
 from api.ids import Id
-from api.once import HEADER, creating
 from api.pages import Listing, Page, page
 from api.routes.documents import one_operated
 from builds import archives, configurations, contents, packages
@@ -26,7 +27,7 @@ from runs import checking
 from work.processes.supervise import CannotStart
 from workspaces.models import Workspace
 
-routes = frame.routes("configurations")
+routes = Router(tags=["configurations"])
 
 ZIP = "application/zip"
 BYTES: dict[str, Any] = {"schema": {"type": "string", "contentMediaType": ZIP}}
@@ -89,17 +90,17 @@ class Creation(Schema):
     ] = None
 
 
-@routes.get("/configurations", response=answers({200: Page[ConfigurationOut]}))
+@routes.get("/configurations", response=responses({200: Page[ConfigurationOut]}))
 def list_configurations(request: HttpRequest, listing: Query[Configurations]) -> dict[str, Any]:
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace.objects, listing.workspace_id, "workspace")
     rows = Configuration.objects.for_user(caller.user).filter(**listing.filters()).defer("files", "requirements")
     return page(rows, listing, row_of)
 
 
-@routes.post("/configurations", response=answers({201: ConfigurationDetail}, 409, 422), auth=OPERATE)
-def create_configuration(request: HttpRequest, form: Form[Creation], file: File[UploadedFile]) -> Answer:
+@routes.post("/configurations", response=responses({201: ConfigurationDetail}, 409, 422), auth=OPERATE)
+def create_configuration(request: HttpRequest, form: Form[Creation], file: File[UploadedFile]) -> HttpResponseBase:
     """Create a configuration from a package, which is a zip file."""
     uploads.check(request, *Creation.model_fields)
     workspace = one_operated(caller_of(request), form.workspace)
@@ -114,21 +115,21 @@ def create_configuration(request: HttpRequest, form: Form[Creation], file: File[
             raise Problem("conflict", str(taken), {"configuration_id": taken.configuration.pk}) from taken
 
     sent = uploads.sha256_of(file, workspace.pk, form.name) if HEADER in request.headers else None
-    return creating(request, 201, make, sent)
+    return create_once(request, 201, make, sent)
 
 
 @routes.get(
     "/configurations/{id:id}",
-    response=answers({200: ConfigurationDetail}, 412),
+    response=responses({200: ConfigurationDetail}, 412),
     openapi_extra={"responses": SAME},
 )
-def show_configuration(request: HttpRequest, id: int) -> Answer:
+def show_configuration(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show a configuration with the names of its files. The package has their contents."""
     return files.tagged(request, _detail(_seen(request, id)))
 
 
-@routes.get("/configurations/{id:id}/package", response=answers({200: None}, 409, 412), openapi_extra=OUT)
-def download_package(request: HttpRequest, id: int) -> Answer:
+@routes.get("/configurations/{id:id}/package", response=responses({200: None}, 409, 412), openapi_extra=OUT)
+def download_package(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download a configuration as a zip file. The same contents give the same bytes."""
     configuration = _seen(request, id)
     if unchanged := files.as_known(request, _tag(configuration)):
@@ -150,7 +151,7 @@ def download_package(request: HttpRequest, id: int) -> Answer:
 
 @routes.put(
     "/configurations/{id:id}/package",
-    response=answers({200: ConfigurationStoredOut}, 412),
+    response=responses({200: ConfigurationStoredOut}, 412),
     auth=OPERATE,
     openapi_extra=IN,
 )
@@ -160,7 +161,7 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
     With If-Match and the tag of a downloaded package, the contents are replaced only if they have not changed since.
     """
     caller, configuration = caller_of(request), _seen(request, id)
-    caller.operate(configuration.workspace)
+    caller.require_operator(configuration.workspace)
     if request.content_type != ZIP:
         message = f"Unsupported content type {request.content_type or '(none)'}. Use {ZIP}."
         raise Problem("unsupported_media_type", message)
@@ -173,11 +174,11 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
     return _detail(configuration) | {"result": result}
 
 
-@routes.post("/configurations/{id:id}/check", response=answers({200: ConfigurationCheckOut}), auth=OPERATE)
+@routes.post("/configurations/{id:id}/check", response=responses({200: ConfigurationCheckOut}), auth=OPERATE)
 def check(request: HttpRequest, id: int) -> dict[str, Any]:
     """Check a configuration without running its code or building an environment."""
     caller, configuration = caller_of(request), _seen(request, id)
-    caller.operate(configuration.workspace)
+    caller.require_operator(configuration.workspace)
     try:
         report = checking.glance(configuration.snapshot())
     except CannotStart as error:
@@ -201,7 +202,7 @@ def _detail(configuration: Configuration) -> dict[str, Any]:
 
 
 def _seen(request: HttpRequest, id: int) -> Configuration:
-    configuration: Configuration = caller_of(request).see(Configuration.objects, id, "configuration")
+    configuration: Configuration = caller_of(request).find(Configuration.objects, id, "configuration")
     return configuration
 
 

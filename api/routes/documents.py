@@ -3,17 +3,18 @@ from typing import Annotated, Any, Literal
 
 from django.db.models.functions import Length, Substr
 from django.http import HttpRequest
-from ninja import File, Form, Query, Schema, UploadedFile
+from django.http.response import HttpResponseBase
+from ninja import File, Form, Query, Router, Schema, UploadedFile
 from pydantic import ConfigDict, Field
 
-from api import files, frame, uploads
+from api import files, uploads
 from api.callers import OPERATE, Caller, caller_of
 from api.errors import Problem
 from api.flags import Flag
-from api.frame import Answer, Out, answers
+from api.frame import Out, responses
+from api.idempotency import HEADER, Keep, commit_once, create_once
 from api.ids import Id
 from api.moments import Moment
-from api.once import HEADER, Keep, committing, creating
 from api.outages import is_full_disk
 from api.pages import Listing, Page, page
 from documents import downloads, intake, reprocessing, retention, views
@@ -23,8 +24,8 @@ from work import clock
 from work.operations.outcomes import Outcome
 from workspaces.models import Workspace
 
-at_root = frame.routes("documents")
-routes = frame.routes("documents")
+at_root = Router(tags=["documents"])
+routes = Router(tags=["documents"])
 
 Status = Literal["processing", "processed", "failed"]
 _BYTES: dict[str, Any] = {"application/octet-stream": {"schema": {}}}
@@ -95,9 +96,11 @@ class DocumentLinkOut(Out):
     expires_at: datetime
 
 
-@at_root.post("/documents", response=answers({200: DocumentOut}, 409, 422), auth=OPERATE, operation_id="upload_at_root")
-@routes.post("/documents", response=answers({200: DocumentOut}, 409, 422), auth=OPERATE)
-def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -> Answer:
+@at_root.post(
+    "/documents", response=responses({200: DocumentOut}, 409, 422), auth=OPERATE, operation_id="upload_at_root"
+)
+@routes.post("/documents", response=responses({200: DocumentOut}, 409, 422), auth=OPERATE)
+def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -> HttpResponseBase:
     """Upload one file as a document. It is then processed."""
     uploads.check(request, *Upload.model_fields)
     caller = caller_of(request)
@@ -114,25 +117,25 @@ def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -
             raise _problem_of(refused) from refused
 
     sent = uploads.sha256_of(file, workspace.pk, form.again) if HEADER in request.headers else None
-    return committing(request, 200, attempt, sent)
+    return commit_once(request, 200, attempt, sent)
 
 
-@routes.get("/documents", response=answers({200: Page[DocumentOut]}))
+@routes.get("/documents", response=responses({200: Page[DocumentOut]}))
 def list_documents(request: HttpRequest, listing: Query[Documents]) -> dict[str, Any]:
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace.objects, listing.workspace_id, "workspace")
     rows = Document.objects.for_user(caller.user).filter(**listing.lookups()).defer("text", "embedding")
     return page(rows, listing, row_of)
 
 
-@routes.get("/documents/{id:id}", response=answers({200: DocumentOut}, 412), openapi_extra=TAGGED)
-def show_document(request: HttpRequest, id: int) -> Answer:
+@routes.get("/documents/{id:id}", response=responses({200: DocumentOut}, 412), openapi_extra=TAGGED)
+def show_document(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show the metadata of a document. With If-None-Match, an unchanged document answers 304."""
     return files.tagged(request, row_of(seen(request, id)))
 
 
-@routes.get("/documents/{id:id}/text", response=answers({200: DocumentTextOut}, 410))
+@routes.get("/documents/{id:id}/text", response=responses({200: DocumentTextOut}, 410))
 def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any]:
     """Show the extracted text of a document in parts of up to `limit` characters."""
     document = _kept(request, id)
@@ -154,7 +157,7 @@ def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any
     }
 
 
-@routes.get("/documents/{id:id}/link", response=answers({200: DocumentLinkOut}, 410), summary="Create document link")
+@routes.get("/documents/{id:id}/link", response=responses({200: DocumentLinkOut}, 410), summary="Create document link")
 def link_document(request: HttpRequest, id: int) -> dict[str, Any]:
     """Create a link for downloading the file without a token. It is valid for some minutes."""
     link = views.link(_with_file(request, id), caller_of(request).person)
@@ -164,8 +167,8 @@ def link_document(request: HttpRequest, id: int) -> dict[str, Any]:
     }
 
 
-@routes.get("/documents/{id:id}/content", response=answers({200: None}, 410, 412, 416), openapi_extra=BYTES)
-def download_document(request: HttpRequest, id: int) -> Answer:
+@routes.get("/documents/{id:id}/content", response=responses({200: None}, 410, 412, 416), openapi_extra=BYTES)
+def download_document(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download the original file or a part of it (Range); 302 to the storage if it sends files itself."""
     found = _with_file(request, id)
     return files.answer(
@@ -178,11 +181,11 @@ def download_document(request: HttpRequest, id: int) -> Answer:
     )
 
 
-@routes.post("/documents/{id:id}/reprocess", response=answers({200: DocumentOut}, 409, 410, 422), auth=OPERATE)
-def reprocess(request: HttpRequest, id: int) -> Answer:
+@routes.post("/documents/{id:id}/reprocess", response=responses({200: DocumentOut}, 409, 410, 422), auth=OPERATE)
+def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
     """Process a document again and replace its text, fields and chunks."""
     caller, document = caller_of(request), seen(request, id)
-    caller.operate(document.workspace)
+    caller.require_operator(document.workspace)
 
     def make() -> dict[str, Any]:
         outcome = reprocessing.again(document, actor=caller.actor, in_bulk=False)
@@ -193,11 +196,11 @@ def reprocess(request: HttpRequest, id: int) -> Answer:
             raise Problem("conflict", message, {"document_id": id, "status": "processing"})
         return row_of(Document.objects.listed().get(pk=id))
 
-    return creating(request, 200, make)
+    return create_once(request, 200, make)
 
 
 def seen(request: HttpRequest, id: int) -> Document:
-    document: Document = caller_of(request).see(Document.objects, id, "document")
+    document: Document = caller_of(request).find(Document.objects, id, "document")
     return document
 
 
@@ -226,8 +229,8 @@ def _purged(document: Document) -> Problem:
 
 def one_operated(caller: Caller, id: int | None) -> Workspace:
     if id is not None:
-        workspace: Workspace = caller.see(Workspace.objects, id, "workspace")
-        caller.operate(workspace)
+        workspace: Workspace = caller.find(Workspace.objects, id, "workspace")
+        caller.require_operator(workspace)
         return workspace
     mine = list(Workspace.objects.operated_by(caller.user)[:2])
     if not mine:

@@ -5,15 +5,16 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Query
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame, lists
+from api import feed_lists
 from api.callers import INSTALLATION, Caller, insider_of
 from api.errors import Problem, not_found
-from api.frame import Answer, In, Out, answers
+from api.frame import In, Out, responses
 from api.histories import History, SubjectEventOut, history_of
-from api.once import Keep, committing, creating
+from api.idempotency import Keep, commit_once, create_once
 from api.pages import Listing, Page, page
 from feeds import feed_status, opml, sources
 from feeds.addresses import LONGEST_FOUND
@@ -23,7 +24,7 @@ from feeds.opml import BadOpml
 from feeds.sources import LONGEST_TITLE, AlreadyThere, Imported, NotAdded
 from work.operations.outcomes import DONE, Outcome
 
-routes = frame.routes("feeds")
+routes = Router(tags=["feeds"])
 
 # The same permissions as in the admin.
 ADD, CHANGE, DELETE = "feeds.add_feedsource", "feeds.change_feedsource", "feeds.delete_feedsource"
@@ -110,15 +111,15 @@ class FeedPause(In):
     reason: Annotated[str, Field(max_length=500, description="reason, for the history")] = ""
 
 
-@routes.get("/feeds", response=answers({200: Page[FeedOut]}))
+@routes.get("/feeds", response=responses({200: Page[FeedOut]}))
 def list_feeds(request: HttpRequest, listing: Query[Feeds]) -> dict[str, Any]:
     insider_of(request)
     chosen = FeedSource.objects.all()
     return page(getattr(chosen, listing.state)() if listing.state else chosen, listing, row_of)
 
 
-@routes.post("/feeds", response=answers({201: FeedOut}, 409, 422), auth=INSTALLATION)
-def add(request: HttpRequest, body: FeedAddition) -> Answer:
+@routes.post("/feeds", response=responses({201: FeedOut}, 409, 422), auth=INSTALLATION)
+def add(request: HttpRequest, body: FeedAddition) -> HttpResponseBase:
     """Add a feed. It is fetched when the job runs next."""
     caller = _operator_of(request, ADD)
 
@@ -130,19 +131,19 @@ def add(request: HttpRequest, body: FeedAddition) -> Answer:
         except NotAdded as refused:
             raise Problem("bad_url", str(refused), {"reason": refused.code}) from refused
 
-    return creating(request, 201, make)
+    return create_once(request, 201, make)
 
 
 @routes.post(
     "/feeds/import",
-    response=answers({200: ImportOut}, 409, 422),
+    response=responses({200: ImportOut}, 409, 422),
     auth=INSTALLATION,
-    openapi_extra=lists.TAKEN,
+    openapi_extra=feed_lists.UPLOAD,
     summary="Import feeds",
 )
-def take_in(request: HttpRequest, rehearse: bool = False) -> Answer:
+def take_in(request: HttpRequest, rehearse: bool = False) -> HttpResponseBase:
     """Add all feeds of an OPML list, as exported by other readers. Each feed has its own result."""
-    caller, data = _operator_of(request, ADD), lists.body_of(request)
+    caller, data = _operator_of(request, ADD), feed_lists.body_of(request)
     try:
         entries = opml.read(data)
     except BadOpml as bad:
@@ -157,24 +158,24 @@ def take_in(request: HttpRequest, rehearse: bool = False) -> Answer:
         keep(made)
         return made
 
-    return committing(request, 200, attempt, lists.sha256_of(data))
+    return commit_once(request, 200, attempt, feed_lists.sha256_of(data))
 
 
-@routes.get("/feeds/export", response=answers({200: None}), openapi_extra=lists.GIVEN, summary="Export feeds")
+@routes.get("/feeds/export", response=responses({200: None}), openapi_extra=feed_lists.DOWNLOAD, summary="Export feeds")
 def export(request: HttpRequest) -> HttpResponse:
     """Export all feeds as OPML for other readers."""
     insider_of(request)
-    return lists.answer(opml.write(sources.entries()))
+    return feed_lists.response_of(opml.write(sources.entries()))
 
 
-@routes.get("/feeds/{id:id}", response=answers({200: FeedDetailOut}))
+@routes.get("/feeds/{id:id}", response=responses({200: FeedDetailOut}))
 def show(request: HttpRequest, id: int) -> dict[str, Any]:
     insider_of(request)
     feed = _feed(id)
     return row_of(feed) | {"articles": feed.articles.order_by()[:MOST_COUNTED].count()}
 
 
-@routes.patch("/feeds/{id:id}", response=answers({200: FeedOut}), auth=INSTALLATION)
+@routes.patch("/feeds/{id:id}", response=responses({200: FeedOut}), auth=INSTALLATION)
 def rename(request: HttpRequest, id: int, body: FeedRenaming) -> dict[str, Any]:
     """Rename a feed."""
     caller = _operator_of(request, CHANGE)
@@ -182,7 +183,7 @@ def rename(request: HttpRequest, id: int, body: FeedRenaming) -> dict[str, Any]:
     return row_of(_feed(id))
 
 
-@routes.delete("/feeds/{id:id}", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+@routes.delete("/feeds/{id:id}", response=responses({200: FeedOut}, 409), auth=INSTALLATION)
 def remove(request: HttpRequest, id: int) -> dict[str, Any]:
     """Remove a feed that has no articles, and return it. Pause a feed with articles instead."""
     caller, feed = _operator_of(request, DELETE), _feed(id)
@@ -190,7 +191,7 @@ def remove(request: HttpRequest, id: int) -> dict[str, Any]:
     return row_of(feed)
 
 
-@routes.post("/feeds/{id:id}/check", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+@routes.post("/feeds/{id:id}/check", response=responses({200: FeedOut}, 409), auth=INSTALLATION)
 def check(request: HttpRequest, id: int) -> dict[str, Any]:
     """Make a feed due now. It is fetched when the job runs next."""
     caller, feed = _operator_of(request, CHANGE), _feed(id)
@@ -198,7 +199,7 @@ def check(request: HttpRequest, id: int) -> dict[str, Any]:
     return row_of(_feed(id))
 
 
-@routes.post("/feeds/{id:id}/pause", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+@routes.post("/feeds/{id:id}/pause", response=responses({200: FeedOut}, 409), auth=INSTALLATION)
 def pause(request: HttpRequest, id: int, body: FeedPause | None = None) -> dict[str, Any]:
     """Pause a feed. It is not fetched until it is resumed."""
     caller, feed = _operator_of(request, CHANGE), _feed(id)
@@ -206,7 +207,7 @@ def pause(request: HttpRequest, id: int, body: FeedPause | None = None) -> dict[
     return row_of(_feed(id))
 
 
-@routes.post("/feeds/{id:id}/resume", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+@routes.post("/feeds/{id:id}/resume", response=responses({200: FeedOut}, 409), auth=INSTALLATION)
 def resume(request: HttpRequest, id: int) -> dict[str, Any]:
     """Resume a feed and make it due now."""
     caller, feed = _operator_of(request, CHANGE), _feed(id)
@@ -214,13 +215,13 @@ def resume(request: HttpRequest, id: int) -> dict[str, Any]:
     return row_of(_feed(id))
 
 
-@routes.get("/feeds/{id:id}/articles", response=answers({200: Page[ArticleOut]}))
+@routes.get("/feeds/{id:id}/articles", response=responses({200: Page[ArticleOut]}))
 def list_articles(request: HttpRequest, id: int, listing: Query[Articles]) -> dict[str, Any]:
     insider_of(request)
     return page(RawArticle.objects.filter(feed=_feed(id)).defer("embedding", "original_url"), listing, row_of_article)
 
 
-@routes.get("/feeds/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
+@routes.get("/feeds/{id:id}/events", response=responses({200: Page[SubjectEventOut]}))
 def list_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
     """List the history of a feed, with the actions of people."""
     insider_of(request)
@@ -238,7 +239,7 @@ def row_of_article(article: RawArticle) -> dict[str, Any]:
 
 def _operator_of(request: HttpRequest, permission: str) -> Caller:
     caller = insider_of(request)
-    caller.may(permission)
+    caller.require_permission(permission)
     return caller
 
 

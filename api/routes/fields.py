@@ -2,13 +2,12 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import OPERATE, caller_of
 from api.errors import Problem, not_found
-from api.frame import In, Out, answers
+from api.frame import In, Out, responses
 from api.ids import Id
 from api.pages import Listing, Page, page
 from api.routes.documents import seen
@@ -18,7 +17,7 @@ from documents.fields import LONGEST_NAME, LONGEST_VALUE, FieldRow
 from documents.models import Document, DocumentField
 from workspaces.models import Workspace
 
-routes = frame.routes("fields")
+routes = Router(tags=["fields"])
 
 
 class CorrectionOut(Out):
@@ -75,33 +74,33 @@ class Correction(In):
     value: Annotated[str, Field(max_length=LONGEST_VALUE, description="value of the field; empty: the field is absent")]
 
 
-@routes.get("/fields", response=answers({200: Page[FieldFoundOut]}))
+@routes.get("/fields", response=responses({200: Page[FieldFoundOut]}))
 def list_fields(request: HttpRequest, listing: Query[Found]) -> dict[str, Any]:
     """List the extracted fields of all documents that you can see."""
     caller = caller_of(request)
     rows = DocumentField.objects.for_user(caller.user).with_corrections()
     if listing.workspace_id is not None:
-        rows = rows.filter(document__workspace=caller.see(Workspace.objects, listing.workspace_id, "workspace"))
+        rows = rows.filter(document__workspace=caller.find(Workspace.objects, listing.workspace_id, "workspace"))
     if listing.document_id is not None:
-        rows = rows.filter(document=caller.see(Document.objects, listing.document_id, "document"))
+        rows = rows.filter(document=caller.find(Document.objects, listing.document_id, "document"))
     rows = rows.filter(name=listing.name) if listing.name is not None else rows
     rows = rows.to_look_at() if listing.state == "to_look_at" else rows
     rows = rows.corrected() if listing.state == "corrected" else rows
     return page(rows, listing, _found)
 
 
-@routes.get("/documents/{id:id}/fields", response=answers({200: DocumentFieldsOut}))
+@routes.get("/documents/{id:id}/fields", response=responses({200: DocumentFieldsOut}))
 def show_fields(request: HttpRequest, id: int) -> dict[str, Any]:
     """List the fields of a document in its order, then the fields that only people have added."""
     document = seen(request, id)
     return {"document_id": id, "items": [_told(row) for row in fields.of_document(document.pk)]}
 
 
-@routes.put("/documents/{id:id}/fields/{path:name}", response=answers({200: DocumentFieldOut}, 410), auth=OPERATE)
+@routes.put("/documents/{id:id}/fields/{path:name}", response=responses({200: DocumentFieldOut}, 410), auth=OPERATE)
 def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[str, Any]:
     """Correct or add a field. Sending the extracted value confirms it."""
     caller, document = caller_of(request), seen(request, id)
-    caller.operate(document.workspace)
+    caller.require_operator(document.workspace)
     try:
         made = corrections.correct(id, name, body.value, actor=caller.actor)
     except NotTaken as refused:
@@ -112,11 +111,11 @@ def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[
     return _field(id, made.name)
 
 
-@routes.delete("/documents/{id:id}/fields/{path:name}", response=answers({200: DocumentFieldOut}), auth=OPERATE)
+@routes.delete("/documents/{id:id}/fields/{path:name}", response=responses({200: DocumentFieldOut}), auth=OPERATE)
 def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
     """Withdraw a correction. The extracted value applies again."""
     caller, document = caller_of(request), seen(request, id)
-    caller.operate(document.workspace)
+    caller.require_operator(document.workspace)
     if not corrections.withdraw(id, name, actor=caller.actor):
         raise not_found("correction", name[:LONGEST_NAME])
     return _field(id, fields.clean_name(name))

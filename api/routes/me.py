@@ -4,15 +4,15 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
+from ninja import Router
 from pydantic import Field
 
-from api import frame
 from api.callers import Caller, caller_of
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.models import ApiToken
 from workspaces.models import Membership, Workspace
 
-routes = frame.routes("me")
+routes = Router(tags=["me"])
 
 # Limit for superusers, who see all workspaces.
 MOST_NAMED = 200
@@ -40,7 +40,7 @@ class MeOut(Out):
     ]
 
 
-@routes.get("/me", response=answers({200: MeOut}), summary="Show caller")
+@routes.get("/me", response=responses({200: MeOut}), summary="Show caller")
 def show(request: HttpRequest) -> dict[str, Any]:
     """Show the caller, with the scopes of the token and the roles in workspaces."""
     caller = caller_of(request)

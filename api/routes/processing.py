@@ -4,12 +4,11 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.explanations import ExplanationOut
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.histories import History, SubjectEventOut, history_of
 from api.pages import Listing, Page, page
 from api.routes.documents import seen
@@ -17,7 +16,7 @@ from documents import why
 from documents.lifecycle import DOCUMENT_STATES
 from documents.models import DocumentChunk, DocumentProcessingJob, Stage
 
-routes = frame.routes("documents")
+routes = Router(tags=["documents"])
 
 
 class InOrder(Listing):
@@ -59,14 +58,14 @@ class ProcessingJobOut(Out):
     stages: list[StageOut]
 
 
-@routes.get("/documents/{id:id}/chunks", response=answers({200: Page[ChunkOut]}))
+@routes.get("/documents/{id:id}/chunks", response=responses({200: Page[ChunkOut]}))
 def list_chunks(request: HttpRequest, id: int, listing: Query[InOrder]) -> dict[str, Any]:
     document = seen(request, id)
     rows = DocumentChunk.objects.filter(document=document).defer("embedding", "words")
     return page(rows, listing, _chunk_of)
 
 
-@routes.get("/documents/{id:id}/jobs", response=answers({200: Page[ProcessingJobOut]}))
+@routes.get("/documents/{id:id}/jobs", response=responses({200: Page[ProcessingJobOut]}))
 def list_processing_jobs(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     """List the processing jobs of a document, with their stages."""
     document = seen(request, id)
@@ -74,12 +73,12 @@ def list_processing_jobs(request: HttpRequest, id: int, listing: Query[Listing])
     return page(rows, listing, _job_of)
 
 
-@routes.get("/documents/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
+@routes.get("/documents/{id:id}/events", response=responses({200: Page[SubjectEventOut]}))
 def list_document_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
     return history_of(DOCUMENT_STATES.kind, seen(request, id).pk, listing)
 
 
-@routes.get("/documents/{id:id}/why", response=answers({200: ExplanationOut}))
+@routes.get("/documents/{id:id}/why", response=responses({200: ExplanationOut}))
 def explain_document(request: HttpRequest, id: int) -> dict[str, Any]:
     """Explain why a document has not been processed yet."""
     return why.explain(seen(request, id)).to_json()

@@ -3,16 +3,16 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar
 
 from django.http import HttpRequest
-from ninja import Query
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
 from pydantic import ConfigDict, Field, model_validator
 
-from api import frame
 from api.callers import OPERATE, Caller, caller_of
 from api.errors import Problem, not_found
-from api.frame import Answer, In, Out, answers
+from api.frame import In, Out, responses
+from api.idempotency import create_once
 from api.ids import Id
 from api.moments import Moment
-from api.once import creating
 from api.pages import Listing, Page, after_of, page
 from api.routes.artifacts import ArtifactOut, artifact_of
 from builds.models import Build, Configuration
@@ -22,8 +22,8 @@ from runs.lifecycle import OtherWorkspace, Purged, QueueFull
 from runs.models import Run, RunField
 from workspaces.models import Workspace
 
-at_root = frame.routes("runs")
-routes = frame.routes("runs")
+at_root = Router(tags=["runs"])
+routes = Router(tags=["runs"])
 
 MOST_DOCUMENTS = 1000
 # Most fields and most artifacts in the detail of a run.
@@ -121,26 +121,26 @@ class Runs(Listing):
 
 @at_root.post(
     "/configurations/{id:id}/runs",
-    response=answers({201: RunOut}, 409, 410, 422),
+    response=responses({201: RunOut}, 409, 410, 422),
     auth=OPERATE,
     operation_id="submit_run_at_root",
 )
-@routes.post("/configurations/{id:id}/runs", response=answers({201: RunOut}, 409, 410, 422), auth=OPERATE)
-def submit_run(request: HttpRequest, id: int, body: Submission) -> Answer:
+@routes.post("/configurations/{id:id}/runs", response=responses({201: RunOut}, 409, 410, 422), auth=OPERATE)
+def submit_run(request: HttpRequest, id: int, body: Submission) -> HttpResponseBase:
     """Queue a run of this configuration for a document of the same workspace."""
     caller = caller_of(request)
     configuration = _operated(caller, id)
-    document = caller.see(Document.objects, body.document, "document")
+    document = caller.find(Document.objects, body.document, "document")
 
     def make() -> dict[str, Any]:
         made = accepted(lambda: lifecycle.submit(configuration, document, actor=caller.actor), document.pk)
         return row_of(made)
 
-    return creating(request, 201, make)
+    return create_once(request, 201, make)
 
 
-@routes.post("/runs", response=answers({201: RunsOut}, 409, 410, 422), auth=OPERATE)
-def submit_runs(request: HttpRequest, body: Submissions) -> Answer:
+@routes.post("/runs", response=responses({201: RunsOut}, 409, 410, 422), auth=OPERATE)
+def submit_runs(request: HttpRequest, body: Submissions) -> HttpResponseBase:
     """Queue a run of one configuration for each of these documents: all of them or none."""
     caller = caller_of(request)
     configuration = _operated(caller, body.configuration_id)
@@ -154,10 +154,10 @@ def submit_runs(request: HttpRequest, body: Submissions) -> Answer:
         ids = accepted(lambda: lifecycle.submit_many(configuration, documents, actor=caller.actor))
         return {"items": [row_of(run) for run in Run.objects.filter(pk__in=ids).order_by("pk")]}
 
-    return creating(request, 201, make)
+    return create_once(request, 201, make)
 
 
-@routes.get("/runs", response=answers({200: Page[RunOut]}))
+@routes.get("/runs", response=responses({200: Page[RunOut]}))
 def list_runs(request: HttpRequest, asked: Query[Runs]) -> dict[str, Any]:
     caller = caller_of(request)
     for id, objects, what in (
@@ -167,15 +167,15 @@ def list_runs(request: HttpRequest, asked: Query[Runs]) -> dict[str, Any]:
         (asked.document_id, Document.objects, "document"),
     ):
         if id is not None:
-            caller.see(objects, id, what)
+            caller.find(objects, id, what)
     piece = listing.Piece(asked.limit + 1, after_of(asked), is_newest_first=asked.order == "-id")
     return page(listing.runs(caller.user, _wanted(asked), piece), asked, row_of)
 
 
-@routes.get("/runs/{id:id}", response=answers({200: RunDetailOut}))
+@routes.get("/runs/{id:id}", response=responses({200: RunDetailOut}))
 def show_run(request: HttpRequest, id: int) -> dict[str, Any]:
     """Show a run with its fields and artifacts."""
-    run = caller_of(request).see(Run.objects, id, "run")
+    run = caller_of(request).find(Run.objects, id, "run")
     found, made = run.fields.order_by("position")[:MOST_TOLD], run.artifacts.order_by("pk")[:MOST_TOLD]
     return row_of(run) | {
         "fields": [_field_of(field) for field in found],
@@ -203,8 +203,8 @@ def accepted(submit: Callable[[], T], document_id: int | None = None) -> T:
 
 
 def _operated(caller: Caller, id: int) -> Configuration:
-    configuration: Configuration = caller.see(Configuration.objects, id, "configuration")
-    caller.operate(configuration.workspace)
+    configuration: Configuration = caller.find(Configuration.objects, id, "configuration")
+    caller.require_operator(configuration.workspace)
     return configuration
 
 

@@ -7,15 +7,15 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query, Schema
+from django.http.response import HttpResponseBase
+from ninja import Query, Router, Schema
 from pydantic import ConfigDict, Field, model_validator
 
-from api import frame
 from api.callers import INSTALLATION, insider_of
 from api.errors import Problem, not_found
-from api.frame import Answer, In, Out, answers
+from api.frame import In, Out, responses
+from api.idempotency import create_once
 from api.moments import Moment
-from api.once import creating
 from api.pages import LIMIT, MOST_ROWS, Listing, Page, page
 from api.routes.jobs import declared, operator_of, row_of
 from schedules import asking, job_status, ledger
@@ -26,7 +26,7 @@ from schedules.models import DueSlot, JobRun, ScheduledJob
 from work import clock
 from work.operations import written
 
-routes = frame.routes("jobs")
+routes = Router(tags=["jobs"])
 
 # Upcoming slots in a ledger without a range.
 COMING = 3
@@ -122,7 +122,7 @@ class BackfillRange(In):
     rehearse: Annotated[bool, Field(description="only list the slots that would be run")] = False
 
 
-@routes.get("/jobs/{name:name}/ledger", response=answers({200: LedgerOut}))
+@routes.get("/jobs/{name:name}/ledger", response=responses({200: LedgerOut}))
 def show_ledger(request: HttpRequest, name: str, asked: Query[LedgerOf]) -> dict[str, Any]:
     """Show the result of each slot of a job, newest first."""
     insider_of(request)
@@ -131,7 +131,7 @@ def show_ledger(request: HttpRequest, name: str, asked: Query[LedgerOf]) -> dict
     return told | {"counts": ledger.counts(entries), "slots": [asdict(entry) for entry in entries]}
 
 
-@routes.get("/jobs/{name:name}/runs", response=answers({200: Page[JobRunOut]}))
+@routes.get("/jobs/{name:name}/runs", response=responses({200: Page[JobRunOut]}))
 def list_runs(request: HttpRequest, name: str, listing: Query[JobRuns]) -> dict[str, Any]:
     """List the runs of a job, one per slot that a worker claimed."""
     insider_of(request)
@@ -140,7 +140,7 @@ def list_runs(request: HttpRequest, name: str, listing: Query[JobRuns]) -> dict[
     return page(rows, listing, _row_of_run)
 
 
-@routes.get("/jobs/{name:name}/runs/{id:id}", response=answers({200: JobRunOut}))
+@routes.get("/jobs/{name:name}/runs/{id:id}", response=responses({200: JobRunOut}))
 def show_run(request: HttpRequest, name: str, id: int) -> dict[str, Any]:
     insider_of(request)
     row = JobRun.objects.filter(job_name=name, pk=id).first()
@@ -149,8 +149,8 @@ def show_run(request: HttpRequest, name: str, id: int) -> dict[str, Any]:
     return _row_of_run(row)
 
 
-@routes.post("/jobs/{name:name}/runs", response=answers({201: DueSlotOut}, 409, 422), auth=INSTALLATION)
-def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> Answer:
+@routes.post("/jobs/{name:name}/runs", response=responses({201: DueSlotOut}, 409, 422), auth=INSTALLATION)
+def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> HttpResponseBase:
     """Run a job now, or run one of its slots. The ledger shows the result."""
     caller, job, wish = operator_of(request), declared(name), body or Trigger()
 
@@ -160,13 +160,13 @@ def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> Ans
                 return _row_of_due(asking.run_slot(job, wish.slot, actor=caller.actor))
             return _row_of_due(asking.run_now(job, actor=caller.actor, covers=wish.in_stead_of))
 
-    return creating(request, 201, make)
+    return create_once(request, 201, make)
 
 
 @routes.post(
-    "/jobs/{name}/backfill", response=answers({200: BackfillOut, 201: BackfillOut}, 409, 422), auth=INSTALLATION
+    "/jobs/{name}/backfill", response=responses({200: BackfillOut, 201: BackfillOut}, 409, 422), auth=INSTALLATION
 )
-def backfill(request: HttpRequest, name: str, body: BackfillRange) -> Answer:
+def backfill(request: HttpRequest, name: str, body: BackfillRange) -> HttpResponseBase:
     """Run all slots of a range that have no run yet, oldest first (201). A preview changes nothing (200)."""
     caller, job = operator_of(request), declared(name)
 
@@ -178,7 +178,7 @@ def backfill(request: HttpRequest, name: str, body: BackfillRange) -> Answer:
                 found = asking.backfill(job, body.since, body.until, actor=caller.actor)
         return {"job": name, "rehearsed": body.rehearse, "free": found.free, "taken": found.taken}
 
-    return creating(request, 200 if body.rehearse else 201, make)
+    return create_once(request, 200 if body.rehearse else 201, make)
 
 
 def _entries(row: ScheduledJob, asked: LedgerOf) -> Any:

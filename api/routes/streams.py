@@ -1,11 +1,11 @@
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Query
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
 
-from api import frame
 from api.callers import caller_of
-from api.frame import Answer, answers
+from api.frame import responses
 from api.streams import sources
 from api.streams.access import Access
 from api.streams.following import Stream
@@ -18,7 +18,7 @@ from runs.lifecycle import RUN_STATES
 from runs.models import Run
 from workspaces.models import Workspace
 
-routes = frame.routes("streams")
+routes = Router(tags=["streams"])
 
 Last = Annotated[
     str,
@@ -56,36 +56,38 @@ STREAM: dict[str, Any] = {
 }
 
 
-@routes.get("/runs/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow run")
-def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
+@routes.get("/runs/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow run")
+def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events and the output of a run until it ends."""
-    caller_of(request).see(Run.objects, id, "run")
+    caller_of(request).find(Run.objects, id, "run")
     source = sources.OfSubject(RUN_STATES, id, Run.TERMINAL, _last(request, last_event_id))
     return _followed(request, source, Run.objects, id)
 
 
-@routes.get("/builds/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow build")
-def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
+@routes.get("/builds/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow build")
+def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events and the output of a build until it ends."""
-    caller_of(request).see(Build.objects, id, "build")
+    caller_of(request).find(Build.objects, id, "build")
     source = sources.OfSubject(BUILD_STATES, id, Build.TERMINAL, _last(request, last_event_id))
     return _followed(request, source, Build.objects, id)
 
 
-@routes.get("/documents/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow document")
-def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
+@routes.get(
+    "/documents/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow document"
+)
+def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events of a document. The stream has no end: a document may be processed again."""
-    caller_of(request).see(Document.objects, id, "document")
+    caller_of(request).find(Document.objects, id, "document")
     source = sources.OfSubject(DOCUMENT_STATES, id, frozenset(), _last(request, last_event_id))
     return _followed(request, source, Document.objects, id)
 
 
 @routes.get(
-    "/workspaces/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow workspace"
+    "/workspaces/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow workspace"
 )
-def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", logs: Logs = False) -> Answer:
+def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", logs: Logs = False) -> HttpResponseBase:
     """Follow the events of a workspace: of its runs, builds, documents, processing jobs and stages."""
-    caller_of(request).see(Workspace.objects, id, "workspace")
+    caller_of(request).find(Workspace.objects, id, "workspace")
     source = sources.OfWorkspace(id, _last(request, last_event_id), with_log=logs)
     return _followed(request, source, Workspace.objects, id)
 
@@ -95,7 +97,7 @@ def _last(request: HttpRequest, asked: str) -> str:
     return request.headers.get("Last-Event-ID", "") or asked
 
 
-def _followed(request: HttpRequest, source: sources.Source, rows: Any, id: int) -> Answer:
+def _followed(request: HttpRequest, source: sources.Source, rows: Any, id: int) -> HttpResponseBase:
     caller = caller_of(request)
     access = Access.of(request, caller, lambda user: rows.for_user(user).filter(pk=id))
     return Stream(source, access, PLACES.take(caller.key))

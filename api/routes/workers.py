@@ -5,14 +5,13 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import INSTALLATION, Caller, insider_of
 from api.cancels import Reason
 from api.errors import Problem, not_found
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.pages import Listing, Page, page
 from api.sight import doing, visible
 from api.subjects import Subject
@@ -21,7 +20,7 @@ from work.boots import WORKER_STATES
 from work.models import Worker
 from work.operations.outcomes import DONE
 
-routes = frame.routes("workers")
+routes = Router(tags=["workers"])
 
 _DRAIN = ("drain_requested_at", "drain_requested_by", "drain_reason")
 
@@ -56,7 +55,7 @@ class Workers(Listing):
     ] = None
 
 
-@routes.get("/workers", response=answers({200: Page[WorkerOut]}))
+@routes.get("/workers", response=responses({200: Page[WorkerOut]}))
 def list_workers(request: HttpRequest, listing: Query[Workers]) -> dict[str, Any]:
     caller = insider_of(request)
     clock.keep_measured()
@@ -67,16 +66,16 @@ def list_workers(request: HttpRequest, listing: Query[Workers]) -> dict[str, Any
     return found | {"items": [_row_of(worker, known) for worker in workers]}
 
 
-@routes.get("/workers/{id:id}", response=answers({200: WorkerOut}))
+@routes.get("/workers/{id:id}", response=responses({200: WorkerOut}))
 def show(request: HttpRequest, id: int) -> dict[str, Any]:
     return _told(insider_of(request), _worker(id))
 
 
-@routes.post("/workers/{id:id}/drain", response=answers({200: WorkerOut}, 409), auth=INSTALLATION)
+@routes.post("/workers/{id:id}/drain", response=responses({200: WorkerOut}, 409), auth=INSTALLATION)
 def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
     """Drain a worker: it takes no new work, finishes within ADE_DRAIN_SECONDS, and stops until its next boot."""
     caller = insider_of(request)
-    caller.may(draining.PERMISSION)
+    caller.require_permission(draining.PERMISSION)
     worker = _worker(id)
     if caller.record:
         caller.record.saw(WORKER_STATES.kind, id, None)

@@ -2,20 +2,19 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query, Schema
+from ninja import Query, Router, Schema
 from pydantic import Field
 
-from api import frame
 from api.callers import ADMIN, Caller, caller_of
 from api.errors import Problem
-from api.frame import In, Out, answers
+from api.frame import In, Out, responses
 from api.pages import Listing, Page, page
 from builds.models import Configuration
 from documents import retention
 from documents.models import MOST_DAYS, Document
 from workspaces.models import Membership, Workspace
 
-routes = frame.routes("workspaces")
+routes = Router(tags=["workspaces"])
 
 Role = Literal["viewer", "operator", "admin"]
 Days = Annotated[int, Field(ge=1, le=MOST_DAYS)]
@@ -64,20 +63,20 @@ class RehearsalOut(Out):
     sample: list[SampleOut]
 
 
-@routes.get("/workspaces", response=answers({200: Page[WorkspaceOut]}))
+@routes.get("/workspaces", response=responses({200: Page[WorkspaceOut]}))
 def list_workspaces(request: HttpRequest, listing: Query[Listing]) -> dict[str, Any]:
     caller = caller_of(request)
     return page(Workspace.objects.for_user(caller.user), listing, _rows_of(caller))
 
 
-@routes.get("/workspaces/{id:id}", response=answers({200: WorkspaceDetail}))
+@routes.get("/workspaces/{id:id}", response=responses({200: WorkspaceDetail}))
 def show_workspace(request: HttpRequest, id: int) -> dict[str, Any]:
     caller = caller_of(request)
-    return _detail(caller, caller.see(Workspace.objects, id, "workspace"))
+    return _detail(caller, caller.find(Workspace.objects, id, "workspace"))
 
 
 @routes.patch(
-    "/workspaces/{id:id}", response=answers({200: WorkspaceDetail}, 409), auth=ADMIN, summary="Set retention policy"
+    "/workspaces/{id:id}", response=responses({200: WorkspaceDetail}, 409), auth=ADMIN, summary="Set retention policy"
 )
 def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
     """Set for how many days a workspace keeps the content of its documents."""
@@ -90,7 +89,7 @@ def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
 
 
 @routes.get(
-    "/workspaces/{id:id}/retention", response=answers({200: RehearsalOut}), auth=ADMIN, summary="Preview retention"
+    "/workspaces/{id:id}/retention", response=responses({200: RehearsalOut}), auth=ADMIN, summary="Preview retention"
 )
 def rehearse(request: HttpRequest, id: int, wanted: Query[Rehearsed]) -> dict[str, Any]:
     """Preview what a retention policy would purge now, without purging."""
@@ -100,7 +99,7 @@ def rehearse(request: HttpRequest, id: int, wanted: Query[Rehearsed]) -> dict[st
     return {"days": days} | {name: getattr(found, name) for name in RehearsalOut.model_fields if name != "days"}
 
 
-@routes.get("/workspaces/{id:id}/members", response=answers({200: Page[MemberOut]}), auth=ADMIN)
+@routes.get("/workspaces/{id:id}/members", response=responses({200: Page[MemberOut]}), auth=ADMIN)
 def list_members(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     """List the members of a workspace. Only its admins can."""
     _, workspace = _administered(request, id)
@@ -110,8 +109,8 @@ def list_members(request: HttpRequest, id: int, listing: Query[Listing]) -> dict
 
 def _administered(request: HttpRequest, id: int) -> tuple[Caller, Workspace]:
     caller = caller_of(request)
-    workspace: Workspace = caller.see(Workspace.objects, id, "workspace")
-    caller.administer(workspace)
+    workspace: Workspace = caller.find(Workspace.objects, id, "workspace")
+    caller.require_admin(workspace)
     return caller, workspace
 
 
