@@ -71,5 +71,4 @@ def list_audit(request: HttpRequest, listing: Query[Audit]) -> dict[str, Any]:
 
 
 def row_of(entry: AuditEntry) -> dict[str, Any]:
-    told = {name: getattr(entry, name) for name in AuditEntryOut.model_fields}
-    return told | {"subject_kind": entry.subject_kind or None}
+    return AuditEntryOut.of(entry, subject_kind=entry.subject_kind or None)

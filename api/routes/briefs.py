@@ -1,6 +1,5 @@
 """Published briefs. They belong to the installation, and show what readers see."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -90,31 +89,26 @@ def show(request: HttpRequest, name: str) -> dict[str, Any]:
     if brief is None:
         raise not_found("brief", name)
     shown = page_of(brief)
-    return _row_of(request, brief) | {"notes": list(shown.notes), "stories": _stories(brief, shown.stories)}
+    items = {item.position + 1: item for item in brief.items.all()}
+    stories = [_story(items[story.number], story) for story in shown.stories]
+    return _row_of(request, brief) | {"notes": list(shown.notes), "stories": stories}
 
 
 def _row_of(request: HttpRequest, brief: Brief) -> dict[str, Any]:
-    told = {"title": title_of(brief), "links": _links(request, brief.name)}
-    return told | {name: getattr(brief, name) for name in BriefOut.model_fields if name not in told}
-
-
-def _links(request: HttpRequest, name: str) -> dict[str, str]:
-    found = {
-        "html": reverse("feeds:brief", args=[name]),
-        "text": reverse("feeds:brief_as_text", args=[name]),
+    paths = {
+        "html": reverse("feeds:brief", args=[brief.name]),
+        "text": reverse("feeds:brief_as_text", args=[brief.name]),
         "rss": reverse("feeds:rss"),
     }
-    return {kind: request.build_absolute_uri(path) for kind, path in found.items()}
-
-
-def _stories(brief: Brief, stories: Sequence[Story]) -> list[dict[str, Any]]:
-    items = {item.position + 1: item for item in brief.items.all()}
-    return [_story(items[story.number], story) for story in stories]
+    links = {kind: request.build_absolute_uri(path) for kind, path in paths.items()}
+    return BriefOut.of(brief, title=title_of(brief), links=links)
 
 
 def _story(item: Any, story: Story) -> dict[str, Any]:
-    said = {name: getattr(story, name) for name in ("number", "headline", "summary", "percent")}
-    reasons = [{"words": reason.words, "percent": reason.percent} for reason in story.reasons]
-    articles = [{name: getattr(each, name) for name in BriefArticleOut.model_fields} for each in story.tellings]
-    told = {"cluster_id": item.cluster_id, "article_count": item.article_count}
-    return said | told | {"reasons": reasons, "articles": articles}
+    return BriefStoryOut.of(
+        story,
+        cluster_id=item.cluster_id,
+        article_count=item.article_count,
+        reasons=[BriefReasonOut.of(reason) for reason in story.reasons],
+        articles=[BriefArticleOut.of(article) for article in story.tellings],
+    )

@@ -12,13 +12,13 @@ from api.errors import not_found
 from api.frame import Out, responses
 from api.moments import Moment
 from api.pages import Listing, Page, page
-from api.routes.feeds import ArticleOut, row_of_article
+from api.routes.feeds import ArticleOut
 from feeds.models import EventCluster, RawArticle
 
 routes = Router(tags=["clusters"])
 
 # How many articles the detail of a cluster shows.
-MOST_TOLD = 50
+MOST_LISTED = 50
 
 
 class ClusterOut(Out):
@@ -32,7 +32,7 @@ class ClusterOut(Out):
 
 
 class ClusterDetailOut(ClusterOut):
-    articles: Annotated[list[ArticleOut], Field(description=f"at most {MOST_TOLD}, nearest to the centre first")]
+    articles: Annotated[list[ArticleOut], Field(description=f"at most {MOST_LISTED}, nearest to the centre first")]
 
 
 class Clusters(Listing):
@@ -47,21 +47,21 @@ class ClusterArticles(Listing):
 def list_clusters(request: HttpRequest, listing: Query[Clusters]) -> dict[str, Any]:
     insider_of(request)
     rows = EventCluster.objects.defer("centroid")
-    return page(rows.filter(last_at__gte=listing.since) if listing.since else rows, listing, _row_of)
+    return page(rows.filter(last_at__gte=listing.since) if listing.since else rows, listing, ClusterOut.of)
 
 
 @routes.get("/clusters/{id:id}", response=responses({200: ClusterDetailOut}))
 def show(request: HttpRequest, id: int) -> dict[str, Any]:
     insider_of(request)
     cluster = _cluster(id)
-    nearest = _articles(cluster).order_by("-links__similarity", "id")[:MOST_TOLD]
-    return _row_of(cluster) | {"articles": [row_of_article(article) for article in nearest]}
+    nearest = _articles(cluster).order_by("-links__similarity", "id")[:MOST_LISTED]
+    return ClusterOut.of(cluster) | {"articles": [ArticleOut.of(article) for article in nearest]}
 
 
 @routes.get("/clusters/{id:id}/articles", response=responses({200: Page[ArticleOut]}))
 def list_articles(request: HttpRequest, id: int, listing: Query[ClusterArticles]) -> dict[str, Any]:
     insider_of(request)
-    return page(_articles(_cluster(id)), listing, row_of_article)
+    return page(_articles(_cluster(id)), listing, ArticleOut.of)
 
 
 def _cluster(id: int) -> EventCluster:
@@ -73,7 +73,3 @@ def _cluster(id: int) -> EventCluster:
 
 def _articles(cluster: EventCluster) -> Any:
     return RawArticle.objects.filter(links__cluster=cluster).defer("embedding", "original_url")
-
-
-def _row_of(cluster: EventCluster) -> dict[str, Any]:
-    return {name: getattr(cluster, name) for name in ClusterOut.model_fields}

@@ -96,7 +96,7 @@ def list_configurations(request: HttpRequest, listing: Query[Configurations]) ->
     if listing.workspace_id is not None:
         caller.find(Workspace.objects, listing.workspace_id, "workspace")
     rows = Configuration.objects.for_user(caller.user).filter(**listing.filters()).defer("files", "requirements")
-    return page(rows, listing, row_of)
+    return page(rows, listing, ConfigurationOut.of)
 
 
 @routes.post("/configurations", response=responses({201: ConfigurationDetail}, 409, 422), auth=OPERATE)
@@ -104,7 +104,7 @@ def create_configuration(request: HttpRequest, form: Form[Creation], file: File[
     """Create a configuration from a package, which is a zip file."""
     uploads.check(request, *Creation.model_fields)
     workspace = one_operated(caller_of(request), form.workspace)
-    package = _read(file.read(archives.MOST_BYTES + 1))
+    package = _package_in(file.read(archives.MOST_BYTES + 1))
 
     def make() -> dict[str, Any]:
         try:
@@ -114,8 +114,8 @@ def create_configuration(request: HttpRequest, form: Form[Creation], file: File[
         except NameTaken as taken:
             raise Problem("conflict", str(taken), {"configuration_id": taken.configuration.pk}) from taken
 
-    sent = uploads.sha256_of(file, workspace.pk, form.name) if HEADER in request.headers else None
-    return create_once(request, 201, make, sent)
+    sha256 = uploads.sha256_of(file, workspace.pk, form.name) if HEADER in request.headers else None
+    return create_once(request, 201, make, sha256)
 
 
 @routes.get(
@@ -125,28 +125,28 @@ def create_configuration(request: HttpRequest, form: Form[Creation], file: File[
 )
 def show_configuration(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show a configuration with the names of its files. The package has their contents."""
-    return files.tagged(request, _detail(_seen(request, id)))
+    return files.tagged(request, _detail(_configuration(request, id)))
 
 
 @routes.get("/configurations/{id:id}/package", response=responses({200: None}, 409, 412), openapi_extra=OUT)
 def download_package(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download a configuration as a zip file. The same contents give the same bytes."""
-    configuration = _seen(request, id)
+    configuration = _configuration(request, id)
     if unchanged := files.as_known(request, _tag(configuration)):
         return unchanged
-    whole = io.BytesIO()
+    file = io.BytesIO()
     try:
-        packages.write_zip(configurations.packed(configuration), whole)
+        packages.write_zip(configurations.packed(configuration), file)
     except BadPackage as bad:
         raise Problem("conflict", f"The contents are not a valid package. {bad}", {"problems": bad.problems}) from bad
-    named = content_disposition_header(as_attachment=True, filename=f"{configuration.name}.zip") or "attachment"
+    disposition = content_disposition_header(as_attachment=True, filename=f"{configuration.name}.zip") or "attachment"
     headers = {
         "ETag": _tag(configuration),
-        "Content-Disposition": named,
+        "Content-Disposition": disposition,
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
-    return HttpResponse(whole.getvalue(), ZIP, headers=headers)
+    return HttpResponse(file.getvalue(), ZIP, headers=headers)
 
 
 @routes.put(
@@ -160,12 +160,12 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
 
     With If-Match and the tag of a downloaded package, the contents are replaced only if they have not changed since.
     """
-    caller, configuration = caller_of(request), _seen(request, id)
+    caller, configuration = caller_of(request), _configuration(request, id)
     caller.require_operator(configuration.workspace)
     if request.content_type != ZIP:
         message = f"Unsupported content type {request.content_type or '(none)'}. Use {ZIP}."
         raise Problem("unsupported_media_type", message)
-    package = _read(request.read(archives.MOST_BYTES + 1))
+    package = _package_in(request.read(archives.MOST_BYTES + 1))
     with transaction.atomic():
         configuration = Configuration.objects.select_for_update().get(pk=id)
         # Raises Problem if another request has changed it in the meantime.
@@ -177,41 +177,37 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
 @routes.post("/configurations/{id:id}/check", response=responses({200: ConfigurationCheckOut}), auth=OPERATE)
 def check(request: HttpRequest, id: int) -> dict[str, Any]:
     """Check a configuration without running its code or building an environment."""
-    caller, configuration = caller_of(request), _seen(request, id)
+    caller, configuration = caller_of(request), _configuration(request, id)
     caller.require_operator(configuration.workspace)
     try:
         report = checking.glance(configuration.snapshot())
     except CannotStart as error:
         raise Problem("unavailable", str(error), headers={"Retry-After": "30"}) from error
-    wrong = [checking.Problem("package", said) for said in packages.problems_of(configurations.packed(configuration))]
-    problems = [asdict(problem) for problem in [*wrong, *report.problems]]
-    told = {"fingerprint": report.fingerprint, "environment": report.environment}
-    return {"ok": not problems, "problems": problems, **told}
-
-
-def row_of(configuration: Configuration) -> dict[str, Any]:
-    return {name: getattr(configuration, name) for name in ConfigurationOut.model_fields}
+    texts = packages.problems_of(configurations.packed(configuration))
+    of_package = [checking.Problem("package", text) for text in texts]
+    problems = [asdict(problem) for problem in [*of_package, *report.problems]]
+    return ConfigurationCheckOut.of(report, ok=not problems, problems=problems)
 
 
 def _detail(configuration: Configuration) -> dict[str, Any]:
     sizes = {path: len(text.encode(errors="replace")) for path, text in sorted(configuration.files.items())}
-    return row_of(configuration) | {
+    return ConfigurationOut.of(configuration) | {
         "requirements": configuration.requirements,
         "files": [{"path": path, "size_bytes": size} for path, size in sizes.items()],
     }
 
 
-def _seen(request: HttpRequest, id: int) -> Configuration:
+def _configuration(request: HttpRequest, id: int) -> Configuration:
     configuration: Configuration = caller_of(request).find(Configuration.objects, id, "configuration")
     return configuration
 
 
 def _tag(configuration: Configuration) -> str:
-    named = f"{configuration.name} {configuration.contents_sha256}"
-    return f'"{hashlib.sha256(named.encode()).hexdigest()[:32]}"'
+    text = f"{configuration.name} {configuration.contents_sha256}"
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
-def _read(data: bytes) -> Package:
+def _package_in(data: bytes) -> Package:
     if len(data) > archives.MOST_BYTES:
         raise Problem("too_large", f"The zip file is larger than {archives.MOST_BYTES:,} bytes.")
     try:

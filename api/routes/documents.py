@@ -5,12 +5,11 @@ from django.db.models.functions import Length, Substr
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import File, Form, Query, Router, Schema, UploadedFile
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from api import files, uploads
 from api.callers import OPERATE, Caller, caller_of
 from api.errors import Problem
-from api.flags import Flag
 from api.frame import Out, responses
 from api.idempotency import HEADER, Keep, commit_once, create_once
 from api.ids import Id
@@ -42,6 +41,19 @@ TAGGED: dict[str, Any] = {"responses": {304: {"description": "Not changed since 
 CHARACTERS, MOST_CHARACTERS = 100_000, 1_000_000
 # No text is longer, and PostgreSQL counts characters no further.
 LAST_CHARACTER = 1 << 30
+
+
+def parse_flag(value: Any) -> bool:
+    flags = {"true": True, "false": False}
+    if isinstance(value, bool):
+        return value
+    if value not in flags:
+        raise ValueError("must be true or false")
+    return flags[value]
+
+
+# In forms, only `true` and `false`: Pydantic accepts many other words.
+Flag = Annotated[bool, BeforeValidator(parse_flag)]
 
 
 class DocumentOut(Out):
@@ -108,16 +120,17 @@ def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -
 
     def attempt(keep: Keep) -> dict[str, Any]:
         def also(document: Document) -> None:
-            keep(row_of(document))
+            keep(DocumentOut.of(document))
 
         name, declared = file.name or "", file.content_type or ""
         try:
-            return row_of(intake.receive(workspace, file, name, declared, caller.actor, again=form.again, also=also))
+            document = intake.receive(workspace, file, name, declared, caller.actor, again=form.again, also=also)
         except Refused as refused:
             raise _problem_of(refused) from refused
+        return DocumentOut.of(document)
 
-    sent = uploads.sha256_of(file, workspace.pk, form.again) if HEADER in request.headers else None
-    return commit_once(request, 200, attempt, sent)
+    sha256 = uploads.sha256_of(file, workspace.pk, form.again) if HEADER in request.headers else None
+    return commit_once(request, 200, attempt, sha256)
 
 
 @routes.get("/documents", response=responses({200: Page[DocumentOut]}))
@@ -126,19 +139,19 @@ def list_documents(request: HttpRequest, listing: Query[Documents]) -> dict[str,
     if listing.workspace_id is not None:
         caller.find(Workspace.objects, listing.workspace_id, "workspace")
     rows = Document.objects.for_user(caller.user).filter(**listing.lookups()).defer("text", "embedding")
-    return page(rows, listing, row_of)
+    return page(rows, listing, DocumentOut.of)
 
 
 @routes.get("/documents/{id:id}", response=responses({200: DocumentOut}, 412), openapi_extra=TAGGED)
 def show_document(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show the metadata of a document. With If-None-Match, an unchanged document answers 304."""
-    return files.tagged(request, row_of(seen(request, id)))
+    return files.tagged(request, DocumentOut.of(find_document(request, id)))
 
 
 @routes.get("/documents/{id:id}/text", response=responses({200: DocumentTextOut}, 410))
 def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any]:
     """Show the extracted text of a document in parts of up to `limit` characters."""
-    document = _kept(request, id)
+    document = _unpurged(request, id)
     text, characters = (
         # Cut the text in the database, or the whole text would be loaded for each part.
         Document.objects.filter(pk=id)
@@ -170,21 +183,21 @@ def link_document(request: HttpRequest, id: int) -> dict[str, Any]:
 @routes.get("/documents/{id:id}/content", response=responses({200: None}, 410, 412, 416), openapi_extra=BYTES)
 def download_document(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download the original file or a part of it (Range); 302 to the storage if it sends files itself."""
-    found = _with_file(request, id)
-    return files.answer(
-        request,
-        found.file.name or "",
-        found.name,
-        found.content_type,
-        size_bytes=found.size_bytes,
-        sha256=found.sha256,
+    document = _with_file(request, id)
+    stored = files.StoredFile(
+        document.file.name or "",
+        document.name,
+        document.content_type,
+        size_bytes=document.size_bytes,
+        sha256=document.sha256,
     )
+    return files.send(request, stored)
 
 
 @routes.post("/documents/{id:id}/reprocess", response=responses({200: DocumentOut}, 409, 410, 422), auth=OPERATE)
 def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
     """Process a document again and replace its text, fields and chunks."""
-    caller, document = caller_of(request), seen(request, id)
+    caller, document = caller_of(request), find_document(request, id)
     caller.require_operator(document.workspace)
 
     def make() -> dict[str, Any]:
@@ -194,29 +207,25 @@ def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
         if outcome is not Outcome.MADE:
             message = f"Document {id} cannot be processed again: it {outcome}."
             raise Problem("conflict", message, {"document_id": id, "status": "processing"})
-        return row_of(Document.objects.listed().get(pk=id))
+        return DocumentOut.of(Document.objects.listed().get(pk=id))
 
     return create_once(request, 200, make)
 
 
-def seen(request: HttpRequest, id: int) -> Document:
+def find_document(request: HttpRequest, id: int) -> Document:
     document: Document = caller_of(request).find(Document.objects, id, "document")
     return document
 
 
-def row_of(document: Document) -> dict[str, Any]:
-    return {name: getattr(document, name) for name in DocumentOut.model_fields}
-
-
-def _kept(request: HttpRequest, id: int) -> Document:
-    document = seen(request, id)
+def _unpurged(request: HttpRequest, id: int) -> Document:
+    document = find_document(request, id)
     if document.purged_at:
         raise _purged(document)
     return document
 
 
 def _with_file(request: HttpRequest, id: int) -> Document:
-    document = _kept(request, id)
+    document = _unpurged(request, id)
     if not document.file:
         raise Problem("not_found", f"Document {id} has no file.", {"document with a file": id})
     return document

@@ -10,7 +10,7 @@ from api.errors import Problem, not_found
 from api.frame import In, Out, responses
 from api.ids import Id
 from api.pages import Listing, Page, page
-from api.routes.documents import seen
+from api.routes.documents import find_document
 from documents import corrections, fields
 from documents.corrections import NotTaken
 from documents.fields import LONGEST_NAME, LONGEST_VALUE, FieldRow
@@ -60,7 +60,7 @@ class FieldFoundOut(Out):
     corrected_by: str | None
 
 
-class Found(Listing):
+class Fields(Listing):
     state: Annotated[
         Literal["to_look_at", "corrected"] | None,
         Field(description="only uncertain fields that need review, or only corrected fields"),
@@ -75,7 +75,7 @@ class Correction(In):
 
 
 @routes.get("/fields", response=responses({200: Page[FieldFoundOut]}))
-def list_fields(request: HttpRequest, listing: Query[Found]) -> dict[str, Any]:
+def list_fields(request: HttpRequest, listing: Query[Fields]) -> dict[str, Any]:
     """List the extracted fields of all documents that you can see."""
     caller = caller_of(request)
     rows = DocumentField.objects.for_user(caller.user).with_corrections()
@@ -86,35 +86,35 @@ def list_fields(request: HttpRequest, listing: Query[Found]) -> dict[str, Any]:
     rows = rows.filter(name=listing.name) if listing.name is not None else rows
     rows = rows.to_look_at() if listing.state == "to_look_at" else rows
     rows = rows.corrected() if listing.state == "corrected" else rows
-    return page(rows, listing, _found)
+    return page(rows, listing, lambda field: FieldFoundOut.of(field, machine_value=field.value))
 
 
 @routes.get("/documents/{id:id}/fields", response=responses({200: DocumentFieldsOut}))
 def show_fields(request: HttpRequest, id: int) -> dict[str, Any]:
     """List the fields of a document in its order, then the fields that only people have added."""
-    document = seen(request, id)
-    return {"document_id": id, "items": [_told(row) for row in fields.of_document(document.pk)]}
+    document = find_document(request, id)
+    return {"document_id": id, "items": [_values_of(row) for row in fields.of_document(document.pk)]}
 
 
 @routes.put("/documents/{id:id}/fields/{path:name}", response=responses({200: DocumentFieldOut}, 410), auth=OPERATE)
 def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[str, Any]:
     """Correct or add a field. Sending the extracted value confirms it."""
-    caller, document = caller_of(request), seen(request, id)
+    caller, document = caller_of(request), find_document(request, id)
     caller.require_operator(document.workspace)
     try:
-        made = corrections.correct(id, name, body.value, actor=caller.actor)
+        field = corrections.correct(id, name, body.value, actor=caller.actor)
     except NotTaken as refused:
         code = "gone" if refused.code == "purged" else "invalid_request"
         raise Problem(code, str(refused), {"reason": refused.code}) from refused
-    if made is None:
+    if field is None:
         raise not_found("document", id)
-    return _field(id, made.name)
+    return _field(id, field.name)
 
 
 @routes.delete("/documents/{id:id}/fields/{path:name}", response=responses({200: DocumentFieldOut}), auth=OPERATE)
 def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
     """Withdraw a correction. The extracted value applies again."""
-    caller, document = caller_of(request), seen(request, id)
+    caller, document = caller_of(request), find_document(request, id)
     caller.require_operator(document.workspace)
     if not corrections.withdraw(id, name, actor=caller.actor):
         raise not_found("correction", name[:LONGEST_NAME])
@@ -123,20 +123,11 @@ def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
 
 def _field(id: int, name: str) -> dict[str, Any]:
     """Return the field as it is now. If only a person had set it, the result is empty."""
-    return _told(next((row for row in fields.of_document(id) if row.name == name), FieldRow(name)))
+    rows = (row for row in fields.of_document(id) if row.name == name)
+    return _values_of(next(rows, FieldRow(name)))
 
 
-def _told(row: FieldRow) -> dict[str, Any]:
-    said = row.correction
-    return {
-        **{name: getattr(row, name) for name in ("name", "value", "machine_value", "confidence", "page", "box")},
-        "kind": row.kind or None,
-        "source": row.source or None,
-        "correction": {"value": said.value, "by": said.by, "at": said.at} if said else None,
-        "agrees": row.agrees,
-    }
-
-
-def _found(field: Any) -> dict[str, Any]:
-    values = {name: getattr(field, name) for name in FieldFoundOut.model_fields if name != "machine_value"}
-    return values | {"machine_value": field.value}
+def _values_of(row: FieldRow) -> dict[str, Any]:
+    correction = row.correction
+    shown = {"value": correction.value, "by": correction.by, "at": correction.at} if correction else None
+    return DocumentFieldOut.of(row, kind=row.kind or None, source=row.source or None, correction=shown)

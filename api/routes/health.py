@@ -60,7 +60,10 @@ def show(request: HttpRequest) -> dict[str, Any]:
 def show_details(request: HttpRequest) -> dict[str, Any]:
     """Show the queues and the workers of all workspaces together."""
     insider_of(request)
-    queues = [*health.queues(), _due_slots()]
+    # Job runs are created when they are claimed, so the queue of jobs consists of due slots.
+    since = DueSlot.objects.aggregate(since=Min("due_at"))["since"]
+    due_slots = Queue(JOB_RUN_STATES.kind, DueSlot.objects.count(), health.at_work(JOB_RUN_STATES), since)
+    queues = [*health.queues(), due_slots]
     slots = health.slots()
     return {
         "version": settings.ADE_VERSION,
@@ -69,9 +72,3 @@ def show_details(request: HttpRequest) -> dict[str, Any]:
         "queues": [queue.__dict__ for queue in queues],
         "oldest_waiting_since": min((q.oldest_waiting_since for q in queues if q.oldest_waiting_since), default=None),
     }
-
-
-def _due_slots() -> Queue:
-    """Job runs are created when they are claimed, so the queue of jobs consists of due slots."""
-    since = DueSlot.objects.aggregate(since=Min("due_at"))["since"]
-    return Queue(JOB_RUN_STATES.kind, DueSlot.objects.count(), health.at_work(JOB_RUN_STATES), since)

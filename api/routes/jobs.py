@@ -8,10 +8,11 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import Field
 
-from api.callers import INSTALLATION, Caller, insider_of
+from api.callers import INSTALLATION, insider_of
+from api.cancels import Reason
 from api.errors import Problem, not_found
 from api.explanations import ExplanationOut
-from api.frame import In, Out, responses
+from api.frame import Out, responses
 from api.histories import History, SubjectEventOut, history_of
 from api.pages import Page
 from schedules import job_status, why
@@ -54,8 +55,8 @@ class JobDetailOut(JobOut):
     coalesce: bool | None
 
 
-class JobPause(In):
-    reason: Annotated[str, Field(max_length=500, description="reason, for the history")] = ""
+class JobPause(Reason):
+    pass
 
 
 @routes.get("/jobs", response=responses({200: Page[JobOut]}))
@@ -89,7 +90,7 @@ def show_why(request: HttpRequest, name: str) -> dict[str, Any]:
 @routes.post("/jobs/{name:name}/pause", response=responses({200: JobDetailOut}, 409), auth=INSTALLATION)
 def pause(request: HttpRequest, name: str, body: JobPause | None = None) -> dict[str, Any]:
     """Pause a job. Its slots are skipped until it is resumed."""
-    caller = operator_of(request)
+    caller = insider_of(request, CHANGE)
     row = introduce(declared(name), actor=caller.actor)
     if not pause_job(row, actor=caller.actor, reason=body.reason if body else ""):
         raise Problem("conflict", f"Job {name} is already paused.", {"state": "paused"})
@@ -99,17 +100,11 @@ def pause(request: HttpRequest, name: str, body: JobPause | None = None) -> dict
 @routes.post("/jobs/{name:name}/resume", response=responses({200: JobDetailOut}, 409), auth=INSTALLATION)
 def resume(request: HttpRequest, name: str) -> dict[str, Any]:
     """Resume a job. It continues with its next slot."""
-    caller = operator_of(request)
+    caller = insider_of(request, CHANGE)
     row = introduce(declared(name), actor=caller.actor)
     if not resume_job(row, actor=caller.actor):
         raise Problem("conflict", f"Job {name} is not paused.", {"state": "not paused"})
     return _detail(name)
-
-
-def operator_of(request: HttpRequest) -> Caller:
-    caller = insider_of(request)
-    caller.require_permission(CHANGE)
-    return caller
 
 
 def declared(name: str) -> Job:

@@ -40,7 +40,7 @@ class QueueOut(Out):
 @routes.get("/queue", response=responses({200: QueueOut}))
 def show_queue(request: HttpRequest) -> dict[str, Any]:
     """Show the size of the queue of runs, and whether it is paused."""
-    return _told(caller_of(request))
+    return _state_for(caller_of(request))
 
 
 @routes.post("/queue/pause", response=responses({200: QueueOut}, 409), auth=INSTALLATION)
@@ -48,16 +48,16 @@ def pause_queue(request: HttpRequest, body: Reason | None = None) -> dict[str, A
     """Pause the queue. Running runs continue and new runs are accepted, but none starts."""
     caller = _operator(request)
     if not queue.pause(actor=caller.actor, reason=body.reason if body else ""):
-        raise _as_it_was("already paused", is_paused=True)
-    return _told(caller)
+        raise Problem("conflict", "The queue is already paused.", {"paused": True})
+    return _state_for(caller)
 
 
 @routes.post("/queue/resume", response=responses({200: QueueOut}, 409), auth=INSTALLATION)
 def resume_queue(request: HttpRequest) -> dict[str, Any]:
     caller = _operator(request)
     if not queue.resume(actor=caller.actor):
-        raise _as_it_was("not paused", is_paused=False)
-    return _told(caller)
+        raise Problem("conflict", "The queue is not paused.", {"paused": False})
+    return _state_for(caller)
 
 
 def _operator(request: HttpRequest) -> Caller:
@@ -66,11 +66,7 @@ def _operator(request: HttpRequest) -> Caller:
     return caller
 
 
-def _as_it_was(state: str, *, is_paused: bool) -> Problem:
-    return Problem("conflict", f"The queue is {state}.", {"paused": is_paused})
-
-
-def _told(caller: Caller) -> dict[str, Any]:
+def _state_for(caller: Caller) -> dict[str, Any]:
     state = queue.state(caller.user)
     row = state.row
     return {

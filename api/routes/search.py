@@ -67,7 +67,7 @@ def find(request: HttpRequest, wanted: Query[Wanted]) -> dict[str, Any]:
     visible = Workspace.objects.for_user(caller.user)
     if wanted.workspace_id is not None:
         visible = visible.filter(pk=caller.find(Workspace.objects, wanted.workspace_id, "workspace").pk)
-    found = search.search(
+    results = search.search(
         visible,
         wanted.q,
         by=wanted.by,
@@ -78,11 +78,5 @@ def find(request: HttpRequest, wanted: Query[Wanted]) -> dict[str, Any]:
         limit=wanted.limit,
         after=wanted.after,
     )
-    return {name: getattr(found, name) for name in ("how", "notes", "has_more")} | {
-        "hits": [_hit(hit) for hit in found.hits]
-    }
-
-
-def _hit(hit: search.Hit) -> dict[str, Any]:
-    snippet = [{"text": part.text, "is_match": part.is_match} for part in hit.snippet]
-    return {name: getattr(hit, name) for name in HitOut.model_fields} | {"snippet": snippet}
+    hits = [HitOut.of(hit, snippet=[SnippetPartOut.of(part) for part in hit.snippet]) for hit in results.hits]
+    return SearchOut.of(results, hits=hits)

@@ -60,16 +60,16 @@ STREAM: dict[str, Any] = {
 def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events and the output of a run until it ends."""
     caller_of(request).find(Run.objects, id, "run")
-    source = sources.OfSubject(RUN_STATES, id, Run.TERMINAL, _last(request, last_event_id))
-    return _followed(request, source, Run.objects, id)
+    source = sources.OfSubject(RUN_STATES, id, Run.TERMINAL, _last_id(request, last_event_id))
+    return _follow(request, source, Run.objects, id)
 
 
 @routes.get("/builds/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow build")
 def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events and the output of a build until it ends."""
     caller_of(request).find(Build.objects, id, "build")
-    source = sources.OfSubject(BUILD_STATES, id, Build.TERMINAL, _last(request, last_event_id))
-    return _followed(request, source, Build.objects, id)
+    source = sources.OfSubject(BUILD_STATES, id, Build.TERMINAL, _last_id(request, last_event_id))
+    return _follow(request, source, Build.objects, id)
 
 
 @routes.get(
@@ -78,8 +78,8 @@ def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> Htt
 def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events of a document. The stream has no end: a document may be processed again."""
     caller_of(request).find(Document.objects, id, "document")
-    source = sources.OfSubject(DOCUMENT_STATES, id, frozenset(), _last(request, last_event_id))
-    return _followed(request, source, Document.objects, id)
+    source = sources.OfSubject(DOCUMENT_STATES, id, frozenset(), _last_id(request, last_event_id))
+    return _follow(request, source, Document.objects, id)
 
 
 @routes.get(
@@ -88,16 +88,16 @@ def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> 
 def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", logs: Logs = False) -> HttpResponseBase:
     """Follow the events of a workspace: of its runs, builds, documents, processing jobs and stages."""
     caller_of(request).find(Workspace.objects, id, "workspace")
-    source = sources.OfWorkspace(id, _last(request, last_event_id), with_log=logs)
-    return _followed(request, source, Workspace.objects, id)
+    source = sources.OfWorkspace(id, _last_id(request, last_event_id), with_log=logs)
+    return _follow(request, source, Workspace.objects, id)
 
 
-def _last(request: HttpRequest, asked: str) -> str:
+def _last_id(request: HttpRequest, parameter: str) -> str:
     # The header takes precedence: a browser that reconnects sets it, but keeps the URL with the old parameter.
-    return request.headers.get("Last-Event-ID", "") or asked
+    return request.headers.get("Last-Event-ID", "") or parameter
 
 
-def _followed(request: HttpRequest, source: sources.Source, rows: Any, id: int) -> HttpResponseBase:
+def _follow(request: HttpRequest, source: sources.Source, rows: Any, id: int) -> HttpResponseBase:
     caller = caller_of(request)
     access = Access.of(request, caller, lambda user: rows.for_user(user).filter(pk=id))
     return Stream(source, access, PLACES.take(caller.key))

@@ -10,7 +10,7 @@ from pydantic import Field
 from api import grants, tokens
 from api.callers import OPERATE, caller_of, not_usable
 from api.errors import Problem
-from api.frame import In, Out, responses
+from api.frame import In, Out, empty_to_null, responses
 from api.grants import Refused
 from api.idempotency import REPLAYED, create_once
 from api.ids import Id
@@ -96,7 +96,10 @@ def create_token(request: HttpRequest, body: NewToken) -> HttpResponseBase:
                 made_with=caller.token,
             )
         except Refused as refused:
-            raise _problem(refused) from refused
+            codes = {"scopes": "forbidden", "name": "conflict" if refused.details else "invalid_request"}
+            code = codes.get(refused.field, "invalid_request")
+            details = {"field": refused.field, **refused.details}
+            raise Problem(code, str(refused), details) from refused
         except grants.NotUsable as error:
             raise not_usable() from error
         return row_of(token) | {"token": None}
@@ -115,18 +118,10 @@ def revoke_token(request: HttpRequest, id: int) -> dict[str, Any]:
     caller = caller_of(request)
     token = caller.find(ApiToken.objects, id, "token")
     if not tokens.revoke(token, actor=caller.actor):
-        raise Problem("conflict", f"Token {token.name} is already revoked.", {"state": "revoked"})
+        raise Problem("conflict", f"Token {token.name} is already revoked.", {"state": ApiToken.State.REVOKED})
     token.refresh_from_db()
     return row_of(token)
 
 
 def row_of(token: ApiToken) -> dict[str, Any]:
-    told = {name: getattr(token, name, None) or None for name in TokenOut.model_fields}
-    return told | {"user": token.user.username, "scopes": token.scopes}
-
-
-def _problem(refused: Refused) -> Problem:
-    code = {"scopes": "forbidden", "name": "conflict" if refused.details else "invalid_request"}
-    return Problem(
-        code.get(refused.field, "invalid_request"), str(refused), {"field": refused.field, **refused.details}
-    )
+    return empty_to_null(TokenOut.of(token, user=token.user.username))

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from api.callers import ADMIN, caller_of
 from api.errors import Problem
-from api.frame import In, Out, responses
+from api.frame import In, Out, empty_to_null, responses
 from api.idempotency import create_once
 from api.pages import Listing, Page, page
 from webhooks import hooks
@@ -213,13 +213,12 @@ def resend_delivery(request: HttpRequest, id: int) -> HttpResponseBase:
 
 
 def row_of(webhook: Webhook) -> dict[str, Any]:
-    return {name: getattr(webhook, name) or None for name in WebhookOut.model_fields}
+    return empty_to_null(WebhookOut.of(webhook))
 
 
 def delivery_row(delivery: Delivery) -> dict[str, Any]:
-    row = {name: getattr(delivery, name) or None for name in DeliveryOut.model_fields}
-    row["attempts"] = delivery.attempts
-    return row if delivery.status == "queued" else row | {"next_attempt_at": None}
+    row = empty_to_null(DeliveryOut.of(delivery))
+    return row if delivery.status == Delivery.Status.QUEUED else row | {"next_attempt_at": None}
 
 
 def _administered(request: HttpRequest, id: int) -> Workspace:

@@ -59,8 +59,8 @@ class Workers(Listing):
 def list_workers(request: HttpRequest, listing: Query[Workers]) -> dict[str, Any]:
     caller = insider_of(request)
     clock.keep_measured()
-    chosen = Worker.objects.all()
-    found = page(getattr(chosen, listing.state)() if listing.state else chosen, listing, lambda worker: {"row": worker})
+    rows = getattr(Worker.objects, listing.state)() if listing.state else Worker.objects.all()
+    found = page(rows, listing, lambda worker: {"row": worker})
     workers = [each["row"] for each in found["items"]]
     known = visible(caller.user, [subject for worker in workers for subject in doing(worker)])
     return found | {"items": [_row_of(worker, known) for worker in workers]}
@@ -68,14 +68,13 @@ def list_workers(request: HttpRequest, listing: Query[Workers]) -> dict[str, Any
 
 @routes.get("/workers/{id:id}", response=responses({200: WorkerOut}))
 def show(request: HttpRequest, id: int) -> dict[str, Any]:
-    return _told(insider_of(request), _worker(id))
+    return _state_for(insider_of(request), _worker(id))
 
 
 @routes.post("/workers/{id:id}/drain", response=responses({200: WorkerOut}, 409), auth=INSTALLATION)
 def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
     """Drain a worker: it takes no new work, finishes within ADE_DRAIN_SECONDS, and stops until its next boot."""
-    caller = insider_of(request)
-    caller.require_permission(draining.PERMISSION)
+    caller = insider_of(request, draining.PERMISSION)
     worker = _worker(id)
     if caller.record:
         caller.record.saw(WORKER_STATES.kind, id, None)
@@ -83,7 +82,7 @@ def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str
     if outcome not in DONE:
         details = {"id": id, "state": worker.state, "drain_requested_at": worker.drain_requested_at}
         raise Problem("conflict", draining.said(worker, outcome), details)
-    return _told(caller, worker)
+    return _state_for(caller, worker)
 
 
 def _worker(id: int) -> Worker:
@@ -92,13 +91,12 @@ def _worker(id: int) -> Worker:
     raise not_found("worker", id)
 
 
-def _told(caller: Caller, worker: Worker) -> dict[str, Any]:
+def _state_for(caller: Caller, worker: Worker) -> dict[str, Any]:
     clock.keep_measured()
     return _row_of(worker, visible(caller.user, doing(worker)))
 
 
 def _row_of(worker: Worker, known: Set[Subject]) -> dict[str, Any]:
-    does = [{"kind": kind, "id": id if (kind, id) in known else None} for kind, id in doing(worker)]
-    names = WorkerOut.model_fields.keys() - {"doing", *_DRAIN}
-    asked = {name: getattr(worker, name) or None for name in _DRAIN}
-    return {name: getattr(worker, name) for name in names} | {"doing": does} | asked
+    subjects = [{"kind": kind, "id": id if (kind, id) in known else None} for kind, id in doing(worker)]
+    drain = {name: getattr(worker, name) or None for name in _DRAIN}
+    return WorkerOut.of(worker, doing=subjects, **drain)

@@ -43,7 +43,7 @@ class Policy(In):
     purge: Annotated[bool, Field(description="apply a shorter retention even if documents become due at once")] = False
 
 
-class Rehearsed(Schema):
+class RetentionPreview(Schema):
     days: Annotated[Days | None, Field(description="retention to preview (default: the current one)")] = None
 
 
@@ -83,7 +83,13 @@ def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
     caller, workspace = _administered(request, id)
     days = body.document_retention_days
     if not body.purge and retention.is_shorter(days, workspace.document_retention_days):
-        _refuse_when_due(workspace, days)
+        due = retention.rehearse(workspace, days)
+        if due.documents:
+            message = (
+                f"{due.documents} documents are older than {days} days and would be purged at once."
+                " Set purge to confirm."
+            )
+            raise Problem("conflict", message, {"documents": due.documents, "size_bytes": due.size_bytes})
     retention.set_policy(workspace, days, actor=caller.actor)
     return _detail(caller, workspace)
 
@@ -91,12 +97,11 @@ def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
 @routes.get(
     "/workspaces/{id:id}/retention", response=responses({200: RehearsalOut}), auth=ADMIN, summary="Preview retention"
 )
-def rehearse(request: HttpRequest, id: int, wanted: Query[Rehearsed]) -> dict[str, Any]:
+def rehearse(request: HttpRequest, id: int, preview: Query[RetentionPreview]) -> dict[str, Any]:
     """Preview what a retention policy would purge now, without purging."""
     _, workspace = _administered(request, id)
-    days = wanted.days if wanted.days is not None else workspace.document_retention_days
-    found = retention.rehearse(workspace, days)
-    return {"days": days} | {name: getattr(found, name) for name in RehearsalOut.model_fields if name != "days"}
+    days = preview.days if preview.days is not None else workspace.document_retention_days
+    return RehearsalOut.of(retention.rehearse(workspace, days), days=days)
 
 
 @routes.get("/workspaces/{id:id}/members", response=responses({200: Page[MemberOut]}), auth=ADMIN)
@@ -114,15 +119,6 @@ def _administered(request: HttpRequest, id: int) -> tuple[Caller, Workspace]:
     return caller, workspace
 
 
-def _refuse_when_due(workspace: Workspace, days: int | None) -> None:
-    due = retention.rehearse(workspace, days)
-    if due.documents:
-        message = (
-            f"{due.documents} documents are older than {days} days and would be purged at once. Set purge to confirm."
-        )
-        raise Problem("conflict", message, {"documents": due.documents, "size_bytes": due.size_bytes})
-
-
 def _rows_of(caller: Caller) -> Any:
     operated = set(Workspace.objects.operated_by(caller.user).values_list("pk", flat=True))
     administered = set(Workspace.objects.administered_by(caller.user).values_list("pk", flat=True))
@@ -130,7 +126,7 @@ def _rows_of(caller: Caller) -> Any:
     def row_of(workspace: Workspace) -> dict[str, Any]:
         id = workspace.pk
         role = "admin" if id in administered else "operator" if id in operated else "viewer"
-        return {name: getattr(workspace, name) for name in WorkspaceOut.model_fields if name != "role"} | {"role": role}
+        return WorkspaceOut.of(workspace, role=role)
 
     return row_of
 
