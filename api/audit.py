@@ -124,8 +124,8 @@ def _find_subject(request: HttpRequest, record: Record) -> None:
     match = _ADMIN.fullmatch(request.path_info)
     if not match or match["model"] not in apps.all_models.get(match["app"], {}):
         return
-    chosen = request.POST.getlist("_selected_action") if match["id"] is None else [match["id"]]
-    ids = {id for text in chosen if (id := id_of(text)) is not None}
+    texts = request.POST.getlist("_selected_action") if match["id"] is None else [match["id"]]
+    ids = {id for text in texts if (id := id_of(text)) is not None}
     record.subject_kind = match["model"]
     # With "select all that match", the form contains only the IDs of the current page.
     is_of_all = match["id"] is None and request.POST.get("select_across", "0") != "0"

@@ -3,9 +3,10 @@ querysets.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import AbstractUser
+from django.db.models import Model
 from django.http import HttpRequest
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
@@ -24,6 +25,8 @@ ROLES = {
     Scope.OPERATE: Membership.Role.OPERATOR,
     Scope.ADMIN: Membership.Role.ADMIN,
 }
+
+M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,13 @@ class Caller:
         """Return the name of the caller for histories."""
         return _actor(self.person, self.token)
 
-    def find(self, rows: Any, id: int, what: str) -> Any:
-        """Return one row of a queryset that has `for_user` and `listed`. Raises Problem (404) if it is missing or not
-        visible.
+    def find(self, model: type[M], id: int) -> M:
+        """Return one row of a model whose querysets have `for_user` and `listed`. Raises Problem (404) with the
+        model's verbose name if it is missing or not visible.
         """
-        row = rows.for_user(self.user).listed().filter(pk=id).first()
+        rows: Any = model._default_manager
+        row: M | None = rows.for_user(self.user).listed().filter(pk=id).first()
+        what = str(model._meta.verbose_name)
         if row is None:
             raise not_found(what, id)
         if self.record:
@@ -109,9 +114,8 @@ class ByToken(HttpBearer):
         if row is None or row.state != ApiToken.State.USABLE or row.role_now is None:
             limits.check_stranger(origin_of(request))
             raise not_usable()
-        record = audit.start_record(request, row.user, _actor(row.user, row), row)
-        caller = Caller(row.user, row, record)
-        _limit_rate(request, caller, record)
+        caller = Caller(row.user, row, audit.start_record(request, row.user, _actor(row.user, row), row))
+        _limit_rate(request, caller)
         _require_scope(row, self.scope)
         tokens.record_use(row, address_of(request))
         return caller
@@ -128,9 +132,8 @@ class BySession(APIKeyCookie):
         person = request.user
         if not isinstance(person, AbstractUser) or not person.is_active:
             return None
-        record = audit.start_record(request, person, person.username)
-        caller = Caller(person, record=record)
-        _limit_rate(request, caller, record)
+        caller = Caller(person, record=audit.start_record(request, person, person.username))
+        _limit_rate(request, caller)
         if check_csrf(request):
             message = "The header X-CSRFToken is missing or does not match the cookie csrftoken."
             raise Problem("csrf_failed", message)
@@ -141,12 +144,13 @@ class BySession(APIKeyCookie):
 READ, OPERATE, ADMIN, INSTALLATION = ([ByToken(scope), BySession()] for scope in Scope)
 
 
-def _limit_rate(request: HttpRequest, caller: Caller, record: Record) -> None:
+def _limit_rate(request: HttpRequest, caller: Caller) -> None:
     """Apply the rate limit before other checks, because each refusal writes an audit entry."""
     try:
         limits.check(request, caller.key)
     except RateLimited as limited:
-        record.is_passed_over = not limited.is_first
+        if caller.record:
+            caller.record.is_passed_over = not limited.is_first
         raise
 
 

@@ -88,7 +88,7 @@ def not_found(what: str, id: object) -> Problem:
     return Problem("not_found", message, {what: id})
 
 
-def of_request(request: HttpRequest, status: int) -> Problem:
+def problem_of_status(request: HttpRequest, status: int) -> Problem:
     """Return the problem for an error response of Django or of other code that does not know the API."""
     code, message = next(
         ((code, message) for code, (known, message) in CODES.items() if known == status),

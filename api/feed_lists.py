@@ -21,7 +21,7 @@ DOWNLOAD = {"responses": {200: FILE}}
 def body_of(request: HttpRequest) -> bytes:
     """Return the uploaded list. Raises Problem if it is too large."""
     if request.content_type == FORM:
-        files = [(name, file) for name, sent in request.FILES.lists() for file in sent]
+        files = [(name, file) for name, values in request.FILES.lists() for file in values]
         if [name for name, _ in files] != [FIELD] or request.POST:
             fields = ", ".join([*request.POST, *(name for name, _ in files)]) or "none"
             message = (

@@ -82,20 +82,20 @@ def commit_once(
         except IntegrityError as error:
             raise _AlreadyKept from error
 
-    if kept := KeptAnswer.objects.filter(caller=caller, key=key).first():
-        return _replay(kept, fingerprint)
+    if stored := KeptAnswer.objects.filter(caller=caller, key=key).first():
+        return _replay(stored, fingerprint)
     try:
         return HttpResponse(text_of(attempt(keep)), "application/json", status)
     except Exception:
         # Check again, also if this attempt was refused: the first request with this key may just have taken the last
         # place in the queue.
-        if kept := KeptAnswer.objects.filter(caller=caller, key=key).first():
-            return _replay(kept, fingerprint)
+        if stored := KeptAnswer.objects.filter(caller=caller, key=key).first():
+            return _replay(stored, fingerprint)
         raise
 
 
-def _replay(kept: KeptAnswer, fingerprint: str) -> HttpResponse:
-    if kept.fingerprint != fingerprint:
+def _replay(stored: KeptAnswer, fingerprint: str) -> HttpResponse:
+    if stored.fingerprint != fingerprint:
         message = f"This {HEADER} was already used for another request. Use a new key."
-        raise Problem("idempotency_key_reused", message, {"first_used_at": written.moment(kept.created_at)})
-    return HttpResponse(kept.body, "application/json", kept.answered, headers={REPLAYED: "true"})
+        raise Problem("idempotency_key_reused", message, {"first_used_at": written.moment(stored.created_at)})
+    return HttpResponse(stored.body, "application/json", stored.answered, headers={REPLAYED: "true"})

@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 from django.utils.log import log_response
 
-from api.errors import answer_of, is_for_programs, of_request
+from api.errors import answer_of, is_for_programs, problem_of_status
 
 HEADER = "X-Request-ID"
 _BODY_HEADERS = {"Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "ETag"}
@@ -60,7 +60,7 @@ def keep_to_them(response: HttpResponseBase, *by: str) -> None:
 
 def _for_programs(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if response.status_code >= 400 and response.get("Content-Type", "") != "application/json":
-        problem = answer_of(of_request(request, response.status_code))
+        problem = answer_of(problem_of_status(request, response.status_code))
         # Other headers apply to any response, such as X-Frame-Options or Retry-After.
         for name in response.headers.keys() - _BODY_HEADERS:
             problem.setdefault(name, response[name])

@@ -67,8 +67,8 @@ def after_of(listing: Listing) -> int | None:
         return None
     try:
         padded = listing.cursor + "=" * (-len(listing.cursor) % 4)
-        pk, _, given = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode("ascii").partition(".")
-        if given == _hash_of(listing) and pk.isdecimal() and int(pk) <= MOST:
+        pk, _, hash = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode("ascii").partition(".")
+        if hash == _hash_of(listing) and pk.isdecimal() and int(pk) <= MOST:
             return int(pk)
     except (ValueError, binascii.Error):
         pass

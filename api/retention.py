@@ -28,10 +28,10 @@ def _policy(name: str, keeps: Callable[[], str], model: type[Model], old: Callab
 
     def purge_batch(ids: list[int]) -> Mapping[str, int]:
         with transaction.atomic():
-            going = list(lock(old().filter(pk__in=ids)).values_list("pk", flat=True))
+            pks = list(lock(old().filter(pk__in=ids)).values_list("pk", flat=True))
             if model is AccessAttempt:
-                delete(AccessAttemptExpiration, going)
-            return {model._meta.db_table: delete(model, going)}
+                delete(AccessAttemptExpiration, pks)
+            return {model._meta.db_table: delete(model, pks)}
 
     def purge(_actor: str) -> Iterator[Batch]:
         return in_batches(old().order_by(), purge_batch)

@@ -37,12 +37,12 @@ class Workspaces:
         """Return the workspaces of these events; events without a workspace are left out. Costs one query per kind
         and batch of unknown subjects.
         """
-        wanted = {(event.subject_kind, event.subject_id) for event in events if event.subject_kind in PATHS}
+        subjects = {(event.subject_kind, event.subject_id) for event in events if event.subject_kind in PATHS}
         with self._lock:
-            known = {subject: self._known[subject] for subject in wanted if subject in self._known}
+            known = {subject: self._known[subject] for subject in subjects if subject in self._known}
             for subject in known:
                 self._known.move_to_end(subject)
-        if missing := wanted - known.keys():
+        if missing := subjects - known.keys():
             # Outside of the lock, so that an unresponsive database does not block threads whose subjects are cached.
             rows = _load(missing)
             with self._lock:

@@ -74,8 +74,8 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
         created = form.create() if request.method == "POST" else None
         context = self.admin_site.each_context(request) | {"opts": self.opts, "form": form}
         if created:
-            token, shown = created
-            context |= {"title": f"Token {token.name}", "token": token, "shown": shown}
+            token, secret = created
+            context |= {"title": f"Token {token.name}", "token": token, "shown": secret}
             response = TemplateResponse(request, "admin/token_shown.html", context, status=201)
         else:
             response = TemplateResponse(request, "admin/add_token.html", context | {"title": "Add token"})

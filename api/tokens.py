@@ -37,7 +37,7 @@ def issue(
     create which.
     """
     prefix = f"ade_{secrets.token_hex(PREFIX_BYTES)}"
-    shown = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    secret = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
     columns = {
         "workspace": workspace,
         "user": user,
@@ -45,21 +45,21 @@ def issue(
         "scopes": [scope.value for scope in Scope if scope in {Scope.READ, *scopes}],
         "expires_at": expires_at,
         "prefix": prefix,
-        "sha256": _hash(shown),
+        "sha256": _hash(secret),
         "created_by": actor,
         "made_with": made_with,
     }
-    return ApiToken.objects.create(**columns), shown
+    return ApiToken.objects.create(**columns), secret
 
 
-def find(shown: str) -> ApiToken | None:
+def find(secret: str) -> ApiToken | None:
     """Return the token with this text, also if it has expired or was revoked."""
-    shape = _SHAPE.fullmatch(shown)
+    shape = _SHAPE.fullmatch(secret)
     if shape is None:
         return None
     token = ApiToken.objects.with_roles().select_related("user", "workspace").filter(prefix=shape[1]).first()
     # Compared even without a match, so that the response time reveals nothing.
-    is_same = hmac.compare_digest(token.sha256 if token else _hash(shape[1]), _hash(shown))
+    is_same = hmac.compare_digest(token.sha256 if token else _hash(shape[1]), _hash(secret))
     return token if is_same else None
 
 
@@ -92,6 +92,6 @@ def record_use(token: ApiToken, address: str) -> None:
     ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now, last_used_from=address[:64])
 
 
-def _hash(shown: str) -> str:
+def _hash(secret: str) -> str:
     # A fast hash is enough: a secret of 256 bits can't be guessed.
-    return hashlib.sha256(shown.encode()).hexdigest()
+    return hashlib.sha256(secret.encode()).hexdigest()

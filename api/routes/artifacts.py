@@ -42,19 +42,19 @@ class ArtifactLinkOut(Out):
 @routes.get("/runs/{id:id}/artifacts", response=responses({200: Page[ArtifactOut]}))
 def list_artifacts(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     """List the files that a run produced."""
-    run = caller_of(request).find(Run.objects, id, "run")
+    run = caller_of(request).find(Run, id)
     return page(run.artifacts.all(), listing, ArtifactOut.of)
 
 
 @routes.get("/artifacts/{id:id}", response=responses({200: ArtifactOut}, 412))
 def show_artifact(request: HttpRequest, id: int) -> HttpResponseBase:
-    return files.tagged(request, ArtifactOut.of(_artifact(request, id)))
+    return files.tagged(request, ArtifactOut.of(caller_of(request).find(Artifact, id)))
 
 
 @routes.get("/artifacts/{id:id}/content", response=responses({200: None}, 412, 416), openapi_extra=BYTES)
 def download_artifact(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download the file or a part of it (Range); 302 to the storage if the storage sends files itself."""
-    artifact = _artifact(request, id)
+    artifact = caller_of(request).find(Artifact, id)
     stored = files.StoredFile(
         artifact.file, artifact.name, artifact.content_type, size_bytes=artifact.size_bytes, sha256=artifact.sha256
     )
@@ -64,13 +64,8 @@ def download_artifact(request: HttpRequest, id: int) -> HttpResponseBase:
 @routes.get("/artifacts/{id:id}/link", response=responses({200: ArtifactLinkOut}), summary="Create artifact link")
 def link_artifact(request: HttpRequest, id: int) -> dict[str, Any]:
     """Create a link for downloading the file without a token. It is valid for some minutes."""
-    link = views.link(_artifact(request, id), caller_of(request).person)
+    link = views.link(caller_of(request).find(Artifact, id), caller_of(request).person)
     return {
         "url": request.build_absolute_uri(link),
         "expires_at": clock.now() + timedelta(seconds=downloads.LINK_SECONDS),
     }
-
-
-def _artifact(request: HttpRequest, id: int) -> Artifact:
-    artifact: Artifact = caller_of(request).find(Artifact.objects, id, "artifact")
-    return artifact

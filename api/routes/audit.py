@@ -13,7 +13,7 @@ from api.ids import Id
 from api.models import ApiToken, AuditEntry
 from api.moments import Moment
 from api.pages import Listing, Page, page
-from workspaces.models import Workspace
+from workspaces.models import Membership, Workspace
 
 routes = Router(tags=["audit"])
 
@@ -61,11 +61,11 @@ def list_audit(request: HttpRequest, listing: Query[Audit]) -> dict[str, Any]:
     sees_all = caller.token is None and caller.person.is_superuser
     if not (sees_all or Workspace.objects.administered_by(caller.user).exists()):
         message = f"{caller.actor} is not an admin of any workspace."
-        raise Problem("forbidden", message, {"role": "admin"})
+        raise Problem("forbidden", message, {"role": Membership.Role.ADMIN})
     if listing.workspace_id is not None:
-        caller.require_admin(caller.find(Workspace.objects, listing.workspace_id, "workspace"))
+        caller.require_admin(caller.find(Workspace, listing.workspace_id))
     if listing.token_id is not None:
-        caller.find(ApiToken.objects, listing.token_id, "token")
+        caller.find(ApiToken, listing.token_id)
     rows: QuerySet[AuditEntry] = AuditEntry.objects.for_user(caller.user)
     return page(rows.filter(**listing.filters()), listing, row_of)
 

@@ -71,12 +71,8 @@ class BriefDetailOut(BriefOut):
     stories: list[BriefStoryOut]
 
 
-class Briefs(Listing):
-    pass
-
-
 @routes.get("/briefs", response=responses({200: Page[BriefOut]}))
-def list_briefs(request: HttpRequest, listing: Query[Briefs]) -> dict[str, Any]:
+def list_briefs(request: HttpRequest, listing: Query[Listing]) -> dict[str, Any]:
     insider_of(request)
     return page(Brief.objects.all(), listing, lambda brief: _row_of(request, brief))
 
@@ -88,10 +84,10 @@ def show(request: HttpRequest, name: str) -> dict[str, Any]:
     brief = with_items(Brief.objects.filter(name=name)).first()
     if brief is None:
         raise not_found("brief", name)
-    shown = page_of(brief)
+    content = page_of(brief)
     items = {item.position + 1: item for item in brief.items.all()}
-    stories = [_story(items[story.number], story) for story in shown.stories]
-    return _row_of(request, brief) | {"notes": list(shown.notes), "stories": stories}
+    stories = [_story(items[story.number], story) for story in content.stories]
+    return _row_of(request, brief) | {"notes": list(content.notes), "stories": stories}
 
 
 def _row_of(request: HttpRequest, brief: Brief) -> dict[str, Any]:

@@ -79,16 +79,16 @@ class Builds(Listing):
 def list_builds(request: HttpRequest, listing: Query[Builds]) -> dict[str, Any]:
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.find(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace, listing.workspace_id)
     if listing.configuration_id is not None:
-        caller.find(Configuration.objects, listing.configuration_id, "configuration")
+        caller.find(Configuration, listing.configuration_id)
     return page(Build.objects.for_user(caller.user).listed().filter(**listing.lookups()), listing, row_of)
 
 
 @routes.get("/builds/{id:id}", response=responses({200: BuildDetailOut}))
 def show_build(request: HttpRequest, id: int) -> dict[str, Any]:
     """Show a build with its package versions and the runs that wait for it."""
-    build = _build(request, id)
+    build = caller_of(request).find(Build, id)
     waiting = Run.objects.for_user(caller_of(request).user).filter(build=build, status=Run.Status.QUEUED, gate="build")
     ids = list(waiting.order_by("created_at", "id").values_list("pk", flat=True)[: MOST_COUNTED + 1])
     return row_of(build) | {"lock": build.lock or None, "waiting": {"count": len(ids), "run_ids": ids[:MOST_NAMED]}}
@@ -96,50 +96,50 @@ def show_build(request: HttpRequest, id: int) -> dict[str, Any]:
 
 @routes.get("/builds/{id:id}/events", response=responses({200: Page[SubjectEventOut]}))
 def list_build_events(request: HttpRequest, id: int, listing: Query[Events]) -> dict[str, Any]:
-    return history_of(BUILD_STATES.kind, _build(request, id).pk, listing)
+    return history_of(BUILD_STATES.kind, caller_of(request).find(Build, id).pk, listing)
 
 
 @routes.get("/builds/{id:id}/log", response=responses({200: None}), openapi_extra=LINES_OF_TEXT)
 def show_build_log(request: HttpRequest, id: int, lines: Query[Lines]) -> HttpResponseBase:
     """Show the output of a build, line by line."""
-    return log_of(BUILD_STATES.kind, _build(request, id).pk, lines)
+    return log_of(BUILD_STATES.kind, caller_of(request).find(Build, id).pk, lines)
 
 
 @routes.get("/builds/{id:id}/why", response=responses({200: ExplanationOut}))
 def explain_build(request: HttpRequest, id: int) -> dict[str, Any]:
     """Explain what a queued build waits for, what blocks it, and since when."""
-    return why.explain(_build(request, id), user=caller_of(request).user).to_json()
+    return why.explain(caller_of(request).find(Build, id), user=caller_of(request).user).to_json()
 
 
 @routes.post("/builds/{id:id}/cancel", response=responses({200: BuildCancelOut}, 409), auth=OPERATE)
 def cancel_build(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
     """Cancel a build. A queued build is cancelled at once; a build in progress is asked to stop."""
-    build, caller = _build(request, id), caller_of(request)
+    caller = caller_of(request)
+    build = caller.find(Build, id)
     caller.require_operator(build.configuration.workspace)
     status = lifecycle.cancel(build, actor=caller.actor, reason=body.reason if body else "")
-    return {"result": result_of(BUILD_STATES, id, build.status, status), "build": row_of(_build(request, id))}
+    return {
+        "result": result_of(BUILD_STATES, id, build.status, status),
+        "build": row_of(caller.find(Build, id)),
+    }
 
 
 @routes.post("/builds/{id:id}/again", response=responses({200: BuildOut}, 409, 422), auth=OPERATE)
 def build_again(request: HttpRequest, id: int) -> HttpResponseBase:
     """Queue a failed or cancelled build again. It stays the same build."""
-    build, caller = _build(request, id), caller_of(request)
+    caller = caller_of(request)
+    build = caller.find(Build, id)
     caller.require_operator(build.configuration.workspace)
 
     def make() -> dict[str, Any]:
         if not lifecycle.again(id, actor=caller.actor):
-            status = _build(request, id).status
+            status = caller.find(Build, id).status
             message = f"Build {id} cannot be queued again: it is {status}. Only failed and cancelled builds can."
             raise Problem("conflict", message, {"id": id, "status": status})
-        return row_of(_build(request, id))
+        return row_of(caller.find(Build, id))
 
     return create_once(request, 200, make)
 
 
 def row_of(build: Build) -> dict[str, Any]:
     return empty_to_null(BuildOut.of(build, workspace_id=build.configuration.workspace_id))
-
-
-def _build(request: HttpRequest, id: int) -> Build:
-    build: Build = caller_of(request).find(Build.objects, id, "build")
-    return build

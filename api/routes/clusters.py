@@ -39,10 +39,6 @@ class Clusters(Listing):
     since: Annotated[Moment | None, Field(description="only clusters whose last article is not older")] = None
 
 
-class ClusterArticles(Listing):
-    pass
-
-
 @routes.get("/clusters", response=responses({200: Page[ClusterOut]}))
 def list_clusters(request: HttpRequest, listing: Query[Clusters]) -> dict[str, Any]:
     insider_of(request)
@@ -59,7 +55,7 @@ def show(request: HttpRequest, id: int) -> dict[str, Any]:
 
 
 @routes.get("/clusters/{id:id}/articles", response=responses({200: Page[ArticleOut]}))
-def list_articles(request: HttpRequest, id: int, listing: Query[ClusterArticles]) -> dict[str, Any]:
+def list_articles(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     insider_of(request)
     return page(_articles(_cluster(id)), listing, ArticleOut.of)
 

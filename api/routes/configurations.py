@@ -94,7 +94,7 @@ class Creation(Schema):
 def list_configurations(request: HttpRequest, listing: Query[Configurations]) -> dict[str, Any]:
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.find(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace, listing.workspace_id)
     rows = Configuration.objects.for_user(caller.user).filter(**listing.filters()).defer("files", "requirements")
     return page(rows, listing, ConfigurationOut.of)
 
@@ -125,13 +125,13 @@ def create_configuration(request: HttpRequest, form: Form[Creation], file: File[
 )
 def show_configuration(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show a configuration with the names of its files. The package has their contents."""
-    return files.tagged(request, _detail(_configuration(request, id)))
+    return files.tagged(request, _detail(caller_of(request).find(Configuration, id)))
 
 
 @routes.get("/configurations/{id:id}/package", response=responses({200: None}, 409, 412), openapi_extra=OUT)
 def download_package(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download a configuration as a zip file. The same contents give the same bytes."""
-    configuration = _configuration(request, id)
+    configuration = caller_of(request).find(Configuration, id)
     if unchanged := files.as_known(request, _tag(configuration)):
         return unchanged
     file = io.BytesIO()
@@ -160,7 +160,8 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
 
     With If-Match and the tag of a downloaded package, the contents are replaced only if they have not changed since.
     """
-    caller, configuration = caller_of(request), _configuration(request, id)
+    caller = caller_of(request)
+    configuration = caller.find(Configuration, id)
     caller.require_operator(configuration.workspace)
     if request.content_type != ZIP:
         message = f"Unsupported content type {request.content_type or '(none)'}. Use {ZIP}."
@@ -177,7 +178,8 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
 @routes.post("/configurations/{id:id}/check", response=responses({200: ConfigurationCheckOut}), auth=OPERATE)
 def check(request: HttpRequest, id: int) -> dict[str, Any]:
     """Check a configuration without running its code or building an environment."""
-    caller, configuration = caller_of(request), _configuration(request, id)
+    caller = caller_of(request)
+    configuration = caller.find(Configuration, id)
     caller.require_operator(configuration.workspace)
     try:
         report = checking.glance(configuration.snapshot())
@@ -195,11 +197,6 @@ def _detail(configuration: Configuration) -> dict[str, Any]:
         "requirements": configuration.requirements,
         "files": [{"path": path, "size_bytes": size} for path, size in sizes.items()],
     }
-
-
-def _configuration(request: HttpRequest, id: int) -> Configuration:
-    configuration: Configuration = caller_of(request).find(Configuration.objects, id, "configuration")
-    return configuration
 
 
 def _tag(configuration: Configuration) -> str:

@@ -21,7 +21,7 @@ from documents.intake import AlreadyThere, NotStored, Refused
 from documents.models import Document
 from work import clock
 from work.operations.outcomes import Outcome
-from workspaces.models import Workspace
+from workspaces.models import Membership, Workspace
 
 at_root = Router(tags=["documents"])
 routes = Router(tags=["documents"])
@@ -137,7 +137,7 @@ def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -
 def list_documents(request: HttpRequest, listing: Query[Documents]) -> dict[str, Any]:
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.find(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace, listing.workspace_id)
     rows = Document.objects.for_user(caller.user).filter(**listing.lookups()).defer("text", "embedding")
     return page(rows, listing, DocumentOut.of)
 
@@ -145,13 +145,13 @@ def list_documents(request: HttpRequest, listing: Query[Documents]) -> dict[str,
 @routes.get("/documents/{id:id}", response=responses({200: DocumentOut}, 412), openapi_extra=TAGGED)
 def show_document(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show the metadata of a document. With If-None-Match, an unchanged document answers 304."""
-    return files.tagged(request, DocumentOut.of(find_document(request, id)))
+    return files.tagged(request, DocumentOut.of(caller_of(request).find(Document, id)))
 
 
 @routes.get("/documents/{id:id}/text", response=responses({200: DocumentTextOut}, 410))
 def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any]:
     """Show the extracted text of a document in parts of up to `limit` characters."""
-    document = _unpurged(request, id)
+    document = _find_unpurged(request, id)
     text, characters = (
         # Cut the text in the database, or the whole text would be loaded for each part.
         Document.objects.filter(pk=id)
@@ -173,7 +173,7 @@ def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any
 @routes.get("/documents/{id:id}/link", response=responses({200: DocumentLinkOut}, 410), summary="Create document link")
 def link_document(request: HttpRequest, id: int) -> dict[str, Any]:
     """Create a link for downloading the file without a token. It is valid for some minutes."""
-    link = views.link(_with_file(request, id), caller_of(request).person)
+    link = views.link(_find_with_file(request, id), caller_of(request).person)
     return {
         "url": request.build_absolute_uri(link),
         "expires_at": clock.now() + timedelta(seconds=downloads.LINK_SECONDS),
@@ -183,7 +183,7 @@ def link_document(request: HttpRequest, id: int) -> dict[str, Any]:
 @routes.get("/documents/{id:id}/content", response=responses({200: None}, 410, 412, 416), openapi_extra=BYTES)
 def download_document(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download the original file or a part of it (Range); 302 to the storage if it sends files itself."""
-    document = _with_file(request, id)
+    document = _find_with_file(request, id)
     stored = files.StoredFile(
         document.file.name or "",
         document.name,
@@ -197,7 +197,8 @@ def download_document(request: HttpRequest, id: int) -> HttpResponseBase:
 @routes.post("/documents/{id:id}/reprocess", response=responses({200: DocumentOut}, 409, 410, 422), auth=OPERATE)
 def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
     """Process a document again and replace its text, fields and chunks."""
-    caller, document = caller_of(request), find_document(request, id)
+    caller = caller_of(request)
+    document = caller.find(Document, id)
     caller.require_operator(document.workspace)
 
     def make() -> dict[str, Any]:
@@ -206,26 +207,21 @@ def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
             raise _purged(Document.objects.listed().get(pk=id))
         if outcome is not Outcome.MADE:
             message = f"Document {id} cannot be processed again: it {outcome}."
-            raise Problem("conflict", message, {"document_id": id, "status": "processing"})
+            raise Problem("conflict", message, {"document_id": id, "status": Document.Status.PROCESSING})
         return DocumentOut.of(Document.objects.listed().get(pk=id))
 
     return create_once(request, 200, make)
 
 
-def find_document(request: HttpRequest, id: int) -> Document:
-    document: Document = caller_of(request).find(Document.objects, id, "document")
-    return document
-
-
-def _unpurged(request: HttpRequest, id: int) -> Document:
-    document = find_document(request, id)
+def _find_unpurged(request: HttpRequest, id: int) -> Document:
+    document = caller_of(request).find(Document, id)
     if document.purged_at:
         raise _purged(document)
     return document
 
 
-def _with_file(request: HttpRequest, id: int) -> Document:
-    document = _unpurged(request, id)
+def _find_with_file(request: HttpRequest, id: int) -> Document:
+    document = _find_unpurged(request, id)
     if not document.file:
         raise Problem("not_found", f"Document {id} has no file.", {"document with a file": id})
     return document
@@ -238,18 +234,18 @@ def _purged(document: Document) -> Problem:
 
 def one_operated(caller: Caller, id: int | None) -> Workspace:
     if id is not None:
-        workspace: Workspace = caller.find(Workspace.objects, id, "workspace")
+        workspace = caller.find(Workspace, id)
         caller.require_operator(workspace)
         return workspace
-    mine = list(Workspace.objects.operated_by(caller.user)[:2])
-    if not mine:
+    workspaces = list(Workspace.objects.operated_by(caller.user)[:2])
+    if not workspaces:
         message = f"{caller.actor} is not an operator of any workspace. Ask an administrator for access."
-        raise Problem("forbidden", message, {"role": "operator"})
-    if len(mine) > 1:
+        raise Problem("forbidden", message, {"role": Membership.Role.OPERATOR})
+    if len(workspaces) > 1:
         raise Problem(
             "invalid_request", "You are an operator of several workspaces. Choose one with the parameter workspace."
         )
-    return mine[0]
+    return workspaces[0]
 
 
 # Any other code means that the content type is not supported.

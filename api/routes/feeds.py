@@ -93,10 +93,6 @@ class Feeds(Listing):
     state: Literal["failing", "paused", "due"] | None = None
 
 
-class Articles(Listing):
-    pass
-
-
 class FeedAddition(In):
     url: Annotated[
         str, Field(max_length=LONGEST_FOUND, description="URL of the feed itself, not of a page that links to it")
@@ -224,7 +220,7 @@ def resume(request: HttpRequest, id: int) -> dict[str, Any]:
 
 
 @routes.get("/feeds/{id:id}/articles", response=responses({200: Page[ArticleOut]}))
-def list_articles(request: HttpRequest, id: int, listing: Query[Articles]) -> dict[str, Any]:
+def list_articles(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     insider_of(request)
     return page(RawArticle.objects.filter(feed=_feed(id)).defer("embedding", "original_url"), listing, ArticleOut.of)
 

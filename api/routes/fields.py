@@ -10,7 +10,6 @@ from api.errors import Problem, not_found
 from api.frame import In, Out, responses
 from api.ids import Id
 from api.pages import Listing, Page, page
-from api.routes.documents import find_document
 from documents import corrections, fields
 from documents.corrections import NotTaken
 from documents.fields import LONGEST_NAME, LONGEST_VALUE, FieldRow
@@ -80,9 +79,9 @@ def list_fields(request: HttpRequest, listing: Query[Fields]) -> dict[str, Any]:
     caller = caller_of(request)
     rows = DocumentField.objects.for_user(caller.user).with_corrections()
     if listing.workspace_id is not None:
-        rows = rows.filter(document__workspace=caller.find(Workspace.objects, listing.workspace_id, "workspace"))
+        rows = rows.filter(document__workspace=caller.find(Workspace, listing.workspace_id))
     if listing.document_id is not None:
-        rows = rows.filter(document=caller.find(Document.objects, listing.document_id, "document"))
+        rows = rows.filter(document=caller.find(Document, listing.document_id))
     rows = rows.filter(name=listing.name) if listing.name is not None else rows
     rows = rows.to_look_at() if listing.state == "to_look_at" else rows
     rows = rows.corrected() if listing.state == "corrected" else rows
@@ -92,14 +91,15 @@ def list_fields(request: HttpRequest, listing: Query[Fields]) -> dict[str, Any]:
 @routes.get("/documents/{id:id}/fields", response=responses({200: DocumentFieldsOut}))
 def show_fields(request: HttpRequest, id: int) -> dict[str, Any]:
     """List the fields of a document in its order, then the fields that only people have added."""
-    document = find_document(request, id)
+    document = caller_of(request).find(Document, id)
     return {"document_id": id, "items": [_values_of(row) for row in fields.of_document(document.pk)]}
 
 
 @routes.put("/documents/{id:id}/fields/{path:name}", response=responses({200: DocumentFieldOut}, 410), auth=OPERATE)
 def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[str, Any]:
     """Correct or add a field. Sending the extracted value confirms it."""
-    caller, document = caller_of(request), find_document(request, id)
+    caller = caller_of(request)
+    document = caller.find(Document, id)
     caller.require_operator(document.workspace)
     try:
         field = corrections.correct(id, name, body.value, actor=caller.actor)
@@ -114,7 +114,8 @@ def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[
 @routes.delete("/documents/{id:id}/fields/{path:name}", response=responses({200: DocumentFieldOut}), auth=OPERATE)
 def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
     """Withdraw a correction. The extracted value applies again."""
-    caller, document = caller_of(request), find_document(request, id)
+    caller = caller_of(request)
+    document = caller.find(Document, id)
     caller.require_operator(document.workspace)
     if not corrections.withdraw(id, name, actor=caller.actor):
         raise not_found("correction", name[:LONGEST_NAME])
@@ -129,5 +130,5 @@ def _field(id: int, name: str) -> dict[str, Any]:
 
 def _values_of(row: FieldRow) -> dict[str, Any]:
     correction = row.correction
-    shown = {"value": correction.value, "by": correction.by, "at": correction.at} if correction else None
-    return DocumentFieldOut.of(row, kind=row.kind or None, source=row.source or None, correction=shown)
+    values = {"value": correction.value, "by": correction.by, "at": correction.at} if correction else None
+    return DocumentFieldOut.of(row, kind=row.kind or None, source=row.source or None, correction=values)

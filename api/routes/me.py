@@ -44,8 +44,8 @@ def show(request: HttpRequest) -> dict[str, Any]:
     """Show the caller, with the scopes of the token and the roles in workspaces."""
     caller = caller_of(request)
     person = caller.person
-    mine = list(Workspace.objects.for_user(caller.user).order_by("pk")[:MOST_NAMED])
-    ids = [workspace.pk for workspace in mine]
+    workspaces = list(Workspace.objects.for_user(caller.user).order_by("pk")[:MOST_NAMED])
+    ids = [workspace.pk for workspace in workspaces]
     operated, administered = (
         set(rows.filter(pk__in=ids).values_list("pk", flat=True))
         for rows in (Workspace.objects.operated_by(caller.user), Workspace.objects.administered_by(caller.user))
@@ -57,5 +57,5 @@ def show(request: HttpRequest) -> dict[str, Any]:
         "user": person.get_username(),
         "is_superuser": person.is_superuser,
         "token": MyTokenOut.of(caller.token) if caller.token else None,
-        "workspaces": [MyWorkspaceOut.of(workspace, role=roles[workspace.pk].value) for workspace in mine],
+        "workspaces": [MyWorkspaceOut.of(workspace, role=roles[workspace.pk].value) for workspace in workspaces],
     }

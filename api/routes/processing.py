@@ -7,14 +7,14 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import Field
 
+from api.callers import caller_of
 from api.explanations import ExplanationOut
 from api.frame import Out, empty_to_null, responses
 from api.histories import History, SubjectEventOut, history_of
 from api.pages import Listing, Page, page
-from api.routes.documents import find_document
 from documents import why
 from documents.lifecycle import DOCUMENT_STATES
-from documents.models import DocumentChunk, DocumentProcessingJob
+from documents.models import Document, DocumentChunk, DocumentProcessingJob
 
 routes = Router(tags=["documents"])
 
@@ -60,7 +60,7 @@ class ProcessingJobOut(Out):
 
 @routes.get("/documents/{id:id}/chunks", response=responses({200: Page[ChunkOut]}))
 def list_chunks(request: HttpRequest, id: int, listing: Query[InOrder]) -> dict[str, Any]:
-    document = find_document(request, id)
+    document = caller_of(request).find(Document, id)
     rows = DocumentChunk.objects.filter(document=document).defer("embedding", "words")
     return page(rows, listing, ChunkOut.of)
 
@@ -68,20 +68,20 @@ def list_chunks(request: HttpRequest, id: int, listing: Query[InOrder]) -> dict[
 @routes.get("/documents/{id:id}/jobs", response=responses({200: Page[ProcessingJobOut]}))
 def list_processing_jobs(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     """List the processing jobs of a document, with their stages."""
-    document = find_document(request, id)
+    document = caller_of(request).find(Document, id)
     rows = DocumentProcessingJob.objects.filter(document=document).prefetch_related("stages")
     return page(rows, listing, _job_of)
 
 
 @routes.get("/documents/{id:id}/events", response=responses({200: Page[SubjectEventOut]}))
 def list_document_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
-    return history_of(DOCUMENT_STATES.kind, find_document(request, id).pk, listing)
+    return history_of(DOCUMENT_STATES.kind, caller_of(request).find(Document, id).pk, listing)
 
 
 @routes.get("/documents/{id:id}/why", response=responses({200: ExplanationOut}))
 def explain_document(request: HttpRequest, id: int) -> dict[str, Any]:
     """Explain why a document has not been processed yet."""
-    return why.explain(find_document(request, id)).to_json()
+    return why.explain(caller_of(request).find(Document, id)).to_json()
 
 
 def _job_of(job: DocumentProcessingJob) -> dict[str, Any]:

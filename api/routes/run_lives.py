@@ -41,31 +41,32 @@ class ForecastOut(Out):
 
 @routes.get("/runs/{id:id}/events", response=responses({200: Page[SubjectEventOut]}))
 def list_run_events(request: HttpRequest, id: int, listing: Query[Events]) -> dict[str, Any]:
-    return history_of(RUN_STATES.kind, _run(request, id).pk, listing)
+    return history_of(RUN_STATES.kind, caller_of(request).find(Run, id).pk, listing)
 
 
 @routes.get("/runs/{id:id}/log", response=responses({200: None}), openapi_extra=LINES_OF_TEXT)
 def show_run_log(request: HttpRequest, id: int, lines: Query[Lines]) -> HttpResponseBase:
     """Show the output and the log of a run, line by line."""
-    return log_of(RUN_STATES.kind, _run(request, id).pk, lines)
+    return log_of(RUN_STATES.kind, caller_of(request).find(Run, id).pk, lines)
 
 
 @routes.get("/runs/{id:id}/why", response=responses({200: ExplanationOut}))
 def explain_run(request: HttpRequest, id: int) -> dict[str, Any]:
     """Explain what a queued run waits for, what blocks it, and since when."""
-    return why.explain(_run(request, id), user=caller_of(request).user).to_json()
+    return why.explain(caller_of(request).find(Run, id), user=caller_of(request).user).to_json()
 
 
 @routes.get("/runs/{id:id}/forecast", response=responses({200: ForecastOut}), summary="Show run forecast")
 def forecast_run(request: HttpRequest, id: int) -> dict[str, Any]:
     """Estimate when a queued run will start."""
-    return vars(forecast.of(_run(request, id)))
+    return vars(forecast.of(caller_of(request).find(Run, id)))
 
 
 @routes.post("/runs/{id:id}/cancel", response=responses({200: RunCancelOut}, 409), auth=OPERATE)
 def cancel_run(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
     """Cancel a run. A queued run is cancelled at once; a running one is asked to stop."""
-    run, caller = _run(request, id), caller_of(request)
+    caller = caller_of(request)
+    run = caller.find(Run, id)
     caller.require_operator(run.workspace)
     status = lifecycle.cancel(run, actor=caller.actor, reason=body.reason if body else "")
     return {"result": result_of(RUN_STATES, id, run.status, status), "run": row_of(Run.objects.get(pk=id))}
@@ -74,7 +75,8 @@ def cancel_run(request: HttpRequest, id: int, body: Reason | None = None) -> dic
 @routes.post("/runs/{id:id}/again", response=responses({201: RunOut}, 409, 410, 422), auth=OPERATE)
 def run_again(request: HttpRequest, id: int) -> HttpResponseBase:
     """Start a new run of the same configuration, in its current version, for the same document."""
-    run, caller = _run(request, id), caller_of(request)
+    caller = caller_of(request)
+    run = caller.find(Run, id)
     caller.require_operator(run.workspace)
 
     def make() -> dict[str, Any]:
@@ -82,8 +84,3 @@ def run_again(request: HttpRequest, id: int) -> HttpResponseBase:
             return row_of(lifecycle.run_again(run, actor=caller.actor))
 
     return create_once(request, 201, make)
-
-
-def _run(request: HttpRequest, id: int) -> Run:
-    run: Run = caller_of(request).find(Run.objects, id, "run")
-    return run

@@ -3,6 +3,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from django.db.models import Model
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
@@ -132,7 +133,7 @@ def submit_run(request: HttpRequest, id: int, body: Submission) -> HttpResponseB
     """Queue a run of this configuration for a document of the same workspace."""
     caller = caller_of(request)
     configuration = _operated(caller, id)
-    document = caller.find(Document.objects, body.document, "document")
+    document = caller.find(Document, body.document)
 
     def make() -> dict[str, Any]:
         with refusals(document.pk):
@@ -163,18 +164,22 @@ def submit_runs(request: HttpRequest, body: Submissions) -> HttpResponseBase:
 @routes.get("/runs", response=responses({200: Page[RunOut]}))
 def list_runs(request: HttpRequest, query: Query[Runs]) -> dict[str, Any]:
     caller = caller_of(request)
-    for id, objects, what in (
-        (query.workspace_id, Workspace.objects, "workspace"),
-        (query.configuration_id, Configuration.objects, "configuration"),
-        (query.build_id, Build.objects, "build"),
-        (query.document_id, Document.objects, "document"),
-    ):
+    filters: list[tuple[int | None, type[Model]]] = [
+        (query.workspace_id, Workspace),
+        (query.configuration_id, Configuration),
+        (query.build_id, Build),
+        (query.document_id, Document),
+    ]
+    for id, model in filters:
         if id is not None:
-            caller.find(objects, id, what)
+            caller.find(model, id)
     outcomes = None
     if query.status or query.outcome:
-        of_status = {"failed": ("failed", "timed_out"), None: Run.OUTCOMES}.get(query.status, (query.status,))
-        outcomes = tuple(str(each) for each in of_status if query.outcome in (None, each))
+        status: str | None = query.status
+        of_status = (status,) if status else Run.OUTCOMES
+        if status == Run.Status.FAILED:
+            of_status = (status, "timed_out")
+        outcomes = tuple(each for each in of_status if query.outcome in (None, each))
     wanted = listing.Wanted(
         workspace_id=query.workspace_id,
         configuration_id=query.configuration_id,
@@ -191,7 +196,7 @@ def list_runs(request: HttpRequest, query: Query[Runs]) -> dict[str, Any]:
 @routes.get("/runs/{id:id}", response=responses({200: RunDetailOut}))
 def show_run(request: HttpRequest, id: int) -> dict[str, Any]:
     """Show a run with its fields and artifacts."""
-    run = caller_of(request).find(Run.objects, id, "run")
+    run = caller_of(request).find(Run, id)
     fields = run.fields.order_by("position")[:MOST_LISTED]
     artifacts = run.artifacts.order_by("pk")[:MOST_LISTED]
     return row_of(run) | {
@@ -221,6 +226,6 @@ def refusals(document_id: int | None = None) -> Iterator[None]:
 
 
 def _operated(caller: Caller, id: int) -> Configuration:
-    configuration: Configuration = caller.find(Configuration.objects, id, "configuration")
+    configuration = caller.find(Configuration, id)
     caller.require_operator(configuration.workspace)
     return configuration

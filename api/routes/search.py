@@ -66,7 +66,7 @@ def find(request: HttpRequest, wanted: Query[Wanted]) -> dict[str, Any]:
     caller = caller_of(request)
     visible = Workspace.objects.for_user(caller.user)
     if wanted.workspace_id is not None:
-        visible = visible.filter(pk=caller.find(Workspace.objects, wanted.workspace_id, "workspace").pk)
+        visible = visible.filter(pk=caller.find(Workspace, wanted.workspace_id).pk)
     results = search.search(
         visible,
         wanted.q,

@@ -162,13 +162,13 @@ def show_run(request: HttpRequest, name: str, id: int) -> dict[str, Any]:
 @routes.post("/jobs/{name:name}/runs", response=responses({201: DueSlotOut}, 409, 422), auth=INSTALLATION)
 def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> HttpResponseBase:
     """Run a job now, or run one of its slots. The ledger shows the result."""
-    caller, job, wanted = insider_of(request, CHANGE), declared(name), body or Trigger()
+    caller, job, choice = insider_of(request, CHANGE), declared(name), body or Trigger()
 
     def make() -> dict[str, Any]:
         with _refusals(job):
-            if wanted.slot is not None:
-                return _row_of_due(asking.run_slot(job, wanted.slot, actor=caller.actor))
-            return _row_of_due(asking.run_now(job, actor=caller.actor, covers=wanted.in_stead_of))
+            if choice.slot is not None:
+                return _row_of_due(asking.run_slot(job, choice.slot, actor=caller.actor))
+            return _row_of_due(asking.run_now(job, actor=caller.actor, covers=choice.in_stead_of))
 
     return create_once(request, 201, make)
 

@@ -59,7 +59,7 @@ STREAM: dict[str, Any] = {
 @routes.get("/runs/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow run")
 def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events and the output of a run until it ends."""
-    caller_of(request).find(Run.objects, id, "run")
+    caller_of(request).find(Run, id)
     source = sources.OfSubject(RUN_STATES, id, Run.TERMINAL, _last_id(request, last_event_id))
     return _follow(request, source, Run.objects, id)
 
@@ -67,7 +67,7 @@ def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpR
 @routes.get("/builds/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow build")
 def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events and the output of a build until it ends."""
-    caller_of(request).find(Build.objects, id, "build")
+    caller_of(request).find(Build, id)
     source = sources.OfSubject(BUILD_STATES, id, Build.TERMINAL, _last_id(request, last_event_id))
     return _follow(request, source, Build.objects, id)
 
@@ -77,7 +77,7 @@ def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> Htt
 )
 def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events of a document. The stream has no end: a document may be processed again."""
-    caller_of(request).find(Document.objects, id, "document")
+    caller_of(request).find(Document, id)
     source = sources.OfSubject(DOCUMENT_STATES, id, frozenset(), _last_id(request, last_event_id))
     return _follow(request, source, Document.objects, id)
 
@@ -87,7 +87,7 @@ def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> 
 )
 def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", logs: Logs = False) -> HttpResponseBase:
     """Follow the events of a workspace: of its runs, builds, documents, processing jobs and stages."""
-    caller_of(request).find(Workspace.objects, id, "workspace")
+    caller_of(request).find(Workspace, id)
     source = sources.OfWorkspace(id, _last_id(request, last_event_id), with_log=logs)
     return _follow(request, source, Workspace.objects, id)
 

@@ -65,21 +65,21 @@ def list_tokens(request: HttpRequest, listing: Query[Tokens]) -> dict[str, Any]:
     """List your tokens and, if you are an admin of a workspace, all of its tokens."""
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.find(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace, listing.workspace_id)
     rows: QuerySet[ApiToken] = ApiToken.objects.for_user(caller.user).listed()
     return page(rows.filter(**listing.filters()), listing, row_of)
 
 
 @routes.get("/tokens/{id:id}", response=responses({200: TokenOut}))
 def show_token(request: HttpRequest, id: int) -> dict[str, Any]:
-    return row_of(caller_of(request).find(ApiToken.objects, id, "token"))
+    return row_of(caller_of(request).find(ApiToken, id))
 
 
 @routes.post("/tokens", response=responses({201: NewTokenOut}, 409, 422), auth=OPERATE)
 def create_token(request: HttpRequest, body: NewToken) -> HttpResponseBase:
     """Create a token with at most your permissions. A token created with another one is revoked with it."""
     caller = caller_of(request)
-    workspace = caller.find(Workspace.objects, body.workspace_id, "workspace")
+    workspace = caller.find(Workspace, body.workspace_id)
 
     secret = ""
 
@@ -116,7 +116,7 @@ def create_token(request: HttpRequest, body: NewToken) -> HttpResponseBase:
 def revoke_token(request: HttpRequest, id: int) -> dict[str, Any]:
     """Revoke a token. It is refused from the next request on."""
     caller = caller_of(request)
-    token = caller.find(ApiToken.objects, id, "token")
+    token = caller.find(ApiToken, id)
     if not tokens.revoke(token, actor=caller.actor):
         raise Problem("conflict", f"Token {token.name} is already revoked.", {"state": ApiToken.State.REVOKED})
     token.refresh_from_db()

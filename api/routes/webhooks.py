@@ -223,21 +223,21 @@ def delivery_row(delivery: Delivery) -> dict[str, Any]:
 
 def _administered(request: HttpRequest, id: int) -> Workspace:
     caller = caller_of(request)
-    workspace: Workspace = caller.find(Workspace.objects, id, "workspace")
+    workspace = caller.find(Workspace, id)
     caller.require_admin(workspace)
     return workspace
 
 
 def _webhook(request: HttpRequest, id: int) -> Webhook:
     caller = caller_of(request)
-    webhook: Webhook = caller.find(Webhook.objects, id, "webhook")
+    webhook = caller.find(Webhook, id)
     caller.require_admin(webhook.workspace)
     return webhook
 
 
 def _delivery(request: HttpRequest, id: int) -> Delivery:
     caller = caller_of(request)
-    delivery: Delivery = caller.find(Delivery.objects, id, "delivery")
+    delivery = caller.find(Delivery, id)
     caller.require_admin(delivery.webhook.workspace)
     return delivery
 

@@ -60,10 +60,10 @@ def list_workers(request: HttpRequest, listing: Query[Workers]) -> dict[str, Any
     caller = insider_of(request)
     clock.keep_measured()
     rows = getattr(Worker.objects, listing.state)() if listing.state else Worker.objects.all()
-    found = page(rows, listing, lambda worker: {"row": worker})
-    workers = [each["row"] for each in found["items"]]
+    rows_page = page(rows, listing, lambda worker: {"row": worker})
+    workers = [each["row"] for each in rows_page["items"]]
     known = visible(caller.user, [subject for worker in workers for subject in doing(worker)])
-    return found | {"items": [_row_of(worker, known) for worker in workers]}
+    return rows_page | {"items": [_row_of(worker, known) for worker in workers]}
 
 
 @routes.get("/workers/{id:id}", response=responses({200: WorkerOut}))

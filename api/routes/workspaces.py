@@ -72,7 +72,7 @@ def list_workspaces(request: HttpRequest, listing: Query[Listing]) -> dict[str, 
 @routes.get("/workspaces/{id:id}", response=responses({200: WorkspaceDetail}))
 def show_workspace(request: HttpRequest, id: int) -> dict[str, Any]:
     caller = caller_of(request)
-    return _detail(caller, caller.find(Workspace.objects, id, "workspace"))
+    return _detail(caller, caller.find(Workspace, id))
 
 
 @routes.patch(
@@ -114,7 +114,7 @@ def list_members(request: HttpRequest, id: int, listing: Query[Listing]) -> dict
 
 def _administered(request: HttpRequest, id: int) -> tuple[Caller, Workspace]:
     caller = caller_of(request)
-    workspace: Workspace = caller.find(Workspace.objects, id, "workspace")
+    workspace = caller.find(Workspace, id)
     caller.require_admin(workspace)
     return caller, workspace
 
@@ -124,9 +124,9 @@ def _rows_of(caller: Caller) -> Any:
     administered = set(Workspace.objects.administered_by(caller.user).values_list("pk", flat=True))
 
     def row_of(workspace: Workspace) -> dict[str, Any]:
-        id = workspace.pk
-        role = "admin" if id in administered else "operator" if id in operated else "viewer"
-        return WorkspaceOut.of(workspace, role=role)
+        role = Membership.Role.OPERATOR if workspace.pk in operated else Membership.Role.VIEWER
+        role = Membership.Role.ADMIN if workspace.pk in administered else role
+        return WorkspaceOut.of(workspace, role=role.value)
 
     return row_of
 

@@ -32,7 +32,7 @@ class Places:
             self._taken[caller] += 1
         return Place(self, caller)
 
-    def _free(self, caller: str) -> None:
+    def release(self, caller: str) -> None:
         with self._lock:
             self._taken[caller] -= 1
             # Adding an empty counter drops callers whose count is zero.
@@ -45,7 +45,7 @@ class Place:
     """
 
     def __init__(self, places: Places, caller: str) -> None:
-        self.free = weakref.finalize(self, places._free, caller)
+        self.free = weakref.finalize(self, places.release, caller)
 
 
 PLACES = Places()

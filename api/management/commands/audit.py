@@ -69,8 +69,8 @@ class Command(NounCommand):
             | {"workspace": entry.workspace.name if entry.workspace else None}
             for entry in rows.listed().order_by("-id")[:limit]
         ]
-        shown = [row | {"subject": f"{row['subject_kind']} {row['subject_id'] or ''}".strip()} for row in entries]
-        return Answer({"entries": entries}, table(shown, *COLUMNS))
+        lines = [row | {"subject": f"{row['subject_kind']} {row['subject_id'] or ''}".strip()} for row in entries]
+        return Answer({"entries": entries}, table(lines, *COLUMNS))
 
 
 def subject(text: str) -> tuple[str, int]:

@@ -68,21 +68,21 @@ class Command(NounCommand):
         actor: str | None,
         **_: Any,
     ) -> Answer:
-        found, person = find_workspace(workspace), _find_user(user)
+        row, owner = find_workspace(workspace), _find_user(user)
         try:
-            token, shown = grants.make(found, person, name, scopes, actor=actor_of(actor), expires_at=expires)
+            token, secret = grants.make(row, owner, name, scopes, actor=actor_of(actor), expires_at=expires)
         except Refused as refused:
             raise Failure(str(refused), Exit.REFUSED, "token_refused", field=refused.field) from refused
-        return Answer(_row(token) | {"token": shown}, shown)
+        return Answer(_row(token) | {"token": secret}, secret)
 
     def list_tokens(
         self, *, workspace: str | None, user: str | None, usable: bool, limit: int, before: int | None, **_: Any
     ) -> Answer:
-        chosen = ApiToken.objects.usable() if usable else ApiToken.objects.all()
-        chosen = chosen.filter(workspace=find_workspace(workspace)) if workspace else chosen
-        chosen = chosen.filter(user=_find_user(user)) if user else chosen
-        chosen = chosen.filter(pk__lt=before) if before else chosen
-        rows = [_row(token) for token in chosen.listed().order_by("-id")[:limit]]
+        query = ApiToken.objects.usable() if usable else ApiToken.objects.all()
+        query = query.filter(workspace=find_workspace(workspace)) if workspace else query
+        query = query.filter(user=_find_user(user)) if user else query
+        query = query.filter(pk__lt=before) if before else query
+        rows = [_row(token) for token in query.listed().order_by("-id")[:limit]]
         return Answer({"tokens": rows}, table(rows, *COLUMNS))
 
     def revoke(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
