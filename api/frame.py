@@ -111,7 +111,7 @@ def _invalid_request(error: ValidationError) -> Problem:
     return Problem("invalid_request", f"The request is invalid: {first.rstrip('.')}.", {"wrong": wrong})
 
 
-def wrap(operation: Operation) -> None:
+def add_checks(operation: Operation) -> None:
     """Add checks that run before the body is read. First the operation gets its name for the audit log, even if
     authentication fails; then unsafe requests write an audit entry; then unknown query parameters are refused.
     """
@@ -148,7 +148,7 @@ class Api(NinjaAPI):
     def __init__(self, **options: Any) -> None:
         super().__init__(auth=READ, parser=StrictParser(), renderer=Renderer(), docs_decorator=serve_openly, **options)
         self._description: dict[str, Any] = {}
-        # ninja has its own handlers for the others, which come first.
+        # ninja has handlers of its own for the last three.
         for kind in (Exception, Http404, HttpError, ValidationError):
             self.add_exception_handler(kind, answer_error)
 
@@ -167,5 +167,5 @@ class Api(NinjaAPI):
     @property
     def urls(self) -> Any:
         for _, operation in self.operations():
-            wrap(operation)
+            add_checks(operation)
         return super().urls

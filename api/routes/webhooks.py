@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -114,10 +116,8 @@ def add_webhook(request: HttpRequest, id: int, body: NewWebhook) -> HttpResponse
     workspace, actor = _administered(request, id), caller_of(request).actor
 
     def make() -> dict[str, Any]:
-        try:
+        with _refusals():
             webhook, secret = hooks.add(workspace, **body.dict(), actor=actor)
-        except Refused as refused:
-            raise _problem(refused) from refused
         return row_of(webhook) | {"secret": secret}
 
     return create_once(request, 201, make, unkept=("secret",))
@@ -132,10 +132,8 @@ def show_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
 def change_webhook(request: HttpRequest, id: int, body: Changes) -> dict[str, Any]:
     """Change the name, URL or topics of a webhook. Waiting deliveries go to the new URL."""
     webhook = _webhook(request, id)
-    try:
+    with _refusals():
         hooks.change(webhook, body.dict(exclude_none=True), actor=caller_of(request).actor)
-    except Refused as refused:
-        raise _problem(refused) from refused
     return row_of(_webhook(request, id))
 
 
@@ -170,10 +168,8 @@ def rotate_secret(request: HttpRequest, id: int, body: Rotation | None = None) -
     Deliveries are signed with both secrets. To rotate again in that time, choose the secret to drop.
     """
     webhook, drop = _webhook(request, id), body.drop if body else None
-    try:
+    with _refusals():
         secret = hooks.rotate(webhook, drop=drop, actor=caller_of(request).actor)
-    except Refused as refused:
-        raise _problem(refused) from refused
     if secret is None:
         raise Problem("conflict", "Another request has just rotated this secret.", {"webhook": id})
     return row_of(_webhook(request, id)) | {"secret": secret}
@@ -204,10 +200,8 @@ def resend_delivery(request: HttpRequest, id: int) -> HttpResponseBase:
     delivery, actor = _delivery(request, id), caller_of(request).actor
 
     def make() -> dict[str, Any]:
-        try:
+        with _refusals():
             return delivery_row(hooks.resend(delivery, actor=actor))
-        except Refused as refused:
-            raise _problem(refused) from refused
 
     return create_once(request, 201, make)
 
@@ -248,5 +242,9 @@ def _expect(wanted: Outcome, outcome: Outcome, webhook: Webhook) -> None:
         raise Problem("conflict", message, {"state": webhook.state})
 
 
-def _problem(refused: Refused) -> Problem:
-    return Problem(refused.code, str(refused))
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except Refused as refused:
+        raise Problem(refused.code, str(refused)) from refused
