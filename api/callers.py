@@ -39,7 +39,7 @@ class Caller:
     @property
     def user(self) -> User:
         """Return the user whose permissions querysets apply."""
-        return self._limited(self.token) if self.token else self.person
+        return self._limit_to(self.token) if self.token else self.person
 
     @property
     def key(self) -> str:
@@ -79,7 +79,7 @@ class Caller:
             message = f"{self.person.username} does not have the permission {permission}."
             raise Problem("forbidden", message, {"permission": permission})
 
-    def _limited(self, token: ApiToken) -> LimitedUser:
+    def _limit_to(self, token: ApiToken) -> LimitedUser:
         roles = frozenset(role.value for scope, role in ROLES.items() if token.allows(scope))
         return LimitedUser(self.person, token.workspace_id, roles)
 
@@ -91,7 +91,7 @@ class Caller:
         else:
             # The role of the token's owner was loaded together with the token.
             is_owners = workspace.pk == self.token.workspace_id and self.token.role_now in roles
-            has_role = is_owners and bool(self._limited(self.token).roles.intersection(roles))
+            has_role = is_owners and bool(self._limit_to(self.token).roles.intersection(roles))
         if not has_role:
             message = f"{self.actor} does not have the role {roles[0]} in workspace {workspace.name}."
             raise Problem("forbidden", message, {"role": roles[0], "workspace": workspace.pk})

@@ -36,7 +36,7 @@ class StoredFile:
 def send(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
     """Send a file or a range of it, a redirect to the storage, or 304. Raises Problem."""
     tag, size_bytes = f'"{stored.sha256}"', stored.size_bytes
-    if unchanged := as_known(request, tag):
+    if unchanged := check_tag(request, tag):
         return unchanged
     try:
         if redirect := downloads.elsewhere(stored.stored_as, stored.name, stored.content_type):
@@ -60,11 +60,11 @@ def send(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
     return response
 
 
-def tagged(request: HttpRequest, data: dict[str, Any]) -> HttpResponseBase:
+def send_json(request: HttpRequest, data: dict[str, Any]) -> HttpResponseBase:
     """Return 200 with an ETag of the content, or 304 if the caller has the same."""
     body = text_of(data).encode()
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    return as_known(request, tag) or HttpResponse(body, "application/json", headers={"ETag": tag})
+    return check_tag(request, tag) or HttpResponse(body, "application/json", headers={"ETag": tag})
 
 
 class _Part:
@@ -84,7 +84,7 @@ class _Part:
         self._file.close()
 
 
-def as_known(request: HttpRequest, tag: str) -> HttpResponseBase | None:
+def check_tag(request: HttpRequest, tag: str) -> HttpResponseBase | None:
     response = get_conditional_response(request, etag=tag)
     if response is None:
         return None

@@ -83,7 +83,7 @@ def main() -> int:
         run(["manage.py", "migrate", "-v0"], environment)
         output = run(["manage.py", "shell", "-v0", "-c", "from tools import fuzz_rows; fuzz_rows.make()"], environment)
         rows = json.loads(output.splitlines()[-1])
-        with served(environment, Path(folder)) as address:
+        with serve(environment, Path(folder)) as address:
             fuzzer = Fuzzer(address, options, Path(folder), rows["ids"])
             codes = [fuzzer.fuzz(rows["tokens"][role]) for role in roles]
     return max(codes)
@@ -106,7 +106,7 @@ def run(arguments: list[str], environment: dict[str, str]) -> str:
 
 
 @contextlib.contextmanager
-def served(environment: dict[str, str], folder: Path) -> Iterator[str]:
+def serve(environment: dict[str, str], folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -158,14 +158,14 @@ def usage_of(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in sorted(own_arguments(parser), key=lambda each: bool(each.option_strings)):
         group = groups.get(id(action))
         if group and action is group._group_actions[0]:
-            either = " | ".join(map(spelled, group._group_actions))
+            either = " | ".join(map(spell, group._group_actions))
             yield f"({either})" if group.required else f"[{either}]"
         elif not group and action.dest != "json":
             is_required = action.required if action.option_strings else action.nargs not in ("?", "*")
-            yield spelled(action) if is_required else f"[{spelled(action)}]"
+            yield spell(action) if is_required else f"[{spell(action)}]"
 
 
-def spelled(action: argparse.Action) -> str:
+def spell(action: argparse.Action) -> str:
     value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
     if action.option_strings and not action.metavar:
         value = value and action.option_strings[-1].strip("-").upper()
@@ -178,7 +178,7 @@ def argument_rows(parser: argparse.ArgumentParser, known: argparse.ArgumentParse
     for action in own_arguments(parser):
         meaning = meaning_of(action)
         if meaning and (action.option_strings, action.help) not in others:
-            yield [code(plain(spelled(action))), plain(meaning)]
+            yield [code(plain(spell(action))), plain(meaning)]
 
 
 def meaning_of(action: argparse.Action) -> str:

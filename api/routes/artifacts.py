@@ -48,7 +48,7 @@ def list_artifacts(request: HttpRequest, id: int, listing: Query[Listing]) -> di
 
 @routes.get("/artifacts/{id:id}", response=responses({200: ArtifactOut}, 412))
 def show_artifact(request: HttpRequest, id: int) -> HttpResponseBase:
-    return files.tagged(request, ArtifactOut.of(caller_of(request).find(Artifact, id)))
+    return files.send_json(request, ArtifactOut.of(caller_of(request).find(Artifact, id)))
 
 
 @routes.get("/artifacts/{id:id}/content", response=responses({200: None}, 412, 416), openapi_extra=BYTES)

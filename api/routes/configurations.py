@@ -18,7 +18,7 @@ from api.frame import Out, responses
 from api.idempotency import HEADER, create_once
 from api.ids import Id
 from api.pages import Listing, Page, page
-from api.routes.documents import one_operated
+from api.routes.documents import choose_workspace
 from builds import archives, configurations, contents, packages
 from builds.configurations import NameTaken
 from builds.models import Configuration
@@ -103,7 +103,7 @@ def list_configurations(request: HttpRequest, listing: Query[Configurations]) ->
 def create_configuration(request: HttpRequest, form: Form[Creation], file: File[UploadedFile]) -> HttpResponseBase:
     """Create a configuration from a package, which is a zip file."""
     uploads.check(request, *Creation.model_fields)
-    workspace = one_operated(caller_of(request), form.workspace)
+    workspace = choose_workspace(caller_of(request), form.workspace)
     package = _package_in(file.read(archives.MOST_BYTES + 1))
 
     def make() -> dict[str, Any]:
@@ -125,14 +125,14 @@ def create_configuration(request: HttpRequest, form: Form[Creation], file: File[
 )
 def show_configuration(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show a configuration with the names of its files. The package has their contents."""
-    return files.tagged(request, _detail(caller_of(request).find(Configuration, id)))
+    return files.send_json(request, _detail(caller_of(request).find(Configuration, id)))
 
 
 @routes.get("/configurations/{id:id}/package", response=responses({200: None}, 409, 412), openapi_extra=OUT)
 def download_package(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download a configuration as a zip file. The same contents give the same bytes."""
     configuration = caller_of(request).find(Configuration, id)
-    if unchanged := files.as_known(request, _tag(configuration)):
+    if unchanged := files.check_tag(request, _tag(configuration)):
         return unchanged
     file = io.BytesIO()
     try:
@@ -170,7 +170,7 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
     with transaction.atomic():
         configuration = Configuration.objects.select_for_update().get(pk=id)
         # Raises Problem if another request has changed it in the meantime.
-        files.as_known(request, _tag(configuration))
+        files.check_tag(request, _tag(configuration))
         result = configurations.replace(configuration, package)
     return _detail(configuration) | {"result": result}
 

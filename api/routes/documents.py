@@ -116,7 +116,7 @@ def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -
     """Upload one file as a document. It is then processed."""
     uploads.check(request, *Upload.model_fields)
     caller = caller_of(request)
-    workspace = one_operated(caller, form.workspace)
+    workspace = choose_workspace(caller, form.workspace)
 
     def attempt(keep: Keep) -> dict[str, Any]:
         def also(document: Document) -> None:
@@ -145,13 +145,13 @@ def list_documents(request: HttpRequest, listing: Query[Documents]) -> dict[str,
 @routes.get("/documents/{id:id}", response=responses({200: DocumentOut}, 412), openapi_extra=TAGGED)
 def show_document(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show the metadata of a document. With If-None-Match, an unchanged document answers 304."""
-    return files.tagged(request, DocumentOut.of(caller_of(request).find(Document, id)))
+    return files.send_json(request, DocumentOut.of(caller_of(request).find(Document, id)))
 
 
 @routes.get("/documents/{id:id}/text", response=responses({200: DocumentTextOut}, 410))
 def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any]:
     """Show the extracted text of a document in parts of up to `limit` characters."""
-    document = _find_unpurged(request, id)
+    document = _find_with_content(request, id)
     text, characters = (
         # Cut the text in the database, or the whole text would be loaded for each part.
         Document.objects.filter(pk=id)
@@ -204,7 +204,7 @@ def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
     def make() -> dict[str, Any]:
         outcome = reprocessing.again(document, actor=caller.actor, in_bulk=False)
         if outcome is Outcome.PURGED:
-            raise _purged(Document.objects.listed().get(pk=id))
+            raise _gone(Document.objects.listed().get(pk=id))
         if outcome is not Outcome.MADE:
             message = f"Document {id} cannot be processed again: it {outcome}."
             raise Problem("conflict", message, {"document_id": id, "status": Document.Status.PROCESSING})
@@ -213,26 +213,26 @@ def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
     return create_once(request, 200, make)
 
 
-def _find_unpurged(request: HttpRequest, id: int) -> Document:
+def _find_with_content(request: HttpRequest, id: int) -> Document:
     document = caller_of(request).find(Document, id)
     if document.purged_at:
-        raise _purged(document)
+        raise _gone(document)
     return document
 
 
 def _find_with_file(request: HttpRequest, id: int) -> Document:
-    document = _find_unpurged(request, id)
+    document = _find_with_content(request, id)
     if not document.file:
         raise Problem("not_found", f"Document {id} has no file.", {"document with a file": id})
     return document
 
 
-def _purged(document: Document) -> Problem:
+def _gone(document: Document) -> Problem:
     message = f"Document {document.pk} was {retention.purged_on(document)}."
     return Problem("gone", message, {"document_id": document.pk})
 
 
-def one_operated(caller: Caller, id: int | None) -> Workspace:
+def choose_workspace(caller: Caller, id: int | None) -> Workspace:
     if id is not None:
         workspace = caller.find(Workspace, id)
         caller.require_operator(workspace)

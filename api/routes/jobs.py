@@ -91,7 +91,7 @@ def show_why(request: HttpRequest, name: str) -> dict[str, Any]:
 def pause(request: HttpRequest, name: str, body: JobPause | None = None) -> dict[str, Any]:
     """Pause a job. Its slots are skipped until it is resumed."""
     caller = insider_of(request, CHANGE)
-    row = introduce(declared(name), actor=caller.actor)
+    row = introduce(find_job(name), actor=caller.actor)
     if not pause_job(row, actor=caller.actor, reason=body.reason if body else ""):
         raise Problem("conflict", f"Job {name} is already paused.", {"state": "paused"})
     return _detail(name)
@@ -101,13 +101,13 @@ def pause(request: HttpRequest, name: str, body: JobPause | None = None) -> dict
 def resume(request: HttpRequest, name: str) -> dict[str, Any]:
     """Resume a job. It continues with its next slot."""
     caller = insider_of(request, CHANGE)
-    row = introduce(declared(name), actor=caller.actor)
+    row = introduce(find_job(name), actor=caller.actor)
     if not resume_job(row, actor=caller.actor):
         raise Problem("conflict", f"Job {name} is not paused.", {"state": "not paused"})
     return _detail(name)
 
 
-def declared(name: str) -> Job:
+def find_job(name: str) -> Job:
     try:
         return job_named(name)
     except UnknownJob as error:
@@ -121,7 +121,7 @@ def row_of(name: str) -> ScheduledJob:
     """Return the row of a job. If no worker has stored the job yet, the row is unsaved."""
     if row := ScheduledJob.objects.filter(name=name).first():
         return row
-    job = declared(name)
+    job = find_job(name)
     return ScheduledJob(name=name, cron=job.cron, time_zone=job.time_zone)
 
 

@@ -132,7 +132,7 @@ class Runs(Listing):
 def submit_run(request: HttpRequest, id: int, body: Submission) -> HttpResponseBase:
     """Queue a run of this configuration for a document of the same workspace."""
     caller = caller_of(request)
-    configuration = _operated(caller, id)
+    configuration = _find_as_operator(caller, id)
     document = caller.find(Document, body.document)
 
     def make() -> dict[str, Any]:
@@ -146,7 +146,7 @@ def submit_run(request: HttpRequest, id: int, body: Submission) -> HttpResponseB
 def submit_runs(request: HttpRequest, body: Submissions) -> HttpResponseBase:
     """Queue a run of one configuration for each of these documents: all of them or none."""
     caller = caller_of(request)
-    configuration = _operated(caller, body.configuration_id)
+    configuration = _find_as_operator(caller, body.configuration_id)
     visible = Document.objects.for_user(caller.user).listed().in_bulk(body.document_ids)
     for id in body.document_ids:
         if id not in visible or visible[id].workspace_id != configuration.workspace_id:
@@ -225,7 +225,7 @@ def refusals(document_id: int | None = None) -> Iterator[None]:
         raise Problem("gone", str(purged), {"document_id": purged.document.pk}) from purged
 
 
-def _operated(caller: Caller, id: int) -> Configuration:
+def _find_as_operator(caller: Caller, id: int) -> Configuration:
     configuration = caller.find(Configuration, id)
     caller.require_operator(configuration.workspace)
     return configuration

@@ -17,7 +17,7 @@ from api.frame import In, Out, responses
 from api.idempotency import create_once
 from api.moments import Moment
 from api.pages import LIMIT, MOST_ROWS, Listing, Page, page
-from api.routes.jobs import CHANGE, declared, row_of
+from api.routes.jobs import CHANGE, find_job, row_of
 from schedules import asking, job_status, ledger
 from schedules.asking import NotASlot, SlotTaken
 from schedules.jobs import Job
@@ -162,7 +162,7 @@ def show_run(request: HttpRequest, name: str, id: int) -> dict[str, Any]:
 @routes.post("/jobs/{name:name}/runs", response=responses({201: DueSlotOut}, 409, 422), auth=INSTALLATION)
 def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> HttpResponseBase:
     """Run a job now, or run one of its slots. The ledger shows the result."""
-    caller, job, choice = insider_of(request, CHANGE), declared(name), body or Trigger()
+    caller, job, choice = insider_of(request, CHANGE), find_job(name), body or Trigger()
 
     def make() -> dict[str, Any]:
         with _refusals(job):
@@ -178,7 +178,7 @@ def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> Htt
 )
 def backfill(request: HttpRequest, name: str, body: BackfillRange) -> HttpResponseBase:
     """Run all slots of a range that have no run yet, oldest first (201). A preview changes nothing (200)."""
-    caller, job = insider_of(request, CHANGE), declared(name)
+    caller, job = insider_of(request, CHANGE), find_job(name)
 
     def make() -> dict[str, Any]:
         with _refusals(job):

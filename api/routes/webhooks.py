@@ -106,14 +106,14 @@ class Deliveries(Listing):
 
 @routes.get("/workspaces/{id:id}/webhooks", response=responses({200: Page[WebhookOut]}), auth=ADMIN)
 def list_webhooks(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
-    workspace = _administered(request, id)
+    workspace = _find_as_admin(request, id)
     return page(Webhook.objects.there().filter(workspace=workspace), listing, row_of)
 
 
 @routes.post("/workspaces/{id:id}/webhooks", response=responses({201: WithSecret}, 409, 422), auth=ADMIN)
 def add_webhook(request: HttpRequest, id: int, body: NewWebhook) -> HttpResponseBase:
     """Add a webhook, which is notified when work of the workspace ends. Its secret is shown only once."""
-    workspace, actor = _administered(request, id), caller_of(request).actor
+    workspace, actor = _find_as_admin(request, id), caller_of(request).actor
 
     def make() -> dict[str, Any]:
         with _refusals():
@@ -215,7 +215,7 @@ def delivery_row(delivery: Delivery) -> dict[str, Any]:
     return row if delivery.status == Delivery.Status.QUEUED else row | {"next_attempt_at": None}
 
 
-def _administered(request: HttpRequest, id: int) -> Workspace:
+def _find_as_admin(request: HttpRequest, id: int) -> Workspace:
     caller = caller_of(request)
     workspace = caller.find(Workspace, id)
     caller.require_admin(workspace)

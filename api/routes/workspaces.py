@@ -80,7 +80,7 @@ def show_workspace(request: HttpRequest, id: int) -> dict[str, Any]:
 )
 def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
     """Set for how many days a workspace keeps the content of its documents."""
-    caller, workspace = _administered(request, id)
+    caller, workspace = _find_as_admin(request, id)
     days = body.document_retention_days
     if not body.purge and retention.is_shorter(days, workspace.document_retention_days):
         due = retention.rehearse(workspace, days)
@@ -99,7 +99,7 @@ def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
 )
 def rehearse(request: HttpRequest, id: int, preview: Query[RetentionPreview]) -> dict[str, Any]:
     """Preview what a retention policy would purge now, without purging."""
-    _, workspace = _administered(request, id)
+    _, workspace = _find_as_admin(request, id)
     days = preview.days if preview.days is not None else workspace.document_retention_days
     return RehearsalOut.of(retention.rehearse(workspace, days), days=days)
 
@@ -107,12 +107,12 @@ def rehearse(request: HttpRequest, id: int, preview: Query[RetentionPreview]) ->
 @routes.get("/workspaces/{id:id}/members", response=responses({200: Page[MemberOut]}), auth=ADMIN)
 def list_members(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     """List the members of a workspace. Only its admins can."""
-    _, workspace = _administered(request, id)
+    _, workspace = _find_as_admin(request, id)
     rows = Membership.objects.filter(workspace=workspace).select_related("user")
     return page(rows, listing, lambda member: {"user": member.user.get_username(), "role": member.role})
 
 
-def _administered(request: HttpRequest, id: int) -> tuple[Caller, Workspace]:
+def _find_as_admin(request: HttpRequest, id: int) -> tuple[Caller, Workspace]:
     caller = caller_of(request)
     workspace = caller.find(Workspace, id)
     caller.require_admin(workspace)

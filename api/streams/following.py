@@ -61,8 +61,8 @@ class Following:
     def __init__(self, source: Source, access: Access, place: Place) -> None:
         self._source, self._access, self._place = source, access, place
         now = time.monotonic()
-        self._until = now + _shortened(LONGEST_SECONDS)
-        self._check_at = now + _shortened(CHECK_SECONDS)
+        self._until = now + _with_jitter(LONGEST_SECONDS)
+        self._check_at = now + _with_jitter(CHECK_SECONDS)
         self._silent_since = now
         self._subscriber: Subscriber | None = None
 
@@ -101,7 +101,7 @@ class Following:
         if self._left() <= 0:
             return sse.message("again", reason="time")
         if time.monotonic() >= self._check_at:
-            self._check_at = time.monotonic() + _shortened(CHECK_SECONDS)
+            self._check_at = time.monotonic() + _with_jitter(CHECK_SECONDS)
             if not await query(self._access.is_still_there):
                 return sse.message("end", reason="forbidden")
         return ""
@@ -122,5 +122,5 @@ class Following:
         return self._until - time.monotonic()
 
 
-def _shortened(seconds: float) -> float:
+def _with_jitter(seconds: float) -> float:
     return seconds * random.uniform(1 - JITTER, 1)  # noqa: S311  # jitter

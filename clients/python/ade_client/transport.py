@@ -334,7 +334,7 @@ class Form:
                 self._parts.append(self._head(name) + b"\r\n" + _text(each).encode() + b"\r\n")
         for name, file in files.items():
             filename = file.name or os.path.basename(file.path)
-            head = self._head(name, f'; filename="{_quoted(filename)}"')
+            head = self._head(name, f'; filename="{_escape(filename)}"')
             self._parts += [head + f"Content-Type: {file.content_type}\r\n\r\n".encode(), file, b"\r\n"]
         self._parts.append(f"--{self._boundary}--\r\n".encode())
         self.size = sum(os.stat(part.path).st_size if isinstance(part, File) else len(part) for part in self._parts)
@@ -350,10 +350,10 @@ class Form:
                         self._progress(sent, self.size)
 
     def _head(self, name: str, more: str = "") -> bytes:
-        head = f'--{self._boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"{more}\r\n'
+        head = f'--{self._boundary}\r\nContent-Disposition: form-data; name="{_escape(name)}"{more}\r\n'
         return head.encode()
 
 
-def _quoted(text: str) -> str:
+def _escape(text: str) -> str:
     # The same escapes as browsers use.
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
