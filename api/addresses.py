@@ -18,13 +18,13 @@ def named_by(address: str, forwarded_for: str) -> str:
     """Return the client address. X-Forwarded-For is read from its end, and only as far as our own proxies wrote it:
     anyone can forge the rest.
     """
-    known = _networks(tuple(settings.ADE_PROXIES))
+    proxies = _networks(tuple(settings.ADE_PROXIES))
     forwarded = forwarded_for.split(",")
-    while known and forwarded and _is_in(address, known):
-        named = forwarded.pop().strip()
-        if not _is_address(named):
+    while proxies and forwarded and _is_in(address, proxies):
+        last = forwarded.pop().strip()
+        if not _is_address(last):
             break
-        address = named
+        address = last
     return address if _is_address(address) else ""
 
 
@@ -64,5 +64,5 @@ def _is_in(address: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> boo
 
 
 @lru_cache
-def _networks(written: tuple[str, ...]) -> tuple[IPv4Network | IPv6Network, ...]:
-    return tuple(map(ip_network, written))
+def _networks(texts: tuple[str, ...]) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(map(ip_network, texts))

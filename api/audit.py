@@ -27,7 +27,6 @@ from work.operations.commands import clean
 from work.operations.numbers import id_of
 from workspaces.models import Workspace
 
-LARGEST_ID = 2**63 - 1
 # A row of the admin, or the selected rows of a list.
 _ADMIN = re.compile(r"/admin/(?P<app>[a-z_]+)/(?P<model>[a-z_]+)/(?:(?P<id>[0-9]{1,18})/.*)?")
 _ATTRIBUTE, _NAME = "_audited", "_audited_as"
@@ -57,31 +56,39 @@ class Record:
         self.workspace_id = self.workspace_id or workspace_id
 
     @property
-    def learnt(self) -> dict[str, Any]:
-        about = {"subject_kind": self.subject_kind[:40], "subject_id": self.subject_id}
-        return about | {"workspace_id": self.workspace_id, "operation": self.operation[:200]}
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of the entry that may change until the response."""
+        return {
+            "subject_kind": self.subject_kind[:40],
+            "subject_id": self.subject_id,
+            "workspace_id": self.workspace_id,
+            "operation": self.operation[:200],
+        }
 
 
-def name(request: HttpRequest, operation: str) -> None:
+def set_operation(request: HttpRequest, operation: str) -> None:
     """Store the name of the operation before the caller is authenticated."""
     setattr(request, _NAME, operation)
 
 
-def know(request: HttpRequest, person: AbstractBaseUser, actor: str, token: ApiToken | None = None) -> Record:
+def start_record(request: HttpRequest, person: AbstractBaseUser, actor: str, token: ApiToken | None = None) -> Record:
     """Start the record as soon as the caller is authenticated, even if the request is refused later."""
-    operation, workspace_id = getattr(request, _NAME, ""), token.workspace_id if token else None
-    return _keep(request, Record(person, actor, token, operation, workspace_id))
+    workspace_id = token.workspace_id if token else None
+    record = Record(person, actor, token, getattr(request, _NAME, ""), workspace_id)
+    setattr(request, _ATTRIBUTE, record)
+    return record
 
 
 def record_of(request: HttpRequest) -> Record | None:
     return getattr(request, _ATTRIBUTE, None)
 
 
-def tell(request: HttpRequest, operation: str, person: AbstractBaseUser | None) -> None:
+def record_sign_in(request: HttpRequest, operation: str, person: AbstractBaseUser | None) -> None:
     """Write the entry of a sign-in or sign-out, also if the user is unknown."""
     record = record_of(request)
     if record is None:
-        record = _keep(request, Record(person, person.get_username() if person else ""))
+        record = Record(person, person.get_username() if person else "")
+        setattr(request, _ATTRIBUTE, record)
     record.operation = operation
     if record.entry is None:
         record.entry = _write(request, record)
@@ -94,18 +101,17 @@ def begin(request: HttpRequest) -> None:
         record.entry = _write(request, record)
 
 
-def _keep(request: HttpRequest, record: Record) -> Record:
-    setattr(request, _ATTRIBUTE, record)
-    return record
-
-
 def changes(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
     """Middleware that audits unsafe requests; it must come after authentication. Safe requests cause no query."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         if request.method in SAFE:
             return get_response(request)
-        _begin_on_a_page(request)
+        person = request.user
+        # API requests are authenticated later, by their tokens.
+        if not is_for_programs(request.path) and isinstance(person, AbstractBaseUser):
+            _find_subject(request, start_record(request, person, person.get_username()))
+            begin(request)
         response = get_response(request)
         _complete(request, response.status_code)
         return response
@@ -113,34 +119,23 @@ def changes(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable
     return answer
 
 
-def _begin_on_a_page(request: HttpRequest) -> None:
-    """Start the entry of a page. API requests are authenticated later, by their tokens."""
-    person = request.user
-    if not is_for_programs(request.path) and isinstance(person, AbstractBaseUser):
-        record = know(request, person, person.get_username())
-        _look_at_the_admin(request, record)
-        begin(request)
-
-
-def _look_at_the_admin(request: HttpRequest, record: Record) -> None:
-    found = _ADMIN.fullmatch(request.path_info)
-    if not found or found["model"] not in apps.all_models.get(found["app"], {}):
+def _find_subject(request: HttpRequest, record: Record) -> None:
+    """Record which row of the admin the request is about."""
+    match = _ADMIN.fullmatch(request.path_info)
+    if not match or match["model"] not in apps.all_models.get(match["app"], {}):
         return
-    chosen = request.POST.getlist("_selected_action") if found["id"] is None else [found["id"]]
-    ids = {id for text in chosen if (id := id_of(text)) is not None}
-    record.subject_kind = found["model"]
+    texts = request.POST.getlist("_selected_action") if match["id"] is None else [match["id"]]
+    ids = {id for text in texts if (id := id_of(text)) is not None}
+    record.subject_kind = match["model"]
     # With "select all that match", the form contains only the IDs of the current page.
-    is_of_all = found["id"] is None and request.POST.get("select_across", "0") != "0"
+    is_of_all = match["id"] is None and request.POST.get("select_across", "0") != "0"
     record.subject_id = min(ids) if len(ids) == 1 and not is_of_all else None
-    model = apps.get_model(found["app"], found["model"])
-    there = set(_workspaces_of(model, ids)) if ids else set()
-    record.workspace_id = there.pop() if len(there) == 1 else None
-
-
-def _workspaces_of(model: Any, ids: set[int]) -> Any:
+    model: Any = apps.get_model(match["app"], match["model"])
     path = "pk" if model is Workspace else getattr(admin.site._registry.get(model), "workspace_path", "")
-    rows = model._base_manager.filter(pk__in=ids).order_by()
-    return rows.values_list(path, flat=True).distinct()[:2] if path else ()
+    workspaces = set()
+    if ids and path:
+        workspaces = set(model._base_manager.filter(pk__in=ids).order_by().values_list(path, flat=True).distinct()[:2])
+    record.workspace_id = workspaces.pop() if len(workspaces) == 1 else None
 
 
 def _complete(request: HttpRequest, answered: int) -> None:
@@ -152,9 +147,9 @@ def _complete(request: HttpRequest, answered: int) -> None:
             record.entry = _write(request, record, answered)
         else:
             # The only update that an entry ever gets.
-            entry, learnt = AuditEntry.objects.filter(pk=record.entry.pk, answered=None), _learnt_since(record)
+            entry, changes = AuditEntry.objects.filter(pk=record.entry.pk, answered=None), _changed_columns(record)
             with _no_wait_for_the_disk():
-                entry.update(answered=answered, **learnt)
+                entry.update(answered=answered, **changes)
     except Error as error:
         # The change was already made or refused, and the response must report that outcome.
         log.error("audit.not_completed", entry=record.entry and record.entry.pk, answered=answered, error=str(error))
@@ -173,36 +168,32 @@ def _no_wait_for_the_disk() -> Iterator[None]:
         yield
 
 
-def _learnt_since(record: Record) -> dict[str, Any]:
-    learnt = {name: value for name, value in record.learnt.items() if value != getattr(record.entry, name)}
+def _changed_columns(record: Record) -> dict[str, Any]:
+    changes = {name: value for name, value in record.columns.items() if value != getattr(record.entry, name)}
     # The request may just have deleted the workspace.
-    if "workspace_id" in learnt and not Workspace.objects.filter(pk=learnt["workspace_id"]).exists():
-        del learnt["workspace_id"]
-    return learnt
+    if "workspace_id" in changes and not Workspace.objects.filter(pk=changes["workspace_id"]).exists():
+        del changes["workspace_id"]
+    return changes
 
 
 def _write(request: HttpRequest, record: Record, answered: int | None = None) -> AuditEntry:
-    record.operation = record.operation or _route(request)
-    columns = dict(
-        actor=clean(record.actor)[:200],
-        person_id=record.person.pk if record.person else None,
-        token=record.token,
-        address=address_of(request),
-        request_id=str(structlog.contextvars.get_contextvars().get("request_id", ""))[:64],
-        method=clean(request.method or "")[:16],
-        path=clean(request.path)[:500],
-        answered=answered,
-        **record.learnt,
-    )
+    if not record.operation:
+        try:
+            route = request.resolver_match or resolve(request.path_info)
+            # Admin URLs of actions have no names, and the methods of an API path share a single one.
+            has_name = route.url_name and not is_for_programs(request.path)
+            record.operation = route.view_name if has_name else route.route
+        except Resolver404:
+            record.operation = ""
+    columns = record.columns | {
+        "actor": clean(record.actor)[:200],
+        "person_id": record.person.pk if record.person else None,
+        "token": record.token,
+        "address": address_of(request),
+        "request_id": str(structlog.contextvars.get_contextvars().get("request_id", ""))[:64],
+        "method": clean(request.method or "")[:16],
+        "path": clean(request.path)[:500],
+        "answered": answered,
+    }
     with _no_wait_for_the_disk():
         return AuditEntry.objects.create(**columns)
-
-
-def _route(request: HttpRequest) -> str:
-    try:
-        found = request.resolver_match or resolve(request.path_info)
-    except Resolver404:
-        return ""
-    # Admin URLs of actions have no names, and the methods of an API path share a single one.
-    has_name = found.url_name and not is_for_programs(request.path)
-    return found.view_name if has_name else found.route

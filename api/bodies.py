@@ -45,7 +45,7 @@ class StrictParser(Parser):
                 raise Problem("invalid_request", message, {"name": name})
             for value in values:
                 if isinstance(value, str):
-                    _must_be_text(value, f"parameter {name}", "invalid_request")
+                    _check_characters(value, f"parameter {name}", "invalid_request")
         return super().parse_querydict(data, list_fields, request)
 
 
@@ -54,9 +54,9 @@ def loads(body: bytes) -> Any:
     try:
         # Only UTF-8: a byte order mark is invalid JSON, and other encodings are not guessed.
         text = body.decode()
-        _must_not_be_deep(body)
+        _check_depth(body)
         value = json.loads(
-            text, object_pairs_hook=_unique, parse_int=_integer, parse_float=_number, parse_constant=_refuse
+            text, object_pairs_hook=_dict_of, parse_int=_int_of, parse_float=_float_of, parse_constant=_refuse_constant
         )
     except UnicodeDecodeError as error:
         raise Problem("invalid_json", "The body is not JSON in UTF-8.") from error
@@ -64,11 +64,11 @@ def loads(body: bytes) -> Any:
         raise Problem("invalid_json", f"The body is not valid JSON: {error.msg} at character {error.pos}.") from error
     # Only escapes can produce NUL or surrogates: JSON has no raw control characters, and UTF-8 no surrogates.
     if b"\\u" in body:
-        _look_at(value, "the body")
+        _check_text(value, "the body")
     return value
 
 
-def _must_not_be_deep(body: bytes) -> None:
+def _check_depth(body: bytes) -> None:
     """Limit the nesting before parsing: a hundred thousand brackets would overflow Python's stack."""
     brackets = _STRING.sub(b"", body).translate(_AS_BRACKETS, _NO_BRACKETS)
     # Each pass removes the innermost level. What remains of invalid JSON is too shallow to do harm.
@@ -80,39 +80,38 @@ def _must_not_be_deep(body: bytes) -> None:
         raise Problem("invalid_json", f"The JSON is nested too deeply: the limit is {MOST_DEPTH} levels.")
 
 
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        counted = Counter(name for name, _ in pairs)
-        twice = counted.most_common(1)[0][0]
-        raise Problem("invalid_json", f"The key {twice!r} is repeated in the JSON. Each key may occur once.")
-    return found
+def _dict_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        repeated = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise Problem("invalid_json", f"The key {repeated!r} is repeated in the JSON. Each key may occur once.")
+    return value
 
 
-def _look_at(value: Any, where: str) -> None:
+def _check_text(value: Any, where: str) -> None:
     if isinstance(value, str):
-        _must_be_text(value, where)
+        _check_characters(value, where)
     elif isinstance(value, list):
         for each in value:
-            _look_at(each, where)
+            _check_text(each, where)
     elif isinstance(value, dict):
         for name, each in value.items():
-            _must_be_text(name, "a key")
-            _look_at(each, f"the value of {name!r}")
+            _check_characters(name, "a key")
+            _check_text(each, f"the value of {name!r}")
 
 
-def _must_be_text(text: str, what: str, code: str = "invalid_json") -> None:
+def _check_characters(text: str, what: str, code: str = "invalid_json") -> None:
     if _NO_TEXT.search(text):
         raise Problem(code, f"The text in {what} contains NUL or half of a surrogate pair.")
 
 
-def _integer(digits: str) -> int:
+def _int_of(digits: str) -> int:
     if len(digits.lstrip("-")) > MOST_DIGITS:
         raise Problem("invalid_json", f"A number in the JSON has too many digits: the limit is {MOST_DIGITS}.")
     return int(digits)
 
 
-def _number(digits: str) -> float:
+def _float_of(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
         raise Problem("invalid_json", "A number in the JSON is too large.")
@@ -120,5 +119,5 @@ def _number(digits: str) -> float:
     return int(number) if number.is_integer() and abs(number) < 10**MOST_DIGITS else number
 
 
-def _refuse(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise Problem("invalid_json", f"{constant} is not a valid number in JSON.")

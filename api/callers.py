@@ -3,9 +3,10 @@ querysets.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import AbstractUser
+from django.db.models import Model
 from django.http import HttpRequest
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
@@ -25,6 +26,8 @@ ROLES = {
     Scope.ADMIN: Membership.Role.ADMIN,
 }
 
+M = TypeVar("M", bound=Model)
+
 
 @dataclass(frozen=True)
 class Caller:
@@ -36,7 +39,7 @@ class Caller:
     @property
     def user(self) -> User:
         """Return the user whose permissions querysets apply."""
-        return self._narrowed(self.token) if self.token else self.person
+        return self._limit_to(self.token) if self.token else self.person
 
     @property
     def key(self) -> str:
@@ -48,56 +51,50 @@ class Caller:
         """Return the name of the caller for histories."""
         return _actor(self.person, self.token)
 
-    def see(self, rows: Any, id: int, what: str) -> Any:
-        """Return one row of a queryset that has `for_user` and `listed`. Raises Problem (404) if it is missing or not
-        visible.
+    def find(self, model: type[M], id: int) -> M:
+        """Return one row of a model whose querysets have `for_user` and `listed`. Raises Problem (404) with the
+        model's verbose name if it is missing or not visible.
         """
-        row = rows.for_user(self.user).listed().filter(pk=id).first()
+        rows: Any = model._default_manager
+        row: M | None = rows.for_user(self.user).listed().filter(pk=id).first()
+        what = str(model._meta.verbose_name)
         if row is None:
             raise not_found(what, id)
         if self.record:
-            self.record.saw(what, id, _workspace_of(row))
+            workspace_id = row.pk if isinstance(row, Workspace) else getattr(row, "workspace_id", None)
+            self.record.saw(what, id, workspace_id)
         return row
 
-    def operate(self, workspace: Workspace) -> None:
-        self._must_be(workspace, Membership.Role.OPERATOR, Membership.Role.ADMIN)
+    def require_operator(self, workspace: Workspace) -> None:
+        self._require_role(workspace, Membership.Role.OPERATOR, Membership.Role.ADMIN)
 
-    def administer(self, workspace: Workspace) -> None:
-        self._must_be(workspace, Membership.Role.ADMIN)
+    def require_admin(self, workspace: Workspace) -> None:
+        self._require_role(workspace, Membership.Role.ADMIN)
 
-    def share(self) -> None:
-        """Require membership of any workspace, which is enough to see what all workspaces share. Raises Problem."""
-        # A token always belongs to a member.
-        if self.token or self.person.is_superuser or Workspace.objects.for_user(self.person).exists():
-            return
-        message = f"{self.person.username} is not a member of any workspace. Ask an administrator for access."
-        raise Problem("forbidden", message)
-
-    def may(self, permission: str) -> None:
+    def require_permission(self, permission: str) -> None:
         """Require a permission for what all workspaces share. Raises Problem."""
         if self.token:
-            _must_allow(self.token, Scope.INSTALLATION)
+            _require_scope(self.token, Scope.INSTALLATION)
         if not self.person.has_perm(permission):
             message = f"{self.person.username} does not have the permission {permission}."
             raise Problem("forbidden", message, {"permission": permission})
 
-    def _narrowed(self, token: ApiToken) -> LimitedUser:
+    def _limit_to(self, token: ApiToken) -> LimitedUser:
         roles = frozenset(role.value for scope, role in ROLES.items() if token.allows(scope))
         return LimitedUser(self.person, token.workspace_id, roles)
 
-    def _must_be(self, workspace: Workspace, *roles: str) -> None:
+    def _require_role(self, workspace: Workspace, *roles: str) -> None:
         if self.record:
             self.record.workspace_id = workspace.pk
-        if not self._is(workspace, *roles):
+        if self.token is None:
+            has_role = visible_to(Workspace.objects.filter(pk=workspace.pk), self.person, "pk", *roles).exists()
+        else:
+            # The role of the token's owner was loaded together with the token.
+            is_owners = workspace.pk == self.token.workspace_id and self.token.role_now in roles
+            has_role = is_owners and bool(self._limit_to(self.token).roles.intersection(roles))
+        if not has_role:
             message = f"{self.actor} does not have the role {roles[0]} in workspace {workspace.name}."
             raise Problem("forbidden", message, {"role": roles[0], "workspace": workspace.pk})
-
-    def _is(self, workspace: Workspace, *roles: str) -> bool:
-        if self.token is None:
-            return visible_to(Workspace.objects.filter(pk=workspace.pk), self.person, "pk", *roles).exists()
-        # The role of the token's owner was loaded together with the token.
-        is_there = workspace.pk == self.token.workspace_id and self.token.role_now in roles
-        return is_there and bool(self._narrowed(self.token).roles.intersection(roles))
 
 
 class ByToken(HttpBearer):
@@ -113,14 +110,14 @@ class ByToken(HttpBearer):
         return self.authenticate(request, token.strip()) if scheme.lower() == self.openapi_scheme else None
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
-        found = tokens.find(token)
-        if found is None or found.state != "usable" or found.role_now is None:
+        row = tokens.find(token)
+        if row is None or row.state != ApiToken.State.USABLE or row.role_now is None:
             limits.check_stranger(origin_of(request))
             raise not_usable()
-        record = audit.know(request, found.user, _actor(found.user, found), found)
-        caller = _counted(request, Caller(found.user, found, record), record)
-        _must_allow(found, self.scope)
-        tokens.was_used(found, address_of(request))
+        caller = Caller(row.user, row, audit.start_record(request, row.user, _actor(row.user, row), row))
+        _limit_rate(request, caller)
+        _require_scope(row, self.scope)
+        tokens.record_use(row, address_of(request))
         return caller
 
 
@@ -135,47 +132,39 @@ class BySession(APIKeyCookie):
         person = request.user
         if not isinstance(person, AbstractUser) or not person.is_active:
             return None
-        record = audit.know(request, person, person.username)
-        caller = _counted(request, Caller(person, record=record), record)
+        caller = Caller(person, record=audit.start_record(request, person, person.username))
+        _limit_rate(request, caller)
         if check_csrf(request):
             message = "The header X-CSRFToken is missing or does not match the cookie csrftoken."
             raise Problem("csrf_failed", message)
         return caller
 
 
-def by(scope: Scope) -> list[Any]:
-    """Return the two ways to authenticate: a token with this scope, or a session."""
-    return [ByToken(scope), BySession()]
+# The two ways to authenticate: a token with this scope, or a session.
+READ, OPERATE, ADMIN, INSTALLATION = ([ByToken(scope), BySession()] for scope in Scope)
 
 
-READ, OPERATE, ADMIN, INSTALLATION = (by(scope) for scope in Scope)
-
-
-def _counted(request: HttpRequest, caller: Caller, record: Record) -> Caller:
+def _limit_rate(request: HttpRequest, caller: Caller) -> None:
     """Apply the rate limit before other checks, because each refusal writes an audit entry."""
     try:
         limits.check(request, caller.key)
-    except RateLimited as refused:
-        record.is_passed_over = not refused.is_first
+    except RateLimited as limited:
+        if caller.record:
+            caller.record.is_passed_over = not limited.is_first
         raise
-    return caller
 
 
 def _actor(person: AbstractUser, token: ApiToken | None) -> str:
-    named = f"{person.username} (token {token.name})" if token else person.username
+    name = f"{person.username} (token {token.name})" if token else person.username
     # Truncate here, once: a user name of 150 characters plus a token name of 100 exceeds the `actor` columns, which
     # all have the same width.
-    return named[: Event._meta.get_field("actor").max_length]
+    return name[: Event._meta.get_field("actor").max_length]
 
 
-def _must_allow(token: ApiToken, scope: Scope) -> None:
+def _require_scope(token: ApiToken, scope: Scope) -> None:
     if not token.allows(scope):
         details = {"scope": scope.value, "found": token.scopes}
         raise Problem("forbidden", f"The token does not have the scope {scope.value}.", details)
-
-
-def _workspace_of(row: Any) -> int | None:
-    return row.pk if isinstance(row, Workspace) else getattr(row, "workspace_id", None)
 
 
 def not_usable() -> Problem:
@@ -192,10 +181,16 @@ def caller_of(request: HttpRequest) -> Caller:
     return caller
 
 
-def insider_of(request: HttpRequest) -> Caller:
-    """Return the caller of a path about the whole installation. Raises Problem unless the caller is a member
-    somewhere.
+def insider_of(request: HttpRequest, permission: str = "") -> Caller:
+    """Return the caller of a path about the whole installation. Raises Problem unless the caller is a member of any
+    workspace, which is enough to see what all workspaces share, and has the permission.
     """
     caller = caller_of(request)
-    caller.share()
+    # A token always belongs to a member.
+    is_member = caller.token or caller.person.is_superuser or Workspace.objects.for_user(caller.person).exists()
+    if not is_member:
+        message = f"{caller.person.username} is not a member of any workspace. Ask an administrator for access."
+        raise Problem("forbidden", message)
+    if permission:
+        caller.require_permission(permission)
     return caller

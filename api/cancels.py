@@ -14,12 +14,12 @@ class Reason(In):
     reason: Annotated[str, Field(max_length=500, description="reason, for the history")] = ""
 
 
-def cancelled(states: StateMachine, id: int, before: str, after: str) -> Literal["cancelled", "asked"]:
+def result_of(states: StateMachine, id: int, before: str, after: str) -> Literal["cancelled", "asked"]:
     """Return what a cancel did to a row, from its status before and after. Raises Problem if the row had already
     ended.
     """
-    found = of_cancel(states, before, after)
-    if found == Outcome.ENDED:
+    outcome = of_cancel(states, before, after)
+    if outcome == Outcome.ENDED:
         message = f"Cannot cancel {states.kind} {id}: its status is {after}."
         raise Problem("conflict", message, {"id": id, "status": after})
-    return "asked" if found == Outcome.ASKED else "cancelled"
+    return "asked" if outcome == Outcome.ASKED else "cancelled"

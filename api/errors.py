@@ -69,8 +69,8 @@ class Problem(Exception):
 
 
 def answer_of(problem: Problem) -> JsonResponse:
-    told = {"code": problem.code, "message": problem.message, "details": problem.details}
-    return JsonResponse(told, status=problem.answered, headers=problem.headers)
+    data = {"code": problem.code, "message": problem.message, "details": problem.details}
+    return JsonResponse(data, status=problem.answered, headers=problem.headers)
 
 
 # Two paths of the API are at the root.
@@ -83,12 +83,12 @@ def is_for_programs(path: str) -> bool:
 
 def not_found(what: str, id: object) -> Problem:
     """Return a 404, also for rows of other workspaces, so that callers can't probe for IDs."""
-    named = what.replace("_", " ").capitalize()
-    message = f"{named} {id} not found. It does not exist, or you do not have access."
+    name = what.replace("_", " ").capitalize()
+    message = f"{name} {id} not found. It does not exist, or you do not have access."
     return Problem("not_found", message, {what: id})
 
 
-def of_request(request: HttpRequest, status: int) -> Problem:
+def problem_of_status(request: HttpRequest, status: int) -> Problem:
     """Return the problem for an error response of Django or of other code that does not know the API."""
     code, message = next(
         ((code, message) for code, (known, message) in CODES.items() if known == status),

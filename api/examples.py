@@ -38,21 +38,18 @@ class Examples:
     def of(self, schema: dict[str, Any], name: str = "", depth: int = 0) -> Any:
         if "$ref" in schema:
             return self.of(self.schemas[schema["$ref"].rsplit("/", 1)[1]], name, depth)
-        for said in ("const", "default"):
-            if said in schema:
-                return schema[said]
-        for said in ("examples", "enum"):
-            if said in schema:
-                return schema[said][0]
+        for key in ("const", "default"):
+            if key in schema:
+                return schema[key]
+        for key in ("examples", "enum"):
+            if key in schema:
+                return schema[key][0]
         if any_of := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
-            return self._of_one(any_of, name, depth)
+            is_nullable = {"type": "null"} in any_of
+            if is_nullable and (depth > MOST_DEPTH or NAMED.get(name, 0) is None):
+                return None
+            return self.of(next(each for each in any_of if each != {"type": "null"}), name, depth)
         return self._of_type(schema, name, depth)
-
-    def _of_one(self, schemas: list[dict[str, Any]], name: str, depth: int) -> Any:
-        is_nullable = {"type": "null"} in schemas
-        if is_nullable and (depth > MOST_DEPTH or NAMED.get(name, 0) is None):
-            return None
-        return self.of(next(each for each in schemas if each != {"type": "null"}), name, depth)
 
     def _of_type(self, schema: dict[str, Any], name: str, depth: int) -> Any:
         kind = schema.get("type", "object" if "properties" in schema else None)
@@ -66,16 +63,11 @@ class Examples:
             few = [self.of(schema.get("items", {}), name, depth + 1)] if depth <= MOST_DEPTH else []
             return few * max(len(few), schema.get("minItems", 0))
         if kind in ("integer", "number"):
-            return _number(schema)
+            usual = 17 if kind == "integer" else 0.5
+            return min(max(usual, schema.get("minimum", 0)), schema.get("maximum", 2**63 - 1))
         if kind == "boolean":
             return True
         return _text(schema, name) if kind == "string" else None
-
-
-def _number(schema: dict[str, Any]) -> Any:
-    least, most = schema.get("minimum", 0), schema.get("maximum", 2**63 - 1)
-    usual = 17 if schema["type"] == "integer" else 0.5
-    return min(max(usual, least), most)
 
 
 def _text(schema: dict[str, Any], name: str) -> str:

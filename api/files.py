@@ -1,19 +1,19 @@
-"""Sends stored files and tagged JSON. `answer(request, stored_as, name, content_type, size_bytes=…, sha256=…)` sends
-a file or a range of it, or 304; `tagged(request, made)` sends JSON with an ETag. A file is sent so that a browser
-never displays or executes it: see `documents/downloads.py`.
+"""Sends stored files, or ranges of them, and tagged JSON. A file is sent so that a browser never displays or executes
+it: see `documents/downloads.py`.
 """
 
 import hashlib
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
 from django.core.files.storage import default_storage
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 
 from api.errors import Problem
-from api.frame import Answer
 from api.rendering import text_of
 from documents import downloads
 
@@ -23,40 +23,48 @@ _SPAN = re.compile(r"bytes=[ \t]*([0-9]{0,19})-([0-9]{0,19})[ \t]*", re.ASCII)
 log = structlog.get_logger(__name__)
 
 
-def answer(
-    request: HttpRequest, stored_as: str, name: str, content_type: str, *, size_bytes: int, sha256: str
-) -> Answer:
-    """Send a file. The checksum is the ETag. Raises Problem."""
-    tag = f'"{sha256}"'
-    if unchanged := as_known(request, tag):
+@dataclass(frozen=True)
+class StoredFile:
+    stored_as: str
+    name: str
+    content_type: str
+    size_bytes: int
+    # The checksum is the ETag.
+    sha256: str
+
+
+def send(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
+    """Send a file or a range of it, a redirect to the storage, or 304. Raises Problem."""
+    tag, size_bytes = f'"{stored.sha256}"', stored.size_bytes
+    if unchanged := check_tag(request, tag):
         return unchanged
     try:
-        if redirect := downloads.elsewhere(stored_as, name, content_type):
+        if redirect := downloads.elsewhere(stored.stored_as, stored.name, stored.content_type):
             return redirect
-        file = default_storage.open(stored_as)
+        file = default_storage.open(stored.stored_as)
     except (OSError, ValueError) as error:
-        raise _not_readable(stored_as, error) from error
+        raise _not_readable(stored, error) from error
     try:
         if file.size != size_bytes:
-            raise _not_readable(stored_as, f"{file.size} bytes instead of {size_bytes}")
-        wanted = _wanted(request, tag, size_bytes)
-        span = range(size_bytes) if wanted is None else wanted
-        response = downloads.sent(request, _Part(file, span), name, content_type)
+            raise _not_readable(stored, f"{file.size} bytes instead of {size_bytes}")
+        requested = _requested_range(request, tag, size_bytes)
+        span = range(size_bytes) if requested is None else requested
+        response = downloads.sent(request, _Part(file, span), stored.name, stored.content_type)
     except BaseException:
         file.close()
         raise
     response["ETag"], response["Accept-Ranges"], response["Content-Length"] = tag, "bytes", str(len(span))
-    if wanted is not None:
+    if requested is not None:
         response.status_code = 206
         response["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{size_bytes}"
     return response
 
 
-def tagged(request: HttpRequest, made: dict[str, Any]) -> Answer:
+def send_json(request: HttpRequest, data: dict[str, Any]) -> HttpResponseBase:
     """Return 200 with an ETag of the content, or 304 if the caller has the same."""
-    body = text_of(made).encode()
+    body = text_of(data).encode()
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    return as_known(request, tag) or HttpResponse(body, "application/json", headers={"ETag": tag})
+    return check_tag(request, tag) or HttpResponse(body, "application/json", headers={"ETag": tag})
 
 
 class _Part:
@@ -76,7 +84,7 @@ class _Part:
         self._file.close()
 
 
-def as_known(request: HttpRequest, tag: str) -> Answer | None:
+def check_tag(request: HttpRequest, tag: str) -> HttpResponseBase | None:
     response = get_conditional_response(request, etag=tag)
     if response is None:
         return None
@@ -87,17 +95,17 @@ def as_known(request: HttpRequest, tag: str) -> Answer | None:
     return response
 
 
-def _wanted(request: HttpRequest, tag: str, size_bytes: int) -> range | None:
+def _requested_range(request: HttpRequest, tag: str, size_bytes: int) -> range | None:
     """Return the requested range, or None for the whole file: also for several ranges at once, or if If-Range doesn't
     match.
     """
-    asked = request.headers.get("Range", "")
+    header = request.headers.get("Range", "")
     is_of_another = request.headers.get("If-Range", tag) != tag
-    if is_of_another or "," in asked or not asked.startswith("bytes="):
+    if is_of_another or "," in header or not header.startswith("bytes="):
         return None
     whole = range(size_bytes)
-    found = _SPAN.fullmatch(asked)
-    first, last = found.groups() if found else ("", "")
+    match = _SPAN.fullmatch(header)
+    first, last = match.groups() if match else ("", "")
     if first:
         span = whole[int(first) : int(last) + 1] if last else whole[int(first) :]
         is_backwards = bool(last) and int(last) < int(first)
@@ -110,7 +118,7 @@ def _wanted(request: HttpRequest, tag: str, size_bytes: int) -> range | None:
     return span
 
 
-def _not_readable(stored_as: str, found: object) -> Problem:
-    log.error("files.not_readable", file=stored_as, error=str(found))
+def _not_readable(stored: StoredFile, error: object) -> Problem:
+    log.error("files.not_readable", file=stored.stored_as, error=str(error))
     message = "The file cannot be read from the storage. Try again later, or contact an operator."
     return Problem("unavailable", message, headers={"Retry-After": "30"})

@@ -11,17 +11,16 @@ from django.http.multipartparser import MultiPartParserError
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page, require_safe
-from ninja import NinjaAPI, Router, Schema
+from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.operation import Operation
 from pydantic import BaseModel, ConfigDict
 
-from api import checks, uploads
+from api import audit, outages, uploads
 from api.bodies import StrictParser
 from api.callers import READ
 from api.errors import CODES, Problem, answer_of
 from api.openapi import describe
-from api.outages import problem_of
 from api.rendering import Renderer
 
 log = structlog.get_logger(__name__)
@@ -33,6 +32,11 @@ class Out(BaseModel):
     """Base of responses, which are built from dictionaries. ninja's own Schema looks up each value with Django's
     resolvers; for a page of 200 rows, that took as long as the rest of the request.
     """
+
+    @classmethod
+    def of(cls, row: Any, **values: Any) -> dict[str, Any]:
+        """Return the fields from these values, and all others from the attributes of the row."""
+        return {name: values[name] if name in values else getattr(row, name) for name in cls.model_fields}
 
 
 class ProblemOut(Out):
@@ -51,92 +55,89 @@ class In(Schema):
 EVERYWHERE = frozenset({400, 401, 403, 404, 405, 413, 415, 429, 500, 503, 507})
 
 
-def answers(success: dict[int, Any], *more: int) -> dict[Any, Any]:
+def empty_to_null(values: dict[str, Any]) -> dict[str, Any]:
+    """Replace "" by None: columns for text are empty if there is none."""
+    return {name: None if value == "" else value for name, value in values.items()}
+
+
+def responses(success: dict[int, Any], *more: int) -> dict[Any, Any]:
     """Return the response schemas of a path: on success, and for the errors that it has besides the usual ones."""
     # Paths that create something take an Idempotency-Key.
     more = (*more, 422) if 201 in success else more
     return success | dict.fromkeys(sorted({*EVERYWHERE, *more} - success.keys()), ProblemOut)
 
 
-def _told(request: HttpRequest, problem: Problem) -> HttpResponse:
+def answer_error(request: HttpRequest, error: Any) -> HttpResponse:
+    if isinstance(error, HttpError) and isinstance(error.__cause__, Problem | RequestDataTooBig):
+        # ninja wraps errors of the parser in HttpError.
+        error = error.__cause__
+    match error:
+        case Problem():
+            problem = error
+        case AuthenticationError():
+            message = "Authentication required. Send the header Authorization: Bearer with a token, or sign in."
+            problem = Problem("not_authenticated", message, headers=UNAUTHENTICATED)
+        case ValidationError():
+            problem = uploads.problem_of(request, [each["loc"] for each in error.errors]) or _invalid_request(error)
+        case HttpError():
+            codes = {status: code for code, (status, _) in reversed(CODES.items())}
+            problem = Problem(codes.get(error.status_code, "invalid_request"), str(error))
+        case Http404():
+            message = "Not found. It does not exist, or you do not have access."
+            problem = Problem("not_found", str(error) or message)
+        case RequestDataTooBig():
+            problem = Problem("too_large", "The request body is too large.")
+        case SuspiciousOperation() | BadRequest():
+            problem = Problem("invalid_request", f"The request is invalid: {error}")
+        case MultiPartParserError():
+            problem = Problem("invalid_multipart", f"The form is invalid: {error}")
+        case OperationalError() | InterfaceError() | OSError() if outage := outages.problem_of(error):
+            log.error(f"api.{outage.code}", path=request.path, error=str(error))
+            problem = outage
+        case _:
+            log.exception("api.broken", path=request.path, exc_info=error)
+            problem = Problem("internal_error", "Internal error. Look for this request ID in the server log.")
     return answer_of(problem)
 
 
-def _not_authenticated(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
-    message = "Authentication required. Send the header Authorization: Bearer with a token, or sign in."
-    return answer_of(Problem("not_authenticated", message, headers=UNAUTHENTICATED))
-
-
-def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    if problem := uploads.problem_of(request, [each["loc"] for each in error.errors]):
-        return answer_of(problem)
-    wrong = [{"where": _where(each["loc"]), "problem": each["msg"], "type": each["type"]} for each in error.errors[:20]]
+def _invalid_request(error: ValidationError) -> Problem:
+    wrong = []
+    for each in error.errors[:20]:
+        path = each["loc"]
+        # The second part is the name of one of our arguments, which means nothing to the caller.
+        shown = path[:1] + path[2:] if len(path) > 2 else path
+        wrong.append({"where": ".".join(map(str, shown)), "problem": each["msg"], "type": each["type"]})
     first = f"{wrong[0]['where']}: {wrong[0]['problem']}" if wrong else "see the API description"
-    return answer_of(Problem("invalid_request", f"The request is invalid: {first.rstrip('.')}.", {"wrong": wrong}))
+    return Problem("invalid_request", f"The request is invalid: {first.rstrip('.')}.", {"wrong": wrong})
 
 
-def _where(path: tuple[Any, ...]) -> str:
-    # The second part is the name of one of our arguments, which means nothing to the caller.
-    return ".".join(map(str, path[:1] + path[2:] if len(path) > 2 else path))
+def add_checks(operation: Operation) -> None:
+    """Add checks that run before the body is read. First the operation gets its name for the audit log, even if
+    authentication fails; then unsafe requests write an audit entry; then unknown query parameters are refused.
+    """
+    view: Any = operation.view_func
+    name = f"{view.__module__.rpartition('.')[2]}.{view.__name__}"
+    models = [model for model in operation.models if model.__ninja_param_source__ == "query"]
+    known = {name for model in models for name in getattr(model, "__ninja_flatten_map__", None) or model.model_fields}
+    run, read_values = operation.run, operation._get_values
+
+    def run_with_name(request: HttpRequest, **path_params: Any) -> HttpResponseBase:
+        audit.set_operation(request, name)
+        return run(request, **path_params)
+
+    def read_checked_values(request: HttpRequest, path_params: Any, response: HttpResponse) -> dict[str, Any]:
+        audit.begin(request)
+        # A misspelt filter must not return all rows.
+        if unknown := sorted(set(request.GET) - known):
+            message = f"Unknown parameter {unknown[0]!r}. Known parameters: {', '.join(sorted(known)) or 'none'}."
+            raise Problem("invalid_request", message, {"unknown": unknown})
+        return read_values(request, path_params, response)
+
+    operation.run = run_with_name  # type: ignore[method-assign]  # ninja has no other hook before authentication
+    operation._get_values = read_checked_values  # type: ignore[method-assign, assignment]  # nor one after it
 
 
-def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
-    # ninja wraps errors of the parser in HttpError.
-    if isinstance(error.__cause__, Problem):
-        return answer_of(error.__cause__)
-    if isinstance(error.__cause__, RequestDataTooBig):
-        return _too_big(request, error.__cause__)
-    codes = {status: code for code, (status, _) in reversed(CODES.items())}
-    return answer_of(Problem(codes.get(error.status_code, "invalid_request"), str(error)))
-
-
-def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
-    return answer_of(Problem("not_found", str(error) or "Not found. It does not exist, or you do not have access."))
-
-
-def _too_big(request: HttpRequest, error: Exception) -> HttpResponse:
-    return answer_of(Problem("too_large", "The request body is too large."))
-
-
-def _suspicious(request: HttpRequest, error: Exception) -> HttpResponse:
-    return answer_of(Problem("invalid_request", f"The request is invalid: {error}"))
-
-
-def _multipart(request: HttpRequest, error: Exception) -> HttpResponse:
-    return answer_of(Problem("invalid_multipart", f"The form is invalid: {error}"))
-
-
-def _outage(request: HttpRequest, error: Exception) -> HttpResponse:
-    problem = problem_of(error)
-    if problem is None:
-        return _broken(request, error)
-    log.error(f"api.{problem.code}", path=request.path, error=str(error))
-    return answer_of(problem)
-
-
-def _broken(request: HttpRequest, error: Exception) -> HttpResponse:
-    log.exception("api.broken", path=request.path, exc_info=error)
-    return answer_of(Problem("internal_error", "Internal error. Look for this request ID in the server log."))
-
-
-HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
-    Problem: _told,
-    AuthenticationError: _not_authenticated,
-    ValidationError: _invalid,
-    HttpError: _http,
-    Http404: _missing,
-    RequestDataTooBig: _too_big,
-    SuspiciousOperation: _suspicious,
-    BadRequest: _suspicious,
-    MultiPartParserError: _multipart,
-    OperationalError: _outage,
-    InterfaceError: _outage,
-    OSError: _outage,
-    Exception: _broken,
-}
-
-
-def _open_to_all(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def serve_openly(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Serve the API description without authentication: it contains no data, and only changes with the version of
     ADE.
     """
@@ -145,10 +146,11 @@ def _open_to_all(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespons
 
 class Api(NinjaAPI):
     def __init__(self, **options: Any) -> None:
-        super().__init__(auth=READ, parser=StrictParser(), renderer=Renderer(), docs_decorator=_open_to_all, **options)
+        super().__init__(auth=READ, parser=StrictParser(), renderer=Renderer(), docs_decorator=serve_openly, **options)
         self._description: dict[str, Any] = {}
-        for kind, handler in HANDLERS.items():
-            self.add_exception_handler(kind, handler)
+        # ninja has handlers of its own for the last three.
+        for kind in (Exception, Http404, HttpError, ValidationError):
+            self.add_exception_handler(kind, answer_error)
 
     def operations(self) -> Iterator[tuple[str, Operation]]:
         """Yield all operations, each with its path as declared."""
@@ -165,12 +167,5 @@ class Api(NinjaAPI):
     @property
     def urls(self) -> Any:
         for _, operation in self.operations():
-            checks.are_made_of(operation)
+            add_checks(operation)
         return super().urls
-
-
-def routes(tag: str) -> Router:
-    return Router(tags=[tag])
-
-
-Answer = HttpResponseBase

@@ -32,13 +32,13 @@ class NotUsable(Exception):
 
 def scopes_of(person: AbstractUser, workspace: Workspace) -> frozenset[Scope]:
     """Return the scopes that a token of this person could have; empty for a non-member."""
-    there = Workspace.objects.filter(pk=workspace.pk)
-    found = {
-        Scope.READ: there.for_user(person),
-        Scope.OPERATE: there.operated_by(person),
-        Scope.ADMIN: there.administered_by(person),
+    rows = Workspace.objects.filter(pk=workspace.pk)
+    of_scope = {
+        Scope.READ: rows.for_user(person),
+        Scope.OPERATE: rows.operated_by(person),
+        Scope.ADMIN: rows.administered_by(person),
     }
-    scopes = {scope for scope, mine in found.items() if mine.exists()}
+    scopes = {scope for scope, workspaces in of_scope.items() if workspaces.exists()}
     # Each installation-wide action checks its own permission when the token is used.
     return frozenset(scopes | ({Scope.INSTALLATION} if scopes and person.get_all_permissions() else set()))
 
@@ -54,17 +54,18 @@ def make(
     made_with: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
     """Create a token and return it with its secret, which can be shown only once. Raises Refused and NotUsable."""
-    wanted = {Scope.READ, *map(Scope, scopes)}
-    _check_name(name)
+    all_scopes = {Scope.READ, *map(Scope, scopes)}
+    if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
+        raise Refused(f"The name must have 1 to {LONGEST_NAME} printable characters, not {name[:200]!r}.", "name")
     _check_time(expires_at, made_with)
-    _check_scopes(wanted, workspace, person, made_with)
+    _check_scopes(all_scopes, workspace, person, made_with)
     name = name.strip()
     try:
         with transaction.atomic():
             if made_with and not tokens.hold(made_with):
                 raise NotUsable(f"The token {made_with.name} has been revoked or has expired.")
             return tokens.issue(
-                workspace, person, name, wanted, actor=actor, expires_at=expires_at, made_with=made_with
+                workspace, person, name, all_scopes, actor=actor, expires_at=expires_at, made_with=made_with
             )
     except IntegrityError as error:
         if not ApiToken.objects.not_revoked().filter(workspace=workspace, user_id=person.pk, name=name).exists():
@@ -73,26 +74,21 @@ def make(
         raise Refused(message, "name", name=name) from error
 
 
-def _check_name(name: str) -> None:
-    if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
-        raise Refused(f"The name must have 1 to {LONGEST_NAME} printable characters, not {name[:200]!r}.", "name")
-
-
 def _check_time(expires_at: datetime | None, made_with: ApiToken | None) -> None:
     if expires_at is not None and expires_at <= clock.now():
         raise Refused(f"The expiry must be in the future, not {written.moment(expires_at)}.", "expires_at")
     latest = made_with.expires_at if made_with else None
     if latest and (expires_at is None or expires_at > latest):
-        given = f"The expiry {written.moment(expires_at)} is too late" if expires_at else "The expiry is missing"
-        message = f"{given}: the token that creates this one expires at {written.moment(latest)}."
+        problem = f"The expiry {written.moment(expires_at)} is too late" if expires_at else "The expiry is missing"
+        message = f"{problem}: the token that creates this one expires at {written.moment(latest)}."
         raise Refused(message, "expires_at", latest=written.moment(latest))
 
 
-def _check_scopes(wanted: set[Scope], workspace: Workspace, person: AbstractUser, made_with: ApiToken | None) -> None:
+def _check_scopes(scopes: set[Scope], workspace: Workspace, person: AbstractUser, made_with: ApiToken | None) -> None:
     may = scopes_of(person, workspace)
     if made_with:
         may = frozenset(scope for scope in may if made_with.allows(scope))
-    if beyond := sorted(wanted - may):
+    if beyond := sorted(scopes - may):
         whom = f"{person.username} in {workspace.name}" + (f" with the token {made_with.name}" if made_with else "")
         allowed = ", ".join(sorted(may)) or "none"
         message = f"Scopes not allowed for {whom}: {', '.join(beyond)}. Allowed scopes: {allowed}."

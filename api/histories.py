@@ -37,10 +37,9 @@ def history_of(kind: str, id: int, listing: History) -> dict[str, Any]:
     rows = Event.objects.about(kind, id).filter(**listing.more())
     rows = rows.filter(sequence__gt=listing.after) if listing.after is not None else rows
     # Writers of events lock the row, so event IDs have the same order as its sequence.
-    return page(rows, listing, _row)
+    return page(rows, listing, row_of)
 
 
-def _row(event: Event) -> dict[str, Any]:
-    optional = {"from_status", "to_status", "actor", "data"}
-    values = {name: getattr(event, name) for name in SubjectEventOut.model_fields}
-    return {name: (value or None) if name in optional else value for name, value in values.items()}
+def row_of(event: Event) -> dict[str, Any]:
+    optional = {name: getattr(event, name) or None for name in ("from_status", "to_status", "actor", "data")}
+    return SubjectEventOut.of(event, **optional)

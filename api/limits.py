@@ -43,7 +43,13 @@ class Buckets:
     def take(self, kind: str, who: str, per_minute: float) -> float:
         """Take one request from the bucket. Return 0, or how many seconds to wait."""
         with self._lock:
-            bucket, now = self._bucket(kind, who, per_minute), self._clock()
+            now = self._clock()
+            bucket = self._buckets.get((kind, who))
+            if bucket is None:
+                bucket = self._buckets[kind, who] = Bucket(max(1.0, per_minute), now)
+                if len(self._buckets) > self._most:
+                    self._buckets.popitem(last=False)
+            self._buckets.move_to_end((kind, who))
             bucket.left = min(max(1.0, per_minute), bucket.left + (now - bucket.at) * per_minute / MINUTE)
             bucket.at = now
             if bucket.left >= 1:
@@ -64,15 +70,6 @@ class Buckets:
     def forget(self) -> None:
         with self._lock:
             self._buckets.clear()
-
-    def _bucket(self, kind: str, who: str, per_minute: float) -> Bucket:
-        bucket = self._buckets.get((kind, who))
-        if bucket is None:
-            bucket = self._buckets[kind, who] = Bucket(max(1.0, per_minute), self._clock())
-            if len(self._buckets) > self._most:
-                self._buckets.popitem(last=False)
-        self._buckets.move_to_end((kind, who))
-        return bucket
 
 
 BUCKETS = Buckets()

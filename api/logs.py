@@ -1,14 +1,12 @@
 """Events of a run or a build, filtered by kind and level, and its log as lines of text."""
 
-from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
-from api.frame import Answer
 from api.histories import History
 from api.ids import MOST
 from api.rendering import text_of
@@ -31,15 +29,15 @@ LINES_OF_TEXT: dict[str, Any] = {
 }
 
 
-class Told(History):
+class Events(History):
     kind: Annotated[str | None, Field(max_length=40, pattern="^[A-Z_]+$", description="only events of this kind")] = (
         None
     )
     level: Annotated[int | None, Field(ge=0, le=100, description="only events of this level or above")] = None
 
     def more(self) -> dict[str, Any]:
-        asked = {"kind": self.kind, "level__gte": self.level}
-        return {name: value for name, value in asked.items() if value is not None}
+        filters = {"kind": self.kind, "level__gte": self.level}
+        return {name: value for name, value in filters.items() if value is not None}
 
 
 class Lines(Schema):
@@ -51,39 +49,30 @@ class Lines(Schema):
     format: Annotated[Literal["text", "json"], Field(description="plain lines, or one JSON object per line")] = "text"
 
 
-def log_of(kind: str, id: int, asked: Lines) -> Answer:
+def log_of(kind: str, id: int, query: Lines) -> HttpResponseBase:
     """Return the log as a response. The caller must have checked that the row is visible."""
-    events = Event.objects.about(kind, id).filter(kind=LOG, sequence__gt=asked.after)
-    found = list(events.order_by("sequence")[: asked.limit + 1])
-    shown = _bounded(found[: asked.limit])
-    lines = [_line(event, asked) for event in shown if asked.stream in (None, _stream(event))]
-    answer = HttpResponse("".join(f"{line}\n" for line in lines), TYPES[asked.format])
-    answer[LAST] = str(shown[-1].sequence if shown else asked.after)
-    answer[MORE] = "true" if len(found) > len(shown) else "false"
-    return answer
-
-
-def _bounded(events: Sequence[Event]) -> Sequence[Event]:
-    """Limit the events by size, but return at least one, or the client could never get past a long line."""
+    rows = Event.objects.about(kind, id).filter(kind=LOG, sequence__gt=query.after)
+    events = list(rows.order_by("sequence")[: query.limit + 1])
+    shown: list[Event] = []
     room = MOST_BYTES
-    for number, event in enumerate(events):
+    for event in events[: query.limit]:
         room -= len(event.message.encode())
-        if room < 0:
-            return events[: max(1, number)]
-    return events
-
-
-def _line(event: Event, asked: Lines) -> str:
-    if asked.format == "text":
-        return event.message
-    told: dict[str, str | int | datetime | None] = {
-        "sequence": event.sequence,
-        "at": event.at,
-        "stream": _stream(event),
-    }
-    told |= {"step": (event.data or {}).get("step") or None, "message": event.message}
-    return text_of(told)
-
-
-def _stream(event: Event) -> str:
-    return str((event.data or {}).get("stream", "log"))
+        # At least one event, or the client could never get past a long line.
+        if room < 0 and shown:
+            break
+        shown.append(event)
+    lines = []
+    for event in shown:
+        data = event.data or {}
+        stream = str(data.get("stream", "log"))
+        if query.stream not in (None, stream):
+            continue
+        if query.format == "text":
+            lines.append(event.message)
+            continue
+        line = {"sequence": event.sequence, "at": event.at, "stream": stream, "step": data.get("step") or None}
+        lines.append(text_of(line | {"message": event.message}))
+    response = HttpResponse("".join(f"{line}\n" for line in lines), TYPES[query.format])
+    response[LAST] = str(shown[-1].sequence if shown else query.after)
+    response[MORE] = "true" if len(events) > len(shown) else "false"
+    return response

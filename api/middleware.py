@@ -12,12 +12,12 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 from django.utils.log import log_response
 
-from api.errors import answer_of, is_for_programs, of_request
+from api.errors import answer_of, is_for_programs, problem_of_status
 
 HEADER = "X-Request-ID"
-_OF_THE_BODY = {"Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "ETag"}
+_BODY_HEADERS = {"Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "ETag"}
 # Format of an accepted X-Request-ID. Anything else could inject further lines into a log.
-_GIVEN = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_VALID_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 def requests(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
@@ -25,7 +25,20 @@ def requests(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callabl
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         with known(request.headers.get(HEADER, "")) as id:
-            return _logged(request, _finished(request, get_response(request), id))
+            response = get_response(request)
+            if is_for_programs(request.path):
+                response = _for_programs(request, response)
+            else:
+                # If the user was never loaded, the response was not made for one.
+                users = (getattr(request, name, None) for name in ("_cached_user", "_acached_user"))
+                if any(user is not None and user.is_authenticated for user in users):
+                    keep_to_them(response, "Cookie")
+            response[HEADER] = id
+            if response.status_code >= 400:
+                # Django itself would log this only after the request ID is unbound.
+                logged: Any = response  # django-stubs expects one that is not streamed
+                log_response("%s: %s", response.reason_phrase, request.path, response=logged, request=request)
+            return response
 
     return answer
 
@@ -33,7 +46,7 @@ def requests(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callabl
 @contextmanager
 def known(given: str) -> Iterator[str]:
     """Bind the request ID to all log lines of the block. The ID is the one sent with the request, or a new one."""
-    id = given if _GIVEN.fullmatch(given) else uuid.uuid4().hex
+    id = given if _VALID_ID.fullmatch(given) else uuid.uuid4().hex
     with structlog.contextvars.bound_contextvars(request_id=id):
         yield id
 
@@ -45,36 +58,13 @@ def keep_to_them(response: HttpResponseBase, *by: str) -> None:
     patch_vary_headers(response, by)
 
 
-def _logged(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Log an error response as Django would. Django itself would do this only after the request ID is unbound."""
-    if response.status_code >= 400:
-        told: Any = response  # django-stubs expects one that is not streamed
-        log_response("%s: %s", response.reason_phrase, request.path, response=told, request=request)
-    return response
-
-
-def _finished(request: HttpRequest, response: HttpResponseBase, id: str) -> HttpResponseBase:
-    if is_for_programs(request.path):
-        response = _for_programs(request, response)
-    elif _somebody_is_known(request):
-        keep_to_them(response, "Cookie")
-    response[HEADER] = id
-    return response
-
-
 def _for_programs(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if response.status_code >= 400 and response.get("Content-Type", "") != "application/json":
-        told = answer_of(of_request(request, response.status_code))
+        problem = answer_of(problem_of_status(request, response.status_code))
         # Other headers apply to any response, such as X-Frame-Options or Retry-After.
-        for name in response.headers.keys() - _OF_THE_BODY:
-            told.setdefault(name, response[name])
-        told.cookies.update(response.cookies)
-        response = told
+        for name in response.headers.keys() - _BODY_HEADERS:
+            problem.setdefault(name, response[name])
+        problem.cookies.update(response.cookies)
+        response = problem
     keep_to_them(response, "Authorization", "Cookie")
     return response
-
-
-def _somebody_is_known(request: HttpRequest) -> bool:
-    """Return whether the response was made for a signed-in user. If the user was never loaded, it was not."""
-    known = (getattr(request, name, None) for name in ("_cached_user", "_acached_user"))
-    return any(person is not None and person.is_authenticated for person in known)

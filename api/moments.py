@@ -13,14 +13,14 @@ _SHAPE = (
 )
 
 
-def _read(given: Any) -> datetime:
-    if not isinstance(given, str) or not re.fullmatch(_SHAPE, given):
+def _parse(value: Any) -> datetime:
+    if not isinstance(value, str) or not re.fullmatch(_SHAPE, value):
         raise ValueError("must be a time with an offset, such as 2026-03-01T06:00:00Z or 2026-03-01T06:00:00+01:00")
-    return datetime.fromisoformat(given).astimezone(UTC)
+    return datetime.fromisoformat(value).astimezone(UTC)
 
 
 Moment = Annotated[
     datetime,
-    BeforeValidator(_read),
+    BeforeValidator(_parse),
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": _SHAPE, "examples": ["2026-03-01T06:00:00Z"]}),
 ]

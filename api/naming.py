@@ -41,7 +41,8 @@ def camel(name: str) -> str:
 
 
 def words_of(operation: Operation) -> str:
-    noun, words = _singular(operation.tag), operation.function.strip("_").split("_")
+    noun = re.sub("s$", "", re.sub("ies$", "y", operation.tag))
+    words = operation.function.strip("_").split("_")
     if operation.function in SPECIAL:
         return SPECIAL[operation.function].format(noun=noun)
     if operation.reads and words[0] not in READS:
@@ -49,10 +50,6 @@ def words_of(operation: Operation) -> str:
     if not {noun, operation.tag} & set(words):
         words.insert(1, operation.tag if operation.lists and len(words) == 1 else noun)
     return " ".join(words)
-
-
-def _singular(tag: str) -> str:
-    return re.sub("s$", "", re.sub("ies$", "y", tag))
 
 
 def plain(path: str) -> str:

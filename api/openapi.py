@@ -1,6 +1,5 @@
 """Builds the API description: ninja's schema, completed with what all paths have in common."""
 
-from collections.abc import Iterator
 from http.client import responses as PHRASES
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +11,14 @@ from api.bodies import JSON
 from api.callers import BySession, ByToken
 from api.errors import CODES
 from api.examples import Examples
+from api.idempotency import HEADER, KEY
 from api.ids import MOST
 from api.models import Scope
-from api.once import HEADER, KEY
 
 if TYPE_CHECKING:
     from api.frame import Api
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 
 TAGS = {
     "workspaces": "The tenants. Members of a workspace see what belongs to it.",
@@ -46,7 +45,7 @@ TAGS = {
     "audit": "The audit log.",
 }
 SCOPES = "\n".join(f"* `{scope.value}`: {scope.label.partition(': ')[2]}" for scope in Scope)
-SECURITY: Told = {
+SECURITY: Json = {
     "token": {
         "type": "http",
         "scheme": "bearer",
@@ -65,7 +64,7 @@ SECURITY: Told = {
         "description": "The value of the cookie `csrftoken`. Required with a session for changes.",
     },
 }
-HEADERS: Told = {
+HEADERS: Json = {
     "X-Request-ID": {
         "description": "The ID of this request, as in the server log: the one that was sent, or a new one.",
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{8,64}$"},
@@ -94,7 +93,7 @@ HEADERS: Told = {
     },
 }
 OF_STATUS = {401: ["WWW-Authenticate"], 405: ["Allow"], 429: ["Retry-After"], 503: ["Retry-After"]}
-IDEMPOTENCY_KEY: Told = {
+IDEMPOTENCY_KEY: Json = {
     "in": "header",
     "name": HEADER,
     "required": False,
@@ -110,7 +109,7 @@ CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
 
 
 class _Schemas(OpenAPISchema):
-    def add_schema_definitions(self, definitions: Told) -> None:
+    def add_schema_definitions(self, definitions: Json) -> None:
         for name, schema in definitions.items():
             # ninja would silently use one schema for both.
             if self.schemas.get(name, schema) != schema:
@@ -118,90 +117,90 @@ class _Schemas(OpenAPISchema):
         super().add_schema_definitions(definitions)
 
 
-def describe(api: "Api") -> Told:
-    found = dict(_Schemas(api, ""))
-    schemas = found["components"]["schemas"]
+def describe(api: "Api") -> Json:
+    description = dict(_Schemas(api, ""))
+    schemas = description["components"]["schemas"]
     examples = Examples(schemas)
-    found["paths"] = {path: dict(methods) for path, methods in found["paths"].items()}
-    names = _ids(api)
-    for path, method, operation in _each(api):
-        told = found["paths"][path][method.lower()]
-        found["paths"][path][method.lower()] = _described(told, method, operation, examples) | {
-            "operationId": names[path, method]
-        }
-    found["components"] = {
+    operations = [
+        (naming.plain(path), method, operation)
+        for path, operation in api.operations()
+        if operation.include_in_schema
+        for method in operation.methods
+    ]
+    ids = {
+        (path, method): naming.camel(each.operation_id) if each.operation_id else naming.id_of(_naming_of(each))
+        for path, method, each in operations
+    }
+    ids_below = {id for (path, _), id in ids.items() if path.startswith("/api/")}
+    paths = {path: dict(methods) for path, methods in description["paths"].items()}
+    for path, method, operation in operations:
+        id = ids[path, method]
+        # An operation that exists under /api/ and at the root gets a suffix at the root.
+        if id in ids_below and not path.startswith("/api/"):
+            id += "AtRoot"
+        completed = _complete(paths[path][method.lower()], method, operation, examples)
+        paths[path][method.lower()] = completed | {"operationId": id}
+    description["paths"] = paths
+    description["components"] = {
         "schemas": dict(sorted(schemas.items())),
         "responses": {f"Problem{status}": _problem(status) for status in sorted({s for s, _ in CODES.values()})},
         "headers": HEADERS,
         "parameters": {"IdempotencyKey": IDEMPOTENCY_KEY},
         "securitySchemes": SECURITY,
     }
-    used = {tag for _, _, operation in _each(api) for tag in operation.tags or []}
-    found["tags"] = [{"name": tag, "description": text} for tag, text in TAGS.items() if tag in used]
-    found["servers"] = [{"url": "/"}]
-    return found
+    used = {tag for _, _, operation in operations for tag in operation.tags or []}
+    description["tags"] = [{"name": tag, "description": text} for tag, text in TAGS.items() if tag in used]
+    description["servers"] = [{"url": "/"}]
+    return description
 
 
-def _each(api: "Api") -> Iterator[tuple[str, str, Operation]]:
-    for path, operation in api.operations():
-        if operation.include_in_schema:
-            for method in operation.methods:
-                yield naming.plain(path), method, operation
-
-
-def _ids(api: "Api") -> dict[tuple[str, str], str]:
-    """Return the IDs of all operations. An operation that exists under /api/ and at the root gets a suffix at the
-    root.
-    """
-    found = {
-        (path, method): naming.camel(o.operation_id) if o.operation_id else naming.id_of(_named(o))
-        for path, method, o in _each(api)
-    }
-    below = {id for (path, _), id in found.items() if path.startswith("/api/")}
-    return {
-        (path, method): f"{id}AtRoot" if id in below and not path.startswith("/api/") else id
-        for (path, method), id in found.items()
-    }
-
-
-def _described(told: Told, method: str, operation: Operation, examples: Examples) -> Told:
-    named = _named(operation)
-    told = told | {
-        "parameters": [_parameter(each) for each in told["parameters"]],
-        "responses": {str(status): answer for status, answer in sorted(told["responses"].items())},
-        "security": _security(operation, method),
-    }
-    if operation.summary == operation.view_func.__name__.title().replace("_", " "):
-        told["summary"] = naming.words_of(named).capitalize()
-    is_creating = method == "POST" and "422" in told["responses"]
+def _complete(data: Json, method: str, operation: Operation, examples: Examples) -> Json:
+    """Return the description of an operation, completed."""
+    parameters: list[Json] = []
+    for each in data["parameters"]:
+        schema = _not_null(each["schema"])
+        if each["in"] == "path" and schema.get("type") == "integer":
+            schema = schema | {"minimum": 1, "maximum": MOST}
+        parameters.append({"required": False} | each | {"schema": schema})
+    security: list[dict[str, list[str]]] = []
+    for way in operation.auth_callbacks:
+        if isinstance(way, ByToken):
+            security.append({"token": [way.scope.value]})
+        if isinstance(way, BySession):
+            security.append({"session": [], "csrf": []} if method in CHANGING else {"session": []})
+    responses = {str(status): response for status, response in sorted(data["responses"].items())}
+    is_creating = method == "POST" and "422" in responses
     if is_creating:
-        told["parameters"].append({"$ref": "#/components/parameters/IdempotencyKey"})
-    for status, answer in told["responses"].items():
-        told["responses"][status] = _answer(status, answer, examples, is_creating=is_creating)
-    if body := told.get("requestBody"):
-        content = {kind: _as_a_form(each) if kind in FORMS else each for kind, each in body["content"].items()}
-        told["requestBody"] = body | {"content": _with_examples(content, examples)}
-    return told
+        parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+    for status, response in responses.items():
+        responses[status] = _response(status, response, examples, is_creating=is_creating)
+    data = data | {"parameters": parameters, "responses": responses, "security": security}
+    if operation.summary == operation.view_func.__name__.title().replace("_", " "):
+        data["summary"] = naming.words_of(_naming_of(operation)).capitalize()
+    if body := data.get("requestBody"):
+        content = {kind: _form(each) if kind in FORMS else each for kind, each in body["content"].items()}
+        data["requestBody"] = body | {"content": _with_examples(content, examples)}
+    return data
 
 
-def _named(operation: Operation) -> naming.Operation:
+def _naming_of(operation: Operation) -> naming.Operation:
     names = [getattr(model, "__name__", "") for model in operation.response_models.values()]
     models = [str(getattr(model, "__annotations__", "")) for model in operation.response_models.values()]
     return naming.Operation(
         function=operation.view_func.__name__,
         tag=str((operation.tags or ["thing"])[0]),
         reads=not CHANGING & set(operation.methods),
-        lists=any("Page" in said for said in names + models),
+        lists=any("Page" in text for text in names + models),
     )
 
 
-def _as_a_form(told: Told) -> Told:
-    schema: Told = told["schema"]
+def _form(content: Json) -> Json:
+    schema: Json = content["schema"]
     properties = {name: _not_null(each) for name, each in schema.get("properties", {}).items()}
-    return told | {"schema": schema | ({"properties": properties} if properties else {})}
+    return content | {"schema": schema | ({"properties": properties} if properties else {})}
 
 
-def _not_null(schema: Told) -> Told:
+def _not_null(schema: Json) -> Json:
     """Remove null from the schema: parameters and form fields can be omitted, but can't be null."""
     others = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(others) != 1:
@@ -210,49 +209,29 @@ def _not_null(schema: Told) -> Told:
     return {**kept, **others[0]}
 
 
-def _parameter(told: Told) -> Told:
-    schema = _not_null(told["schema"])
-    if told["in"] == "path" and schema.get("type") == "integer":
-        schema = schema | {"minimum": 1, "maximum": MOST}
-    return {"required": False} | told | {"schema": schema}
-
-
-def _security(operation: Operation, method: str) -> list[dict[str, list[str]]]:
-    ways: list[dict[str, list[str]]] = []
-    for way in operation.auth_callbacks:
-        if isinstance(way, ByToken):
-            ways.append({"token": [way.scope.value]})
-        if isinstance(way, BySession):
-            ways.append({"session": [], "csrf": []} if method in CHANGING else {"session": []})
-    return ways
-
-
-def _answer(status: str, told: Told, examples: Examples, *, is_creating: bool) -> Told:
+def _response(status: str, data: Json, examples: Examples, *, is_creating: bool) -> Json:
     if int(status) >= 400:
         return {"$ref": f"#/components/responses/Problem{status}"}
-    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in ["X-Request-ID"]}
-    if is_creating:
-        headers["Idempotency-Replayed"] = {"$ref": "#/components/headers/Idempotency-Replayed"}
-    told = told | {"headers": headers | told.get("headers", {})}
-    if "content" not in told:
-        return told
+    names = ["X-Request-ID", "Idempotency-Replayed"] if is_creating else ["X-Request-ID"]
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+    data = data | {"headers": headers | data.get("headers", {})}
+    if "content" not in data:
+        return data
     # Files have the content type that was detected on upload.
-    content = {"*/*" if kind == "application/octet-stream" else kind: each for kind, each in told["content"].items()}
-    return told | {"content": _with_examples(content, examples)}
+    content = {"*/*" if kind == "application/octet-stream" else kind: each for kind, each in data["content"].items()}
+    return data | {"content": _with_examples(content, examples)}
 
 
-def _with_examples(content: Told, examples: Examples) -> Told:
+def _with_examples(content: Json, examples: Examples) -> Json:
     return {
-        kind: told if {"example", "examples"} & set(told) or kind != JSON else _with_example(told, examples)
-        for kind, told in content.items()
+        kind: each | {"example": examples.of(each["schema"])}
+        if kind == JSON and not {"example", "examples"} & set(each)
+        else each
+        for kind, each in content.items()
     }
 
 
-def _with_example(told: Told, examples: Examples) -> Told:
-    return told | {"example": examples.of(told["schema"])}
-
-
-def _problem(status: int) -> Told:
+def _problem(status: int) -> Json:
     codes = {code: meaning for code, (known, meaning) in CODES.items() if known == status}
     headers = ["X-Request-ID", *OF_STATUS.get(status, [])]
     return {

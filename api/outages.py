@@ -5,7 +5,7 @@ code, and becomes an API error or a page.
 import errno
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -20,8 +20,8 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 from api.errors import Problem, answer_of, is_for_programs
 from work import health
 
-COME_AGAIN_SECONDS = 5
-ASK_SECONDS = 2.0
+RETRY_SECONDS = 5
+PROBE_SECONDS = 2.0
 # Number of SQLite VM instructions between two checks of the time limit; this is some thousand checks a second.
 STEPS = 20_000
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -33,14 +33,18 @@ log = structlog.get_logger(__name__)
 
 def problem_of(error: BaseException | None) -> Problem | None:
     """Return None if the error is a bug in ADE."""
-    causes = list(_causes(error))
+    chain: dict[int, BaseException] = {}
+    while error is not None and id(error) not in chain:
+        chain[id(error)] = error
+        error = error.__cause__ or error.__context__
+    causes = chain.values()
     if any(map(is_full_disk, causes)):
         return disk_full()
     # A pool that can't connect raises the same error as one whose connections are all in use.
     is_pool = any(isinstance(each, PoolTimeout | TooManyRequests) for each in causes)
-    if is_pool and health.database_answers(ASK_SECONDS):
+    if is_pool and health.database_answers(PROBE_SECONDS):
         return _problem("busy", "All database connections of this web process are in use. Try again in a moment.")
-    if any(map(_was_cancelled, causes)):
+    if any(map(is_cancelled_query, causes)):
         return _problem("too_slow", "The query took too long and was cancelled. Request less, or try again later.")
     is_away = is_pool or any(isinstance(each, OperationalError | InterfaceError) for each in causes)
     if is_away and connection.vendor == "sqlite" and health.disk_is_full():
@@ -63,6 +67,12 @@ def is_full_disk(error: BaseException) -> bool:
     return isinstance(error, psycopg.errors.DiskFull)
 
 
+def is_cancelled_query(error: BaseException) -> bool:
+    if isinstance(error, sqlite3.OperationalError):
+        return getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT"
+    return isinstance(error, psycopg.errors.QueryCanceled)
+
+
 def outages(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
     """Middleware that limits the time of reads on SQLite, and turns outages into error responses."""
 
@@ -70,7 +80,7 @@ def outages(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable
         # On PostgreSQL the server enforces the limit: see `pooled` in config/settings.py.
         if connection.vendor != "sqlite" or request.method not in SAFE:
             return get_response(request)
-        with connection.execute_wrapper(_ended_in_time):
+        with connection.execute_wrapper(limit_time):
             try:
                 return get_response(request)
             finally:
@@ -95,24 +105,10 @@ def answer_to(request: HttpRequest, error: BaseException | None) -> HttpResponse
 
 
 def _problem(code: str, message: str) -> Problem:
-    return Problem(code, message, headers={"Retry-After": str(COME_AGAIN_SECONDS)})
+    return Problem(code, message, headers={"Retry-After": str(RETRY_SECONDS)})
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _was_cancelled(error: BaseException) -> bool:
-    if isinstance(error, sqlite3.OperationalError):
-        return getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT"
-    return isinstance(error, psycopg.errors.QueryCanceled)
-
-
-def _ended_in_time(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+def limit_time(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
     """Set the time limit of a statement. SQLite computes rows while they are fetched, so the limit stays in force
     until the next statement.
     """

@@ -34,7 +34,7 @@ class Listing(Schema):
     _path: str = PrivateAttr()
 
     @model_validator(mode="after")
-    def _of_the_path(self, info: ValidationInfo) -> Self:
+    def _keep_path(self, info: ValidationInfo) -> Self:
         assert info.context is not None
         self._path = info.context["request"].path_info
         return self
@@ -54,14 +54,11 @@ def page(rows: Any, listing: Listing, row: Callable[[Any], Mapping[str, Any]]) -
     after = after_of(listing)
     if after is not None:
         rows = rows.filter(**{"pk__lt" if listing.order == "-id" else "pk__gt": after})
-    found = list(rows.order_by("-pk" if listing.order == "-id" else "pk")[: listing.limit + 1])
-    shown = found[: listing.limit]
-    more = len(found) > listing.limit
-    return {"items": [row(each) for each in shown], "next": _cursor(listing, shown[-1].pk) if more else None}
-
-
-def _cursor(listing: Listing, pk: int) -> str:
-    return base64.urlsafe_b64encode(f"{pk}.{_of_list(listing)}".encode()).decode().rstrip("=")
+    rows = list(rows.order_by("-pk" if listing.order == "-id" else "pk")[: listing.limit + 1])
+    shown, cursor = rows[: listing.limit], None
+    if len(rows) > listing.limit:
+        cursor = base64.urlsafe_b64encode(f"{shown[-1].pk}.{_hash_of(listing)}".encode()).decode().rstrip("=")
+    return {"items": [row(each) for each in shown], "next": cursor}
 
 
 def after_of(listing: Listing) -> int | None:
@@ -70,8 +67,8 @@ def after_of(listing: Listing) -> int | None:
         return None
     try:
         padded = listing.cursor + "=" * (-len(listing.cursor) % 4)
-        pk, _, given = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode("ascii").partition(".")
-        if given == _of_list(listing) and pk.isdecimal() and int(pk) <= MOST:
+        pk, _, hash = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode("ascii").partition(".")
+        if hash == _hash_of(listing) and pk.isdecimal() and int(pk) <= MOST:
             return int(pk)
     except (ValueError, binascii.Error):
         pass
@@ -79,7 +76,7 @@ def after_of(listing: Listing) -> int | None:
     raise Problem("invalid_cursor", message)
 
 
-def _of_list(listing: Listing) -> str:
+def _hash_of(listing: Listing) -> str:
     """Return a hash of the list, its order and its filters. A cursor of another list would skip rows."""
-    asked = json.dumps([listing._path, listing.order, listing.filters()], default=str, sort_keys=True)
-    return hashlib.sha256(asked.encode()).hexdigest()[:12]
+    text = json.dumps([listing._path, listing.order, listing.filters()], default=str, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -10,8 +10,8 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Model, QuerySet
 
+from api.idempotency import KEPT_HOURS
 from api.models import AuditEntry, KeptAnswer
-from api.once import KEPT_HOURS
 from work import clock
 from work.pruning import Batch, Due, Policy, days_before_now, delete, due_of, in_batches, in_words, lock
 
@@ -19,48 +19,50 @@ from work.pruning import Batch, Due, Policy, days_before_now, delete, due_of, in
 KEEP_ATTEMPTS_DAYS = 30
 
 
-def _old_answers() -> "QuerySet[Any]":
-    return KeptAnswer.objects.filter(created_at__lt=clock.now() - timedelta(hours=KEPT_HOURS))
+Rows = QuerySet[Any]
 
 
-def _old_entries() -> "QuerySet[Any]":
-    days = settings.ADE_KEEP_AUDIT_DAYS
-    return AuditEntry.objects.filter(at__lt=days_before_now(days)) if days else AuditEntry.objects.none()
-
-
-def _old_attempts() -> "QuerySet[Any]":
-    rows: QuerySet[Any] = AccessAttempt.objects.filter(attempt_time__lt=days_before_now(KEEP_ATTEMPTS_DAYS))
-    return rows
-
-
-def _old_sessions() -> "QuerySet[Any]":
-    rows: QuerySet[Any] = Session.objects.filter(expire_date__lt=clock.now())
-    return rows
-
-
-def _purge(ids: list[int], model: type[Model], old: Callable[[], "QuerySet[Any]"]) -> Mapping[str, int]:
-    with transaction.atomic():
-        going = list(lock(old().filter(pk__in=ids)).values_list("pk", flat=True))
-        if model is AccessAttempt:
-            delete(AccessAttemptExpiration, going)
-        return {model._meta.db_table: delete(model, going)}
-
-
-def _policy(
-    name: str, keeps: Callable[[], str], model: type[Model], old: Callable[[], "QuerySet[Any]"], moment: str
-) -> Policy:
+def _policy(name: str, keeps: Callable[[], str], model: type[Model], old: Callable[[], "Rows"], moment: str) -> Policy:
     def due() -> Due:
         return due_of(old(), model._base_manager.none(), moment)
 
+    def purge_batch(ids: list[int]) -> Mapping[str, int]:
+        with transaction.atomic():
+            pks = list(lock(old().filter(pk__in=ids)).values_list("pk", flat=True))
+            if model is AccessAttempt:
+                delete(AccessAttemptExpiration, pks)
+            return {model._meta.db_table: delete(model, pks)}
+
     def purge(_actor: str) -> Iterator[Batch]:
-        return in_batches(old().order_by(), lambda ids: _purge(ids, model, old))
+        return in_batches(old().order_by(), purge_batch)
 
     return Policy(name, keeps=keeps, due=due, purge=purge)
 
 
-ANSWERS = _policy("answers to creating requests", lambda: f"{KEPT_HOURS} hours", KeptAnswer, _old_answers, "created_at")
-AUDIT = _policy("audit log", lambda: in_words(settings.ADE_KEEP_AUDIT_DAYS), AuditEntry, _old_entries, "at")
-ATTEMPTS = _policy(
-    "failed sign-ins", lambda: in_words(KEEP_ATTEMPTS_DAYS), AccessAttempt, _old_attempts, "attempt_time"
+def old_entries() -> "Rows":
+    days = settings.ADE_KEEP_AUDIT_DAYS
+    return AuditEntry.objects.filter(at__lt=days_before_now(days)) if days else AuditEntry.objects.none()
+
+
+ANSWERS = _policy(
+    "answers to creating requests",
+    lambda: f"{KEPT_HOURS} hours",
+    KeptAnswer,
+    lambda: KeptAnswer.objects.filter(created_at__lt=clock.now() - timedelta(hours=KEPT_HOURS)),
+    "created_at",
 )
-SESSIONS = _policy("sessions", lambda: "until they expire", Session, _old_sessions, "expire_date")
+AUDIT = _policy("audit log", lambda: in_words(settings.ADE_KEEP_AUDIT_DAYS), AuditEntry, old_entries, "at")
+ATTEMPTS = _policy(
+    "failed sign-ins",
+    lambda: in_words(KEEP_ATTEMPTS_DAYS),
+    AccessAttempt,
+    lambda: AccessAttempt.objects.filter(attempt_time__lt=days_before_now(KEEP_ATTEMPTS_DAYS)),
+    "attempt_time",
+)
+SESSIONS = _policy(
+    "sessions",
+    lambda: "until they expire",
+    Session,
+    lambda: Session.objects.filter(expire_date__lt=clock.now()),
+    "expire_date",
+)

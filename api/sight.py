@@ -16,20 +16,20 @@ SHARED = frozenset({JOB_RUN_STATES.kind})
 
 def visible(user: User, subjects: Iterable[Subject], shared: Set[str] = SHARED) -> set[Subject]:
     """Return the rows whose IDs this user may know, with one query per kind."""
-    wanted: dict[str, set[int]] = defaultdict(set)
+    ids_by_kind: dict[str, set[int]] = defaultdict(set)
     for kind, id in subjects:
-        wanted[kind].add(id)
-    found = {(kind, id) for kind in shared for id in wanted.pop(kind, ())}
+        ids_by_kind[kind].add(id)
+    known = {(kind, id) for kind in shared for id in ids_by_kind.pop(kind, ())}
     # Untyped: a model without a workspace has no `for_user`, and its rows are not shown.
     models: dict[str, Any] = {kind.name: kind.states.model for kind in all_work_types()}
-    for kind, ids in wanted.items():
+    for kind, ids in ids_by_kind.items():
         if kind in models and hasattr(models[kind].objects, "for_user"):
-            mine = models[kind].objects.for_user(user).filter(pk__in=ids)
-            found |= {(kind, id) for id in mine.values_list("pk", flat=True)}
-    return found
+            rows = models[kind].objects.for_user(user).filter(pk__in=ids)
+            known |= {(kind, id) for id in rows.values_list("pk", flat=True)}
+    return known
 
 
 def doing(worker: Worker) -> list[Subject]:
     """Return the rows that a worker is working on. The worker stores them in the form "run 12"."""
-    parts = [said.rpartition(" ") for said in worker.doing]
+    parts = [text.rpartition(" ") for text in worker.doing]
     return [(kind, int(id)) for kind, _, id in parts]

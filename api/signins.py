@@ -13,7 +13,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
@@ -24,7 +24,7 @@ from api.addresses import origin_of
 WRITTEN_TIMES = 20
 SEEN_AT = "seen_at"
 # Audit entries of failed sign-ins per minute and origin; more would say nothing new.
-MOST_TOLD = 60
+MOST_FAILURES = 60
 
 
 def lockout(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
@@ -32,7 +32,13 @@ def lockout(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
-        return _locked(request) if getattr(request, "axes_locked_out", False) else response
+        if not getattr(request, "axes_locked_out", False):
+            return response
+        seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
+        locked = render(request, "locked.html", {"minutes": seconds // 60}, status=429)
+        locked["Retry-After"] = str(seconds)
+        locked["Cache-Control"] = "private, no-store"
+        return locked
 
     return answer
 
@@ -50,8 +56,10 @@ def keeping_sessions(
         # If the answer failed, the session itself may be the cause.
         if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return response
-        # Checked first, because an anonymous user has no session and should not cause a query.
-        if session.accessed and "_auth_user_id" in session and not _asks_by_itself(request):
+        # An open page polls for updates by itself, which does not count as activity of the user.
+        is_polling = request.path.startswith("/live/") or "HX-Request" in request.headers
+        # `accessed` comes first, because an anonymous user has no session and should not cause a query.
+        if session.accessed and "_auth_user_id" in session and not is_polling:
             now = int(time.time())
             if now - session.get(SEEN_AT, 0) >= settings.ADE_SESSION_IDLE_SECONDS / WRITTEN_TIMES:
                 session[SEEN_AT] = now
@@ -60,43 +68,29 @@ def keeping_sessions(
     return answer
 
 
-def _asks_by_itself(request: HttpRequest) -> bool:
-    """Return whether an open page polls for updates by itself, which does not count as activity of the user."""
-    return request.path.startswith("/live/") or "HX-Request" in request.headers
-
-
-def _locked(request: HttpRequest) -> HttpResponse:
-    seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
-    answer = render(request, "locked.html", {"minutes": seconds // 60}, status=429)
-    answer["Retry-After"] = str(seconds)
-    answer["Cache-Control"] = "private, no-store"
-    return answer
-
-
 @receiver(user_logged_in, dispatch_uid="api.signins")
-def _signed_in(sender: object, request: HttpRequest | None, user: AbstractBaseUser, **_: Any) -> None:
+def on_signed_in(sender: object, request: HttpRequest | None, user: AbstractBaseUser, **_: Any) -> None:
     if request is not None:
         request.session[SEEN_AT] = int(time.time())
-        audit.tell(request, "sign_in", user)
+        audit.record_sign_in(request, "sign_in", user)
 
 
 @receiver(user_logged_out, dispatch_uid="api.signins")
-def _signed_out(sender: object, request: HttpRequest | None, user: AbstractBaseUser | None, **_: Any) -> None:
+def on_signed_out(sender: object, request: HttpRequest | None, user: AbstractBaseUser | None, **_: Any) -> None:
     # Signing out is also possible without being signed in.
     if request is not None and user is not None:
-        audit.tell(request, "sign_out", user)
+        audit.record_sign_in(request, "sign_out", user)
 
 
 @receiver(user_login_failed, dispatch_uid="api.signins")
-def _failed(sender: object, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
+def on_sign_in_failed(
+    sender: object, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
+) -> None:
     """Audit a failed sign-in. Unknown user names are not stored, because people sometimes type their password into
     that field.
     """
-    if request is None or limits.BUCKETS.take("failed sign-ins", origin_of(request), MOST_TOLD):
+    if request is None or limits.BUCKETS.take("failed sign-ins", origin_of(request), MOST_FAILURES):
         return
-    people = get_user_model()._default_manager
-    audit.tell(request, "sign_in_failed", people.filter(username=_name_in(credentials)).first())
-
-
-def _name_in(credentials: dict[str, Any]) -> str:
-    return str(credentials.get("username", "")).replace("\0", "")
+    name = str(credentials.get("username", "")).replace("\0", "")
+    person = get_user_model()._default_manager.filter(username=name).first()
+    audit.record_sign_in(request, "sign_in_failed", person)

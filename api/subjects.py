@@ -37,31 +37,28 @@ class Workspaces:
         """Return the workspaces of these events; events without a workspace are left out. Costs one query per kind
         and batch of unknown subjects.
         """
-        wanted = {(event.subject_kind, event.subject_id) for event in events if event.subject_kind in PATHS}
+        subjects = {(event.subject_kind, event.subject_id) for event in events if event.subject_kind in PATHS}
         with self._lock:
-            found = {subject: self._known[subject] for subject in wanted if subject in self._known}
-            for subject in found:
+            known = {subject: self._known[subject] for subject in subjects if subject in self._known}
+            for subject in known:
                 self._known.move_to_end(subject)
-        if missing := wanted - found.keys():
+        if missing := subjects - known.keys():
             # Outside of the lock, so that an unresponsive database does not block threads whose subjects are cached.
-            asked = _ask(missing)
-            self._remember(asked)
-            found |= asked
-        return {subject: workspace for subject, workspace in found.items() if workspace is not None}
-
-    def _remember(self, found: Mapping[Subject, int | None]) -> None:
-        with self._lock:
-            self._known.update(found)
-            while len(self._known) > MOST_KNOWN:
-                self._known.popitem(last=False)
+            rows = _load(missing)
+            with self._lock:
+                self._known.update(rows)
+                while len(self._known) > MOST_KNOWN:
+                    self._known.popitem(last=False)
+            known |= rows
+        return {subject: workspace for subject, workspace in known.items() if workspace is not None}
 
 
-def _ask(subjects: Iterable[Subject]) -> dict[Subject, int | None]:
+def _load(subjects: Iterable[Subject]) -> dict[Subject, int | None]:
     # A deleted row is cached as one without a workspace.
-    found: dict[Subject, int | None] = dict.fromkeys(subjects)
+    workspaces: dict[Subject, int | None] = dict.fromkeys(subjects)
     for kind in all_work_types():
-        ids = iter([id for name, id in found if name == kind.name])
+        ids = iter([id for name, id in workspaces if name == kind.name])
         while batch := list(islice(ids, BATCH)):
             rows = kind.states.rows.filter(pk__in=batch).values_list("pk", PATHS[kind.name])
-            found |= {(kind.name, pk): workspace for pk, workspace in rows}
-    return found
+            workspaces |= {(kind.name, pk): workspace for pk, workspace in rows}
+    return workspaces

@@ -17,9 +17,9 @@ from work.operations.previews import Operation
 from workspaces.permissions import ScopedAdmin, WorkspaceFilter, roles_of
 
 STATES: dict[str, Callable[[Any], Any]] = {
-    "usable": lambda rows: rows.usable(),
-    "expired": lambda rows: rows.not_revoked().filter(expires_at__lte=clock.now()),
-    "revoked": lambda rows: rows.filter(revoked_at__isnull=False),
+    ApiToken.State.USABLE.value: lambda rows: rows.usable(),
+    ApiToken.State.EXPIRED.value: lambda rows: rows.not_revoked().filter(expires_at__lte=clock.now()),
+    ApiToken.State.REVOKED.value: lambda rows: rows.filter(revoked_at__isnull=False),
 }
 
 
@@ -71,16 +71,16 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = TokenForm(request)
-        made = form.made() if request.method == "POST" else None
+        created = form.create() if request.method == "POST" else None
         context = self.admin_site.each_context(request) | {"opts": self.opts, "form": form}
-        if made:
-            token, shown = made
-            context |= {"title": f"Token {token.name}", "token": token, "shown": shown}
-            answer = TemplateResponse(request, "admin/token_shown.html", context, status=201)
+        if created:
+            token, secret = created
+            context |= {"title": f"Token {token.name}", "token": token, "shown": secret}
+            response = TemplateResponse(request, "admin/token_shown.html", context, status=201)
         else:
-            answer = TemplateResponse(request, "admin/add_token.html", context | {"title": "Add token"})
-        answer["Cache-Control"] = "private, no-store"
-        return answer
+            response = TemplateResponse(request, "admin/add_token.html", context | {"title": "Add token"})
+        response["Cache-Control"] = "private, no-store"
+        return response
 
     @admin.display(description="state")
     def how(self, token: ApiToken) -> str:

@@ -37,24 +37,24 @@ class TokenForm(forms.Form):
     def __init__(self, request: HttpRequest) -> None:
         super().__init__(request.POST if request.method == "POST" else None)
         assert isinstance(request.user, AbstractUser)
-        self.asking = request.user
-        mine = self.fields["workspace"]
-        assert isinstance(mine, forms.ModelChoiceField)
-        mine.queryset = Workspace.objects.for_user(request.user).order_by("name")
+        self.user = request.user
+        workspace = self.fields["workspace"]
+        assert isinstance(workspace, forms.ModelChoiceField)
+        workspace.queryset = Workspace.objects.for_user(request.user).order_by("name")
         if request.user.is_superuser:
             self.fields["person"] = UsernameField(
                 required=False, help_text="User name of the token's owner. Empty: you."
             )
 
-    def made(self) -> tuple[ApiToken, str] | None:
+    def create(self) -> tuple[ApiToken, str] | None:
         """Create the token. Return None if it can't be created; the form then has the error."""
         if not self.is_valid():
             return None
-        wish: dict[str, Any] = self.cleaned_data
-        person = wish.get("person") or self.asking
-        options = {"actor": self.asking.username, "expires_at": wish["expires_at"]}
+        data: dict[str, Any] = self.cleaned_data
+        person = data.get("person") or self.user
+        options = {"actor": self.user.username, "expires_at": data["expires_at"]}
         try:
-            return grants.make(wish["workspace"], person, wish["name"], wish["scopes"], **options)
+            return grants.make(data["workspace"], person, data["name"], data["scopes"], **options)
         except Refused as refused:
             self.add_error(refused.field, ValidationError(str(refused)))
         return None

@@ -11,7 +11,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import transaction
 from django.db.models import Q
 
-from api.models import ApiToken, ApiTokenQuerySet, Scope
+from api.models import ApiToken, Scope
 from work import clock
 from workspaces.models import Workspace
 
@@ -37,21 +37,29 @@ def issue(
     create which.
     """
     prefix = f"ade_{secrets.token_hex(PREFIX_BYTES)}"
-    shown = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
-    chosen = [scope.value for scope in Scope if scope in {Scope.READ, *scopes}]
-    values = {"workspace": workspace, "user": user, "name": name, "scopes": chosen, "expires_at": expires_at}
-    made = {"prefix": prefix, "sha256": _hash(shown), "created_by": actor, "made_with": made_with}
-    return ApiToken.objects.create(**values, **made), shown
+    secret = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    columns = {
+        "workspace": workspace,
+        "user": user,
+        "name": name,
+        "scopes": [scope.value for scope in Scope if scope in {Scope.READ, *scopes}],
+        "expires_at": expires_at,
+        "prefix": prefix,
+        "sha256": _hash(secret),
+        "created_by": actor,
+        "made_with": made_with,
+    }
+    return ApiToken.objects.create(**columns), secret
 
 
-def find(shown: str) -> ApiToken | None:
+def find(secret: str) -> ApiToken | None:
     """Return the token with this text, also if it has expired or was revoked."""
-    shape = _SHAPE.fullmatch(shown)
+    shape = _SHAPE.fullmatch(secret)
     if shape is None:
         return None
     token = ApiToken.objects.with_roles().select_related("user", "workspace").filter(prefix=shape[1]).first()
     # Compared even without a match, so that the response time reveals nothing.
-    is_same = hmac.compare_digest(token.sha256 if token else _hash(shape[1]), _hash(shown))
+    is_same = hmac.compare_digest(token.sha256 if token else _hash(shape[1]), _hash(secret))
     return token if is_same else None
 
 
@@ -68,23 +76,15 @@ def revoke(token: ApiToken, *, actor: str) -> bool:
     with transaction.atomic():
         # Its own row first: a transaction that creates a token with it holds that row. It then either commits first
         # and is found below, or fails.
-        is_done = bool(_revoke(ApiToken.objects.filter(pk=token.pk), now, actor))
-        made = _made_with([token.pk])
-        while made:
-            _revoke(ApiToken.objects.filter(pk__in=made), now, actor)
-            made = _made_with(made)
-    return is_done
+        changes = {"revoked_at": now, "revoked_by": actor}
+        is_revoked = bool(ApiToken.objects.filter(pk=token.pk).not_revoked().update(**changes))
+        ids = [token.pk]
+        while ids := list(ApiToken.objects.filter(made_with__in=ids).values_list("pk", flat=True)):
+            ApiToken.objects.filter(pk__in=ids).not_revoked().update(**changes)
+    return is_revoked
 
 
-def _revoke(rows: ApiTokenQuerySet, now: datetime, actor: str) -> int:
-    return rows.not_revoked().update(revoked_at=now, revoked_by=actor)
-
-
-def _made_with(ids: list[int]) -> list[int]:
-    return list(ApiToken.objects.filter(made_with__in=ids).values_list("pk", flat=True))
-
-
-def was_used(token: ApiToken, address: str) -> None:
+def record_use(token: ApiToken, address: str) -> None:
     now = clock.now()
     if token.last_used_at and token.last_used_at > now - timedelta(seconds=USED_SECONDS):
         return
@@ -92,6 +92,6 @@ def was_used(token: ApiToken, address: str) -> None:
     ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now, last_used_from=address[:64])
 
 
-def _hash(shown: str) -> str:
+def _hash(secret: str) -> str:
     # A fast hash is enough: a secret of 256 bits can't be guessed.
-    return hashlib.sha256(shown.encode()).hexdigest()
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -29,10 +29,10 @@ def check(request: HttpRequest, *names: str) -> None:
     """Raises Problem unless there is exactly one file, in the field `file`, and no other values than these names."""
     if uploads.was_too_large(request):
         raise too_large()
-    sent = [name for name, files in request.FILES.lists() for _ in files]
-    if sent != ["file"]:
-        message = f"The form must have exactly one file, in the field file. Files found: {len(sent)}."
-        raise Problem("invalid_request", message, {"files": sent[:20]})
+    file_fields = [name for name, files in request.FILES.lists() for _ in files]
+    if file_fields != ["file"]:
+        message = f"The form must have exactly one file, in the field file. Files found: {len(file_fields)}."
+        raise Problem("invalid_request", message, {"files": file_fields[:20]})
     if unknown := sorted(set(request.POST) - {*names, *_OF_PAGES}):
         message = f"Unknown field {unknown[0]!r}. Known fields: {', '.join(names)}."
         raise Problem("invalid_request", message, {"unknown": unknown[:20]})
@@ -40,10 +40,10 @@ def check(request: HttpRequest, *names: str) -> None:
 
 def sha256_of(file: "UploadedFile[bytes]", *values: object) -> str:
     """Return a hash of the file and the values that were sent with it."""
-    hashed = hashlib.sha256(repr((file.name, file.content_type, *values)).encode())
+    digest = hashlib.sha256(repr((file.name, file.content_type, *values)).encode())
     for data in file.chunks():
-        hashed.update(data)
-    return hashed.hexdigest()
+        digest.update(data)
+    return digest.hexdigest()
 
 
 def too_large() -> Problem:

@@ -33,11 +33,11 @@ NO_UV = (
 def version_problem(version: tuple[int, ...], executable: str) -> str | None:
     if version[:2] >= OLDEST:
         return None
-    found = ".".join(str(part) for part in version)
-    wanted = ".".join(str(part) for part in OLDEST)
+    current = ".".join(str(part) for part in version)
+    oldest = ".".join(str(part) for part in OLDEST)
     return (
-        f"ADE needs Python {wanted} or newer; {executable} is {found}.\n"
-        f"Choose another one, for example: make setup PY=python{wanted}"
+        f"ADE needs Python {oldest} or newer; {executable} is {current}.\n"
+        f"Choose another one, for example: make setup PY=python{oldest}"
     )
 
 

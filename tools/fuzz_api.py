@@ -73,18 +73,18 @@ def main() -> int:
     parser.add_argument("--role", choices=ROLES)
     parser.add_argument("--examples", type=int, default=50)
     parser.add_argument("--seed", type=int)
-    asked = parser.parse_args()
-    if asked.postgres and "ADE_FUZZ_INSIDE" not in os.environ:
+    options = parser.parse_args()
+    if options.postgres and "ADE_FUZZ_INSIDE" not in os.environ:
         command = [sys.executable, str(BASE / "tools/with_postgres.py"), sys.executable, *sys.argv]
         return subprocess.run(command, env=os.environ | {"ADE_FUZZ_INSIDE": "1"}).returncode
-    roles = [asked.role] if asked.role else ROLES
+    roles = [options.role] if options.role else ROLES
     with tempfile.TemporaryDirectory(prefix="ade-fuzz-") as folder:
-        environment = environment_of(folder, postgres=asked.postgres)
+        environment = environment_of(folder, postgres=options.postgres)
         run(["manage.py", "migrate", "-v0"], environment)
-        made = run(["manage.py", "shell", "-v0", "-c", "from tools import fuzz_rows; fuzz_rows.make()"], environment)
-        rows = json.loads(made.splitlines()[-1])
-        with served(environment, Path(folder)) as address:
-            fuzzer = Fuzzer(address, asked, Path(folder), rows["ids"])
+        output = run(["manage.py", "shell", "-v0", "-c", "from tools import fuzz_rows; fuzz_rows.make()"], environment)
+        rows = json.loads(output.splitlines()[-1])
+        with serve(environment, Path(folder)) as address:
+            fuzzer = Fuzzer(address, options, Path(folder), rows["ids"])
             codes = [fuzzer.fuzz(rows["tokens"][role]) for role in roles]
     return max(codes)
 
@@ -106,7 +106,7 @@ def run(arguments: list[str], environment: dict[str, str]) -> str:
 
 
 @contextlib.contextmanager
-def served(environment: dict[str, str], folder: Path) -> Iterator[str]:
+def serve(environment: dict[str, str], folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -140,39 +140,39 @@ def until_it_answers(address: str) -> None:
 @dataclass(frozen=True)
 class Fuzzer:
     address: str
-    asked: argparse.Namespace
+    options: argparse.Namespace
     folder: Path
     # The IDs of the fuzzer's tokens, which it must not revoke.
     own: list[int]
 
     def fuzz(self, token: str) -> int:
         """Run rounds until the time is over or a failure is found. Return the exit code of the last round."""
-        until, number = time.monotonic() + self.asked.minutes * 60, 0
+        until, number = time.monotonic() + self.options.minutes * 60, 0
         while (seconds := int(until - time.monotonic())) >= LEAST_SECONDS or number == 0:
-            if code := self._round(token, max(seconds, 1), number):
+            config = self.folder / "schemathesis.toml"
+            config.write_text(CONFIG)
+            chance = random.randrange(2**32)  # noqa: S311 - no secret
+            seed = chance if self.options.seed is None else self.options.seed + number
+            command = [
+                str(Path(sys.executable).with_name("schemathesis")),
+                *("--config-file", str(config), "run", f"{self.address}/api/v1/openapi.json"),
+                *("--header", f"Authorization: Bearer {token}", "--checks", "all"),
+                *("--max-examples", str(self.options.examples), "--seed", str(seed)),
+                # Streams last for minutes, and schemathesis reads responses to the end. tests/api tests them instead.
+                *("--exclude-path-regex", "/stream$"),
+                *("--max-time", str(max(seconds, 1)), "--continue-on-failure"),
+                *("--generation-database", "none", "--no-color"),
+            ]
+            hooks = {
+                "SCHEMATHESIS_HOOKS": "tools.fuzz_formats",
+                "PYTHONPATH": str(BASE),
+                "ADE_FUZZ_OWN": json.dumps(self.own),
+            }
+            code = subprocess.run(command, cwd=self.folder, env=os.environ | hooks).returncode
+            if code:
                 return code
             number += 1
         return 0
-
-    def _round(self, token: str, seconds: int, number: int) -> int:
-        config = self.folder / "schemathesis.toml"
-        config.write_text(CONFIG)
-        seed = random.randrange(2**32) if self.asked.seed is None else self.asked.seed + number  # noqa: S311 - no secret
-        command = [
-            str(Path(sys.executable).with_name("schemathesis")),
-            *("--config-file", str(config), "run", f"{self.address}/api/v1/openapi.json"),
-            *("--header", f"Authorization: Bearer {token}", "--checks", "all"),
-            *("--max-examples", str(self.asked.examples), "--seed", str(seed)),
-            # Streams last for minutes, and schemathesis reads responses to the end. tests/api tests them instead.
-            *("--exclude-path-regex", "/stream$"),
-            *("--max-time", str(seconds), "--continue-on-failure", "--generation-database", "none", "--no-color"),
-        ]
-        hooks = {
-            "SCHEMATHESIS_HOOKS": "tools.fuzz_formats",
-            "PYTHONPATH": str(BASE),
-            "ADE_FUZZ_OWN": json.dumps(self.own),
-        }
-        return subprocess.run(command, cwd=self.folder, env=os.environ | hooks).returncode
 
 
 if __name__ == "__main__":

@@ -17,16 +17,13 @@ OWN = {str(id) for id in json.loads(os.environ.get("ADE_FUZZ_OWN", "[]"))}
 NOBODYS = 9_000_000_000_000
 
 
-def _package() -> bytes:
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w") as archive:
-        archive.writestr("main.py", "def main(document):\n    return {}\n")
-    return whole.getvalue()
-
+package = io.BytesIO()
+with zipfile.ZipFile(package, "w") as archive:
+    archive.writestr("main.py", "def main(document):\n    return {}\n")
 
 # A cursor is valid only if it comes from an earlier page, so only the empty one is generated.
 schemathesis.openapi.format("cursor", st.just(""))
-schemathesis.openapi.media_type("application/zip", st.just(_package()) | st.binary(max_size=100))
+schemathesis.openapi.media_type("application/zip", st.just(package.getvalue()) | st.binary(max_size=100))
 
 
 @schemathesis.hook

@@ -34,15 +34,29 @@ def make() -> None:
     """Print the token of each role, and the IDs of these tokens."""
     demo.demo_workspace(demo.demo_user())
     workspace = Workspace.objects.get()
-    _finish_a_run()
-    _deliver(workspace)
-    _publish_a_brief()
-    made = {role: _token(workspace, role, scopes) for role, scopes in SCOPES.items()}
-    ids = [id for id, _ in made.values()]
-    sys.stdout.write(json.dumps({"tokens": {role: shown for role, (_, shown) in made.items()}, "ids": ids}))
+    finish_run()
+    # One delivered and one waiting delivery, without sending anything.
+    webhook, _ = hooks.add(workspace, "fuzz", "https://hooks.example.com/ade", Topic.values, actor=ACTOR)
+    hooks.ping(webhook, actor=ACTOR)
+    claim = deliveries.claim_next_delivery(ACTOR)
+    assert claim
+    assert deliveries.succeed(claim, 204, {"status": 204, "seconds": 0.1})
+    hooks.ping(webhook, actor=ACTOR)
+    until = clock.now().replace(microsecond=0)
+    window = {"window_from": until - timedelta(days=1), "window_until": until}
+    counts = {"articles_seen": 0, "feeds_seen": 0, "clusters_seen": 0}
+    Brief.objects.create(scheduled_for=until, name=f"{until:%Y-%m-%d}", **window, **counts)
+    secrets, ids = {}, []
+    for role, scopes in SCOPES.items():
+        person = User.objects.create(username=role)
+        Membership.objects.create(workspace=workspace, user=person, role=role)
+        person.user_permissions.set(Permission.objects.all() if "installation" in scopes else [])
+        token, secrets[role] = tokens.issue(workspace, person, ACTOR, scopes, actor=ACTOR)
+        ids.append(token.pk)
+    sys.stdout.write(json.dumps({"tokens": secrets, "ids": ids}))
 
 
-def _finish_a_run() -> None:
+def finish_run() -> None:
     build = builds.claim_next_build(ACTOR)
     assert build
     assert builds.succeed(build)
@@ -58,28 +72,3 @@ def _finish_a_run() -> None:
         "content_type": "application/json",
     }
     assert runs.succeed(run, artifacts=[artifact])
-
-
-def _deliver(workspace: Workspace) -> None:
-    """Create one delivered and one waiting delivery, without sending anything."""
-    webhook, _ = hooks.add(workspace, "fuzz", "https://hooks.example.com/ade", Topic.values, actor=ACTOR)
-    hooks.ping(webhook, actor=ACTOR)
-    claim = deliveries.claim_next_delivery(ACTOR)
-    assert claim
-    assert deliveries.succeed(claim, 204, {"status": 204, "seconds": 0.1})
-    hooks.ping(webhook, actor=ACTOR)
-
-
-def _publish_a_brief() -> None:
-    until = clock.now().replace(microsecond=0)
-    window = {"window_from": until - timedelta(days=1), "window_until": until}
-    seen = {"articles_seen": 0, "feeds_seen": 0, "clusters_seen": 0}
-    Brief.objects.create(scheduled_for=until, name=f"{until:%Y-%m-%d}", **window, **seen)
-
-
-def _token(workspace: Workspace, role: str, scopes: list[str]) -> tuple[int, str]:
-    person = User.objects.create(username=role)
-    Membership.objects.create(workspace=workspace, user=person, role=role)
-    person.user_permissions.set(Permission.objects.all() if "installation" in scopes else [])
-    token, shown = tokens.issue(workspace, person, ACTOR, scopes, actor=ACTOR)
-    return token.pk, shown

@@ -33,7 +33,7 @@ TYPES = {
 }
 JSON, STREAM, FORM = "application/json", "text/event-stream", "multipart/form-data"
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 
 
 def main(arguments: list[str]) -> int:
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     django.setup()
     from config.api import api  # noqa: PLC0415 - needs Django to be set up
 
-    text = formatted(written(api.get_openapi_schema()))
+    text = format_source(source_of(api.get_openapi_schema()))
     is_same = TARGET.exists() and TARGET.read_text() == text
     if arguments == ["--check"]:
         print("The client matches the API." if is_same else "The client does not match the API. Run `make client`.")
@@ -51,19 +51,19 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def formatted(text: str) -> str:
+def format_source(text: str) -> str:
     ruff = Path(sys.executable).with_name("ruff")
     command = [str(ruff), "format", "--stdin-filename", str(TARGET), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=BASE).stdout
 
 
-def written(description: Told) -> str:
-    operations = [
-        method_of(path, method, told, description)
-        for path, methods in description["paths"].items()
-        for method, told in methods.items()
+def source_of(description: Json) -> str:
+    methods = [
+        method_of(path, method, operation, description)
+        for path, operations in description["paths"].items()
+        for method, operation in operations.items()
     ]
-    body = "\n".join(sorted(operations, key=lambda text: text.split("(")[0]))
+    body = "\n".join(sorted(methods, key=lambda text: text.split("(")[0]))
     return f"{HEAD}\n{''.join(types_of(description, body))}\n\nclass Operations:\n{INIT}{body}"
 
 
@@ -73,26 +73,26 @@ INIT = """    def __init__(self, transport: Transport) -> None:
 """
 
 
-def types_of(description: Told, body: str) -> Iterator[str]:
+def types_of(description: Json, body: str) -> Iterator[str]:
     """Yield the types that the operations use. Pages are left out, because the client iterates over their rows."""
     schemas = {class_of(name): schema for name, schema in description["components"]["schemas"].items()}
-    found = {name: type_of_schema(name, schema) for name, schema in schemas.items()}
-    wanted: list[str] = []
+    types = {name: type_of_schema(name, schema) for name, schema in schemas.items()}
+    used: list[str] = []
     texts = [body]
     while texts:
         text = texts.pop()
-        for name in found:
-            if name not in wanted and re.search(rf"\b{name}\b", text):
-                wanted.append(name)
-                texts.append(found[name].partition("\n")[2])
-    return (found[name] for name in sorted(wanted))
+        for name in types:
+            if name not in used and re.search(rf"\b{name}\b", text):
+                used.append(name)
+                texts.append(types[name].partition("\n")[2])
+    return (types[name] for name in sorted(used))
 
 
 def class_of(name: str) -> str:
     return re.sub(r"\W|_", "", name)
 
 
-def type_of_schema(name: str, schema: Told) -> str:
+def type_of_schema(name: str, schema: Json) -> str:
     if "properties" not in schema:
         return f"{name} = {type_of(schema)}\n" if schema.get("enum") else f"{name} = dict[str, Any]\n"
     required = schema.get("required", [])
@@ -108,7 +108,7 @@ def type_of_schema(name: str, schema: Told) -> str:
     return f'{name} = TypedDict("{name}", {{\n{pairs}}})\n\n'
 
 
-def type_of(schema: Told) -> str:
+def type_of(schema: Json) -> str:
     if "$ref" in schema:
         return class_of(schema["$ref"].rsplit("/", 1)[1])
     if "const" in schema:
@@ -125,32 +125,32 @@ def type_of(schema: Told) -> str:
     return TYPES.get(schema.get("type", ""), "Any")
 
 
-def method_of(path: str, method: str, told: Told, description: Told) -> str:
-    parameters = [each for each in told["parameters"] if "$ref" not in each]
-    creates = len(parameters) < len(told["parameters"])
+def method_of(path: str, method: str, operation: Json, description: Json) -> str:
+    parameters = [each for each in operation["parameters"] if "$ref" not in each]
+    creates = len(parameters) < len(operation["parameters"])
     ids = [each for each in parameters if each["in"] == "path"]
     queries = [each for each in parameters if each["in"] == "query"]
-    way, returns = how_it_answers(told, description)
-    takes, gives = what_it_takes(told)
+    way, returns = how_it_answers(operation, description)
+    takes, gives = what_it_takes(operation)
     arguments = ["self", *(argument(each) for each in ids), *(["to: BinaryIO"] if way == "download" else []), *takes]
-    named = [argument(each) for each in sorted(queries, key=lambda each: not each["required"])]
-    named += ["after: str = ''"] if way == "follow" else []
-    named += ["idempotency_key: str | None = None"] if creates else []
+    keywords = [argument(each) for each in sorted(queries, key=lambda each: not each["required"])]
+    keywords += ["after: str = ''"] if way == "follow" else []
+    keywords += ["idempotency_key: str | None = None"] if creates else []
     query = ", ".join(f"{each['name']!r}: {python_name(each['name'])}" for each in queries)
     address = ", ".join([repr(path), *(f"{each['name']}={python_name(each['name'])}" for each in ids)])
     parts = [f"{method.upper()!r}", f"path_of({address})", f"{{{query}}}", *gives]
     parts += ["creates=True"] if creates else []
     headers = ", headers={'Idempotency-Key': idempotency_key} if idempotency_key else None" if creates else ""
     call = f"Call({', '.join(parts)}{headers})"
-    signature = ", ".join([*arguments, *(["*", *named] if named else [])])
+    signature = ", ".join([*arguments, *(["*", *keywords] if keywords else [])])
     return (
-        f"    def {snake(told['operationId'])}({signature}) -> {returns}:\n"
-        f"{docstring(told)}{ending(way, returns, call)}\n"
+        f"    def {snake(operation['operationId'])}({signature}) -> {returns}:\n"
+        f"{docstring(operation)}{ending(way, returns, call)}\n"
     )
 
 
-def how_it_answers(told: Told, description: Told) -> tuple[str, str]:
-    answers = [answer for status, answer in told["responses"].items() if status < "300" and "content" in answer]
+def how_it_answers(operation: Json, description: Json) -> tuple[str, str]:
+    answers = [answer for status, answer in operation["responses"].items() if status < "300" and "content" in answer]
     content = answers[0]["content"] if answers else {}
     if STREAM in content:
         return "follow", "Iterator[Event]"
@@ -163,8 +163,8 @@ def how_it_answers(told: Told, description: Told) -> tuple[str, str]:
     return "json", type_of(schema)
 
 
-def what_it_takes(told: Told) -> tuple[list[str], list[str]]:
-    content = told.get("requestBody", {}).get("content", {})
+def what_it_takes(operation: Json) -> tuple[list[str], list[str]]:
+    content = operation.get("requestBody", {}).get("content", {})
     if JSON in content:
         return [f"body: {type_of(content[JSON]['schema'])}"], ["body=body"]
     if FORM not in content:
@@ -177,16 +177,12 @@ def what_it_takes(told: Told) -> tuple[list[str], list[str]]:
     takes = [f"{name}: File" for name in files]
     takes += [f"{name}: {type_of(each)} | None = None" for name, each in fields.items()]
     takes += ["progress: Progress | None = None"]
-    said = ", ".join(f"{name!r}: {name}" for name in fields)
-    body = f"body={{name: value for name, value in {{{said}}}.items() if value is not None}}" if fields else "body={}"
+    pairs = ", ".join(f"{name!r}: {name}" for name in fields)
+    body = f"body={{name: value for name, value in {{{pairs}}}.items() if value is not None}}" if fields else "body={}"
     return takes, [body, f"files={{{', '.join(f'{name!r}: {name}' for name in files)}}}", "progress=progress"]
 
 
-def is_file(schema: Told) -> bool:
-    return "binary" in str(schema) or "octet-stream" in str(schema)
-
-
-def argument(parameter: Told) -> str:
+def argument(parameter: Json) -> str:
     name, kind = python_name(parameter["name"]), type_of(parameter["schema"])
     return f"{name}: {kind}" if parameter["required"] else f"{name}: {kind} | None = None"
 
@@ -199,8 +195,8 @@ def snake(name: str) -> str:
     return re.sub("([A-Z])", r"_\1", name).lower()
 
 
-def docstring(told: Told) -> str:
-    text = str(told.get("description", "")).strip() or f"{told['summary']}."
+def docstring(operation: Json) -> str:
+    text = str(operation.get("description", "")).strip() or f"{operation['summary']}."
     return f'        """{text.splitlines()[0]}"""\n'
 
 

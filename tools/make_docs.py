@@ -43,7 +43,7 @@ NOT_SHOWN = OF_DJANGO | {"help", "verb"}
 
 
 def main(arguments: list[str]) -> int:
-    stale = {name: text for name, make in PAGES.items() if (text := make()) != present(name)}
+    stale = {name: text for name, make in PAGES.items() if (text := make()) != current(name)}
     if arguments == ["--check"]:
         print(f"Not up to date: {', '.join(stale)}. Run `make docs`." if stale else "The reference matches the code.")
         return 1 if stale else 0
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def present(name: str) -> str:
+def current(name: str) -> str:
     path = TARGET / name
     return path.read_text() if path.exists() else ""
 
@@ -82,8 +82,8 @@ def plain(text: object) -> str:
 
 def commands_page() -> str:
     codes = error_codes()
-    exits = [(exit.value, plain(said), code(*sorted(codes[exit]))) for exit, said in commands.MEANINGS.items()]
-    results = [(code(outcome), commands.exit_of({outcome}).value, said) for outcome, said in outcomes.MEANINGS.items()]
+    exits = [(exit.value, plain(text), code(*sorted(codes[exit]))) for exit, text in commands.MEANINGS.items()]
+    results = [(code(outcome), commands.exit_of({outcome}).value, text) for outcome, text in outcomes.MEANINGS.items()]
     nouns = sorted(noun for noun, app in get_commands().items() if app in OWN_APPS)
     return page(
         "Reference: commands",
@@ -158,14 +158,14 @@ def usage_of(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in sorted(own_arguments(parser), key=lambda each: bool(each.option_strings)):
         group = groups.get(id(action))
         if group and action is group._group_actions[0]:
-            either = " | ".join(map(spelled, group._group_actions))
+            either = " | ".join(map(spell, group._group_actions))
             yield f"({either})" if group.required else f"[{either}]"
         elif not group and action.dest != "json":
             is_required = action.required if action.option_strings else action.nargs not in ("?", "*")
-            yield spelled(action) if is_required else f"[{spelled(action)}]"
+            yield spell(action) if is_required else f"[{spell(action)}]"
 
 
-def spelled(action: argparse.Action) -> str:
+def spell(action: argparse.Action) -> str:
     value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
     if action.option_strings and not action.metavar:
         value = value and action.option_strings[-1].strip("-").upper()
@@ -178,14 +178,14 @@ def argument_rows(parser: argparse.ArgumentParser, known: argparse.ArgumentParse
     for action in own_arguments(parser):
         meaning = meaning_of(action)
         if meaning and (action.option_strings, action.help) not in others:
-            yield [code(plain(spelled(action))), plain(meaning)]
+            yield [code(plain(spell(action))), plain(meaning)]
 
 
 def meaning_of(action: argparse.Action) -> str:
-    said = (action.help or "") % vars(action)
+    text = (action.help or "") % vars(action)
     choices = f"one of {code(*action.choices)}" if action.choices else ""
-    has_default = action.default not in (None, False, "", []) and "default" not in said
-    return "; ".join(filter(None, [said, choices, f"default: {action.default}" if has_default else ""]))
+    has_default = action.default not in (None, False, "", []) and "default" not in text
+    return "; ".join(filter(None, [text, choices, f"default: {action.default}" if has_default else ""]))
 
 
 # Settings
@@ -223,20 +223,20 @@ def events_page() -> str:
         " change of status: [lifecycle.md](../lifecycle.md).",
         *parts,
         "## Everything that workers claim",
-        table(("kind", "when"), *((code(kind), plain(said)) for kind, said in OF_CLAIMS.items())),
+        table(("kind", "when"), *((code(kind), plain(text)) for kind, text in OF_CLAIMS.items())),
     )
 
 
 def subject(machine: StateMachine) -> Iterator[str]:
     name = str(machine.model._meta.verbose_name_plural)
     yield f"## {name[0].upper()}{name[1:]} (`{machine.kind}`)"
-    rows = [(code(kind), changes_of(machine, kind), plain(said)) for kind, said in machine.events.items()]
+    rows = [(code(kind), changes_of(machine, kind), plain(text)) for kind, text in machine.events.items()]
     yield table(("kind", "status", "when"), *rows)
 
 
 def changes_of(machine: StateMachine, kind: str) -> str:
-    made = [machine[verb] for verb in machine if machine[verb].event == kind]
-    pairs = dict.fromkeys((origin, each.target) for each in made for origin in each.origins)
+    transitions = [machine[verb] for verb in machine if machine[verb].event == kind]
+    pairs = dict.fromkeys((origin, each.target) for each in transitions for origin in each.origins)
     first = [f"→ {code(machine.initial)}"] if kind == machine.created and machine.initial else []
     return ", ".join([*first, *(f"{code(origin)} → {code(target)}" for origin, target in pairs)])
 
@@ -247,7 +247,7 @@ def changes_of(machine: StateMachine, kind: str) -> str:
 def api_page() -> str:
     description = api.get_openapi_schema()
     scopes = [(code(each.value), each.label.partition(": ")[2], role_of(each)) for each in Scope]
-    errors = [(code(name), status, plain(said)) for name, (status, said) in CODES.items()]
+    errors = [(code(name), status, plain(text)) for name, (status, text) in CODES.items()]
     parts: list[str] = []
     for tag in description["tags"]:
         rows = operation_rows(description["paths"], tag["name"])
@@ -271,11 +271,11 @@ def role_of(scope: Scope) -> str:
 
 def operation_rows(paths: Mapping[str, Any], tag: str) -> Iterable[Sequence[str]]:
     for path, methods in paths.items():
-        for method, told in methods.items():
-            if tag in told["tags"]:
-                scopes = [scope for way in told["security"] for scope in way.get("token", [])]
-                said = str(told.get("description", "")).strip() or f"{told['summary']}."
-                yield method.upper(), code(path), code(*scopes) or "none", plain(said.splitlines()[0])
+        for method, operation in methods.items():
+            if tag in operation["tags"]:
+                scopes = [scope for way in operation["security"] for scope in way.get("token", [])]
+                text = str(operation.get("description", "")).strip() or f"{operation['summary']}."
+                yield method.upper(), code(path), code(*scopes) or "none", plain(text.splitlines()[0])
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

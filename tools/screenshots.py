@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
-WHERE = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 # Name, path, width, height, colour scheme.
 PICTURES: tuple[tuple[str, str, int, int, Literal["light", "dark"]], ...] = (
     ("overview", "/", 1200, 800, "light"),
@@ -24,37 +24,33 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--address", default="http://127.0.0.1:8000")
-    asked.add_argument("--user", default="demo")
-    asked.add_argument("--password", required=True, help="password that `make up` printed")
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--address", default="http://127.0.0.1:8000")
+    parser.add_argument("--user", default="demo")
+    parser.add_argument("--password", required=True, help="password that `make up` printed")
+    options = parser.parse_args()
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("Chromium is not on the PATH. Install it and try again.")
-    WHERE.mkdir(exist_ok=True)
+    FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         for name, path, width, height, scheme in PICTURES:
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-            _sign_in(page, given.address, given.user, given.password)
-            page.goto(given.address + path)
+            page.goto(f"{options.address}/sign-in/")
+            page.get_by_label("Username").fill(options.user)
+            page.get_by_label("Password").fill(options.password)
+            page.get_by_role("button", name="Sign in", exact=True).click()
+            page.wait_for_url(f"{options.address}/")
+            page.goto(options.address + path)
             page.wait_for_timeout(500)
-            file = WHERE / f"{name}.png"
+            file = FOLDER / f"{name}.png"
             page.screenshot(path=file)
             # A third of the size.
             Image.open(file).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(file, optimize=True)
             print(file)
             page.close()
         browser.close()
-
-
-def _sign_in(page: Page, address: str, user: str, password: str) -> None:
-    page.goto(f"{address}/sign-in/")
-    page.get_by_label("Username").fill(user)
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url(f"{address}/")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def print_longest(title: str, lengths: list[tuple[int, str]]) -> None:
 
 def main() -> None:
     paths = sources()
-    print_longest("Longest functions", [found for path in paths for found in functions(path)])
+    print_longest("Longest functions", [each for path in paths for each in functions(path)])
     files = [(len(path.read_text().splitlines()), str(path.relative_to(ROOT))) for path in paths]
     print_longest("\nLongest files", files)
 

@@ -2,23 +2,24 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Query
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
 
-from api import files, frame
+from api import files
 from api.callers import caller_of
-from api.frame import Answer, Out, answers
+from api.frame import Out, responses
 from api.pages import Listing, Page, page
 from documents import downloads
 from runs import views
 from runs.models import Artifact, Run
 from work import clock
 
-routes = frame.routes("artifacts")
+routes = Router(tags=["artifacts"])
 
 BYTES: dict[str, Any] = {
     "responses": {
-        status: {"description": said, "content": {"application/octet-stream": {"schema": {}}}}
-        for status, said in ((200, "The whole file."), (206, "The requested part."))
+        status: {"description": text, "content": {"application/octet-stream": {"schema": {}}}}
+        for status, text in ((200, "The whole file."), (206, "The requested part."))
     }
 }
 
@@ -38,41 +39,33 @@ class ArtifactLinkOut(Out):
     expires_at: datetime
 
 
-@routes.get("/runs/{id:id}/artifacts", response=answers({200: Page[ArtifactOut]}))
+@routes.get("/runs/{id:id}/artifacts", response=responses({200: Page[ArtifactOut]}))
 def list_artifacts(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     """List the files that a run produced."""
-    run = caller_of(request).see(Run.objects, id, "run")
-    return page(run.artifacts.all(), listing, artifact_of)
+    run = caller_of(request).find(Run, id)
+    return page(run.artifacts.all(), listing, ArtifactOut.of)
 
 
-@routes.get("/artifacts/{id:id}", response=answers({200: ArtifactOut}, 412))
-def show_artifact(request: HttpRequest, id: int) -> Answer:
-    return files.tagged(request, artifact_of(_seen(request, id)))
+@routes.get("/artifacts/{id:id}", response=responses({200: ArtifactOut}, 412))
+def show_artifact(request: HttpRequest, id: int) -> HttpResponseBase:
+    return files.send_json(request, ArtifactOut.of(caller_of(request).find(Artifact, id)))
 
 
-@routes.get("/artifacts/{id:id}/content", response=answers({200: None}, 412, 416), openapi_extra=BYTES)
-def download_artifact(request: HttpRequest, id: int) -> Answer:
+@routes.get("/artifacts/{id:id}/content", response=responses({200: None}, 412, 416), openapi_extra=BYTES)
+def download_artifact(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download the file or a part of it (Range); 302 to the storage if the storage sends files itself."""
-    found = _seen(request, id)
-    return files.answer(
-        request, found.file, found.name, found.content_type, size_bytes=found.size_bytes, sha256=found.sha256
+    artifact = caller_of(request).find(Artifact, id)
+    stored = files.StoredFile(
+        artifact.file, artifact.name, artifact.content_type, size_bytes=artifact.size_bytes, sha256=artifact.sha256
     )
+    return files.send(request, stored)
 
 
-@routes.get("/artifacts/{id:id}/link", response=answers({200: ArtifactLinkOut}), summary="Create artifact link")
+@routes.get("/artifacts/{id:id}/link", response=responses({200: ArtifactLinkOut}), summary="Create artifact link")
 def link_artifact(request: HttpRequest, id: int) -> dict[str, Any]:
     """Create a link for downloading the file without a token. It is valid for some minutes."""
-    link = views.link(_seen(request, id), caller_of(request).person)
+    link = views.link(caller_of(request).find(Artifact, id), caller_of(request).person)
     return {
         "url": request.build_absolute_uri(link),
         "expires_at": clock.now() + timedelta(seconds=downloads.LINK_SECONDS),
     }
-
-
-def artifact_of(artifact: Artifact) -> dict[str, Any]:
-    return {name: getattr(artifact, name) for name in ArtifactOut.model_fields}
-
-
-def _seen(request: HttpRequest, id: int) -> Artifact:
-    artifact: Artifact = caller_of(request).see(Artifact.objects, id, "artifact")
-    return artifact

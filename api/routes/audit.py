@@ -3,20 +3,19 @@ from typing import Annotated, Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import ADMIN, caller_of
 from api.errors import Problem
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.ids import Id
 from api.models import ApiToken, AuditEntry
 from api.moments import Moment
 from api.pages import Listing, Page, page
-from workspaces.models import Workspace
+from workspaces.models import Membership, Workspace
 
-routes = frame.routes("audit")
+routes = Router(tags=["audit"])
 
 
 # Databases do not accept NUL in text.
@@ -54,7 +53,7 @@ class Audit(Listing):
         return {columns.get(name, name): value for name, value in super().filters().items()}
 
 
-@routes.get("/audit", response=answers({200: Page[AuditEntryOut]}), auth=ADMIN, summary="List audit entries")
+@routes.get("/audit", response=responses({200: Page[AuditEntryOut]}), auth=ADMIN, summary="List audit entries")
 def list_audit(request: HttpRequest, listing: Query[Audit]) -> dict[str, Any]:
     """List the requested changes in the workspaces that you administer, and how they were answered."""
     caller = caller_of(request)
@@ -62,15 +61,14 @@ def list_audit(request: HttpRequest, listing: Query[Audit]) -> dict[str, Any]:
     sees_all = caller.token is None and caller.person.is_superuser
     if not (sees_all or Workspace.objects.administered_by(caller.user).exists()):
         message = f"{caller.actor} is not an admin of any workspace."
-        raise Problem("forbidden", message, {"role": "admin"})
+        raise Problem("forbidden", message, {"role": Membership.Role.ADMIN})
     if listing.workspace_id is not None:
-        caller.administer(caller.see(Workspace.objects, listing.workspace_id, "workspace"))
+        caller.require_admin(caller.find(Workspace, listing.workspace_id))
     if listing.token_id is not None:
-        caller.see(ApiToken.objects, listing.token_id, "token")
+        caller.find(ApiToken, listing.token_id)
     rows: QuerySet[AuditEntry] = AuditEntry.objects.for_user(caller.user)
     return page(rows.filter(**listing.filters()), listing, row_of)
 
 
 def row_of(entry: AuditEntry) -> dict[str, Any]:
-    told = {name: getattr(entry, name) for name in AuditEntryOut.model_fields}
-    return told | {"subject_kind": entry.subject_kind or None}
+    return AuditEntryOut.of(entry, subject_kind=entry.subject_kind or None)

@@ -1,23 +1,21 @@
 """Published briefs. They belong to the installation, and show what readers see."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest
 from django.urls import reverse
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import insider_of
 from api.errors import not_found
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.pages import Listing, Page, page
 from feeds.briefs.reading import Story, page_of, title_of, with_items
 from feeds.models import Brief
 
-routes = frame.routes("briefs")
+routes = Router(tags=["briefs"])
 
 
 class BriefLinksOut(Out):
@@ -73,49 +71,40 @@ class BriefDetailOut(BriefOut):
     stories: list[BriefStoryOut]
 
 
-class Briefs(Listing):
-    pass
-
-
-@routes.get("/briefs", response=answers({200: Page[BriefOut]}))
-def list_briefs(request: HttpRequest, listing: Query[Briefs]) -> dict[str, Any]:
+@routes.get("/briefs", response=responses({200: Page[BriefOut]}))
+def list_briefs(request: HttpRequest, listing: Query[Listing]) -> dict[str, Any]:
     insider_of(request)
     return page(Brief.objects.all(), listing, lambda brief: _row_of(request, brief))
 
 
-@routes.get("/briefs/{name:name}", response=answers({200: BriefDetailOut}))
+@routes.get("/briefs/{name:name}", response=responses({200: BriefDetailOut}))
 def show(request: HttpRequest, name: str) -> dict[str, Any]:
     """Show a brief with its stories, most important first, and the reasons for their ranks."""
     insider_of(request)
     brief = with_items(Brief.objects.filter(name=name)).first()
     if brief is None:
         raise not_found("brief", name)
-    shown = page_of(brief)
-    return _row_of(request, brief) | {"notes": list(shown.notes), "stories": _stories(brief, shown.stories)}
+    content = page_of(brief)
+    items = {item.position + 1: item for item in brief.items.all()}
+    stories = [_story(items[story.number], story) for story in content.stories]
+    return _row_of(request, brief) | {"notes": list(content.notes), "stories": stories}
 
 
 def _row_of(request: HttpRequest, brief: Brief) -> dict[str, Any]:
-    told = {"title": title_of(brief), "links": _links(request, brief.name)}
-    return told | {name: getattr(brief, name) for name in BriefOut.model_fields if name not in told}
-
-
-def _links(request: HttpRequest, name: str) -> dict[str, str]:
-    found = {
-        "html": reverse("feeds:brief", args=[name]),
-        "text": reverse("feeds:brief_as_text", args=[name]),
+    paths = {
+        "html": reverse("feeds:brief", args=[brief.name]),
+        "text": reverse("feeds:brief_as_text", args=[brief.name]),
         "rss": reverse("feeds:rss"),
     }
-    return {kind: request.build_absolute_uri(path) for kind, path in found.items()}
-
-
-def _stories(brief: Brief, stories: Sequence[Story]) -> list[dict[str, Any]]:
-    items = {item.position + 1: item for item in brief.items.all()}
-    return [_story(items[story.number], story) for story in stories]
+    links = {kind: request.build_absolute_uri(path) for kind, path in paths.items()}
+    return BriefOut.of(brief, title=title_of(brief), links=links)
 
 
 def _story(item: Any, story: Story) -> dict[str, Any]:
-    said = {name: getattr(story, name) for name in ("number", "headline", "summary", "percent")}
-    reasons = [{"words": reason.words, "percent": reason.percent} for reason in story.reasons]
-    articles = [{name: getattr(each, name) for name in BriefArticleOut.model_fields} for each in story.tellings]
-    told = {"cluster_id": item.cluster_id, "article_count": item.article_count}
-    return said | told | {"reasons": reasons, "articles": articles}
+    return BriefStoryOut.of(
+        story,
+        cluster_id=item.cluster_id,
+        article_count=item.article_count,
+        reasons=[BriefReasonOut.of(reason) for reason in story.reasons],
+        articles=[BriefArticleOut.of(article) for article in story.tellings],
+    )

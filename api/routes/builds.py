@@ -2,19 +2,19 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import OPERATE, caller_of
-from api.cancels import Reason, cancelled
+from api.cancels import Reason, result_of
 from api.errors import Problem
 from api.explanations import ExplanationOut
-from api.frame import Answer, Out, answers
+from api.frame import Out, empty_to_null, responses
 from api.histories import SubjectEventOut, history_of
+from api.idempotency import create_once
 from api.ids import Id
-from api.logs import LINES_OF_TEXT, Lines, Told, log_of
-from api.once import creating
+from api.logs import LINES_OF_TEXT, Events, Lines, log_of
 from api.pages import Listing, Page, page
 from builds import lifecycle, why
 from builds.lifecycle import BUILD_STATES
@@ -23,7 +23,7 @@ from runs.models import Run
 from work.why import MOST_COUNTED
 from workspaces.models import Workspace
 
-routes = frame.routes("builds")
+routes = Router(tags=["builds"])
 
 MOST_NAMED = 20
 
@@ -75,73 +75,71 @@ class Builds(Listing):
         return {names.get(name, name): value for name, value in self.filters().items()}
 
 
-@routes.get("/builds", response=answers({200: Page[BuildOut]}))
+@routes.get("/builds", response=responses({200: Page[BuildOut]}))
 def list_builds(request: HttpRequest, listing: Query[Builds]) -> dict[str, Any]:
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace, listing.workspace_id)
     if listing.configuration_id is not None:
-        caller.see(Configuration.objects, listing.configuration_id, "configuration")
+        caller.find(Configuration, listing.configuration_id)
     return page(Build.objects.for_user(caller.user).listed().filter(**listing.lookups()), listing, row_of)
 
 
-@routes.get("/builds/{id:id}", response=answers({200: BuildDetailOut}))
+@routes.get("/builds/{id:id}", response=responses({200: BuildDetailOut}))
 def show_build(request: HttpRequest, id: int) -> dict[str, Any]:
     """Show a build with its package versions and the runs that wait for it."""
-    build = _seen(request, id)
-    waiting = Run.objects.for_user(caller_of(request).user).filter(build=build, status="queued", gate="build")
+    build = caller_of(request).find(Build, id)
+    waiting = Run.objects.for_user(caller_of(request).user).filter(build=build, status=Run.Status.QUEUED, gate="build")
     ids = list(waiting.order_by("created_at", "id").values_list("pk", flat=True)[: MOST_COUNTED + 1])
     return row_of(build) | {"lock": build.lock or None, "waiting": {"count": len(ids), "run_ids": ids[:MOST_NAMED]}}
 
 
-@routes.get("/builds/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
-def list_build_events(request: HttpRequest, id: int, listing: Query[Told]) -> dict[str, Any]:
-    return history_of(BUILD_STATES.kind, _seen(request, id).pk, listing)
+@routes.get("/builds/{id:id}/events", response=responses({200: Page[SubjectEventOut]}))
+def list_build_events(request: HttpRequest, id: int, listing: Query[Events]) -> dict[str, Any]:
+    return history_of(BUILD_STATES.kind, caller_of(request).find(Build, id).pk, listing)
 
 
-@routes.get("/builds/{id:id}/log", response=answers({200: None}), openapi_extra=LINES_OF_TEXT)
-def show_build_log(request: HttpRequest, id: int, asked: Query[Lines]) -> Answer:
+@routes.get("/builds/{id:id}/log", response=responses({200: None}), openapi_extra=LINES_OF_TEXT)
+def show_build_log(request: HttpRequest, id: int, lines: Query[Lines]) -> HttpResponseBase:
     """Show the output of a build, line by line."""
-    return log_of(BUILD_STATES.kind, _seen(request, id).pk, asked)
+    return log_of(BUILD_STATES.kind, caller_of(request).find(Build, id).pk, lines)
 
 
-@routes.get("/builds/{id:id}/why", response=answers({200: ExplanationOut}))
+@routes.get("/builds/{id:id}/why", response=responses({200: ExplanationOut}))
 def explain_build(request: HttpRequest, id: int) -> dict[str, Any]:
     """Explain what a queued build waits for, what blocks it, and since when."""
-    return why.explain(_seen(request, id), user=caller_of(request).user).to_json()
+    return why.explain(caller_of(request).find(Build, id), user=caller_of(request).user).to_json()
 
 
-@routes.post("/builds/{id:id}/cancel", response=answers({200: BuildCancelOut}, 409), auth=OPERATE)
+@routes.post("/builds/{id:id}/cancel", response=responses({200: BuildCancelOut}, 409), auth=OPERATE)
 def cancel_build(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
     """Cancel a build. A queued build is cancelled at once; a build in progress is asked to stop."""
-    build, caller = _seen(request, id), caller_of(request)
-    caller.operate(build.configuration.workspace)
+    caller = caller_of(request)
+    build = caller.find(Build, id)
+    caller.require_operator(build.configuration.workspace)
     status = lifecycle.cancel(build, actor=caller.actor, reason=body.reason if body else "")
-    return {"result": cancelled(BUILD_STATES, id, build.status, status), "build": row_of(_seen(request, id))}
+    return {
+        "result": result_of(BUILD_STATES, id, build.status, status),
+        "build": row_of(caller.find(Build, id)),
+    }
 
 
-@routes.post("/builds/{id:id}/again", response=answers({200: BuildOut}, 409, 422), auth=OPERATE)
-def build_again(request: HttpRequest, id: int) -> Answer:
+@routes.post("/builds/{id:id}/again", response=responses({200: BuildOut}, 409, 422), auth=OPERATE)
+def build_again(request: HttpRequest, id: int) -> HttpResponseBase:
     """Queue a failed or cancelled build again. It stays the same build."""
-    build, caller = _seen(request, id), caller_of(request)
-    caller.operate(build.configuration.workspace)
+    caller = caller_of(request)
+    build = caller.find(Build, id)
+    caller.require_operator(build.configuration.workspace)
 
     def make() -> dict[str, Any]:
         if not lifecycle.again(id, actor=caller.actor):
-            status = _seen(request, id).status
+            status = caller.find(Build, id).status
             message = f"Build {id} cannot be queued again: it is {status}. Only failed and cancelled builds can."
             raise Problem("conflict", message, {"id": id, "status": status})
-        return row_of(_seen(request, id))
+        return row_of(caller.find(Build, id))
 
-    return creating(request, 200, make)
+    return create_once(request, 200, make)
 
 
 def row_of(build: Build) -> dict[str, Any]:
-    of_itself = BuildOut.model_fields.keys() - {"workspace_id"}
-    values = {name: getattr(build, name) for name in of_itself} | {"workspace_id": build.configuration.workspace_id}
-    return {name: None if value == "" else value for name, value in values.items()}
-
-
-def _seen(request: HttpRequest, id: int) -> Build:
-    build: Build = caller_of(request).see(Build.objects, id, "build")
-    return build
+    return empty_to_null(BuildOut.of(build, workspace_id=build.configuration.workspace_id))

@@ -4,22 +4,21 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import insider_of
 from api.errors import not_found
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.moments import Moment
 from api.pages import Listing, Page, page
-from api.routes.feeds import ArticleOut, row_of_article
+from api.routes.feeds import ArticleOut
 from feeds.models import EventCluster, RawArticle
 
-routes = frame.routes("clusters")
+routes = Router(tags=["clusters"])
 
 # How many articles the detail of a cluster shows.
-MOST_TOLD = 50
+MOST_LISTED = 50
 
 
 class ClusterOut(Out):
@@ -33,36 +32,32 @@ class ClusterOut(Out):
 
 
 class ClusterDetailOut(ClusterOut):
-    articles: Annotated[list[ArticleOut], Field(description=f"at most {MOST_TOLD}, nearest to the centre first")]
+    articles: Annotated[list[ArticleOut], Field(description=f"at most {MOST_LISTED}, nearest to the centre first")]
 
 
 class Clusters(Listing):
     since: Annotated[Moment | None, Field(description="only clusters whose last article is not older")] = None
 
 
-class ClusterArticles(Listing):
-    pass
-
-
-@routes.get("/clusters", response=answers({200: Page[ClusterOut]}))
+@routes.get("/clusters", response=responses({200: Page[ClusterOut]}))
 def list_clusters(request: HttpRequest, listing: Query[Clusters]) -> dict[str, Any]:
     insider_of(request)
     rows = EventCluster.objects.defer("centroid")
-    return page(rows.filter(last_at__gte=listing.since) if listing.since else rows, listing, _row_of)
+    return page(rows.filter(last_at__gte=listing.since) if listing.since else rows, listing, ClusterOut.of)
 
 
-@routes.get("/clusters/{id:id}", response=answers({200: ClusterDetailOut}))
+@routes.get("/clusters/{id:id}", response=responses({200: ClusterDetailOut}))
 def show(request: HttpRequest, id: int) -> dict[str, Any]:
     insider_of(request)
     cluster = _cluster(id)
-    nearest = _articles(cluster).order_by("-links__similarity", "id")[:MOST_TOLD]
-    return _row_of(cluster) | {"articles": [row_of_article(article) for article in nearest]}
+    nearest = _articles(cluster).order_by("-links__similarity", "id")[:MOST_LISTED]
+    return ClusterOut.of(cluster) | {"articles": [ArticleOut.of(article) for article in nearest]}
 
 
-@routes.get("/clusters/{id:id}/articles", response=answers({200: Page[ArticleOut]}))
-def list_articles(request: HttpRequest, id: int, listing: Query[ClusterArticles]) -> dict[str, Any]:
+@routes.get("/clusters/{id:id}/articles", response=responses({200: Page[ArticleOut]}))
+def list_articles(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     insider_of(request)
-    return page(_articles(_cluster(id)), listing, row_of_article)
+    return page(_articles(_cluster(id)), listing, ArticleOut.of)
 
 
 def _cluster(id: int) -> EventCluster:
@@ -74,7 +69,3 @@ def _cluster(id: int) -> EventCluster:
 
 def _articles(cluster: EventCluster) -> Any:
     return RawArticle.objects.filter(links__cluster=cluster).defer("embedding", "original_url")
-
-
-def _row_of(cluster: EventCluster) -> dict[str, Any]:
-    return {name: getattr(cluster, name) for name in ClusterOut.model_fields}

@@ -6,18 +6,19 @@ from typing import Annotated, Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
-from ninja import File, Form, Query, Schema, UploadedFile
+from ninja import File, Form, Query, Router, Schema, UploadedFile
 from pydantic import ConfigDict, Field
 
-from api import files, frame, uploads
+from api import files, uploads
 from api.callers import OPERATE, caller_of
 from api.errors import Problem
-from api.frame import Answer, Out, answers
+from api.frame import Out, responses
+from api.idempotency import HEADER, create_once
 from api.ids import Id
-from api.once import HEADER, creating
 from api.pages import Listing, Page, page
-from api.routes.documents import one_operated
+from api.routes.documents import choose_workspace
 from builds import archives, configurations, contents, packages
 from builds.configurations import NameTaken
 from builds.models import Configuration
@@ -26,7 +27,7 @@ from runs import checking
 from work.processes.supervise import CannotStart
 from workspaces.models import Workspace
 
-routes = frame.routes("configurations")
+routes = Router(tags=["configurations"])
 
 ZIP = "application/zip"
 BYTES: dict[str, Any] = {"schema": {"type": "string", "contentMediaType": ZIP}}
@@ -89,21 +90,21 @@ class Creation(Schema):
     ] = None
 
 
-@routes.get("/configurations", response=answers({200: Page[ConfigurationOut]}))
+@routes.get("/configurations", response=responses({200: Page[ConfigurationOut]}))
 def list_configurations(request: HttpRequest, listing: Query[Configurations]) -> dict[str, Any]:
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace, listing.workspace_id)
     rows = Configuration.objects.for_user(caller.user).filter(**listing.filters()).defer("files", "requirements")
-    return page(rows, listing, row_of)
+    return page(rows, listing, ConfigurationOut.of)
 
 
-@routes.post("/configurations", response=answers({201: ConfigurationDetail}, 409, 422), auth=OPERATE)
-def create_configuration(request: HttpRequest, form: Form[Creation], file: File[UploadedFile]) -> Answer:
+@routes.post("/configurations", response=responses({201: ConfigurationDetail}, 409, 422), auth=OPERATE)
+def create_configuration(request: HttpRequest, form: Form[Creation], file: File[UploadedFile]) -> HttpResponseBase:
     """Create a configuration from a package, which is a zip file."""
     uploads.check(request, *Creation.model_fields)
-    workspace = one_operated(caller_of(request), form.workspace)
-    package = _read(file.read(archives.MOST_BYTES + 1))
+    workspace = choose_workspace(caller_of(request), form.workspace)
+    package = _package_in(file.read(archives.MOST_BYTES + 1))
 
     def make() -> dict[str, Any]:
         try:
@@ -113,44 +114,44 @@ def create_configuration(request: HttpRequest, form: Form[Creation], file: File[
         except NameTaken as taken:
             raise Problem("conflict", str(taken), {"configuration_id": taken.configuration.pk}) from taken
 
-    sent = uploads.sha256_of(file, workspace.pk, form.name) if HEADER in request.headers else None
-    return creating(request, 201, make, sent)
+    sha256 = uploads.sha256_of(file, workspace.pk, form.name) if HEADER in request.headers else None
+    return create_once(request, 201, make, sha256)
 
 
 @routes.get(
     "/configurations/{id:id}",
-    response=answers({200: ConfigurationDetail}, 412),
+    response=responses({200: ConfigurationDetail}, 412),
     openapi_extra={"responses": SAME},
 )
-def show_configuration(request: HttpRequest, id: int) -> Answer:
+def show_configuration(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show a configuration with the names of its files. The package has their contents."""
-    return files.tagged(request, _detail(_seen(request, id)))
+    return files.send_json(request, _detail(caller_of(request).find(Configuration, id)))
 
 
-@routes.get("/configurations/{id:id}/package", response=answers({200: None}, 409, 412), openapi_extra=OUT)
-def download_package(request: HttpRequest, id: int) -> Answer:
+@routes.get("/configurations/{id:id}/package", response=responses({200: None}, 409, 412), openapi_extra=OUT)
+def download_package(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download a configuration as a zip file. The same contents give the same bytes."""
-    configuration = _seen(request, id)
-    if unchanged := files.as_known(request, _tag(configuration)):
+    configuration = caller_of(request).find(Configuration, id)
+    if unchanged := files.check_tag(request, _tag(configuration)):
         return unchanged
-    whole = io.BytesIO()
+    file = io.BytesIO()
     try:
-        packages.write_zip(configurations.packed(configuration), whole)
+        packages.write_zip(configurations.packed(configuration), file)
     except BadPackage as bad:
         raise Problem("conflict", f"The contents are not a valid package. {bad}", {"problems": bad.problems}) from bad
-    named = content_disposition_header(as_attachment=True, filename=f"{configuration.name}.zip") or "attachment"
+    disposition = content_disposition_header(as_attachment=True, filename=f"{configuration.name}.zip") or "attachment"
     headers = {
         "ETag": _tag(configuration),
-        "Content-Disposition": named,
+        "Content-Disposition": disposition,
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
-    return HttpResponse(whole.getvalue(), ZIP, headers=headers)
+    return HttpResponse(file.getvalue(), ZIP, headers=headers)
 
 
 @routes.put(
     "/configurations/{id:id}/package",
-    response=answers({200: ConfigurationStoredOut}, 412),
+    response=responses({200: ConfigurationStoredOut}, 412),
     auth=OPERATE,
     openapi_extra=IN,
 )
@@ -159,58 +160,51 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
 
     With If-Match and the tag of a downloaded package, the contents are replaced only if they have not changed since.
     """
-    caller, configuration = caller_of(request), _seen(request, id)
-    caller.operate(configuration.workspace)
+    caller = caller_of(request)
+    configuration = caller.find(Configuration, id)
+    caller.require_operator(configuration.workspace)
     if request.content_type != ZIP:
         message = f"Unsupported content type {request.content_type or '(none)'}. Use {ZIP}."
         raise Problem("unsupported_media_type", message)
-    package = _read(request.read(archives.MOST_BYTES + 1))
+    package = _package_in(request.read(archives.MOST_BYTES + 1))
     with transaction.atomic():
         configuration = Configuration.objects.select_for_update().get(pk=id)
         # Raises Problem if another request has changed it in the meantime.
-        files.as_known(request, _tag(configuration))
+        files.check_tag(request, _tag(configuration))
         result = configurations.replace(configuration, package)
     return _detail(configuration) | {"result": result}
 
 
-@routes.post("/configurations/{id:id}/check", response=answers({200: ConfigurationCheckOut}), auth=OPERATE)
+@routes.post("/configurations/{id:id}/check", response=responses({200: ConfigurationCheckOut}), auth=OPERATE)
 def check(request: HttpRequest, id: int) -> dict[str, Any]:
     """Check a configuration without running its code or building an environment."""
-    caller, configuration = caller_of(request), _seen(request, id)
-    caller.operate(configuration.workspace)
+    caller = caller_of(request)
+    configuration = caller.find(Configuration, id)
+    caller.require_operator(configuration.workspace)
     try:
         report = checking.glance(configuration.snapshot())
     except CannotStart as error:
         raise Problem("unavailable", str(error), headers={"Retry-After": "30"}) from error
-    wrong = [checking.Problem("package", said) for said in packages.problems_of(configurations.packed(configuration))]
-    problems = [asdict(problem) for problem in [*wrong, *report.problems]]
-    told = {"fingerprint": report.fingerprint, "environment": report.environment}
-    return {"ok": not problems, "problems": problems, **told}
-
-
-def row_of(configuration: Configuration) -> dict[str, Any]:
-    return {name: getattr(configuration, name) for name in ConfigurationOut.model_fields}
+    texts = packages.problems_of(configurations.packed(configuration))
+    of_package = [checking.Problem("package", text) for text in texts]
+    problems = [asdict(problem) for problem in [*of_package, *report.problems]]
+    return ConfigurationCheckOut.of(report, ok=not problems, problems=problems)
 
 
 def _detail(configuration: Configuration) -> dict[str, Any]:
     sizes = {path: len(text.encode(errors="replace")) for path, text in sorted(configuration.files.items())}
-    return row_of(configuration) | {
+    return ConfigurationOut.of(configuration) | {
         "requirements": configuration.requirements,
         "files": [{"path": path, "size_bytes": size} for path, size in sizes.items()],
     }
 
 
-def _seen(request: HttpRequest, id: int) -> Configuration:
-    configuration: Configuration = caller_of(request).see(Configuration.objects, id, "configuration")
-    return configuration
-
-
 def _tag(configuration: Configuration) -> str:
-    named = f"{configuration.name} {configuration.contents_sha256}"
-    return f'"{hashlib.sha256(named.encode()).hexdigest()[:32]}"'
+    text = f"{configuration.name} {configuration.contents_sha256}"
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
-def _read(data: bytes) -> Package:
+def _package_in(data: bytes) -> Package:
     if len(data) > archives.MOST_BYTES:
         raise Problem("too_large", f"The zip file is larger than {archives.MOST_BYTES:,} bytes.")
     try:

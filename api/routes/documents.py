@@ -3,17 +3,17 @@ from typing import Annotated, Any, Literal
 
 from django.db.models.functions import Length, Substr
 from django.http import HttpRequest
-from ninja import File, Form, Query, Schema, UploadedFile
-from pydantic import ConfigDict, Field
+from django.http.response import HttpResponseBase
+from ninja import File, Form, Query, Router, Schema, UploadedFile
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from api import files, frame, uploads
+from api import files, uploads
 from api.callers import OPERATE, Caller, caller_of
 from api.errors import Problem
-from api.flags import Flag
-from api.frame import Answer, Out, answers
+from api.frame import Out, responses
+from api.idempotency import HEADER, Keep, commit_once, create_once
 from api.ids import Id
 from api.moments import Moment
-from api.once import HEADER, Keep, committing, creating
 from api.outages import is_full_disk
 from api.pages import Listing, Page, page
 from documents import downloads, intake, reprocessing, retention, views
@@ -21,10 +21,10 @@ from documents.intake import AlreadyThere, NotStored, Refused
 from documents.models import Document
 from work import clock
 from work.operations.outcomes import Outcome
-from workspaces.models import Workspace
+from workspaces.models import Membership, Workspace
 
-at_root = frame.routes("documents")
-routes = frame.routes("documents")
+at_root = Router(tags=["documents"])
+routes = Router(tags=["documents"])
 
 Status = Literal["processing", "processed", "failed"]
 _BYTES: dict[str, Any] = {"application/octet-stream": {"schema": {}}}
@@ -41,6 +41,19 @@ TAGGED: dict[str, Any] = {"responses": {304: {"description": "Not changed since 
 CHARACTERS, MOST_CHARACTERS = 100_000, 1_000_000
 # No text is longer, and PostgreSQL counts characters no further.
 LAST_CHARACTER = 1 << 30
+
+
+def parse_flag(value: Any) -> bool:
+    flags = {"true": True, "false": False}
+    if isinstance(value, bool):
+        return value
+    if value not in flags:
+        raise ValueError("must be true or false")
+    return flags[value]
+
+
+# In forms, only `true` and `false`: Pydantic accepts many other words.
+Flag = Annotated[bool, BeforeValidator(parse_flag)]
 
 
 class DocumentOut(Out):
@@ -95,47 +108,50 @@ class DocumentLinkOut(Out):
     expires_at: datetime
 
 
-@at_root.post("/documents", response=answers({200: DocumentOut}, 409, 422), auth=OPERATE, operation_id="upload_at_root")
-@routes.post("/documents", response=answers({200: DocumentOut}, 409, 422), auth=OPERATE)
-def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -> Answer:
+@at_root.post(
+    "/documents", response=responses({200: DocumentOut}, 409, 422), auth=OPERATE, operation_id="upload_at_root"
+)
+@routes.post("/documents", response=responses({200: DocumentOut}, 409, 422), auth=OPERATE)
+def upload(request: HttpRequest, form: Form[Upload], file: File[UploadedFile]) -> HttpResponseBase:
     """Upload one file as a document. It is then processed."""
     uploads.check(request, *Upload.model_fields)
     caller = caller_of(request)
-    workspace = one_operated(caller, form.workspace)
+    workspace = choose_workspace(caller, form.workspace)
 
     def attempt(keep: Keep) -> dict[str, Any]:
         def also(document: Document) -> None:
-            keep(row_of(document))
+            keep(DocumentOut.of(document))
 
         name, declared = file.name or "", file.content_type or ""
         try:
-            return row_of(intake.receive(workspace, file, name, declared, caller.actor, again=form.again, also=also))
+            document = intake.receive(workspace, file, name, declared, caller.actor, again=form.again, also=also)
         except Refused as refused:
             raise _problem_of(refused) from refused
+        return DocumentOut.of(document)
 
-    sent = uploads.sha256_of(file, workspace.pk, form.again) if HEADER in request.headers else None
-    return committing(request, 200, attempt, sent)
+    sha256 = uploads.sha256_of(file, workspace.pk, form.again) if HEADER in request.headers else None
+    return commit_once(request, 200, attempt, sha256)
 
 
-@routes.get("/documents", response=answers({200: Page[DocumentOut]}))
+@routes.get("/documents", response=responses({200: Page[DocumentOut]}))
 def list_documents(request: HttpRequest, listing: Query[Documents]) -> dict[str, Any]:
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace, listing.workspace_id)
     rows = Document.objects.for_user(caller.user).filter(**listing.lookups()).defer("text", "embedding")
-    return page(rows, listing, row_of)
+    return page(rows, listing, DocumentOut.of)
 
 
-@routes.get("/documents/{id:id}", response=answers({200: DocumentOut}, 412), openapi_extra=TAGGED)
-def show_document(request: HttpRequest, id: int) -> Answer:
+@routes.get("/documents/{id:id}", response=responses({200: DocumentOut}, 412), openapi_extra=TAGGED)
+def show_document(request: HttpRequest, id: int) -> HttpResponseBase:
     """Show the metadata of a document. With If-None-Match, an unchanged document answers 304."""
-    return files.tagged(request, row_of(seen(request, id)))
+    return files.send_json(request, DocumentOut.of(caller_of(request).find(Document, id)))
 
 
-@routes.get("/documents/{id:id}/text", response=answers({200: DocumentTextOut}, 410))
+@routes.get("/documents/{id:id}/text", response=responses({200: DocumentTextOut}, 410))
 def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any]:
     """Show the extracted text of a document in parts of up to `limit` characters."""
-    document = _kept(request, id)
+    document = _find_with_content(request, id)
     text, characters = (
         # Cut the text in the database, or the whole text would be loaded for each part.
         Document.objects.filter(pk=id)
@@ -154,90 +170,82 @@ def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any
     }
 
 
-@routes.get("/documents/{id:id}/link", response=answers({200: DocumentLinkOut}, 410), summary="Create document link")
+@routes.get("/documents/{id:id}/link", response=responses({200: DocumentLinkOut}, 410), summary="Create document link")
 def link_document(request: HttpRequest, id: int) -> dict[str, Any]:
     """Create a link for downloading the file without a token. It is valid for some minutes."""
-    link = views.link(_with_file(request, id), caller_of(request).person)
+    link = views.link(_find_with_file(request, id), caller_of(request).person)
     return {
         "url": request.build_absolute_uri(link),
         "expires_at": clock.now() + timedelta(seconds=downloads.LINK_SECONDS),
     }
 
 
-@routes.get("/documents/{id:id}/content", response=answers({200: None}, 410, 412, 416), openapi_extra=BYTES)
-def download_document(request: HttpRequest, id: int) -> Answer:
+@routes.get("/documents/{id:id}/content", response=responses({200: None}, 410, 412, 416), openapi_extra=BYTES)
+def download_document(request: HttpRequest, id: int) -> HttpResponseBase:
     """Download the original file or a part of it (Range); 302 to the storage if it sends files itself."""
-    found = _with_file(request, id)
-    return files.answer(
-        request,
-        found.file.name or "",
-        found.name,
-        found.content_type,
-        size_bytes=found.size_bytes,
-        sha256=found.sha256,
+    document = _find_with_file(request, id)
+    stored = files.StoredFile(
+        document.file.name or "",
+        document.name,
+        document.content_type,
+        size_bytes=document.size_bytes,
+        sha256=document.sha256,
     )
+    return files.send(request, stored)
 
 
-@routes.post("/documents/{id:id}/reprocess", response=answers({200: DocumentOut}, 409, 410, 422), auth=OPERATE)
-def reprocess(request: HttpRequest, id: int) -> Answer:
+@routes.post("/documents/{id:id}/reprocess", response=responses({200: DocumentOut}, 409, 410, 422), auth=OPERATE)
+def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
     """Process a document again and replace its text, fields and chunks."""
-    caller, document = caller_of(request), seen(request, id)
-    caller.operate(document.workspace)
+    caller = caller_of(request)
+    document = caller.find(Document, id)
+    caller.require_operator(document.workspace)
 
     def make() -> dict[str, Any]:
         outcome = reprocessing.again(document, actor=caller.actor, in_bulk=False)
         if outcome is Outcome.PURGED:
-            raise _purged(Document.objects.listed().get(pk=id))
+            raise _gone(Document.objects.listed().get(pk=id))
         if outcome is not Outcome.MADE:
             message = f"Document {id} cannot be processed again: it {outcome}."
-            raise Problem("conflict", message, {"document_id": id, "status": "processing"})
-        return row_of(Document.objects.listed().get(pk=id))
+            raise Problem("conflict", message, {"document_id": id, "status": Document.Status.PROCESSING})
+        return DocumentOut.of(Document.objects.listed().get(pk=id))
 
-    return creating(request, 200, make)
-
-
-def seen(request: HttpRequest, id: int) -> Document:
-    document: Document = caller_of(request).see(Document.objects, id, "document")
-    return document
+    return create_once(request, 200, make)
 
 
-def row_of(document: Document) -> dict[str, Any]:
-    return {name: getattr(document, name) for name in DocumentOut.model_fields}
-
-
-def _kept(request: HttpRequest, id: int) -> Document:
-    document = seen(request, id)
+def _find_with_content(request: HttpRequest, id: int) -> Document:
+    document = caller_of(request).find(Document, id)
     if document.purged_at:
-        raise _purged(document)
+        raise _gone(document)
     return document
 
 
-def _with_file(request: HttpRequest, id: int) -> Document:
-    document = _kept(request, id)
+def _find_with_file(request: HttpRequest, id: int) -> Document:
+    document = _find_with_content(request, id)
     if not document.file:
         raise Problem("not_found", f"Document {id} has no file.", {"document with a file": id})
     return document
 
 
-def _purged(document: Document) -> Problem:
+def _gone(document: Document) -> Problem:
     message = f"Document {document.pk} was {retention.purged_on(document)}."
     return Problem("gone", message, {"document_id": document.pk})
 
 
-def one_operated(caller: Caller, id: int | None) -> Workspace:
+def choose_workspace(caller: Caller, id: int | None) -> Workspace:
     if id is not None:
-        workspace: Workspace = caller.see(Workspace.objects, id, "workspace")
-        caller.operate(workspace)
+        workspace = caller.find(Workspace, id)
+        caller.require_operator(workspace)
         return workspace
-    mine = list(Workspace.objects.operated_by(caller.user)[:2])
-    if not mine:
+    workspaces = list(Workspace.objects.operated_by(caller.user)[:2])
+    if not workspaces:
         message = f"{caller.actor} is not an operator of any workspace. Ask an administrator for access."
-        raise Problem("forbidden", message, {"role": "operator"})
-    if len(mine) > 1:
+        raise Problem("forbidden", message, {"role": Membership.Role.OPERATOR})
+    if len(workspaces) > 1:
         raise Problem(
             "invalid_request", "You are an operator of several workspaces. Choose one with the parameter workspace."
         )
-    return mine[0]
+    return workspaces[0]
 
 
 # Any other code means that the content type is not supported.

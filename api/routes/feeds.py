@@ -5,25 +5,27 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Query
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame, lists
-from api.callers import INSTALLATION, Caller, insider_of
+from api import feed_lists
+from api.callers import INSTALLATION, insider_of
+from api.cancels import Reason
 from api.errors import Problem, not_found
-from api.frame import Answer, In, Out, answers
+from api.frame import In, Out, responses
 from api.histories import History, SubjectEventOut, history_of
-from api.once import Keep, committing, creating
+from api.idempotency import Keep, commit_once, create_once
 from api.pages import Listing, Page, page
 from feeds import feed_status, opml, sources
 from feeds.addresses import LONGEST_FOUND
 from feeds.lifecycle import FEED_STATES
 from feeds.models import FeedSource, RawArticle
 from feeds.opml import BadOpml
-from feeds.sources import LONGEST_TITLE, AlreadyThere, Imported, NotAdded
+from feeds.sources import LONGEST_TITLE, AlreadyThere, NotAdded
 from work.operations.outcomes import DONE, Outcome
 
-routes = frame.routes("feeds")
+routes = Router(tags=["feeds"])
 
 # The same permissions as in the admin.
 ADD, CHANGE, DELETE = "feeds.add_feedsource", "feeds.change_feedsource", "feeds.delete_feedsource"
@@ -91,10 +93,6 @@ class Feeds(Listing):
     state: Literal["failing", "paused", "due"] | None = None
 
 
-class Articles(Listing):
-    pass
-
-
 class FeedAddition(In):
     url: Annotated[
         str, Field(max_length=LONGEST_FOUND, description="URL of the feed itself, not of a page that links to it")
@@ -106,21 +104,21 @@ class FeedRenaming(In):
     title: Annotated[str, Field(max_length=LONGEST_TITLE, description="title (empty: the feed's own title)")]
 
 
-class FeedPause(In):
-    reason: Annotated[str, Field(max_length=500, description="reason, for the history")] = ""
+class FeedPause(Reason):
+    pass
 
 
-@routes.get("/feeds", response=answers({200: Page[FeedOut]}))
+@routes.get("/feeds", response=responses({200: Page[FeedOut]}))
 def list_feeds(request: HttpRequest, listing: Query[Feeds]) -> dict[str, Any]:
     insider_of(request)
-    chosen = FeedSource.objects.all()
-    return page(getattr(chosen, listing.state)() if listing.state else chosen, listing, row_of)
+    rows = getattr(FeedSource.objects, listing.state)() if listing.state else FeedSource.objects.all()
+    return page(rows, listing, row_of)
 
 
-@routes.post("/feeds", response=answers({201: FeedOut}, 409, 422), auth=INSTALLATION)
-def add(request: HttpRequest, body: FeedAddition) -> Answer:
+@routes.post("/feeds", response=responses({201: FeedOut}, 409, 422), auth=INSTALLATION)
+def add(request: HttpRequest, body: FeedAddition) -> HttpResponseBase:
     """Add a feed. It is fetched when the job runs next."""
-    caller = _operator_of(request, ADD)
+    caller = insider_of(request, ADD)
 
     def make() -> dict[str, Any]:
         try:
@@ -130,19 +128,19 @@ def add(request: HttpRequest, body: FeedAddition) -> Answer:
         except NotAdded as refused:
             raise Problem("bad_url", str(refused), {"reason": refused.code}) from refused
 
-    return creating(request, 201, make)
+    return create_once(request, 201, make)
 
 
 @routes.post(
     "/feeds/import",
-    response=answers({200: ImportOut}, 409, 422),
+    response=responses({200: ImportOut}, 409, 422),
     auth=INSTALLATION,
-    openapi_extra=lists.TAKEN,
+    openapi_extra=feed_lists.UPLOAD,
     summary="Import feeds",
 )
-def take_in(request: HttpRequest, rehearse: bool = False) -> Answer:
+def take_in(request: HttpRequest, rehearse: bool = False) -> HttpResponseBase:
     """Add all feeds of an OPML list, as exported by other readers. Each feed has its own result."""
-    caller, data = _operator_of(request, ADD), lists.body_of(request)
+    caller, data = insider_of(request, ADD), feed_lists.body_of(request)
     try:
         entries = opml.read(data)
     except BadOpml as bad:
@@ -153,74 +151,81 @@ def take_in(request: HttpRequest, rehearse: bool = False) -> Answer:
 
     def attempt(keep: Keep) -> dict[str, Any]:
         # Not in one transaction: a repeated request finds the feeds that were already added.
-        made = _taken(list(sources.take_in(entries, actor=caller.actor, rehearse=rehearse)), rehearse=rehearse)
-        keep(made)
-        return made
+        results = list(sources.take_in(entries, actor=caller.actor, rehearse=rehearse))
+        rows = [
+            {"line": each.entry.line, "url": each.entry.url, "title": each.entry.title}
+            | {"result": each.result, "id": each.feed_id, "message": each.message}
+            for each in results
+        ]
+        counts = dict(Counter(each.result for each in results))
+        data = {"rehearsed": rehearse, "counts": counts, "feeds": rows}
+        keep(data)
+        return data
 
-    return committing(request, 200, attempt, lists.sha256_of(data))
+    return commit_once(request, 200, attempt, feed_lists.sha256_of(data))
 
 
-@routes.get("/feeds/export", response=answers({200: None}), openapi_extra=lists.GIVEN, summary="Export feeds")
+@routes.get("/feeds/export", response=responses({200: None}), openapi_extra=feed_lists.DOWNLOAD, summary="Export feeds")
 def export(request: HttpRequest) -> HttpResponse:
     """Export all feeds as OPML for other readers."""
     insider_of(request)
-    return lists.answer(opml.write(sources.entries()))
+    return feed_lists.response_of(opml.write(sources.entries()))
 
 
-@routes.get("/feeds/{id:id}", response=answers({200: FeedDetailOut}))
+@routes.get("/feeds/{id:id}", response=responses({200: FeedDetailOut}))
 def show(request: HttpRequest, id: int) -> dict[str, Any]:
     insider_of(request)
     feed = _feed(id)
     return row_of(feed) | {"articles": feed.articles.order_by()[:MOST_COUNTED].count()}
 
 
-@routes.patch("/feeds/{id:id}", response=answers({200: FeedOut}), auth=INSTALLATION)
+@routes.patch("/feeds/{id:id}", response=responses({200: FeedOut}), auth=INSTALLATION)
 def rename(request: HttpRequest, id: int, body: FeedRenaming) -> dict[str, Any]:
     """Rename a feed."""
-    caller = _operator_of(request, CHANGE)
+    caller = insider_of(request, CHANGE)
     sources.rename(_feed(id), body.title, actor=caller.actor)
     return row_of(_feed(id))
 
 
-@routes.delete("/feeds/{id:id}", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+@routes.delete("/feeds/{id:id}", response=responses({200: FeedOut}, 409), auth=INSTALLATION)
 def remove(request: HttpRequest, id: int) -> dict[str, Any]:
     """Remove a feed that has no articles, and return it. Pause a feed with articles instead."""
-    caller, feed = _operator_of(request, DELETE), _feed(id)
+    caller, feed = insider_of(request, DELETE), _feed(id)
     _expect_done(feed, sources.remove(feed, actor=caller.actor))
     return row_of(feed)
 
 
-@routes.post("/feeds/{id:id}/check", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+@routes.post("/feeds/{id:id}/check", response=responses({200: FeedOut}, 409), auth=INSTALLATION)
 def check(request: HttpRequest, id: int) -> dict[str, Any]:
     """Make a feed due now. It is fetched when the job runs next."""
-    caller, feed = _operator_of(request, CHANGE), _feed(id)
+    caller, feed = insider_of(request, CHANGE), _feed(id)
     _expect_done(feed, sources.make_due(feed, actor=caller.actor))
     return row_of(_feed(id))
 
 
-@routes.post("/feeds/{id:id}/pause", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+@routes.post("/feeds/{id:id}/pause", response=responses({200: FeedOut}, 409), auth=INSTALLATION)
 def pause(request: HttpRequest, id: int, body: FeedPause | None = None) -> dict[str, Any]:
     """Pause a feed. It is not fetched until it is resumed."""
-    caller, feed = _operator_of(request, CHANGE), _feed(id)
+    caller, feed = insider_of(request, CHANGE), _feed(id)
     _expect_done(feed, sources.pause(feed, actor=caller.actor, reason=body.reason if body else ""))
     return row_of(_feed(id))
 
 
-@routes.post("/feeds/{id:id}/resume", response=answers({200: FeedOut}, 409), auth=INSTALLATION)
+@routes.post("/feeds/{id:id}/resume", response=responses({200: FeedOut}, 409), auth=INSTALLATION)
 def resume(request: HttpRequest, id: int) -> dict[str, Any]:
     """Resume a feed and make it due now."""
-    caller, feed = _operator_of(request, CHANGE), _feed(id)
+    caller, feed = insider_of(request, CHANGE), _feed(id)
     _expect_done(feed, sources.resume(feed, actor=caller.actor))
     return row_of(_feed(id))
 
 
-@routes.get("/feeds/{id:id}/articles", response=answers({200: Page[ArticleOut]}))
-def list_articles(request: HttpRequest, id: int, listing: Query[Articles]) -> dict[str, Any]:
+@routes.get("/feeds/{id:id}/articles", response=responses({200: Page[ArticleOut]}))
+def list_articles(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     insider_of(request)
-    return page(RawArticle.objects.filter(feed=_feed(id)).defer("embedding", "original_url"), listing, row_of_article)
+    return page(RawArticle.objects.filter(feed=_feed(id)).defer("embedding", "original_url"), listing, ArticleOut.of)
 
 
-@routes.get("/feeds/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
+@routes.get("/feeds/{id:id}/events", response=responses({200: Page[SubjectEventOut]}))
 def list_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
     """List the history of a feed, with the actions of people."""
     insider_of(request)
@@ -228,18 +233,7 @@ def list_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[
 
 
 def row_of(feed: FeedSource) -> dict[str, Any]:
-    told = {"standing": feed_status.how(feed)}
-    return told | {name: getattr(feed, name) for name in FeedOut.model_fields if name not in told}
-
-
-def row_of_article(article: RawArticle) -> dict[str, Any]:
-    return {name: getattr(article, name) for name in ArticleOut.model_fields}
-
-
-def _operator_of(request: HttpRequest, permission: str) -> Caller:
-    caller = insider_of(request)
-    caller.may(permission)
-    return caller
+    return FeedOut.of(feed, standing=feed_status.how(feed))
 
 
 def _feed(id: int) -> FeedSource:
@@ -255,13 +249,3 @@ def _expect_done(feed: FeedSource, outcome: Outcome) -> None:
     if outcome not in DONE:
         message = f"Nothing was changed: feed {feed.pk} {outcome}."
         raise Problem("conflict", message, {"state": feed.state})
-
-
-def _taken(done: list[Imported], *, rehearse: bool) -> dict[str, Any]:
-    counts = Counter(each.result for each in done)
-    rows = [
-        {"line": each.entry.line, "url": each.entry.url, "title": each.entry.title}
-        | {"result": each.result, "id": each.feed_id, "message": each.message}
-        for each in done
-    ]
-    return {"rehearsed": rehearse, "counts": dict(counts), "feeds": rows}

@@ -2,23 +2,21 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import OPERATE, caller_of
 from api.errors import Problem, not_found
-from api.frame import In, Out, answers
+from api.frame import In, Out, responses
 from api.ids import Id
 from api.pages import Listing, Page, page
-from api.routes.documents import seen
 from documents import corrections, fields
 from documents.corrections import NotTaken
 from documents.fields import LONGEST_NAME, LONGEST_VALUE, FieldRow
 from documents.models import Document, DocumentField
 from workspaces.models import Workspace
 
-routes = frame.routes("fields")
+routes = Router(tags=["fields"])
 
 
 class CorrectionOut(Out):
@@ -61,7 +59,7 @@ class FieldFoundOut(Out):
     corrected_by: str | None
 
 
-class Found(Listing):
+class Fields(Listing):
     state: Annotated[
         Literal["to_look_at", "corrected"] | None,
         Field(description="only uncertain fields that need review, or only corrected fields"),
@@ -75,48 +73,50 @@ class Correction(In):
     value: Annotated[str, Field(max_length=LONGEST_VALUE, description="value of the field; empty: the field is absent")]
 
 
-@routes.get("/fields", response=answers({200: Page[FieldFoundOut]}))
-def list_fields(request: HttpRequest, listing: Query[Found]) -> dict[str, Any]:
+@routes.get("/fields", response=responses({200: Page[FieldFoundOut]}))
+def list_fields(request: HttpRequest, listing: Query[Fields]) -> dict[str, Any]:
     """List the extracted fields of all documents that you can see."""
     caller = caller_of(request)
     rows = DocumentField.objects.for_user(caller.user).with_corrections()
     if listing.workspace_id is not None:
-        rows = rows.filter(document__workspace=caller.see(Workspace.objects, listing.workspace_id, "workspace"))
+        rows = rows.filter(document__workspace=caller.find(Workspace, listing.workspace_id))
     if listing.document_id is not None:
-        rows = rows.filter(document=caller.see(Document.objects, listing.document_id, "document"))
+        rows = rows.filter(document=caller.find(Document, listing.document_id))
     rows = rows.filter(name=listing.name) if listing.name is not None else rows
     rows = rows.to_look_at() if listing.state == "to_look_at" else rows
     rows = rows.corrected() if listing.state == "corrected" else rows
-    return page(rows, listing, _found)
+    return page(rows, listing, lambda field: FieldFoundOut.of(field, machine_value=field.value))
 
 
-@routes.get("/documents/{id:id}/fields", response=answers({200: DocumentFieldsOut}))
+@routes.get("/documents/{id:id}/fields", response=responses({200: DocumentFieldsOut}))
 def show_fields(request: HttpRequest, id: int) -> dict[str, Any]:
     """List the fields of a document in its order, then the fields that only people have added."""
-    document = seen(request, id)
-    return {"document_id": id, "items": [_told(row) for row in fields.of_document(document.pk)]}
+    document = caller_of(request).find(Document, id)
+    return {"document_id": id, "items": [_values_of(row) for row in fields.of_document(document.pk)]}
 
 
-@routes.put("/documents/{id:id}/fields/{path:name}", response=answers({200: DocumentFieldOut}, 410), auth=OPERATE)
+@routes.put("/documents/{id:id}/fields/{path:name}", response=responses({200: DocumentFieldOut}, 410), auth=OPERATE)
 def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[str, Any]:
     """Correct or add a field. Sending the extracted value confirms it."""
-    caller, document = caller_of(request), seen(request, id)
-    caller.operate(document.workspace)
+    caller = caller_of(request)
+    document = caller.find(Document, id)
+    caller.require_operator(document.workspace)
     try:
-        made = corrections.correct(id, name, body.value, actor=caller.actor)
+        field = corrections.correct(id, name, body.value, actor=caller.actor)
     except NotTaken as refused:
         code = "gone" if refused.code == "purged" else "invalid_request"
         raise Problem(code, str(refused), {"reason": refused.code}) from refused
-    if made is None:
+    if field is None:
         raise not_found("document", id)
-    return _field(id, made.name)
+    return _field(id, field.name)
 
 
-@routes.delete("/documents/{id:id}/fields/{path:name}", response=answers({200: DocumentFieldOut}), auth=OPERATE)
+@routes.delete("/documents/{id:id}/fields/{path:name}", response=responses({200: DocumentFieldOut}), auth=OPERATE)
 def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
     """Withdraw a correction. The extracted value applies again."""
-    caller, document = caller_of(request), seen(request, id)
-    caller.operate(document.workspace)
+    caller = caller_of(request)
+    document = caller.find(Document, id)
+    caller.require_operator(document.workspace)
     if not corrections.withdraw(id, name, actor=caller.actor):
         raise not_found("correction", name[:LONGEST_NAME])
     return _field(id, fields.clean_name(name))
@@ -124,20 +124,11 @@ def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
 
 def _field(id: int, name: str) -> dict[str, Any]:
     """Return the field as it is now. If only a person had set it, the result is empty."""
-    return _told(next((row for row in fields.of_document(id) if row.name == name), FieldRow(name)))
+    rows = (row for row in fields.of_document(id) if row.name == name)
+    return _values_of(next(rows, FieldRow(name)))
 
 
-def _told(row: FieldRow) -> dict[str, Any]:
-    said = row.correction
-    return {
-        **{name: getattr(row, name) for name in ("name", "value", "machine_value", "confidence", "page", "box")},
-        "kind": row.kind or None,
-        "source": row.source or None,
-        "correction": {"value": said.value, "by": said.by, "at": said.at} if said else None,
-        "agrees": row.agrees,
-    }
-
-
-def _found(field: Any) -> dict[str, Any]:
-    values = {name: getattr(field, name) for name in FieldFoundOut.model_fields if name != "machine_value"}
-    return values | {"machine_value": field.value}
+def _values_of(row: FieldRow) -> dict[str, Any]:
+    correction = row.correction
+    values = {"value": correction.value, "by": correction.by, "at": correction.at} if correction else None
+    return DocumentFieldOut.of(row, kind=row.kind or None, source=row.source or None, correction=values)

@@ -6,18 +6,18 @@ from typing import Annotated, Any, Literal
 from django.conf import settings
 from django.db.models import Min
 from django.http import HttpRequest
+from ninja import Router
 from pydantic import Field
 
-from api import frame
 from api.callers import INSTALLATION, insider_of
 from api.errors import Problem
-from api.frame import Out, answers
+from api.frame import Out, responses
 from schedules.job_runs import JOB_RUN_STATES
 from schedules.models import DueSlot
 from work import health
 from work.health import Queue
 
-routes = frame.routes("health")
+routes = Router(tags=["health"])
 
 # Monitoring systems have timeouts of their own, often of a few seconds.
 ANSWER_SECONDS = 2.0
@@ -44,7 +44,7 @@ class HealthDetailsOut(Out):
     oldest_waiting_since: datetime | None
 
 
-@routes.get("/health", response=answers({200: HealthOut}), auth=None)
+@routes.get("/health", response=responses({200: HealthOut}), auth=None)
 def show(request: HttpRequest) -> dict[str, Any]:
     """Check that the database answers in time and that the disk has space. No token is needed."""
     # First: it is why SQLite does not answer, which has no room for the files beside its own.
@@ -56,11 +56,14 @@ def show(request: HttpRequest) -> dict[str, Any]:
     return {"status": "ok"}
 
 
-@routes.get("/health/details", response=answers({200: HealthDetailsOut}), auth=INSTALLATION)
+@routes.get("/health/details", response=responses({200: HealthDetailsOut}), auth=INSTALLATION)
 def show_details(request: HttpRequest) -> dict[str, Any]:
     """Show the queues and the workers of all workspaces together."""
     insider_of(request)
-    queues = [*health.queues(), _due_slots()]
+    # Job runs are created when they are claimed, so the queue of jobs consists of due slots.
+    since = DueSlot.objects.aggregate(since=Min("due_at"))["since"]
+    due_slots = Queue(JOB_RUN_STATES.kind, DueSlot.objects.count(), health.at_work(JOB_RUN_STATES), since)
+    queues = [*health.queues(), due_slots]
     slots = health.slots()
     return {
         "version": settings.ADE_VERSION,
@@ -69,9 +72,3 @@ def show_details(request: HttpRequest) -> dict[str, Any]:
         "queues": [queue.__dict__ for queue in queues],
         "oldest_waiting_since": min((q.oldest_waiting_since for q in queues if q.oldest_waiting_since), default=None),
     }
-
-
-def _due_slots() -> Queue:
-    """Job runs are created when they are claimed, so the queue of jobs consists of due slots."""
-    since = DueSlot.objects.aggregate(since=Min("due_at"))["since"]
-    return Queue(JOB_RUN_STATES.kind, DueSlot.objects.count(), health.at_work(JOB_RUN_STATES), since)

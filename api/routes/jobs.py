@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
-from api.callers import INSTALLATION, Caller, insider_of
+from api.callers import INSTALLATION, insider_of
+from api.cancels import Reason
 from api.errors import Problem, not_found
 from api.explanations import ExplanationOut
-from api.frame import In, Out, answers
+from api.frame import Out, responses
 from api.histories import History, SubjectEventOut, history_of
 from api.pages import Page
 from schedules import job_status, why
@@ -22,7 +22,7 @@ from schedules.history import resume as resume_job
 from schedules.jobs import Job, UnknownJob, all_jobs, job_named
 from schedules.models import ScheduledJob
 
-routes = frame.routes("jobs")
+routes = Router(tags=["jobs"])
 
 # The same permission as in the admin.
 CHANGE = "schedules.change_scheduledjob"
@@ -55,24 +55,24 @@ class JobDetailOut(JobOut):
     coalesce: bool | None
 
 
-class JobPause(In):
-    reason: Annotated[str, Field(max_length=500, description="reason, for the history")] = ""
+class JobPause(Reason):
+    pass
 
 
-@routes.get("/jobs", response=answers({200: Page[JobOut]}))
+@routes.get("/jobs", response=responses({200: Page[JobOut]}))
 def list_jobs(request: HttpRequest) -> dict[str, Any]:
     """List the jobs that the code declares or once declared, on a single page."""
     insider_of(request)
     return {"items": [asdict(each) for each in job_status.of_all()], "next": None}
 
 
-@routes.get("/jobs/{name:name}", response=answers({200: JobDetailOut}))
+@routes.get("/jobs/{name:name}", response=responses({200: JobDetailOut}))
 def show(request: HttpRequest, name: str) -> dict[str, Any]:
     insider_of(request)
     return _detail(name)
 
 
-@routes.get("/jobs/{name:name}/events", response=answers({200: Page[SubjectEventOut]}))
+@routes.get("/jobs/{name:name}/events", response=responses({200: Page[SubjectEventOut]}))
 def list_events(request: HttpRequest, name: str, listing: Query[History]) -> dict[str, Any]:
     """List the history of a job."""
     insider_of(request)
@@ -80,40 +80,34 @@ def list_events(request: HttpRequest, name: str, listing: Query[History]) -> dic
     return history_of(SCHEDULED_JOB_STATES.kind, row_of(name).pk or 0, listing)
 
 
-@routes.get("/jobs/{name:name}/why", response=answers({200: ExplanationOut}), summary="Explain job")
+@routes.get("/jobs/{name:name}/why", response=responses({200: ExplanationOut}), summary="Explain job")
 def show_why(request: HttpRequest, name: str) -> dict[str, Any]:
     """Explain why the slot of a job has not started, what blocks it, and since when."""
     insider_of(request)
     return why.explain(row_of(name)).to_json()
 
 
-@routes.post("/jobs/{name:name}/pause", response=answers({200: JobDetailOut}, 409), auth=INSTALLATION)
+@routes.post("/jobs/{name:name}/pause", response=responses({200: JobDetailOut}, 409), auth=INSTALLATION)
 def pause(request: HttpRequest, name: str, body: JobPause | None = None) -> dict[str, Any]:
     """Pause a job. Its slots are skipped until it is resumed."""
-    caller = operator_of(request)
-    row = introduce(declared(name), actor=caller.actor)
+    caller = insider_of(request, CHANGE)
+    row = introduce(find_job(name), actor=caller.actor)
     if not pause_job(row, actor=caller.actor, reason=body.reason if body else ""):
         raise Problem("conflict", f"Job {name} is already paused.", {"state": "paused"})
     return _detail(name)
 
 
-@routes.post("/jobs/{name:name}/resume", response=answers({200: JobDetailOut}, 409), auth=INSTALLATION)
+@routes.post("/jobs/{name:name}/resume", response=responses({200: JobDetailOut}, 409), auth=INSTALLATION)
 def resume(request: HttpRequest, name: str) -> dict[str, Any]:
     """Resume a job. It continues with its next slot."""
-    caller = operator_of(request)
-    row = introduce(declared(name), actor=caller.actor)
+    caller = insider_of(request, CHANGE)
+    row = introduce(find_job(name), actor=caller.actor)
     if not resume_job(row, actor=caller.actor):
         raise Problem("conflict", f"Job {name} is not paused.", {"state": "not paused"})
     return _detail(name)
 
 
-def operator_of(request: HttpRequest) -> Caller:
-    caller = insider_of(request)
-    caller.may(CHANGE)
-    return caller
-
-
-def declared(name: str) -> Job:
+def find_job(name: str) -> Job:
     try:
         return job_named(name)
     except UnknownJob as error:
@@ -127,7 +121,7 @@ def row_of(name: str) -> ScheduledJob:
     """Return the row of a job. If no worker has stored the job yet, the row is unsaved."""
     if row := ScheduledJob.objects.filter(name=name).first():
         return row
-    job = declared(name)
+    job = find_job(name)
     return ScheduledJob(name=name, cron=job.cron, time_zone=job.time_zone)
 
 

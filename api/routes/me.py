@@ -4,15 +4,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
+from ninja import Router
 from pydantic import Field
 
-from api import frame
-from api.callers import Caller, caller_of
-from api.frame import Out, answers
-from api.models import ApiToken
+from api.callers import caller_of
+from api.frame import Out, responses
 from workspaces.models import Membership, Workspace
 
-routes = frame.routes("me")
+routes = Router(tags=["me"])
 
 # Limit for superusers, who see all workspaces.
 MOST_NAMED = 200
@@ -40,27 +39,23 @@ class MeOut(Out):
     ]
 
 
-@routes.get("/me", response=answers({200: MeOut}), summary="Show caller")
+@routes.get("/me", response=responses({200: MeOut}), summary="Show caller")
 def show(request: HttpRequest) -> dict[str, Any]:
     """Show the caller, with the scopes of the token and the roles in workspaces."""
     caller = caller_of(request)
     person = caller.person
-    told = {"user": person.get_username(), "is_superuser": person.is_superuser}
-    return told | {"token": _token(caller.token), "workspaces": _workspaces(caller)}
-
-
-def _token(token: ApiToken | None) -> dict[str, Any] | None:
-    return {name: getattr(token, name) for name in MyTokenOut.model_fields} if token else None
-
-
-def _workspaces(caller: Caller) -> list[dict[str, Any]]:
-    """Each with the role that this caller has there: with a token, no more than its scopes allow."""
-    mine = list(Workspace.objects.for_user(caller.user).order_by("pk")[:MOST_NAMED])
-    ids = [workspace.pk for workspace in mine]
+    workspaces = list(Workspace.objects.for_user(caller.user).order_by("pk")[:MOST_NAMED])
+    ids = [workspace.pk for workspace in workspaces]
     operated, administered = (
         set(rows.filter(pk__in=ids).values_list("pk", flat=True))
         for rows in (Workspace.objects.operated_by(caller.user), Workspace.objects.administered_by(caller.user))
     )
+    # With a token, a role is no higher than the scopes allow.
     roles = dict.fromkeys(ids, Membership.Role.VIEWER)
     roles |= dict.fromkeys(operated, Membership.Role.OPERATOR) | dict.fromkeys(administered, Membership.Role.ADMIN)
-    return [{"id": workspace.pk, "name": workspace.name, "role": roles[workspace.pk].value} for workspace in mine]
+    return {
+        "user": person.get_username(),
+        "is_superuser": person.is_superuser,
+        "token": MyTokenOut.of(caller.token) if caller.token else None,
+        "workspaces": [MyWorkspaceOut.of(workspace, role=roles[workspace.pk].value) for workspace in workspaces],
+    }

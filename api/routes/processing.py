@@ -4,20 +4,19 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
+from api.callers import caller_of
 from api.explanations import ExplanationOut
-from api.frame import Out, answers
+from api.frame import Out, empty_to_null, responses
 from api.histories import History, SubjectEventOut, history_of
 from api.pages import Listing, Page, page
-from api.routes.documents import seen
 from documents import why
 from documents.lifecycle import DOCUMENT_STATES
-from documents.models import DocumentChunk, DocumentProcessingJob, Stage
+from documents.models import Document, DocumentChunk, DocumentProcessingJob
 
-routes = frame.routes("documents")
+routes = Router(tags=["documents"])
 
 
 class InOrder(Listing):
@@ -59,46 +58,33 @@ class ProcessingJobOut(Out):
     stages: list[StageOut]
 
 
-@routes.get("/documents/{id:id}/chunks", response=answers({200: Page[ChunkOut]}))
+@routes.get("/documents/{id:id}/chunks", response=responses({200: Page[ChunkOut]}))
 def list_chunks(request: HttpRequest, id: int, listing: Query[InOrder]) -> dict[str, Any]:
-    document = seen(request, id)
+    document = caller_of(request).find(Document, id)
     rows = DocumentChunk.objects.filter(document=document).defer("embedding", "words")
-    return page(rows, listing, _chunk_of)
+    return page(rows, listing, ChunkOut.of)
 
 
-@routes.get("/documents/{id:id}/jobs", response=answers({200: Page[ProcessingJobOut]}))
+@routes.get("/documents/{id:id}/jobs", response=responses({200: Page[ProcessingJobOut]}))
 def list_processing_jobs(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     """List the processing jobs of a document, with their stages."""
-    document = seen(request, id)
+    document = caller_of(request).find(Document, id)
     rows = DocumentProcessingJob.objects.filter(document=document).prefetch_related("stages")
     return page(rows, listing, _job_of)
 
 
-@routes.get("/documents/{id:id}/events", response=answers({200: Page[SubjectEventOut]}))
+@routes.get("/documents/{id:id}/events", response=responses({200: Page[SubjectEventOut]}))
 def list_document_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[str, Any]:
-    return history_of(DOCUMENT_STATES.kind, seen(request, id).pk, listing)
+    return history_of(DOCUMENT_STATES.kind, caller_of(request).find(Document, id).pk, listing)
 
 
-@routes.get("/documents/{id:id}/why", response=answers({200: ExplanationOut}))
+@routes.get("/documents/{id:id}/why", response=responses({200: ExplanationOut}))
 def explain_document(request: HttpRequest, id: int) -> dict[str, Any]:
     """Explain why a document has not been processed yet."""
-    return why.explain(seen(request, id)).to_json()
+    return why.explain(caller_of(request).find(Document, id)).to_json()
 
 
 def _job_of(job: DocumentProcessingJob) -> dict[str, Any]:
-    values = {name: getattr(job, name) for name in ProcessingJobOut.model_fields if name != "stages"}
     stages = sorted(job.stages.all(), key=lambda stage: stage.pk)
-    return _told(values) | {"error_log": job.error_log, "stages": [_stage_of(stage) for stage in stages]}
-
-
-def _stage_of(stage: Stage) -> dict[str, Any]:
-    return _told({name: getattr(stage, name) for name in StageOut.model_fields})
-
-
-def _chunk_of(chunk: DocumentChunk) -> dict[str, Any]:
-    return {name: getattr(chunk, name) for name in ChunkOut.model_fields}
-
-
-def _told(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace "" by None: fields about failures are empty if nothing has failed."""
-    return {name: None if value == "" else value for name, value in values.items()}
+    values = ProcessingJobOut.of(job, stages=[empty_to_null(StageOut.of(stage)) for stage in stages])
+    return empty_to_null(values) | {"error_log": job.error_log}

@@ -2,16 +2,16 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest
+from ninja import Router
 from pydantic import Field
 
-from api import frame
 from api.callers import INSTALLATION, Caller, caller_of
 from api.cancels import Reason
 from api.errors import Problem
-from api.frame import Out, answers
+from api.frame import Out, responses
 from runs import queue
 
-routes = frame.routes("queue")
+routes = Router(tags=["queue"])
 
 PERMISSION = "runs.change_queue"
 
@@ -37,40 +37,36 @@ class QueueOut(Out):
     pause_reason: str | None
 
 
-@routes.get("/queue", response=answers({200: QueueOut}))
+@routes.get("/queue", response=responses({200: QueueOut}))
 def show_queue(request: HttpRequest) -> dict[str, Any]:
     """Show the size of the queue of runs, and whether it is paused."""
-    return _told(caller_of(request))
+    return _state_for(caller_of(request))
 
 
-@routes.post("/queue/pause", response=answers({200: QueueOut}, 409), auth=INSTALLATION)
+@routes.post("/queue/pause", response=responses({200: QueueOut}, 409), auth=INSTALLATION)
 def pause_queue(request: HttpRequest, body: Reason | None = None) -> dict[str, Any]:
     """Pause the queue. Running runs continue and new runs are accepted, but none starts."""
     caller = _operator(request)
     if not queue.pause(actor=caller.actor, reason=body.reason if body else ""):
-        raise _as_it_was("already paused", is_paused=True)
-    return _told(caller)
+        raise Problem("conflict", "The queue is already paused.", {"paused": True})
+    return _state_for(caller)
 
 
-@routes.post("/queue/resume", response=answers({200: QueueOut}, 409), auth=INSTALLATION)
+@routes.post("/queue/resume", response=responses({200: QueueOut}, 409), auth=INSTALLATION)
 def resume_queue(request: HttpRequest) -> dict[str, Any]:
     caller = _operator(request)
     if not queue.resume(actor=caller.actor):
-        raise _as_it_was("not paused", is_paused=False)
-    return _told(caller)
+        raise Problem("conflict", "The queue is not paused.", {"paused": False})
+    return _state_for(caller)
 
 
 def _operator(request: HttpRequest) -> Caller:
     caller = caller_of(request)
-    caller.may(PERMISSION)
+    caller.require_permission(PERMISSION)
     return caller
 
 
-def _as_it_was(state: str, *, is_paused: bool) -> Problem:
-    return Problem("conflict", f"The queue is {state}.", {"paused": is_paused})
-
-
-def _told(caller: Caller) -> dict[str, Any]:
+def _state_for(caller: Caller) -> dict[str, Any]:
     state = queue.state(caller.user)
     row = state.row
     return {

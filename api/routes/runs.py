@@ -1,37 +1,38 @@
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
+from django.db.models import Model
 from django.http import HttpRequest
-from ninja import Query
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
 from pydantic import ConfigDict, Field, model_validator
 
-from api import frame
 from api.callers import OPERATE, Caller, caller_of
 from api.errors import Problem, not_found
-from api.frame import Answer, In, Out, answers
+from api.frame import In, Out, empty_to_null, responses
+from api.idempotency import create_once
 from api.ids import Id
 from api.moments import Moment
-from api.once import creating
 from api.pages import Listing, Page, after_of, page
-from api.routes.artifacts import ArtifactOut, artifact_of
+from api.routes.artifacts import ArtifactOut
 from builds.models import Build, Configuration
 from documents.models import Document
 from runs import lifecycle, listing
 from runs.lifecycle import OtherWorkspace, Purged, QueueFull
-from runs.models import Run, RunField
+from runs.models import Run
 from workspaces.models import Workspace
 
-at_root = frame.routes("runs")
-routes = frame.routes("runs")
+at_root = Router(tags=["runs"])
+routes = Router(tags=["runs"])
 
 MOST_DOCUMENTS = 1000
 # Most fields and most artifacts in the detail of a run.
-MOST_TOLD = 1000
+MOST_LISTED = 1000
 
 Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Outcome = Literal["queued", "running", "succeeded", "failed", "cancelled", "timed_out"]
-T = TypeVar("T")
 _ADDRESSES = {"stream": "stream", "log": "log", "files": "artifacts"}
 
 
@@ -71,29 +72,31 @@ class RunFieldOut(Out):
 
 
 class RunDetailOut(RunOut):
-    fields: Annotated[list[RunFieldOut], Field(description=f"fields that the run reported; the first {MOST_TOLD:,}")]
-    artifacts: Annotated[list[ArtifactOut], Field(description=f"files that the run produced; the first {MOST_TOLD:,}")]
+    fields: Annotated[list[RunFieldOut], Field(description=f"fields that the run reported; the first {MOST_LISTED:,}")]
+    artifacts: Annotated[
+        list[ArtifactOut], Field(description=f"files that the run produced; the first {MOST_LISTED:,}")
+    ]
 
 
 class RunsOut(Out):
     items: list[RunOut]
 
 
-def _one(named: str) -> dict[str, Any]:
+def _only(name: str) -> dict[str, Any]:
     """Return the JSON schema for: this name has an ID, and the other has none."""
     names = ("document_id", "input_document_id")
-    kinds = {name: {"type": "integer" if name == named else "null"} for name in names}
-    return {"required": [named], "properties": kinds}
+    types = {each: {"type": "integer" if each == name else "null"} for each in names}
+    return {"required": [name], "properties": types}
 
 
 class Submission(In):
-    model_config = ConfigDict(json_schema_extra={"oneOf": [_one("document_id"), _one("input_document_id")]})
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_only("document_id"), _only("input_document_id")]})
 
     document_id: Id | None = None
     input_document_id: Annotated[Id | None, Field(description="another name for document_id")] = None
 
     @model_validator(mode="after")
-    def _names_one(self) -> "Submission":
+    def _names_only(self) -> "Submission":
         if (self.document_id is None) == (self.input_document_id is None):
             raise ValueError("give either document_id or input_document_id, not both or neither")
         return self
@@ -121,77 +124,97 @@ class Runs(Listing):
 
 @at_root.post(
     "/configurations/{id:id}/runs",
-    response=answers({201: RunOut}, 409, 410, 422),
+    response=responses({201: RunOut}, 409, 410, 422),
     auth=OPERATE,
     operation_id="submit_run_at_root",
 )
-@routes.post("/configurations/{id:id}/runs", response=answers({201: RunOut}, 409, 410, 422), auth=OPERATE)
-def submit_run(request: HttpRequest, id: int, body: Submission) -> Answer:
+@routes.post("/configurations/{id:id}/runs", response=responses({201: RunOut}, 409, 410, 422), auth=OPERATE)
+def submit_run(request: HttpRequest, id: int, body: Submission) -> HttpResponseBase:
     """Queue a run of this configuration for a document of the same workspace."""
     caller = caller_of(request)
-    configuration = _operated(caller, id)
-    document = caller.see(Document.objects, body.document, "document")
+    configuration = _find_as_operator(caller, id)
+    document = caller.find(Document, body.document)
 
     def make() -> dict[str, Any]:
-        made = accepted(lambda: lifecycle.submit(configuration, document, actor=caller.actor), document.pk)
-        return row_of(made)
+        with refusals(document.pk):
+            return row_of(lifecycle.submit(configuration, document, actor=caller.actor))
 
-    return creating(request, 201, make)
+    return create_once(request, 201, make)
 
 
-@routes.post("/runs", response=answers({201: RunsOut}, 409, 410, 422), auth=OPERATE)
-def submit_runs(request: HttpRequest, body: Submissions) -> Answer:
+@routes.post("/runs", response=responses({201: RunsOut}, 409, 410, 422), auth=OPERATE)
+def submit_runs(request: HttpRequest, body: Submissions) -> HttpResponseBase:
     """Queue a run of one configuration for each of these documents: all of them or none."""
     caller = caller_of(request)
-    configuration = _operated(caller, body.configuration_id)
-    seen = Document.objects.for_user(caller.user).listed().in_bulk(body.document_ids)
+    configuration = _find_as_operator(caller, body.configuration_id)
+    visible = Document.objects.for_user(caller.user).listed().in_bulk(body.document_ids)
     for id in body.document_ids:
-        if id not in seen or seen[id].workspace_id != configuration.workspace_id:
+        if id not in visible or visible[id].workspace_id != configuration.workspace_id:
             raise not_found("document", id)
 
     def make() -> dict[str, Any]:
-        documents = [seen[id] for id in body.document_ids]
-        ids = accepted(lambda: lifecycle.submit_many(configuration, documents, actor=caller.actor))
+        documents = [visible[id] for id in body.document_ids]
+        with refusals():
+            ids = lifecycle.submit_many(configuration, documents, actor=caller.actor)
         return {"items": [row_of(run) for run in Run.objects.filter(pk__in=ids).order_by("pk")]}
 
-    return creating(request, 201, make)
+    return create_once(request, 201, make)
 
 
-@routes.get("/runs", response=answers({200: Page[RunOut]}))
-def list_runs(request: HttpRequest, asked: Query[Runs]) -> dict[str, Any]:
+@routes.get("/runs", response=responses({200: Page[RunOut]}))
+def list_runs(request: HttpRequest, query: Query[Runs]) -> dict[str, Any]:
     caller = caller_of(request)
-    for id, objects, what in (
-        (asked.workspace_id, Workspace.objects, "workspace"),
-        (asked.configuration_id, Configuration.objects, "configuration"),
-        (asked.build_id, Build.objects, "build"),
-        (asked.document_id, Document.objects, "document"),
-    ):
+    filters: list[tuple[int | None, type[Model]]] = [
+        (query.workspace_id, Workspace),
+        (query.configuration_id, Configuration),
+        (query.build_id, Build),
+        (query.document_id, Document),
+    ]
+    for id, model in filters:
         if id is not None:
-            caller.see(objects, id, what)
-    piece = listing.Piece(asked.limit + 1, after_of(asked), is_newest_first=asked.order == "-id")
-    return page(listing.runs(caller.user, _wanted(asked), piece), asked, row_of)
+            caller.find(model, id)
+    outcomes = None
+    if query.status or query.outcome:
+        status: str | None = query.status
+        of_status = (status,) if status else Run.OUTCOMES
+        if status == Run.Status.FAILED:
+            of_status = (status, "timed_out")
+        outcomes = tuple(each for each in of_status if query.outcome in (None, each))
+    wanted = listing.Wanted(
+        workspace_id=query.workspace_id,
+        configuration_id=query.configuration_id,
+        build_id=query.build_id,
+        input_document_id=query.document_id,
+        outcomes=outcomes,
+        created_after=query.created_after,
+        created_before=query.created_before,
+    )
+    piece = listing.Piece(query.limit + 1, after_of(query), is_newest_first=query.order == "-id")
+    return page(listing.runs(caller.user, wanted, piece), query, row_of)
 
 
-@routes.get("/runs/{id:id}", response=answers({200: RunDetailOut}))
+@routes.get("/runs/{id:id}", response=responses({200: RunDetailOut}))
 def show_run(request: HttpRequest, id: int) -> dict[str, Any]:
     """Show a run with its fields and artifacts."""
-    run = caller_of(request).see(Run.objects, id, "run")
-    found, made = run.fields.order_by("position")[:MOST_TOLD], run.artifacts.order_by("pk")[:MOST_TOLD]
+    run = caller_of(request).find(Run, id)
+    fields = run.fields.order_by("position")[:MOST_LISTED]
+    artifacts = run.artifacts.order_by("pk")[:MOST_LISTED]
     return row_of(run) | {
-        "fields": [_field_of(field) for field in found],
-        "artifacts": [artifact_of(artifact) for artifact in made],
+        "fields": [RunFieldOut.of(field, step=field.step or None) for field in fields],
+        "artifacts": [ArtifactOut.of(artifact) for artifact in artifacts],
     }
 
 
 def row_of(run: Run) -> dict[str, Any]:
-    values = {name: getattr(run, name) or None for name in RunOut.model_fields if name != "addresses"}
-    return values | {"addresses": {what: f"/api/v1/runs/{run.pk}/{path}" for what, path in _ADDRESSES.items()}}
+    addresses = {name: f"/api/v1/runs/{run.pk}/{path}" for name, path in _ADDRESSES.items()}
+    return empty_to_null(RunOut.of(run, addresses=addresses))
 
 
-def accepted(submit: Callable[[], T], document_id: int | None = None) -> T:
-    """Call `submit` and return its result. Raises Problem if the run is refused."""
+@contextmanager
+def refusals(document_id: int | None = None) -> Iterator[None]:
+    """Answer a run that is refused with a Problem."""
     try:
-        return submit()
+        yield
     except QueueFull as full:
         details = {"limit": full.limit, "live": full.live, "asked": full.asked}
         raise Problem("run_queue_full", str(full), details, headers={"Retry-After": "5"}) from full
@@ -202,31 +225,7 @@ def accepted(submit: Callable[[], T], document_id: int | None = None) -> T:
         raise Problem("gone", str(purged), {"document_id": purged.document.pk}) from purged
 
 
-def _operated(caller: Caller, id: int) -> Configuration:
-    configuration: Configuration = caller.see(Configuration.objects, id, "configuration")
-    caller.operate(configuration.workspace)
+def _find_as_operator(caller: Caller, id: int) -> Configuration:
+    configuration = caller.find(Configuration, id)
+    caller.require_operator(configuration.workspace)
     return configuration
-
-
-def _wanted(asked: Runs) -> listing.Wanted:
-    return listing.Wanted(
-        workspace_id=asked.workspace_id,
-        configuration_id=asked.configuration_id,
-        build_id=asked.build_id,
-        input_document_id=asked.document_id,
-        outcomes=_outcomes(asked),
-        created_after=asked.created_after,
-        created_before=asked.created_before,
-    )
-
-
-def _outcomes(asked: Runs) -> tuple[str, ...] | None:
-    if asked.status is None and asked.outcome is None:
-        return None
-    of_status = {"failed": ("failed", "timed_out"), None: Run.OUTCOMES}.get(asked.status, (asked.status,))
-    return tuple(str(each) for each in of_status if asked.outcome in (None, each))
-
-
-def _field_of(field: RunField) -> dict[str, Any]:
-    values = {name: getattr(field, name) for name in RunFieldOut.model_fields}
-    return values | {"step": field.step or None}

@@ -1,12 +1,11 @@
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query, Schema
+from ninja import Query, Router, Schema
 from pydantic import ConfigDict, Field
 
-from api import frame
 from api.callers import caller_of
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.ids import Id
 from api.moments import Moment
 from documents import search
@@ -14,7 +13,7 @@ from documents.search import MOST_AT_ONCE, MOST_IN_ALL
 from documents.search.wanted import MOST_CHARACTERS
 from workspaces.models import Workspace
 
-routes = frame.routes("search")
+routes = Router(tags=["search"])
 
 
 class SnippetPartOut(Out):
@@ -61,14 +60,14 @@ class Wanted(Schema):
     after: Annotated[int, Field(ge=0, le=MOST_IN_ALL, description="number of hits to skip")] = 0
 
 
-@routes.get("/search", response=answers({200: SearchOut}), summary="Search documents")
+@routes.get("/search", response=responses({200: SearchOut}), summary="Search documents")
 def find(request: HttpRequest, wanted: Query[Wanted]) -> dict[str, Any]:
     """Search documents by words and meaning, best hits first."""
     caller = caller_of(request)
     visible = Workspace.objects.for_user(caller.user)
     if wanted.workspace_id is not None:
-        visible = visible.filter(pk=caller.see(Workspace.objects, wanted.workspace_id, "workspace").pk)
-    found = search.search(
+        visible = visible.filter(pk=caller.find(Workspace, wanted.workspace_id).pk)
+    results = search.search(
         visible,
         wanted.q,
         by=wanted.by,
@@ -79,11 +78,5 @@ def find(request: HttpRequest, wanted: Query[Wanted]) -> dict[str, Any]:
         limit=wanted.limit,
         after=wanted.after,
     )
-    return {name: getattr(found, name) for name in ("how", "notes", "has_more")} | {
-        "hits": [_hit(hit) for hit in found.hits]
-    }
-
-
-def _hit(hit: search.Hit) -> dict[str, Any]:
-    snippet = [{"text": part.text, "is_match": part.is_match} for part in hit.snippet]
-    return {name: getattr(hit, name) for name in HitOut.model_fields} | {"snippet": snippet}
+    hits = [HitOut.of(hit, snippet=[SnippetPartOut.of(part) for part in hit.snippet]) for hit in results.hits]
+    return SearchOut.of(results, hits=hits)

@@ -1,32 +1,32 @@
 """The slots of scheduled jobs: what became of them, and requests to run them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query, Schema
+from django.http.response import HttpResponseBase
+from ninja import Query, Router, Schema
 from pydantic import ConfigDict, Field, model_validator
 
-from api import frame
 from api.callers import INSTALLATION, insider_of
 from api.errors import Problem, not_found
-from api.frame import Answer, In, Out, answers
+from api.frame import In, Out, responses
+from api.idempotency import create_once
 from api.moments import Moment
-from api.once import creating
 from api.pages import LIMIT, MOST_ROWS, Listing, Page, page
-from api.routes.jobs import declared, operator_of, row_of
+from api.routes.jobs import CHANGE, find_job, row_of
 from schedules import asking, job_status, ledger
 from schedules.asking import NotASlot, SlotTaken
 from schedules.jobs import Job
 from schedules.ledger import State
-from schedules.models import DueSlot, JobRun, ScheduledJob
+from schedules.models import DueSlot, JobRun
 from work import clock
 from work.operations import written
 
-routes = frame.routes("jobs")
+routes = Router(tags=["jobs"])
 
 # Upcoming slots in a ledger without a range.
 COMING = 3
@@ -122,80 +122,84 @@ class BackfillRange(In):
     rehearse: Annotated[bool, Field(description="only list the slots that would be run")] = False
 
 
-@routes.get("/jobs/{name:name}/ledger", response=answers({200: LedgerOut}))
-def show_ledger(request: HttpRequest, name: str, asked: Query[LedgerOf]) -> dict[str, Any]:
+@routes.get("/jobs/{name:name}/ledger", response=responses({200: LedgerOut}))
+def show_ledger(request: HttpRequest, name: str, query: Query[LedgerOf]) -> dict[str, Any]:
     """Show the result of each slot of a job, newest first."""
     insider_of(request)
-    entries, now = _entries(row_of(name), asked), job_status.of(name)
-    told = {"job": name, "last_success": now.last_success, "next_slot": now.next_slot}
-    return told | {"counts": ledger.counts(entries), "slots": [asdict(entry) for entry in entries]}
+    row, status = row_of(name), job_status.of(name)
+    entries: Sequence[ledger.Entry] = []
+    if row.pk is not None and query.since is None and query.until is None:
+        entries = ledger.latest(row, past=query.limit, coming=COMING)
+    elif row.pk is not None:
+        entries = ledger.of(row, since=query.since, until=query.until or clock.now(), most=query.limit)
+    return {
+        "job": name,
+        "last_success": status.last_success,
+        "next_slot": status.next_slot,
+        "counts": ledger.counts(entries),
+        "slots": [asdict(entry) for entry in entries],
+    }
 
 
-@routes.get("/jobs/{name:name}/runs", response=answers({200: Page[JobRunOut]}))
+@routes.get("/jobs/{name:name}/runs", response=responses({200: Page[JobRunOut]}))
 def list_runs(request: HttpRequest, name: str, listing: Query[JobRuns]) -> dict[str, Any]:
     """List the runs of a job, one per slot that a worker claimed."""
     insider_of(request)
     row_of(name)
     rows = JobRun.objects.filter(job_name=name, **listing.filters())
-    return page(rows, listing, _row_of_run)
+    return page(rows, listing, JobRunOut.of)
 
 
-@routes.get("/jobs/{name:name}/runs/{id:id}", response=answers({200: JobRunOut}))
+@routes.get("/jobs/{name:name}/runs/{id:id}", response=responses({200: JobRunOut}))
 def show_run(request: HttpRequest, name: str, id: int) -> dict[str, Any]:
     insider_of(request)
     row = JobRun.objects.filter(job_name=name, pk=id).first()
     if row is None:
         raise not_found("job_run", id)
-    return _row_of_run(row)
+    return JobRunOut.of(row)
 
 
-@routes.post("/jobs/{name:name}/runs", response=answers({201: DueSlotOut}, 409, 422), auth=INSTALLATION)
-def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> Answer:
+@routes.post("/jobs/{name:name}/runs", response=responses({201: DueSlotOut}, 409, 422), auth=INSTALLATION)
+def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> HttpResponseBase:
     """Run a job now, or run one of its slots. The ledger shows the result."""
-    caller, job, wish = operator_of(request), declared(name), body or Trigger()
+    caller, job, choice = insider_of(request, CHANGE), find_job(name), body or Trigger()
 
     def make() -> dict[str, Any]:
         with _refusals(job):
-            if wish.slot is not None:
-                return _row_of_due(asking.run_slot(job, wish.slot, actor=caller.actor))
-            return _row_of_due(asking.run_now(job, actor=caller.actor, covers=wish.in_stead_of))
+            if choice.slot is not None:
+                return _row_of_due(asking.run_slot(job, choice.slot, actor=caller.actor))
+            return _row_of_due(asking.run_now(job, actor=caller.actor, covers=choice.in_stead_of))
 
-    return creating(request, 201, make)
+    return create_once(request, 201, make)
 
 
 @routes.post(
-    "/jobs/{name}/backfill", response=answers({200: BackfillOut, 201: BackfillOut}, 409, 422), auth=INSTALLATION
+    "/jobs/{name}/backfill", response=responses({200: BackfillOut, 201: BackfillOut}, 409, 422), auth=INSTALLATION
 )
-def backfill(request: HttpRequest, name: str, body: BackfillRange) -> Answer:
+def backfill(request: HttpRequest, name: str, body: BackfillRange) -> HttpResponseBase:
     """Run all slots of a range that have no run yet, oldest first (201). A preview changes nothing (200)."""
-    caller, job = operator_of(request), declared(name)
+    caller, job = insider_of(request, CHANGE), find_job(name)
 
     def make() -> dict[str, Any]:
         with _refusals(job):
             if body.rehearse:
-                found = asking.rehearse(job, body.since, body.until)
+                slots = asking.rehearse(job, body.since, body.until)
             else:
-                found = asking.backfill(job, body.since, body.until, actor=caller.actor)
-        return {"job": name, "rehearsed": body.rehearse, "free": found.free, "taken": found.taken}
+                slots = asking.backfill(job, body.since, body.until, actor=caller.actor)
+        return {"job": name, "rehearsed": body.rehearse, "free": slots.free, "taken": slots.taken}
 
-    return creating(request, 200 if body.rehearse else 201, make)
-
-
-def _entries(row: ScheduledJob, asked: LedgerOf) -> Any:
-    if row.pk is None:
-        return []
-    if asked.since is None and asked.until is None:
-        return ledger.latest(row, past=asked.limit, coming=COMING)
-    return ledger.of(row, since=asked.since, until=asked.until or clock.now(), most=asked.limit)
-
-
-def _row_of_run(row: JobRun) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in JobRunOut.model_fields}
+    return create_once(request, 200 if body.rehearse else 201, make)
 
 
 def _row_of_due(due: DueSlot) -> dict[str, Any]:
-    told = {"id": due.pk, "job": due.job_name, "slot": due.scheduled_for, "due_at": due.due_at}
-    return told | {"asked_by": due.asked_by, "in_stead_of": due.covers}
+    return {
+        "id": due.pk,
+        "job": due.job_name,
+        "slot": due.scheduled_for,
+        "due_at": due.due_at,
+        "asked_by": due.asked_by,
+        "in_stead_of": due.covers,
+    }
 
 
 @contextmanager
@@ -204,8 +208,8 @@ def _refusals(job: Job) -> Iterator[None]:
         yield
     except SlotTaken as taken:
         run = taken.job_run
-        told = {"job": job.name, "job_run": run.pk if run else None, "status": run.status if run else None}
-        raise Problem(taken.code, str(taken), told) from taken
+        details = {"job": job.name, "job_run": run.pk if run else None, "status": run.status if run else None}
+        raise Problem(taken.code, str(taken), details) from taken
     except NotASlot as error:
         nearest = [written.moment(slot) for slot in error.nearest]
         raise Problem("not_a_slot", str(error), {"job": job.name, "nearest": nearest}) from error

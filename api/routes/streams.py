@@ -1,11 +1,11 @@
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Query
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
 
-from api import frame
 from api.callers import caller_of
-from api.frame import Answer, answers
+from api.frame import responses
 from api.streams import sources
 from api.streams.access import Access
 from api.streams.following import Stream
@@ -18,7 +18,7 @@ from runs.lifecycle import RUN_STATES
 from runs.models import Run
 from workspaces.models import Workspace
 
-routes = frame.routes("streams")
+routes = Router(tags=["streams"])
 
 Last = Annotated[
     str,
@@ -56,46 +56,48 @@ STREAM: dict[str, Any] = {
 }
 
 
-@routes.get("/runs/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow run")
-def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
+@routes.get("/runs/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow run")
+def follow_run(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events and the output of a run until it ends."""
-    caller_of(request).see(Run.objects, id, "run")
-    source = sources.OfSubject(RUN_STATES, id, Run.TERMINAL, _last(request, last_event_id))
-    return _followed(request, source, Run.objects, id)
+    caller_of(request).find(Run, id)
+    source = sources.OfSubject(RUN_STATES, id, Run.TERMINAL, _last_id(request, last_event_id))
+    return _follow(request, source, Run.objects, id)
 
 
-@routes.get("/builds/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow build")
-def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
+@routes.get("/builds/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow build")
+def follow_build(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
     """Follow the events and the output of a build until it ends."""
-    caller_of(request).see(Build.objects, id, "build")
-    source = sources.OfSubject(BUILD_STATES, id, Build.TERMINAL, _last(request, last_event_id))
-    return _followed(request, source, Build.objects, id)
-
-
-@routes.get("/documents/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow document")
-def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> Answer:
-    """Follow the events of a document. The stream has no end: a document may be processed again."""
-    caller_of(request).see(Document.objects, id, "document")
-    source = sources.OfSubject(DOCUMENT_STATES, id, frozenset(), _last(request, last_event_id))
-    return _followed(request, source, Document.objects, id)
+    caller_of(request).find(Build, id)
+    source = sources.OfSubject(BUILD_STATES, id, Build.TERMINAL, _last_id(request, last_event_id))
+    return _follow(request, source, Build.objects, id)
 
 
 @routes.get(
-    "/workspaces/{id:id}/stream", response=answers({200: None}), openapi_extra=STREAM, summary="Follow workspace"
+    "/documents/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow document"
 )
-def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", logs: Logs = False) -> Answer:
+def follow_document(request: HttpRequest, id: int, last_event_id: Last = "") -> HttpResponseBase:
+    """Follow the events of a document. The stream has no end: a document may be processed again."""
+    caller_of(request).find(Document, id)
+    source = sources.OfSubject(DOCUMENT_STATES, id, frozenset(), _last_id(request, last_event_id))
+    return _follow(request, source, Document.objects, id)
+
+
+@routes.get(
+    "/workspaces/{id:id}/stream", response=responses({200: None}), openapi_extra=STREAM, summary="Follow workspace"
+)
+def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", logs: Logs = False) -> HttpResponseBase:
     """Follow the events of a workspace: of its runs, builds, documents, processing jobs and stages."""
-    caller_of(request).see(Workspace.objects, id, "workspace")
-    source = sources.OfWorkspace(id, _last(request, last_event_id), with_log=logs)
-    return _followed(request, source, Workspace.objects, id)
+    caller_of(request).find(Workspace, id)
+    source = sources.OfWorkspace(id, _last_id(request, last_event_id), with_log=logs)
+    return _follow(request, source, Workspace.objects, id)
 
 
-def _last(request: HttpRequest, asked: str) -> str:
+def _last_id(request: HttpRequest, parameter: str) -> str:
     # The header takes precedence: a browser that reconnects sets it, but keeps the URL with the old parameter.
-    return request.headers.get("Last-Event-ID", "") or asked
+    return request.headers.get("Last-Event-ID", "") or parameter
 
 
-def _followed(request: HttpRequest, source: sources.Source, rows: Any, id: int) -> Answer:
+def _follow(request: HttpRequest, source: sources.Source, rows: Any, id: int) -> HttpResponseBase:
     caller = caller_of(request)
     access = Access.of(request, caller, lambda user: rows.for_user(user).filter(pk=id))
     return Stream(source, access, PLACES.take(caller.key))

@@ -3,22 +3,23 @@ from typing import Annotated, Any, Literal
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from ninja import Query
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame, grants, tokens
+from api import grants, tokens
 from api.callers import OPERATE, caller_of, not_usable
 from api.errors import Problem
-from api.frame import Answer, In, Out, answers
+from api.frame import In, Out, empty_to_null, responses
 from api.grants import Refused
+from api.idempotency import REPLAYED, create_once
 from api.ids import Id
 from api.models import ApiToken, Scope
 from api.moments import Moment
-from api.once import REPLAYED, creating
 from api.pages import Listing, Page, page
 from workspaces.models import Workspace
 
-routes = frame.routes("tokens")
+routes = Router(tags=["tokens"])
 
 State = Literal["usable", "expired", "revoked"]
 ScopeName = Literal["read", "operate", "admin", "installation"]
@@ -59,26 +60,26 @@ class Tokens(Listing):
     workspace_id: Id | None = None
 
 
-@routes.get("/tokens", response=answers({200: Page[TokenOut]}))
+@routes.get("/tokens", response=responses({200: Page[TokenOut]}))
 def list_tokens(request: HttpRequest, listing: Query[Tokens]) -> dict[str, Any]:
     """List your tokens and, if you are an admin of a workspace, all of its tokens."""
     caller = caller_of(request)
     if listing.workspace_id is not None:
-        caller.see(Workspace.objects, listing.workspace_id, "workspace")
+        caller.find(Workspace, listing.workspace_id)
     rows: QuerySet[ApiToken] = ApiToken.objects.for_user(caller.user).listed()
     return page(rows.filter(**listing.filters()), listing, row_of)
 
 
-@routes.get("/tokens/{id:id}", response=answers({200: TokenOut}))
+@routes.get("/tokens/{id:id}", response=responses({200: TokenOut}))
 def show_token(request: HttpRequest, id: int) -> dict[str, Any]:
-    return row_of(caller_of(request).see(ApiToken.objects, id, "token"))
+    return row_of(caller_of(request).find(ApiToken, id))
 
 
-@routes.post("/tokens", response=answers({201: NewTokenOut}, 409, 422), auth=OPERATE)
-def create_token(request: HttpRequest, body: NewToken) -> Answer:
+@routes.post("/tokens", response=responses({201: NewTokenOut}, 409, 422), auth=OPERATE)
+def create_token(request: HttpRequest, body: NewToken) -> HttpResponseBase:
     """Create a token with at most your permissions. A token created with another one is revoked with it."""
     caller = caller_of(request)
-    workspace = caller.see(Workspace.objects, body.workspace_id, "workspace")
+    workspace = caller.find(Workspace, body.workspace_id)
 
     secret = ""
 
@@ -95,12 +96,15 @@ def create_token(request: HttpRequest, body: NewToken) -> Answer:
                 made_with=caller.token,
             )
         except Refused as refused:
-            raise _problem(refused) from refused
+            codes = {"scopes": "forbidden", "name": "conflict" if refused.details else "invalid_request"}
+            code = codes.get(refused.field, "invalid_request")
+            details = {"field": refused.field, **refused.details}
+            raise Problem(code, str(refused), details) from refused
         except grants.NotUsable as error:
             raise not_usable() from error
         return row_of(token) | {"token": None}
 
-    answer = creating(request, 201, make)
+    answer = create_once(request, 201, make)
     if REPLAYED not in answer:
         # Insert the token after the response was stored, so that the secret is never stored, not even for a repeated
         # request.
@@ -108,24 +112,16 @@ def create_token(request: HttpRequest, body: NewToken) -> Answer:
     return answer
 
 
-@routes.post("/tokens/{id:id}/revoke", response=answers({200: TokenOut}, 409), auth=OPERATE)
+@routes.post("/tokens/{id:id}/revoke", response=responses({200: TokenOut}, 409), auth=OPERATE)
 def revoke_token(request: HttpRequest, id: int) -> dict[str, Any]:
     """Revoke a token. It is refused from the next request on."""
     caller = caller_of(request)
-    token = caller.see(ApiToken.objects, id, "token")
+    token = caller.find(ApiToken, id)
     if not tokens.revoke(token, actor=caller.actor):
-        raise Problem("conflict", f"Token {token.name} is already revoked.", {"state": "revoked"})
+        raise Problem("conflict", f"Token {token.name} is already revoked.", {"state": ApiToken.State.REVOKED})
     token.refresh_from_db()
     return row_of(token)
 
 
 def row_of(token: ApiToken) -> dict[str, Any]:
-    told = {name: getattr(token, name, None) or None for name in TokenOut.model_fields}
-    return told | {"user": token.user.username, "scopes": token.scopes}
-
-
-def _problem(refused: Refused) -> Problem:
-    code = {"scopes": "forbidden", "name": "conflict" if refused.details else "invalid_request"}
-    return Problem(
-        code.get(refused.field, "invalid_request"), str(refused), {"field": refused.field, **refused.details}
-    )
+    return empty_to_null(TokenOut.of(token, user=token.user.username))

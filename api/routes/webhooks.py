@@ -1,15 +1,17 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query, Schema
+from django.http.response import HttpResponseBase
+from ninja import Query, Router, Schema
 from pydantic import Field
 
-from api import frame
 from api.callers import ADMIN, caller_of
 from api.errors import Problem
-from api.frame import Answer, In, Out, answers
-from api.once import creating
+from api.frame import In, Out, empty_to_null, responses
+from api.idempotency import create_once
 from api.pages import Listing, Page, page
 from webhooks import hooks
 from webhooks.delivery_history import attempts_of
@@ -18,7 +20,7 @@ from webhooks.models import Delivery, Webhook
 from work.operations.outcomes import Outcome
 from workspaces.models import Workspace
 
-routes = frame.routes("webhooks")
+routes = Router(tags=["webhooks"])
 
 # The values of Topic; a test compares the two.
 TopicName = Literal[
@@ -102,44 +104,40 @@ class Deliveries(Listing):
     topic: TopicName | Literal["ping"] | None = None
 
 
-@routes.get("/workspaces/{id:id}/webhooks", response=answers({200: Page[WebhookOut]}), auth=ADMIN)
+@routes.get("/workspaces/{id:id}/webhooks", response=responses({200: Page[WebhookOut]}), auth=ADMIN)
 def list_webhooks(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
-    workspace = _administered(request, id)
+    workspace = _find_as_admin(request, id)
     return page(Webhook.objects.there().filter(workspace=workspace), listing, row_of)
 
 
-@routes.post("/workspaces/{id:id}/webhooks", response=answers({201: WithSecret}, 409, 422), auth=ADMIN)
-def add_webhook(request: HttpRequest, id: int, body: NewWebhook) -> Answer:
+@routes.post("/workspaces/{id:id}/webhooks", response=responses({201: WithSecret}, 409, 422), auth=ADMIN)
+def add_webhook(request: HttpRequest, id: int, body: NewWebhook) -> HttpResponseBase:
     """Add a webhook, which is notified when work of the workspace ends. Its secret is shown only once."""
-    workspace, actor = _administered(request, id), caller_of(request).actor
+    workspace, actor = _find_as_admin(request, id), caller_of(request).actor
 
     def make() -> dict[str, Any]:
-        try:
+        with _refusals():
             webhook, secret = hooks.add(workspace, **body.dict(), actor=actor)
-        except Refused as refused:
-            raise _problem(refused) from refused
         return row_of(webhook) | {"secret": secret}
 
-    return creating(request, 201, make, unkept=("secret",))
+    return create_once(request, 201, make, unkept=("secret",))
 
 
-@routes.get("/webhooks/{id:id}", response=answers({200: WebhookOut}), auth=ADMIN)
+@routes.get("/webhooks/{id:id}", response=responses({200: WebhookOut}), auth=ADMIN)
 def show_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
     return row_of(_webhook(request, id))
 
 
-@routes.patch("/webhooks/{id:id}", response=answers({200: WebhookOut}, 409), auth=ADMIN)
+@routes.patch("/webhooks/{id:id}", response=responses({200: WebhookOut}, 409), auth=ADMIN)
 def change_webhook(request: HttpRequest, id: int, body: Changes) -> dict[str, Any]:
     """Change the name, URL or topics of a webhook. Waiting deliveries go to the new URL."""
     webhook = _webhook(request, id)
-    try:
+    with _refusals():
         hooks.change(webhook, body.dict(exclude_none=True), actor=caller_of(request).actor)
-    except Refused as refused:
-        raise _problem(refused) from refused
     return row_of(_webhook(request, id))
 
 
-@routes.delete("/webhooks/{id:id}", response=answers({200: WebhookOut}), auth=ADMIN)
+@routes.delete("/webhooks/{id:id}", response=responses({200: WebhookOut}), auth=ADMIN)
 def remove_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
     """Remove a webhook. Waiting deliveries are not sent."""
     webhook = _webhook(request, id)
@@ -148,7 +146,7 @@ def remove_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
     return row_of(webhook)
 
 
-@routes.post("/webhooks/{id:id}/pause", response=answers({200: WebhookOut}, 409), auth=ADMIN)
+@routes.post("/webhooks/{id:id}/pause", response=responses({200: WebhookOut}, 409), auth=ADMIN)
 def pause_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
     """Pause a webhook. Deliveries wait until it is resumed."""
     webhook = _webhook(request, id)
@@ -156,90 +154,85 @@ def pause_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
     return row_of(_webhook(request, id))
 
 
-@routes.post("/webhooks/{id:id}/resume", response=answers({200: WebhookOut}, 409), auth=ADMIN)
+@routes.post("/webhooks/{id:id}/resume", response=responses({200: WebhookOut}, 409), auth=ADMIN)
 def resume_webhook(request: HttpRequest, id: int) -> dict[str, Any]:
     webhook = _webhook(request, id)
     _expect(Outcome.RESUMED, hooks.resume(webhook, actor=caller_of(request).actor), webhook)
     return row_of(_webhook(request, id))
 
 
-@routes.post("/webhooks/{id:id}/rotate", response=answers({200: WithSecret}, 409), auth=ADMIN)
+@routes.post("/webhooks/{id:id}/rotate", response=responses({200: WithSecret}, 409), auth=ADMIN)
 def rotate_secret(request: HttpRequest, id: int, body: Rotation | None = None) -> dict[str, Any]:
     """Create a new secret, shown only once. The previous one stays valid for 24 hours.
 
     Deliveries are signed with both secrets. To rotate again in that time, choose the secret to drop.
     """
     webhook, drop = _webhook(request, id), body.drop if body else None
-    try:
+    with _refusals():
         secret = hooks.rotate(webhook, drop=drop, actor=caller_of(request).actor)
-    except Refused as refused:
-        raise _problem(refused) from refused
     if secret is None:
         raise Problem("conflict", "Another request has just rotated this secret.", {"webhook": id})
     return row_of(_webhook(request, id)) | {"secret": secret}
 
 
-@routes.post("/webhooks/{id:id}/ping", response=answers({201: DeliveryOut}, 422), auth=ADMIN)
-def ping_webhook(request: HttpRequest, id: int) -> Answer:
+@routes.post("/webhooks/{id:id}/ping", response=responses({201: DeliveryOut}, 422), auth=ADMIN)
+def ping_webhook(request: HttpRequest, id: int) -> HttpResponseBase:
     """Send a test delivery with the topic `ping` to a webhook."""
     webhook, actor = _webhook(request, id), caller_of(request).actor
-    return creating(request, 201, lambda: delivery_row(hooks.ping(webhook, actor=actor)))
+    return create_once(request, 201, lambda: delivery_row(hooks.ping(webhook, actor=actor)))
 
 
-@routes.get("/webhooks/{id:id}/deliveries", response=answers({200: Page[DeliveryOut]}), auth=ADMIN)
+@routes.get("/webhooks/{id:id}/deliveries", response=responses({200: Page[DeliveryOut]}), auth=ADMIN)
 def list_deliveries(request: HttpRequest, id: int, listing: Query[Deliveries]) -> dict[str, Any]:
     webhook = _webhook(request, id)
     return page(Delivery.objects.filter(webhook=webhook, **listing.filters()), listing, delivery_row)
 
 
-@routes.get("/deliveries/{id:id}", response=answers({200: DeliveryDetail}), auth=ADMIN)
+@routes.get("/deliveries/{id:id}", response=responses({200: DeliveryDetail}), auth=ADMIN)
 def show_delivery(request: HttpRequest, id: int) -> dict[str, Any]:
     delivery = _delivery(request, id)
     return delivery_row(delivery) | {"payload": delivery.payload, "history": attempts_of(delivery)}
 
 
-@routes.post("/deliveries/{id:id}/resend", response=answers({201: DeliveryOut}, 409, 422), auth=ADMIN)
-def resend_delivery(request: HttpRequest, id: int) -> Answer:
+@routes.post("/deliveries/{id:id}/resend", response=responses({201: DeliveryOut}, 409, 422), auth=ADMIN)
+def resend_delivery(request: HttpRequest, id: int) -> HttpResponseBase:
     """Send a delivery again, as a new delivery of the same event."""
     delivery, actor = _delivery(request, id), caller_of(request).actor
 
     def make() -> dict[str, Any]:
-        try:
+        with _refusals():
             return delivery_row(hooks.resend(delivery, actor=actor))
-        except Refused as refused:
-            raise _problem(refused) from refused
 
-    return creating(request, 201, make)
+    return create_once(request, 201, make)
 
 
 def row_of(webhook: Webhook) -> dict[str, Any]:
-    return {name: getattr(webhook, name) or None for name in WebhookOut.model_fields}
+    return empty_to_null(WebhookOut.of(webhook))
 
 
 def delivery_row(delivery: Delivery) -> dict[str, Any]:
-    row = {name: getattr(delivery, name) or None for name in DeliveryOut.model_fields}
-    row["attempts"] = delivery.attempts
-    return row if delivery.status == "queued" else row | {"next_attempt_at": None}
+    row = empty_to_null(DeliveryOut.of(delivery))
+    return row if delivery.status == Delivery.Status.QUEUED else row | {"next_attempt_at": None}
 
 
-def _administered(request: HttpRequest, id: int) -> Workspace:
+def _find_as_admin(request: HttpRequest, id: int) -> Workspace:
     caller = caller_of(request)
-    workspace: Workspace = caller.see(Workspace.objects, id, "workspace")
-    caller.administer(workspace)
+    workspace = caller.find(Workspace, id)
+    caller.require_admin(workspace)
     return workspace
 
 
 def _webhook(request: HttpRequest, id: int) -> Webhook:
     caller = caller_of(request)
-    webhook: Webhook = caller.see(Webhook.objects, id, "webhook")
-    caller.administer(webhook.workspace)
+    webhook = caller.find(Webhook, id)
+    caller.require_admin(webhook.workspace)
     return webhook
 
 
 def _delivery(request: HttpRequest, id: int) -> Delivery:
     caller = caller_of(request)
-    delivery: Delivery = caller.see(Delivery.objects, id, "delivery")
-    caller.administer(delivery.webhook.workspace)
+    delivery = caller.find(Delivery, id)
+    caller.require_admin(delivery.webhook.workspace)
     return delivery
 
 
@@ -249,5 +242,9 @@ def _expect(wanted: Outcome, outcome: Outcome, webhook: Webhook) -> None:
         raise Problem("conflict", message, {"state": webhook.state})
 
 
-def _problem(refused: Refused) -> Problem:
-    return Problem(refused.code, str(refused))
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except Refused as refused:
+        raise Problem(refused.code, str(refused)) from refused

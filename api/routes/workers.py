@@ -5,14 +5,13 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query
+from ninja import Query, Router
 from pydantic import Field
 
-from api import frame
 from api.callers import INSTALLATION, Caller, insider_of
 from api.cancels import Reason
 from api.errors import Problem, not_found
-from api.frame import Out, answers
+from api.frame import Out, responses
 from api.pages import Listing, Page, page
 from api.sight import doing, visible
 from api.subjects import Subject
@@ -21,7 +20,7 @@ from work.boots import WORKER_STATES
 from work.models import Worker
 from work.operations.outcomes import DONE
 
-routes = frame.routes("workers")
+routes = Router(tags=["workers"])
 
 _DRAIN = ("drain_requested_at", "drain_requested_by", "drain_reason")
 
@@ -56,27 +55,26 @@ class Workers(Listing):
     ] = None
 
 
-@routes.get("/workers", response=answers({200: Page[WorkerOut]}))
+@routes.get("/workers", response=responses({200: Page[WorkerOut]}))
 def list_workers(request: HttpRequest, listing: Query[Workers]) -> dict[str, Any]:
     caller = insider_of(request)
     clock.keep_measured()
-    chosen = Worker.objects.all()
-    found = page(getattr(chosen, listing.state)() if listing.state else chosen, listing, lambda worker: {"row": worker})
-    workers = [each["row"] for each in found["items"]]
+    rows = getattr(Worker.objects, listing.state)() if listing.state else Worker.objects.all()
+    rows_page = page(rows, listing, lambda worker: {"row": worker})
+    workers = [each["row"] for each in rows_page["items"]]
     known = visible(caller.user, [subject for worker in workers for subject in doing(worker)])
-    return found | {"items": [_row_of(worker, known) for worker in workers]}
+    return rows_page | {"items": [_row_of(worker, known) for worker in workers]}
 
 
-@routes.get("/workers/{id:id}", response=answers({200: WorkerOut}))
+@routes.get("/workers/{id:id}", response=responses({200: WorkerOut}))
 def show(request: HttpRequest, id: int) -> dict[str, Any]:
-    return _told(insider_of(request), _worker(id))
+    return _state_for(insider_of(request), _worker(id))
 
 
-@routes.post("/workers/{id:id}/drain", response=answers({200: WorkerOut}, 409), auth=INSTALLATION)
+@routes.post("/workers/{id:id}/drain", response=responses({200: WorkerOut}, 409), auth=INSTALLATION)
 def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str, Any]:
     """Drain a worker: it takes no new work, finishes within ADE_DRAIN_SECONDS, and stops until its next boot."""
-    caller = insider_of(request)
-    caller.may(draining.PERMISSION)
+    caller = insider_of(request, draining.PERMISSION)
     worker = _worker(id)
     if caller.record:
         caller.record.saw(WORKER_STATES.kind, id, None)
@@ -84,7 +82,7 @@ def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str
     if outcome not in DONE:
         details = {"id": id, "state": worker.state, "drain_requested_at": worker.drain_requested_at}
         raise Problem("conflict", draining.said(worker, outcome), details)
-    return _told(caller, worker)
+    return _state_for(caller, worker)
 
 
 def _worker(id: int) -> Worker:
@@ -93,13 +91,12 @@ def _worker(id: int) -> Worker:
     raise not_found("worker", id)
 
 
-def _told(caller: Caller, worker: Worker) -> dict[str, Any]:
+def _state_for(caller: Caller, worker: Worker) -> dict[str, Any]:
     clock.keep_measured()
     return _row_of(worker, visible(caller.user, doing(worker)))
 
 
 def _row_of(worker: Worker, known: Set[Subject]) -> dict[str, Any]:
-    does = [{"kind": kind, "id": id if (kind, id) in known else None} for kind, id in doing(worker)]
-    names = WorkerOut.model_fields.keys() - {"doing", *_DRAIN}
-    asked = {name: getattr(worker, name) or None for name in _DRAIN}
-    return {name: getattr(worker, name) for name in names} | {"doing": does} | asked
+    subjects = [{"kind": kind, "id": id if (kind, id) in known else None} for kind, id in doing(worker)]
+    drain = {name: getattr(worker, name) or None for name in _DRAIN}
+    return WorkerOut.of(worker, doing=subjects, **drain)

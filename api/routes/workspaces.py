@@ -2,20 +2,19 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Query, Schema
+from ninja import Query, Router, Schema
 from pydantic import Field
 
-from api import frame
 from api.callers import ADMIN, Caller, caller_of
 from api.errors import Problem
-from api.frame import In, Out, answers
+from api.frame import In, Out, responses
 from api.pages import Listing, Page, page
 from builds.models import Configuration
 from documents import retention
 from documents.models import MOST_DAYS, Document
 from workspaces.models import Membership, Workspace
 
-routes = frame.routes("workspaces")
+routes = Router(tags=["workspaces"])
 
 Role = Literal["viewer", "operator", "admin"]
 Days = Annotated[int, Field(ge=1, le=MOST_DAYS)]
@@ -44,7 +43,7 @@ class Policy(In):
     purge: Annotated[bool, Field(description="apply a shorter retention even if documents become due at once")] = False
 
 
-class Rehearsed(Schema):
+class RetentionPreview(Schema):
     days: Annotated[Days | None, Field(description="retention to preview (default: the current one)")] = None
 
 
@@ -64,64 +63,60 @@ class RehearsalOut(Out):
     sample: list[SampleOut]
 
 
-@routes.get("/workspaces", response=answers({200: Page[WorkspaceOut]}))
+@routes.get("/workspaces", response=responses({200: Page[WorkspaceOut]}))
 def list_workspaces(request: HttpRequest, listing: Query[Listing]) -> dict[str, Any]:
     caller = caller_of(request)
     return page(Workspace.objects.for_user(caller.user), listing, _rows_of(caller))
 
 
-@routes.get("/workspaces/{id:id}", response=answers({200: WorkspaceDetail}))
+@routes.get("/workspaces/{id:id}", response=responses({200: WorkspaceDetail}))
 def show_workspace(request: HttpRequest, id: int) -> dict[str, Any]:
     caller = caller_of(request)
-    return _detail(caller, caller.see(Workspace.objects, id, "workspace"))
+    return _detail(caller, caller.find(Workspace, id))
 
 
 @routes.patch(
-    "/workspaces/{id:id}", response=answers({200: WorkspaceDetail}, 409), auth=ADMIN, summary="Set retention policy"
+    "/workspaces/{id:id}", response=responses({200: WorkspaceDetail}, 409), auth=ADMIN, summary="Set retention policy"
 )
 def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
     """Set for how many days a workspace keeps the content of its documents."""
-    caller, workspace = _administered(request, id)
+    caller, workspace = _find_as_admin(request, id)
     days = body.document_retention_days
     if not body.purge and retention.is_shorter(days, workspace.document_retention_days):
-        _refuse_when_due(workspace, days)
+        due = retention.rehearse(workspace, days)
+        if due.documents:
+            message = (
+                f"{due.documents} documents are older than {days} days and would be purged at once."
+                " Set purge to confirm."
+            )
+            raise Problem("conflict", message, {"documents": due.documents, "size_bytes": due.size_bytes})
     retention.set_policy(workspace, days, actor=caller.actor)
     return _detail(caller, workspace)
 
 
 @routes.get(
-    "/workspaces/{id:id}/retention", response=answers({200: RehearsalOut}), auth=ADMIN, summary="Preview retention"
+    "/workspaces/{id:id}/retention", response=responses({200: RehearsalOut}), auth=ADMIN, summary="Preview retention"
 )
-def rehearse(request: HttpRequest, id: int, wanted: Query[Rehearsed]) -> dict[str, Any]:
+def rehearse(request: HttpRequest, id: int, preview: Query[RetentionPreview]) -> dict[str, Any]:
     """Preview what a retention policy would purge now, without purging."""
-    _, workspace = _administered(request, id)
-    days = wanted.days if wanted.days is not None else workspace.document_retention_days
-    found = retention.rehearse(workspace, days)
-    return {"days": days} | {name: getattr(found, name) for name in RehearsalOut.model_fields if name != "days"}
+    _, workspace = _find_as_admin(request, id)
+    days = preview.days if preview.days is not None else workspace.document_retention_days
+    return RehearsalOut.of(retention.rehearse(workspace, days), days=days)
 
 
-@routes.get("/workspaces/{id:id}/members", response=answers({200: Page[MemberOut]}), auth=ADMIN)
+@routes.get("/workspaces/{id:id}/members", response=responses({200: Page[MemberOut]}), auth=ADMIN)
 def list_members(request: HttpRequest, id: int, listing: Query[Listing]) -> dict[str, Any]:
     """List the members of a workspace. Only its admins can."""
-    _, workspace = _administered(request, id)
+    _, workspace = _find_as_admin(request, id)
     rows = Membership.objects.filter(workspace=workspace).select_related("user")
     return page(rows, listing, lambda member: {"user": member.user.get_username(), "role": member.role})
 
 
-def _administered(request: HttpRequest, id: int) -> tuple[Caller, Workspace]:
+def _find_as_admin(request: HttpRequest, id: int) -> tuple[Caller, Workspace]:
     caller = caller_of(request)
-    workspace: Workspace = caller.see(Workspace.objects, id, "workspace")
-    caller.administer(workspace)
+    workspace = caller.find(Workspace, id)
+    caller.require_admin(workspace)
     return caller, workspace
-
-
-def _refuse_when_due(workspace: Workspace, days: int | None) -> None:
-    due = retention.rehearse(workspace, days)
-    if due.documents:
-        message = (
-            f"{due.documents} documents are older than {days} days and would be purged at once. Set purge to confirm."
-        )
-        raise Problem("conflict", message, {"documents": due.documents, "size_bytes": due.size_bytes})
 
 
 def _rows_of(caller: Caller) -> Any:
@@ -129,9 +124,9 @@ def _rows_of(caller: Caller) -> Any:
     administered = set(Workspace.objects.administered_by(caller.user).values_list("pk", flat=True))
 
     def row_of(workspace: Workspace) -> dict[str, Any]:
-        id = workspace.pk
-        role = "admin" if id in administered else "operator" if id in operated else "viewer"
-        return {name: getattr(workspace, name) for name in WorkspaceOut.model_fields if name != "role"} | {"role": role}
+        role = Membership.Role.OPERATOR if workspace.pk in operated else Membership.Role.VIEWER
+        role = Membership.Role.ADMIN if workspace.pk in administered else role
+        return WorkspaceOut.of(workspace, role=role.value)
 
     return row_of
 

@@ -28,18 +28,17 @@ class Access:
         return cls(caller, None if caller.token else request.session.session_key, rows)
 
     def is_still_there(self) -> bool:
-        caller = _by_token(self.caller.token.pk) if self.caller.token else _by_session(self.session_key)
+        caller: Caller | None = None
+        if self.caller.token:
+            rows = ApiToken.objects.usable().with_roles().filter(pk=self.caller.token.pk).select_related("user")
+            token = rows.first()
+            if token and token.role_now:
+                caller = Caller(token.user, token)
+        else:
+            # A sign-out or a change of the password ends the session.
+            request = HttpRequest()
+            request.session = import_module(settings.SESSION_ENGINE).SessionStore(self.session_key)
+            person = get_user(request)
+            if isinstance(person, AbstractUser) and person.is_active:
+                caller = Caller(person)
         return caller is not None and self.rows(caller.user).exists()
-
-
-def _by_token(pk: int) -> Caller | None:
-    token = ApiToken.objects.usable().with_roles().filter(pk=pk).select_related("user").first()
-    return Caller(token.user, token) if token and token.role_now else None
-
-
-def _by_session(key: str | None) -> Caller | None:
-    """Return the caller of a session, or None after a sign-out or a change of the password."""
-    request = HttpRequest()
-    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
-    person = get_user(request)
-    return Caller(person) if isinstance(person, AbstractUser) and person.is_active else None

@@ -3,12 +3,14 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from django.db import Error
+from django.db import Error, connection
 from django.http import StreamingHttpResponse
 
-from api.streams import sse, threads
+from api.streams import sse
 from api.streams.access import Access
 from api.streams.hub import HUB, UNAVAILABLE, Subscriber
 from api.streams.places import Place
@@ -26,10 +28,28 @@ RETRY_MILLISECONDS = (1000, 4000)
 CUT_AFTER_SECONDS = 30.0
 
 
+# Each thread holds a database connection while it queries. All open streams share these.
+POOL = ThreadPoolExecutor(4, thread_name_prefix="streams")
+
+T = TypeVar("T")
+
+
+async def query(function: Callable[[], T]) -> T:
+    """Call a function that queries the database in one of the threads that all streams share."""
+
+    def call() -> T:
+        try:
+            return function()
+        finally:
+            connection.close()
+
+    return await asyncio.get_running_loop().run_in_executor(POOL, call)
+
+
 class Stream(StreamingHttpResponse):
     def __init__(self, source: Source, access: Access, place: Place) -> None:
         self._following = Following(source, access, place)
-        super().__init__(self._following.told(), sse.CONTENT_TYPE, headers=sse.HEADERS)
+        super().__init__(self._following.messages(), sse.CONTENT_TYPE, headers=sse.HEADERS)
 
     def close(self) -> None:
         # When a client disconnects, Django closes the response but not the generator.
@@ -41,8 +61,8 @@ class Following:
     def __init__(self, source: Source, access: Access, place: Place) -> None:
         self._source, self._access, self._place = source, access, place
         now = time.monotonic()
-        self._until = now + _about(LONGEST_SECONDS)
-        self._check_at = now + _about(CHECK_SECONDS)
+        self._until = now + _with_jitter(LONGEST_SECONDS)
+        self._check_at = now + _with_jitter(CHECK_SECONDS)
         self._silent_since = now
         self._subscriber: Subscriber | None = None
 
@@ -52,7 +72,7 @@ class Following:
             HUB.leave(self._subscriber)
         self._place.free()
 
-    async def told(self) -> AsyncGenerator[str, None]:
+    async def messages(self) -> AsyncGenerator[str, None]:
         yield sse.retry(random.randint(*RETRY_MILLISECONDS))  # noqa: S311  # jitter
         task = asyncio.current_task()
         assert task is not None
@@ -60,7 +80,7 @@ class Following:
         try:
             self._subscriber = subscriber = await HUB.join(self._source.topic, with_log=self._source.with_log)
             if not subscriber.ended:
-                yield await threads.ask(lambda: self._source.begin(subscriber.position))
+                yield await query(lambda: self._source.begin(subscriber.position))
             while not (end := await self._end(subscriber)):
                 if text := await self._next(subscriber):
                     self._silent_since = time.monotonic()
@@ -81,26 +101,26 @@ class Following:
         if self._left() <= 0:
             return sse.message("again", reason="time")
         if time.monotonic() >= self._check_at:
-            self._check_at = time.monotonic() + _about(CHECK_SECONDS)
-            if not await threads.ask(self._access.is_still_there):
+            self._check_at = time.monotonic() + _with_jitter(CHECK_SECONDS)
+            if not await query(self._access.is_still_there):
                 return sse.message("end", reason="forbidden")
         return ""
 
     async def _next(self, subscriber: Subscriber) -> str:
         if self._source.is_behind:
-            return await threads.ask(self._source.read)
+            return await query(self._source.read)
         now = time.monotonic()
         patience = self._silent_since + HEARTBEAT_SECONDS - now
         items = await subscriber.wait(min(patience, self._left(), self._check_at - now))
-        told = self._source.take(items)
+        text = self._source.take(items)
         # After SLOW, the queue was discarded, so no position is sent: the client resumes from its last event.
-        if not told and not subscriber.ended and time.monotonic() >= self._silent_since + HEARTBEAT_SECONDS:
+        if not text and not subscriber.ended and time.monotonic() >= self._silent_since + HEARTBEAT_SECONDS:
             return sse.HEARTBEAT + (self._source.mark(subscriber.passed) or "\n")
-        return told
+        return text
 
     def _left(self) -> float:
         return self._until - time.monotonic()
 
 
-def _about(seconds: float) -> float:
+def _with_jitter(seconds: float) -> float:
     return seconds * random.uniform(1 - JITTER, 1)  # noqa: S311  # jitter

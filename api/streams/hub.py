@@ -19,7 +19,7 @@ from django.db import Error, connection
 from api.streams.sse import Item
 from api.streams.stopping import is_stopping
 from api.subjects import Workspaces
-from work.tail import BATCH, Position, Seen, Tail
+from work.tail import BATCH, Position, Tail
 
 LOOK_SECONDS = 0.05
 # Polling interval after a quiet time. Idle streams cost nothing but this query, and the delay is still short.
@@ -74,8 +74,8 @@ class Subscriber:
                 async with asyncio.timeout(seconds):
                     await self._woken.wait()
         self._woken.clear()
-        found, self._waiting = self._waiting, []
-        return found
+        items, self._waiting = self._waiting, []
+        return items
 
     def take(self, items: Sequence[Item]) -> None:
         if not self.ended:
@@ -100,12 +100,12 @@ class Subscriber:
 class Hub:
     def __init__(self) -> None:
         self.workspaces = Workspaces()
-        self._comers: SimpleQueue[tuple[Subscriber, bool]] = SimpleQueue()
+        self._requests: SimpleQueue[tuple[Subscriber, bool]] = SimpleQueue()
         self._woken = Flag()
         self._starting = Lock()
         self._thread: Thread | None = None
         # Used only by the hub's thread.
-        self._new: set[Subscriber] = set()
+        self._joining: set[Subscriber] = set()
         self._subscribers: dict[Topic, set[Subscriber]] = defaultdict(set)
         self._tail: Tail | None = None
         self._failed = False
@@ -115,7 +115,7 @@ class Hub:
         """Add a subscriber. It gets every event that is committed after this returns."""
         subscriber = Subscriber(topic, with_log=with_log)
         try:
-            self._tell(subscriber, comes=True)
+            self._enqueue(subscriber, joins=True)
             await subscriber.began
         except BaseException:
             self.leave(subscriber)
@@ -123,10 +123,10 @@ class Hub:
         return subscriber
 
     def leave(self, subscriber: Subscriber) -> None:
-        self._tell(subscriber, comes=False)
+        self._enqueue(subscriber, joins=False)
 
-    def _tell(self, subscriber: Subscriber, *, comes: bool) -> None:
-        self._comers.put((subscriber, comes))
+    def _enqueue(self, subscriber: Subscriber, *, joins: bool) -> None:
+        self._requests.put((subscriber, joins))
         with self._starting:
             # Started on demand, because the process may have been forked since the hub was created.
             if self._thread is None or not self._thread.is_alive():
@@ -157,31 +157,31 @@ class Hub:
         self._admit()
         if is_stopping():
             self._end_all(STOPPING)
-        if not self._subscribers and not self._new:
+        if not self._subscribers and not self._joining:
             return False
         self._tail = self._tail or Tail(Position.now())
-        before = self._tail.position
+        start = self._tail.position
         try:
             is_behind = bool(self._subscribers) and self._deliver(self._tail) >= BATCH
         except BaseException:
             # Events that were read but not delivered must be read again.
-            self._tail = Tail(before)
+            self._tail = Tail(start)
             raise
-        for subscriber in self._new:
+        for subscriber in self._joining:
             self._subscribers[subscriber.topic].add(subscriber)
         position = self._tail.position
-        self._call((subscriber.loop, partial(subscriber.begin, position)) for subscriber in self._new)
-        self._new.clear()
+        self._call((subscriber.loop, partial(subscriber.begin, position)) for subscriber in self._joining)
+        self._joining.clear()
         return is_behind
 
     def _admit(self) -> None:
         with suppress(Empty):
             while True:
-                subscriber, comes = self._comers.get_nowait()
-                if comes:
-                    self._new.add(subscriber)
+                subscriber, joins = self._requests.get_nowait()
+                if joins:
+                    self._joining.add(subscriber)
                 else:
-                    self._new.discard(subscriber)
+                    self._joining.discard(subscriber)
                     self._forget(subscriber)
 
     def _deliver(self, tail: Tail) -> int:
@@ -196,20 +196,17 @@ class Hub:
         for event in events:
             position = position.after(event.id)
             workspace = workspaces.get((event.subject_kind, event.subject_id))
-            receivers = self._receivers(event, workspace)
+            topics = [EVERYTHING] if workspace is None else [EVERYTHING, Topic("workspace", workspace)]
+            receivers = [*self._subscribers.get(Topic(event.subject_kind, event.subject_id), ())]
+            for topic in topics:
+                subscribers = self._subscribers.get(topic, ())
+                receivers += [each for each in subscribers if each.with_log or event.kind != LOG]
             if receivers:
                 item = Item(event, position.to_text(), workspace)
                 for subscriber in receivers:
                     for_each[subscriber].append(item)
         self._hand_out(for_each, tail.position.to_text())
         return len(events)
-
-    def _receivers(self, event: Seen, workspace: int | None) -> list[Subscriber]:
-        found = list(self._subscribers.get(Topic(event.subject_kind, event.subject_id), ()))
-        others = list(self._subscribers.get(EVERYTHING, ()))
-        if workspace is not None:
-            others += self._subscribers.get(Topic("workspace", workspace), ())
-        return found + [each for each in others if each.with_log or event.kind != LOG]
 
     def _hand_out(self, for_each: dict[Subscriber, list[Item]], passed: str) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[Subscriber]] = defaultdict(list)
@@ -230,7 +227,9 @@ class Hub:
                 loop.call_soon_threadsafe(function)
             except RuntimeError:
                 # The event loop has ended with open streams, which will not leave the hub themselves.
-                self._forget_loop(loop)
+                for subscriber in self._all():
+                    if subscriber.loop is loop:
+                        self._forget(subscriber)
 
     def _fail(self, error: Exception) -> None:
         """Handle an error. After the first database error, another connection is tried. After the second, or any
@@ -248,8 +247,8 @@ class Hub:
 
     def _end_all(self, why: str) -> None:
         self._admit()
-        ending = [*self._new, *self._all()]
-        self._new.clear()
+        ending = [*self._joining, *self._all()]
+        self._joining.clear()
         self._subscribers.clear()
         self._call((subscriber.loop, partial(subscriber.end, why)) for subscriber in ending)
 
@@ -261,11 +260,6 @@ class Hub:
             others.discard(subscriber)
             if not others:
                 del self._subscribers[subscriber.topic]
-
-    def _forget_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        for subscriber in self._all():
-            if subscriber.loop is loop:
-                self._forget(subscriber)
 
 
 HUB = Hub()

@@ -8,7 +8,7 @@ from api.errors import Problem
 
 OF_ONE_CALLER = 100
 OF_ALL = 1000
-COME_AGAIN_SECONDS = 10
+RETRY_SECONDS = 10
 
 
 class Places:
@@ -21,7 +21,7 @@ class Places:
         return self._taken.total()
 
     def take(self, caller: str) -> "Place":
-        headers = {"Retry-After": str(COME_AGAIN_SECONDS)}
+        headers = {"Retry-After": str(RETRY_SECONDS)}
         with self._lock:
             if self._taken[caller] >= OF_ONE_CALLER:
                 message = f"Too many open streams: the limit is {OF_ONE_CALLER} per caller. Close one first."
@@ -32,7 +32,7 @@ class Places:
             self._taken[caller] += 1
         return Place(self, caller)
 
-    def _free(self, caller: str) -> None:
+    def release(self, caller: str) -> None:
         with self._lock:
             self._taken[caller] -= 1
             # Adding an empty counter drops callers whose count is zero.
@@ -45,7 +45,7 @@ class Place:
     """
 
     def __init__(self, places: Places, caller: str) -> None:
-        self.free = weakref.finalize(self, places._free, caller)
+        self.free = weakref.finalize(self, places.release, caller)
 
 
 PLACES = Places()

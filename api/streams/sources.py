@@ -53,7 +53,11 @@ class OfSubject:
         self.is_behind, self.over = True, ""
         self._row = states.rows.filter(pk=id).values_list("status", "last_sequence")
         self._events = Event.objects.about(states.kind, id).order_by("sequence")
-        self._terminal, self._last = terminal, _number(last) if last else 0
+        self._terminal, self._last = terminal, 0
+        if last:
+            if not (last.isascii() and last.isdecimal() and len(last) <= 9):
+                raise _unknown_id(last)
+            self._last = int(last)
 
     def begin(self, position: Position) -> str:
         row = self._row.first()
@@ -69,17 +73,17 @@ class OfSubject:
             self.over = GONE
             return ""
         after = Q(sequence__gt=self._last)
-        found = [Item(Seen(*each), "") for each in self._events.filter(after).values_list(*Seen._fields)[:BATCH]]
-        if found:
-            self._last = found[-1].event.sequence
+        items = [Item(Seen(*each), "") for each in self._events.filter(after).values_list(*Seen._fields)[:BATCH]]
+        if items:
+            self._last = items[-1].event.sequence
         # Further events may have come since the row was loaded, and one of them may be the last.
-        self.is_behind = len(found) == BATCH or self._last > row[1]
+        self.is_behind = len(items) == BATCH or self._last > row[1]
         if not self.is_behind and row[0] in self._terminal:
             self.over = FINISHED
-        return "".join(item.by_sequence for item in found)
+        return "".join(item.by_sequence for item in items)
 
     def take(self, items: Sequence[Item]) -> str:
-        told = []
+        messages = []
         for item in items:
             if item.event.sequence <= self._last:
                 continue
@@ -87,9 +91,9 @@ class OfSubject:
             if item.event.sequence > self._last + 1 or item.event.to_status in self._terminal:
                 self.is_behind = True
                 break
-            told.append(item.by_sequence)
+            messages.append(item.by_sequence)
             self._last = item.event.sequence
-        return "".join(told)
+        return "".join(messages)
 
     def mark(self, passed: str) -> str:
         return ""
@@ -103,7 +107,10 @@ class OfWorkspace:
     def __init__(self, workspace_id: int, last: str, *, with_log: bool) -> None:
         self.topic, self.with_log = Topic("workspace", workspace_id), with_log
         self.is_behind = False
-        self._came_from = _position(last) if last else None
+        try:
+            self._came_from = Position.from_text(last) if last else None
+        except ValueError as error:
+            raise _unknown_id(last) from error
         self._tail = Tail(Position())
         # Everything up to this position has been sent or skipped.
         self._seen = Position()
@@ -124,15 +131,15 @@ class OfWorkspace:
         position = self._tail.position
         events = self._tail.read()
         workspaces = HUB.workspaces.of(events)
-        told = []
+        messages = []
         for event in events:
             position = position.after(event.id)
             is_ours = workspaces.get((event.subject_kind, event.subject_id)) == self.topic.id
             if is_ours and (self.with_log or event.kind != LOG):
-                told.append(Item(event, position.to_text()).by_position)
+                messages.append(Item(event, position.to_text()).by_position)
         self.is_behind, self._seen = bool(events), self._tail.position
         # If none of these events belong to the workspace, send the position alone, so that they are not read again.
-        return "".join(told) or (id_only(self._seen.to_text()) if events else "")
+        return "".join(messages) or (id_only(self._seen.to_text()) if events else "")
 
     def take(self, items: Sequence[Item]) -> str:
         return "".join(item.by_position for item in items if item.event.id not in self._seen)
@@ -144,19 +151,6 @@ class OfWorkspace:
         return id_only(passed)
 
 
-def _position(text: str) -> Position:
-    try:
-        return Position.from_text(text)
-    except ValueError as error:
-        raise _not_given(text) from error
-
-
-def _number(text: str) -> int:
-    if text.isascii() and text.isdecimal() and len(text) <= 9:
-        return int(text)
-    raise _not_given(text)
-
-
-def _not_given(text: str) -> Problem:
+def _unknown_id(text: str) -> Problem:
     message = "Last-Event-ID is not an ID of this stream."
     return Problem("invalid_request", message, {"last_event_id": text[:100]})

@@ -11,7 +11,7 @@ CONTENT_TYPE = "text/event-stream; charset=utf-8"
 # A comment, which keeps proxies from closing an idle connection.
 HEARTBEAT = ": still there\n"
 # The fields of an event that are sent.
-TOLD = (*(name for name in Seen._fields if name not in ("claim_token",)),)
+FIELDS = tuple(name for name in Seen._fields if name != "claim_token")
 
 
 class Item:
@@ -27,7 +27,7 @@ class Item:
 
     @cached_property
     def data(self) -> str:
-        return f"data: {_json({name: getattr(self.event, name) for name in TOLD})}\n\n"
+        return f"data: {_json({name: getattr(self.event, name) for name in FIELDS})}\n\n"
 
     @cached_property
     def by_position(self) -> str:

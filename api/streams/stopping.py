@@ -2,12 +2,7 @@
 
 from collections.abc import Callable
 
-
-def _never() -> bool:
-    return False
-
-
-asks: list[Callable[[], bool]] = [_never]
+asks: list[Callable[[], bool]] = []
 
 
 def is_stopping() -> bool:

@@ -100,7 +100,7 @@ def test_an_answer_is_given_even_if_its_entry_cannot_be_completed(
     def fail(*args):
         raise error
 
-    monkeypatch.setattr(audit, "_learnt_since", fail)
+    monkeypatch.setattr(audit, "_changed_columns", fail)
 
     assert submit(ask, issue(olga, "operate"), configuration, document).status_code == 201
     assert entries()[0].answered is None

@@ -128,7 +128,7 @@ def test_signing_in_and_out_is_written_down(client, olga):
 
 @pytest.mark.django_db
 def test_of_many_failures_in_a_minute_not_all_are_written_down(client, olga, still, monkeypatch):
-    monkeypatch.setattr("api.signins.MOST_TOLD", 3)
+    monkeypatch.setattr("api.signins.MOST_FAILURES", 3)
     for number in range(5):
         sign_in(client, username=f"somebody {number}")
 

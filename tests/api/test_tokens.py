@@ -246,7 +246,7 @@ def test_with_a_token_those_go_that_were_made_with_it(ask, issue, olga, ravi, wo
 def test_a_token_that_is_revoked_while_it_asks_makes_none(ask, issue, olga, workspace, monkeypatch, headers):
     shown = issue(olga, "operate")
     # The last step before the view runs.
-    monkeypatch.setattr(tokens, "was_used", lambda token, address: tokens.revoke(token, actor="ada"))
+    monkeypatch.setattr(tokens, "record_use", lambda token, address: tokens.revoke(token, actor="ada"))
 
     answer = ask(shown, PATH, {"workspace_id": workspace.pk, "name": "made"}, **headers)
 

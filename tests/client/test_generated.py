@@ -4,11 +4,11 @@ import sys
 from django.conf import settings
 
 from config.api import api
-from tools.make_client import TARGET, formatted, written
+from tools.make_client import TARGET, format_source, source_of
 
 
 def test_the_client_is_as_the_api_is():
-    assert TARGET.read_text() == formatted(written(api.get_openapi_schema())), "make client"
+    assert TARGET.read_text() == format_source(source_of(api.get_openapi_schema())), "make client"
 
 
 def test_the_client_needs_nothing_but_python():

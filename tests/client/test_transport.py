@@ -4,7 +4,14 @@ import json
 import pytest
 
 from ade_client import Client, File, Problem, Transport, Unreachable
-from ade_client.transport import BETWEEN_STREAMS_SECONDS, LONGEST_PAUSE_SECONDS, MOST_REDIRECTS, Call, _led, events_of
+from ade_client.transport import (
+    BETWEEN_STREAMS_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    MOST_REDIRECTS,
+    Call,
+    _redirect_target,
+    events_of,
+)
 from tests.client.server import Server, hangs_up, says, streams
 
 pytestmark = pytest.mark.once
@@ -289,7 +296,7 @@ def test_a_download_is_led_from_https_to_https():
     with pytest.raises(
         Unreachable, match=r"The redirect to 'http://x/y' is refused: only addresses with https are followed"
     ):
-        _led("https://ade.example.com/x", "http://x/y?sig=secret")
+        _redirect_target("https://ade.example.com/x", "http://x/y?sig=secret")
 
 
 def test_a_download_that_is_led_in_a_circle_ends(server, transport):

@@ -7,7 +7,7 @@ pytestmark = pytest.mark.once
 
 @pytest.mark.parametrize("name", make_docs.PAGES)
 def test_the_reference_matches_the_code(name):
-    assert make_docs.present(name) == make_docs.PAGES[name](), "Run `make docs`."
+    assert make_docs.current(name) == make_docs.PAGES[name](), "Run `make docs`."
 
 
 def test_the_reference_has_no_other_pages():
@@ -32,5 +32,5 @@ def test_it_writes_the_stale_pages(tmp_path, monkeypatch):
 
     assert make_docs.main([]) == 0
 
-    assert make_docs.present("a.md") == "new\n"
+    assert make_docs.current("a.md") == "new\n"
     assert make_docs.main(["--check"]) == 0

@@ -46,7 +46,7 @@ class Command(NounCommand):
         before: int | None,
         **_: Any,
     ) -> Answer:
-        wanted = {
+        filters = {
             "actor": actor,
             "workspace": find_workspace(workspace).pk if workspace else None,
             "operation": operation,
@@ -59,21 +59,22 @@ class Command(NounCommand):
             "at__lt": until,
             "pk__lt": before,
         }
-        found = AuditEntry.objects.filter(**{name: value for name, value in wanted.items() if value is not None})
-        entries = [_row(entry) for entry in found.listed().order_by("-id")[:limit]]
-        shown = [row | {"subject": f"{row['subject_kind']} {row['subject_id'] or ''}".strip()} for row in entries]
-        return Answer({"entries": entries}, table(shown, *COLUMNS))
+        rows = AuditEntry.objects.filter(**{name: value for name, value in filters.items() if value is not None})
+        names = (
+            *("id", "at", "actor", "token_id", "address", "request_id", "method", "path", "operation"),
+            *("subject_kind", "subject_id", "answered"),
+        )
+        entries = [
+            {name: getattr(entry, name) for name in names}
+            | {"workspace": entry.workspace.name if entry.workspace else None}
+            for entry in rows.listed().order_by("-id")[:limit]
+        ]
+        lines = [row | {"subject": f"{row['subject_kind']} {row['subject_id'] or ''}".strip()} for row in entries]
+        return Answer({"entries": entries}, table(lines, *COLUMNS))
 
 
 def subject(text: str) -> tuple[str, int]:
-    found = re.fullmatch(r"([a-z_]{1,40})/([0-9]{1,18})", text)
-    if found is None:
+    match = re.fullmatch(r"([a-z_]{1,40})/([0-9]{1,18})", text)
+    if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a kind and an ID, for example run/17")
-    return found[1], int(found[2])
-
-
-def _row(entry: AuditEntry) -> dict[str, Any]:
-    who = ("id", "at", "actor", "token_id", "address", "request_id")
-    what = ("method", "path", "operation", "subject_kind", "subject_id", "answered")
-    told = {name: getattr(entry, name) for name in (*who, *what)}
-    return told | {"workspace": entry.workspace.name if entry.workspace else None}
+    return match[1], int(match[2])

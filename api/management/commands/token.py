@@ -68,28 +68,28 @@ class Command(NounCommand):
         actor: str | None,
         **_: Any,
     ) -> Answer:
-        found, person = find_workspace(workspace), _find_user(user)
+        row, owner = find_workspace(workspace), _find_user(user)
         try:
-            token, shown = grants.make(found, person, name, scopes, actor=actor_of(actor), expires_at=expires)
+            token, secret = grants.make(row, owner, name, scopes, actor=actor_of(actor), expires_at=expires)
         except Refused as refused:
             raise Failure(str(refused), Exit.REFUSED, "token_refused", field=refused.field) from refused
-        return Answer(_row(token) | {"token": shown}, shown)
+        return Answer(_row(token) | {"token": secret}, secret)
 
     def list_tokens(
         self, *, workspace: str | None, user: str | None, usable: bool, limit: int, before: int | None, **_: Any
     ) -> Answer:
-        found = ApiToken.objects.usable() if usable else ApiToken.objects.all()
-        found = found.filter(workspace=find_workspace(workspace)) if workspace else found
-        found = found.filter(user=_find_user(user)) if user else found
-        found = found.filter(pk__lt=before) if before else found
-        rows = [_row(token) for token in found.listed().order_by("-id")[:limit]]
+        query = ApiToken.objects.usable() if usable else ApiToken.objects.all()
+        query = query.filter(workspace=find_workspace(workspace)) if workspace else query
+        query = query.filter(user=_find_user(user)) if user else query
+        query = query.filter(pk__lt=before) if before else query
+        rows = [_row(token) for token in query.listed().order_by("-id")[:limit]]
         return Answer({"tokens": rows}, table(rows, *COLUMNS))
 
     def revoke(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
-        who = actor_of(actor)
+        name = actor_of(actor)
 
         def do(token: ApiToken) -> tuple[Outcome, Row]:
-            return (Outcome.REVOKED if tokens.revoke(token, actor=who) else Outcome.WAS_REVOKED), {}
+            return (Outcome.REVOKED if tokens.revoke(token, actor=name) else Outcome.WAS_REVOKED), {}
 
         return of_each("token", ids, ApiToken.objects.in_bulk(ids), do)
 
@@ -102,7 +102,9 @@ def _find_user(name: str) -> User:
 
 
 def _row(token: ApiToken) -> dict[str, Any]:
-    names = ("id", "name", "prefix", "state", "scopes", "created_at", "created_by", "expires_at")
-    used = ("revoked_at", "revoked_by", "last_used_at", "last_used_from")
-    told = {name: getattr(token, name) for name in (*names, *used)}
-    return told | {"user": token.user.username, "workspace": token.workspace.name}
+    names = (
+        *("id", "name", "prefix", "state", "scopes", "created_at", "created_by", "expires_at"),
+        *("revoked_at", "revoked_by", "last_used_at", "last_used_from"),
+    )
+    row = {name: getattr(token, name) for name in names}
+    return row | {"user": token.user.username, "workspace": token.workspace.name}

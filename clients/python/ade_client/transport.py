@@ -1,6 +1,7 @@
 """Sends the client's requests: one at a time, with retries where they are safe, and with streams that reconnect."""
 
 import http.client
+import io
 import json
 import os
 import random
@@ -9,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
 
@@ -77,8 +78,8 @@ class Call:
 
     @property
     def target(self) -> str:
-        said = {name: _text(value) for name, value in self.query.items() if value is not None}
-        return f"{self.path}?{urlencode(said)}" if said else self.path
+        query = {name: _text(value) for name, value in self.query.items() if value is not None}
+        return f"{self.path}?{urlencode(query)}" if query else self.path
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,6 @@ class Answer:
     def whole(self) -> bytes:
         with closing(self):
             return self.http.read()
-
-    def itself(self) -> "Answer":
-        return self
 
     def close(self) -> None:
         self.http.close()
@@ -117,11 +115,11 @@ class Transport:
 
     def json(self, call: Call) -> Any:
         """Return the decoded response. Raises Problem or Unreachable."""
-        return json.loads(self._answered(call, Answer.whole, self._ask))
+        return json.loads(self._send_with_retries(call, Answer.whole, self._send))
 
     def download(self, call: Call, to: BinaryIO) -> int:
         """Copy the response, or the target of its redirect, to a file. Return the number of bytes."""
-        with closing(self._answered(call, Answer.itself, self._ask_where_it_lies)) as answer:
+        with closing(self._open(call, self._send_to_storage)) as answer:
             if answer.http.status not in (200, 206):
                 raise _problem(answer)
             expected, count = answer.http.headers.get("Content-Length"), 0
@@ -138,7 +136,7 @@ class Transport:
         """Yield all rows of a list, page by page."""
         cursor = call.query.get("cursor")
         while cursor != "":
-            page = self.json(_with_query(call, cursor=cursor))
+            page = self.json(replace(call, query={**call.query, "cursor": cursor}))
             yield from page["items"]
             cursor = page["next"] or ""
 
@@ -146,19 +144,20 @@ class Transport:
         """Yield events as they come. If the stream breaks off, reconnect and continue after the last event. The last
         event is `end`, whose data has the reason.
         """
-        failures, wanted = 0, BETWEEN_STREAMS_SECONDS
+        failures, interval = 0, BETWEEN_STREAMS_SECONDS
         while True:
             try:
-                with closing(self._streamed(call, after)) as answer:
+                headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
+                with closing(self._open(_with_headers(call, headers), self._send)) as answer:
                     for event in events_of(answer.http):
                         after, failures = event.id or after, 0
                         if event.kind == RETRY:
-                            wanted = min(event.data / 1000, LONGEST_PAUSE_SECONDS)
+                            interval = min(event.data / 1000, LONGEST_PAUSE_SECONDS)
                         elif event.kind:
                             yield event
                         if event.kind == "end":
                             return
-                pause = wanted
+                pause = interval
             except (OSError, http.client.HTTPException):
                 failures += 1
                 if failures >= self._attempts:
@@ -166,56 +165,68 @@ class Transport:
                 pause = _pause(failures)
             self._sleep(pause)
 
-    def _streamed(self, call: Call, after: str) -> Answer:
-        return self._answered(_with_headers(call, _resume(after)), Answer.itself, self._ask)
+    def _open(self, call: Call, send: Callable[[Call], Answer]) -> Answer:
+        """Return an answer whose body has not been read."""
+        return self._send_with_retries(call, lambda answer: answer, send)
 
-    def _answered(self, call: Call, read: Callable[[Answer], T], ask: Callable[[Call], Answer]) -> T:
+    def _send_with_retries(self, call: Call, read: Callable[[Answer], T], send: Callable[[Call], Answer]) -> T:
         if call.creates:
             # The same for all attempts, so that nothing is created twice if a response is lost.
             call = _with_headers(call, {"Idempotency-Key": str(uuid.uuid4())} | dict(call.headers or {}))
-        may_again = call.creates or call.method in READS
+        is_repeatable = call.creates or call.method in READS
         for attempt in range(1, self._attempts + 1):
             try:
-                answer = ask(call)
+                answer = send(call)
                 if answer.http.status < 300:
                     return read(answer)
                 problem = _problem(answer)
             except (OSError, http.client.HTTPException) as error:
-                if attempt == self._attempts or not may_again:
+                if attempt == self._attempts or not is_repeatable:
                     raise Unreachable(f"{call.method} {call.path}: {error or type(error).__name__}") from error
                 self._sleep(_pause(attempt))
                 continue
             # After 429 nothing was done, so any request may be sent again.
-            is_busy = problem.status == 429 or (may_again and problem.status in AGAIN)
+            is_busy = problem.status == 429 or (is_repeatable and problem.status in AGAIN)
             if not is_busy or attempt == self._attempts:
                 raise problem
             self._sleep(_pause(attempt, answer.http.headers.get("Retry-After")))
         raise AssertionError("the last attempt returns or raises")
 
-    def _ask(self, call: Call) -> Answer:
-        body, headers = _body(call)
+    def _send(self, call: Call) -> Answer:
+        body: Any = None
+        headers: dict[str, str] = {}
+        if call.files:
+            body = Form(call.files, call.body or {}, call.progress)
+            headers = {"Content-Type": body.content_type, "Content-Length": str(body.size)}
+        elif call.body is not None:
+            body = json.dumps(call.body, default=_text).encode()
+            headers = {"Content-Type": "application/json"}
         headers |= {"Authorization": f"Bearer {self._token}", "Accept": "*/*"} | dict(call.headers or {})
-        return self._sent(self._parts, call.method, self._target(call), body, headers)
+        return self._request(self._parts, call.method, self._target(call), body, headers)
 
-    def _ask_where_it_lies(self, call: Call) -> Answer:
+    def _send_to_storage(self, call: Call) -> Answer:
         """Follow redirects to a storage that sends files itself. It gets no token: the signed URL is enough."""
-        headers = {"Accept": "*/*"} | {name: told for name, told in (call.headers or {}).items() if name == "Range"}
+        headers = {"Accept": "*/*"} | {name: value for name, value in (call.headers or {}).items() if name == "Range"}
         address = f"{self._parts.scheme}://{self._parts.netloc}{self._target(call)}"
-        answer = self._ask(call)
+        answer = self._send(call)
         for _ in range(MOST_REDIRECTS):
             if answer.http.status not in REDIRECTS:
                 return answer
             answer.close()
-            address, parts = _led(address, answer.http.headers.get("Location", ""))
+            address, parts = _redirect_target(address, answer.http.headers.get("Location", ""))
             target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-            answer = self._sent(parts, "GET", quote(target, safe=IN_ADDRESSES), None, headers)
+            answer = self._request(parts, "GET", quote(target, safe=IN_ADDRESSES), None, headers)
         return answer
 
     def _target(self, call: Call) -> str:
         return self._parts.path.rstrip("/") + call.target
 
-    def _sent(self, to: SplitResult, method: str, target: str, body: Any, headers: Mapping[str, str]) -> Answer:
-        connection = self._connect(to)
+    def _request(self, to: SplitResult, method: str, target: str, body: Any, headers: Mapping[str, str]) -> Answer:
+        host, port, timeout = cast(str, to.hostname), to.port, self._timeout_seconds
+        if to.scheme == "http":
+            connection = http.client.HTTPConnection(host, port, timeout=timeout)
+        else:
+            connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=self._tls)
         try:
             connection.request(method, target, body, headers)
             return Answer(connection, connection.getresponse())
@@ -223,25 +234,19 @@ class Transport:
             connection.close()
             raise
 
-    def _connect(self, to: SplitResult) -> http.client.HTTPConnection:
-        host, port = cast(str, to.hostname), to.port
-        if to.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=self._timeout_seconds)
-        return http.client.HTTPSConnection(host, port, timeout=self._timeout_seconds, context=self._tls)
-
 
 def path_of(template: str, **ids: Any) -> str:
     return template.format(**{name: quote(_text(id), safe="") for name, id in ids.items()})
 
 
-def _led(address: str, location: str) -> tuple[str, SplitResult]:
+def _redirect_target(address: str, location: str) -> tuple[str, SplitResult]:
     """Return the target of a redirect. A redirect from https must lead to https. Raises Unreachable."""
     schemes = ("https",) if address.startswith("https:") else ("http", "https")
     try:
-        parts = urlsplit(found := urljoin(address, location))
+        parts = urlsplit(target := urljoin(address, location))
         # Reading the port raises ValueError if it is not valid.
         if location and parts.scheme in schemes and parts.hostname and parts.port != 0:
-            return found, parts
+            return target, parts
     except ValueError:
         pass
     raise Unreachable(
@@ -265,7 +270,12 @@ def events_of(lines: Any) -> Iterator[Event]:
         if not raw.endswith(b"\n"):
             return
         if not line:
-            yield Event(id, kind, _data("\n".join(data))) if data else Event(id, "", None)
+            text = "\n".join(data)
+            try:
+                value = json.loads(text) if data else None
+            except ValueError:
+                value = text
+            yield Event(id, kind if data else "", value)
             kind, data = "message", []
             continue
         name, _, value = line.partition(":")
@@ -280,23 +290,8 @@ def events_of(lines: Any) -> Iterator[Event]:
             yield Event("", RETRY, int(value))
 
 
-def _data(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _resume(after: str) -> dict[str, str]:
-    return {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
-
-
 def _with_headers(call: Call, headers: Mapping[str, str]) -> Call:
-    return Call(**{**vars(call), "headers": {**(call.headers or {}), **headers}})
-
-
-def _with_query(call: Call, **query: Any) -> Call:
-    return Call(**{**vars(call), "query": {**call.query, **query}})
+    return replace(call, headers={**(call.headers or {}), **headers})
 
 
 def _text(value: Any) -> str:
@@ -316,23 +311,14 @@ def _pause(attempt: int, retry_after: str | None = None) -> float:
 def _problem(answer: Answer) -> Problem:
     status, request_id = answer.http.status, answer.http.headers.get("X-Request-ID", "")
     try:
-        told = json.loads(answer.whole())
-        return Problem(status, told["code"], told["message"], told["details"], request_id)
+        data = json.loads(answer.whole())
+        return Problem(status, data["code"], data["message"], data["details"], request_id)
     except (ValueError, KeyError, TypeError):
         # The response comes from a proxy, not from the API.
-        found = f"{status} {answer.http.reason} from {answer.connection.host}"
+        description = f"{status} {answer.http.reason} from {answer.connection.host}"
         if status in REDIRECTS:
-            found += f", which redirects to {_shown(answer.http.headers.get('Location', ''))}"
-        return Problem(status, "", f"The response is not from ADE: {found}.", {}, request_id)
-
-
-def _body(call: Call) -> tuple[Any, dict[str, str]]:
-    if call.files:
-        form = Form(call.files, call.body or {}, call.progress)
-        return form, {"Content-Type": form.content_type, "Content-Length": str(form.size)}
-    if call.body is None:
-        return None, {}
-    return json.dumps(call.body, default=_text).encode(), {"Content-Type": "application/json"}
+            description += f", which redirects to {_shown(answer.http.headers.get('Location', ''))}"
+        return Problem(status, "", f"The response is not from ADE: {description}.", {}, request_id)
 
 
 class Form:
@@ -347,34 +333,27 @@ class Form:
             for each in value if isinstance(value, list) else [value]:
                 self._parts.append(self._head(name) + b"\r\n" + _text(each).encode() + b"\r\n")
         for name, file in files.items():
-            shown = file.name or os.path.basename(file.path)
-            head = self._head(name, f'; filename="{_quoted(shown)}"')
+            filename = file.name or os.path.basename(file.path)
+            head = self._head(name, f'; filename="{_escape(filename)}"')
             self._parts += [head + f"Content-Type: {file.content_type}\r\n\r\n".encode(), file, b"\r\n"]
         self._parts.append(f"--{self._boundary}--\r\n".encode())
         self.size = sum(os.stat(part.path).st_size if isinstance(part, File) else len(part) for part in self._parts)
 
     def __iter__(self) -> Iterator[bytes]:
         sent = 0
-        for chunk in self._chunks():
-            yield chunk
-            sent += len(chunk)
-            if self._progress:
-                self._progress(sent, self.size)
-
-    def _chunks(self) -> Iterator[bytes]:
         for part in self._parts:
-            if isinstance(part, bytes):
-                yield part
-                continue
-            with open(part.path, "rb") as file:
+            with open(part.path, "rb") if isinstance(part, File) else io.BytesIO(part) as file:
                 while chunk := file.read(CHUNK_BYTES):
                     yield chunk
+                    sent += len(chunk)
+                    if self._progress:
+                        self._progress(sent, self.size)
 
     def _head(self, name: str, more: str = "") -> bytes:
-        head = f'--{self._boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"{more}\r\n'
+        head = f'--{self._boundary}\r\nContent-Disposition: form-data; name="{_escape(name)}"{more}\r\n'
         return head.encode()
 
 
-def _quoted(text: str) -> str:
+def _escape(text: str) -> str:
     # The same escapes as browsers use.
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -22,18 +22,19 @@ HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
 KEY = "^[!-~]([ -~]{0,198}[!-~])?$"
 KEPT_HOURS = 24
 
-Made = dict[str, Any]
-Keep = Callable[[Made], None]
+# The content of a response.
+Data = dict[str, Any]
+Keep = Callable[[Data], None]
 
 
 class _AlreadyKept(Exception):
     """Another request with the same key was faster; this attempt is rolled back."""
 
 
-def creating(
+def create_once(
     request: HttpRequest,
     status: int,
-    make: Callable[[], Made],
+    make: Callable[[], Data],
     body_sha256: str | None = None,
     unkept: Sequence[str] = (),
 ) -> HttpResponse:
@@ -43,70 +44,58 @@ def creating(
     a repeated request gets null for them.
     """
 
-    def attempt(keep: Keep) -> Made:
-        def write() -> Made:
+    def attempt(keep: Keep) -> Data:
+        def write() -> Data:
             with transaction.atomic():
-                made = make()
-                keep(made | dict.fromkeys(unkept))
-            return made
+                data = make()
+                keep(data | dict.fromkeys(unkept))
+            return data
 
         return patiently(write)
 
     if HEADER not in request.headers:
-        return _answer(make(), status)
-    return committing(request, status, attempt, body_sha256)
+        return HttpResponse(text_of(make()), "application/json", status)
+    return commit_once(request, status, attempt, body_sha256)
 
 
-def committing(
-    request: HttpRequest, status: int, attempt: Callable[[Keep], Made], body_sha256: str | None = None
+def commit_once(
+    request: HttpRequest, status: int, attempt: Callable[[Keep], Data], body_sha256: str | None = None
 ) -> HttpResponse:
-    """Do the same as `creating` for code with its own transaction. `attempt` must call the function that it is given
+    """Do the same as `create_once` for code with its own transaction. `attempt` must call the function that it is given
     within that transaction, before the commit.
     """
     key = request.headers.get(HEADER)
     if key is None:
-        return _answer(attempt(lambda made: None), status)
+        return HttpResponse(text_of(attempt(lambda data: None)), "application/json", status)
     if not re.fullmatch(KEY, key):
         message = f"The {HEADER} must have 1 to 200 printable ASCII characters, without spaces at the ends."
         raise Problem("invalid_request", message, {"header": HEADER})
-    caller, fingerprint = caller_of(request).key, _fingerprint(request, body_sha256)
+    caller, body = caller_of(request).key, body_sha256 or hashlib.sha256(request.body).hexdigest()
+    fingerprint = hashlib.sha256(f"{request.method} {request.get_full_path()} {body}".encode()).hexdigest()
 
-    def keep(made: Made) -> None:
+    def keep(data: Data) -> None:
         try:
             with transaction.atomic():
                 KeptAnswer.objects.create(
-                    caller=caller, key=key, fingerprint=fingerprint, answered=status, body=text_of(made)
+                    caller=caller, key=key, fingerprint=fingerprint, answered=status, body=text_of(data)
                 )
         except IntegrityError as error:
             raise _AlreadyKept from error
 
-    if kept := _find(caller, key):
-        return _again(kept, fingerprint)
+    if stored := KeptAnswer.objects.filter(caller=caller, key=key).first():
+        return _replay(stored, fingerprint)
     try:
-        return _answer(attempt(keep), status)
+        return HttpResponse(text_of(attempt(keep)), "application/json", status)
     except Exception:
         # Check again, also if this attempt was refused: the first request with this key may just have taken the last
         # place in the queue.
-        if kept := _find(caller, key):
-            return _again(kept, fingerprint)
+        if stored := KeptAnswer.objects.filter(caller=caller, key=key).first():
+            return _replay(stored, fingerprint)
         raise
 
 
-def _find(caller: str, key: str) -> KeptAnswer | None:
-    return KeptAnswer.objects.filter(caller=caller, key=key).first()
-
-
-def _again(kept: KeptAnswer, fingerprint: str) -> HttpResponse:
-    if kept.fingerprint != fingerprint:
+def _replay(stored: KeptAnswer, fingerprint: str) -> HttpResponse:
+    if stored.fingerprint != fingerprint:
         message = f"This {HEADER} was already used for another request. Use a new key."
-        raise Problem("idempotency_key_reused", message, {"first_used_at": written.moment(kept.created_at)})
-    return HttpResponse(kept.body, "application/json", kept.answered, headers={REPLAYED: "true"})
-
-
-def _answer(made: Made, status: int) -> HttpResponse:
-    return HttpResponse(text_of(made), "application/json", status)
-
-
-def _fingerprint(request: HttpRequest, body_sha256: str | None) -> str:
-    body = body_sha256 or hashlib.sha256(request.body).hexdigest()
-    return hashlib.sha256(f"{request.method} {request.get_full_path()} {body}".encode()).hexdigest()
+        raise Problem("idempotency_key_reused", message, {"first_used_at": written.moment(stored.created_at)})
+    return HttpResponse(stored.body, "application/json", stored.answered, headers={REPLAYED: "true"})

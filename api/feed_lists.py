@@ -13,14 +13,22 @@ FIELD = "file"
 
 _TEXT = {"schema": {"type": "string"}, "example": '<opml version="2.0"><body/></opml>'}
 _IN_A_FORM = {"type": "object", "required": [FIELD], "properties": {FIELD: {"type": "string", "format": "binary"}}}
-TAKEN = {"requestBody": {"required": True, "content": dict.fromkeys(XML, _TEXT) | {FORM: {"schema": _IN_A_FORM}}}}
-GIVEN = {"responses": {200: {"description": "A file.", "content": {"application/xml": {"schema": {"type": "string"}}}}}}
+UPLOAD = {"requestBody": {"required": True, "content": dict.fromkeys(XML, _TEXT) | {FORM: {"schema": _IN_A_FORM}}}}
+FILE = {"description": "A file.", "content": {"application/xml": {"schema": {"type": "string"}}}}
+DOWNLOAD = {"responses": {200: FILE}}
 
 
 def body_of(request: HttpRequest) -> bytes:
     """Return the uploaded list. Raises Problem if it is too large."""
     if request.content_type == FORM:
-        data = _in_a_form(request)
+        files = [(name, file) for name, values in request.FILES.lists() for file in values]
+        if [name for name, _ in files] != [FIELD] or request.POST:
+            fields = ", ".join([*request.POST, *(name for name, _ in files)]) or "none"
+            message = (
+                f"The form must have one file in the field {FIELD!r} and no other fields. Fields found: {fields[:200]}."
+            )
+            raise Problem("invalid_request", message)
+        data = bytes(files[0][1].read(MOST_BYTES + 1))
     elif request.content_type in XML:
         # Not `request.body`, because a list may be longer than DATA_UPLOAD_MAX_MEMORY_SIZE allows.
         data = request.read(MOST_BYTES + 1)
@@ -36,17 +44,6 @@ def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def answer(data: bytes) -> HttpResponse:
+def response_of(data: bytes) -> HttpResponse:
     headers = {"Content-Disposition": 'attachment; filename="feeds.opml"'}
     return HttpResponse(data, "application/xml; charset=utf-8", headers=headers)
-
-
-def _in_a_form(request: HttpRequest) -> bytes:
-    files = [(name, file) for name, found in request.FILES.lists() for file in found]
-    if [name for name, _ in files] != [FIELD] or request.POST:
-        found = ", ".join([*request.POST, *(name for name, _ in files)]) or "none"
-        message = (
-            f"The form must have one file in the field {FIELD!r} and no other fields. Fields found: {found[:200]}."
-        )
-        raise Problem("invalid_request", message)
-    return bytes(files[0][1].read(MOST_BYTES + 1))

@@ -29,8 +29,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 
     def with_roles(self) -> "ApiTokenQuerySet":
         """Annotate each token with the current `role` of its owner in the workspace, for `role_now`."""
-        theirs = Membership.objects.filter(workspace_id=OuterRef("workspace_id"), user_id=OuterRef("user_id"))
-        return self.annotate(role=Subquery(theirs.values("role")[:1]))
+        memberships = Membership.objects.filter(workspace_id=OuterRef("workspace_id"), user_id=OuterRef("user_id"))
+        return self.annotate(role=Subquery(memberships.values("role")[:1]))
 
     def not_revoked(self) -> "ApiTokenQuerySet":
         return self.filter(revoked_at__isnull=True)
@@ -43,6 +43,11 @@ class ApiToken(models.Model):
     """A token with which a program authenticates instead of a password. It belongs to one person and one workspace.
     Only its hash is stored.
     """
+
+    class State(models.TextChoices):
+        USABLE = "usable"
+        EXPIRED = "expired"
+        REVOKED = "revoked"
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
@@ -86,10 +91,10 @@ class ApiToken(models.Model):
         return self.name
 
     @property
-    def state(self) -> str:
+    def state(self) -> "ApiToken.State":
         if self.revoked_at:
-            return "revoked"
-        return "expired" if self.expires_at and self.expires_at <= clock.now() else "usable"
+            return self.State.REVOKED
+        return self.State.EXPIRED if self.expires_at and self.expires_at <= clock.now() else self.State.USABLE
 
     @property
     def role_now(self) -> str | None:
@@ -103,3 +108,87 @@ class ApiToken(models.Model):
 
     def allows(self, scope: Any) -> bool:
         return scope == Scope.READ or scope in self.scopes
+
+
+class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):
+    def for_user(self, user: User) -> "AuditEntryQuerySet":
+        """Return the entries of workspaces that the user administers; superusers see all."""
+        return visible_to(self, user, "workspace", Membership.Role.ADMIN)
+
+    def listed(self) -> "AuditEntryQuerySet":
+        return self.select_related("workspace")
+
+
+class AuditEntry(models.Model):
+    """One request that could change something: who sent it, from where, for which operation, and the status of the
+    response. It is written before the change, completed after it, and never changed again.
+    """
+
+    at = models.DateTimeField(default=clock.now, db_index=True)
+    # The actor as in histories; the linked rows may be deleted later.
+    actor = models.CharField(max_length=200, blank=True)
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="+")
+    workspace = models.ForeignKey(Workspace, on_delete=models.SET_NULL, null=True, related_name="+")
+    address = models.CharField(max_length=64, blank=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    method = models.CharField(max_length=16)
+    # The operation of the API or the route, such as `runs.submit_run` or `admin:runs_run_changelist`. Sign-ins and
+    # sign-outs have `sign_in`, `sign_in_failed`, `sign_out`.
+    operation = models.CharField(max_length=200, blank=True)
+    # Without the query string, which may contain secrets.
+    path = models.CharField(max_length=500)
+    subject_kind = models.CharField(max_length=40, blank=True)
+    subject_id = models.BigIntegerField(null=True)
+    # None: no response was recorded because the process died.
+    answered = models.PositiveSmallIntegerField(null=True)
+
+    objects = AuditEntryQuerySet.as_manager()
+
+    class Meta:
+        db_table = "audit_entries"
+        verbose_name_plural = "audit entries"
+        indexes = [models.Index(fields=["workspace", "id"], name="audit_entry_of_a_workspace")]
+        constraints = [
+            models.CheckConstraint(
+                name="audit_entry_answer_is_a_status_of_http",
+                condition=Q(answered__isnull=True) | Q(answered__gte=100, answered__lte=599),
+                violation_error_message="A response status must be between 100 and 599.",
+            ),
+            models.CheckConstraint(
+                name="audit_entry_subject_has_a_kind",
+                condition=Q(subject_id__isnull=True) | ~Q(subject_kind=""),
+                violation_error_message="A subject ID needs a subject kind.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation or self.path} by {self.actor or 'unknown'}"
+
+
+class KeptAnswer(models.Model):
+    """The response to a request that created something, saved in the same transaction. A client that lost the
+    response and repeats the request with the same key gets it again.
+    """
+
+    # "token 3" or "user 5".
+    caller = models.CharField(max_length=40)
+    key = models.CharField(max_length=200)
+    # Hash of method, path and body.
+    fingerprint = models.CharField(max_length=64)
+    answered = models.PositiveSmallIntegerField()
+    body = models.TextField()
+    created_at = models.DateTimeField(default=clock.now, db_index=True)
+
+    class Meta:
+        db_table = "api_kept_answers"
+        constraints = [
+            models.UniqueConstraint(
+                name="kept_answer_one_per_caller_and_key",
+                fields=["caller", "key"],
+                violation_error_message="This key has already been used.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} of {self.caller}"
