@@ -24,7 +24,7 @@ def change_one(change: Change) -> Sequence[Any] | None:
         return _tell(change, change.guards["id"])
 
 
-def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
+def set_column(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
     """Set one column without an event. Return False if a guard failed."""
     return bool(update(model, guards, **{name: value}))
 

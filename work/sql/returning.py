@@ -59,11 +59,11 @@ def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
     return row is not None
 
 
-def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
+def set_column(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
     """Set one column without an event. Return False if a guard failed."""
     change = Change(model, "", guards, None, {}, (), {}, NOTHING)
-    key = ("remember", connection.vendor, model, name, *guards)
-    statement = _statements.get(key) or _statements.setdefault(key, _remembering(change, name))
+    key = ("set_column", connection.vendor, model, name, *guards)
+    statement = _statements.get(key) or _statements.setdefault(key, _set_column_statement(change, name))
     guarded = [adapt(value) for key, value in guards.items() if not _is_constant(key)]
     return statements.one(statement.sql, [adapt(value), *guarded]) is not None
 
@@ -204,7 +204,7 @@ def _telling(change: Change) -> Statement:
     return Statement(update, earlier=_earlier(change))
 
 
-def _remembering(change: Change, name: str) -> Statement:
+def _set_column_statement(change: Change, name: str) -> Statement:
     table, column = _table(change.model), _field(change.model, name).column
     return Statement(f"UPDATE {table} SET {column} = %s WHERE {_where(change)} RETURNING {table}.id")
 
