@@ -7,7 +7,7 @@ from threading import Event as Flag
 from django.db import connection
 
 from work.sql import returning
-from work.steady import Steady
+from work.threads import SteadyThread
 
 # SQLite has no notifications, but a number that changes with every commit and costs microseconds to read.
 SQLITE_LOOK_SECONDS = 0.05
@@ -20,14 +20,14 @@ def ring(topic: str) -> None:
     returning.ring(topic)
 
 
-class Listener(Steady):
+class Listener(SteadyThread):
     """Calls `heard` with each topic, or with "" if the topic is unknown."""
 
     def __init__(self, heard: Callable[[str], None], stopping: Flag) -> None:
         super().__init__("listener", stopping)
         self.heard = heard
 
-    def go_on(self) -> None:
+    def do_round(self) -> None:
         if connection.vendor == "postgresql":
             _listen_postgresql(self.heard, self.stopping)
         elif connection.vendor == "sqlite":
