@@ -46,7 +46,7 @@ def change_one(change: Change) -> Row | None:
 def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
     """Write events that are no transitions, all for one row. Return False if a guard failed."""
     key = ("append_events", connection.vendor, change.model, _shape(change))
-    statement = _statements.get(key) or _statements.setdefault(key, _telling(change))
+    statement = _statements.get(key) or _statements.setdefault(key, _append_statement(change))
     guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
     changed = [adapt(max(event.at for event in entries)), len(entries)]
     if connection.vendor == "postgresql":
@@ -55,7 +55,7 @@ def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
     with transaction.atomic():
         row = statements.one(statement.sql, [*changed, *guarded])
         if row is not None:
-            _tell_earlier(statement.earlier, row, len(entries), entries)
+            _insert_earlier(statement.earlier, row, len(entries), entries)
     return row is not None
 
 
@@ -84,7 +84,7 @@ def create(
     """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
     key = ("create", connection.vendor, model, _event_shape(event), *values, None, *varying)
     statement = _statements.get(key) or _statements.setdefault(
-        key, _creation(model, subject_kind, tuple(values), tuple(varying), event, topic)
+        key, _create_statement(model, subject_kind, tuple(values), tuple(varying), event, topic)
     )
     params = [adapt(value) for value in values.values()]
     if connection.vendor == "postgresql":
@@ -106,7 +106,7 @@ def ring(topic: str) -> None:
 def _write(change: Change, claimable: Claimable | None = None, columns: tuple[str, ...] = ()) -> Row | None:
     vendor = connection.vendor
     key = (vendor, change.model, _shape(change), claimable, columns)
-    statement = _statements.get(key) or _statements.setdefault(key, _statement(change, claimable, columns))
+    statement = _statements.get(key) or _statements.setdefault(key, _change_statement(change, claimable, columns))
     if vendor == "postgresql":
         earlier = [len(change.earlier) + 1, *_columns(change.earlier)] if change.earlier else []
         params = [*_params(change, claimable), *_event_params(change.event), *earlier]
@@ -117,7 +117,7 @@ def _write(change: Change, claimable: Claimable | None = None, columns: tuple[st
         row = statements.one(statement.sql, _params(change, claimable))
         if row is not None:
             if change.earlier:
-                _tell_earlier(statement.earlier, row, len(change.earlier) + 1, change.earlier)
+                _insert_earlier(statement.earlier, row, len(change.earlier) + 1, change.earlier)
             statements.run(statement.event_sql, [*_event_params(change.event), json.dumps([row[0]])])
     return row
 
@@ -138,7 +138,7 @@ def _columns(entries: Sequence[EventDraft]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _tell_earlier(sql: str, row: Row, number: int, entries: Sequence[EventDraft]) -> None:
+def _insert_earlier(sql: str, row: Row, number: int, entries: Sequence[EventDraft]) -> None:
     """Write events without a transition. The sequence number of the first is `last_sequence - number + 1`."""
     event = in_order(entries)
     rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in event]
@@ -169,7 +169,7 @@ def _event_params(event: EventDraft) -> list[Any]:
     return [event.actor, event.message, adapt(event.data)]
 
 
-def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, ...]) -> Statement:
+def _change_statement(change: Change, claimable: Claimable | None, columns: tuple[str, ...]) -> Statement:
     table = _table(change.model)
     where = _where(change)
     before = ""
@@ -193,7 +193,7 @@ def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, 
     return Statement(update, _event_about(change.model, change.subject_kind, change.event), _earlier(change))
 
 
-def _telling(change: Change) -> Statement:
+def _append_statement(change: Change) -> Statement:
     table = _table(change.model)
     update = (
         f"UPDATE {table} SET {_times(change, is_batch=True)}, last_sequence = {table}.last_sequence + %s"
@@ -211,7 +211,7 @@ def _set_column_statement(change: Change, name: str) -> Statement:
 
 def _earlier(change: Change) -> str:
     """Return the INSERT of events without a transition. The first parameter decides their sequence numbers, see
-    `_tell_earlier`.
+    `_insert_earlier`.
     """
     numbered = "sequence, claim_token, subject_id, subject_kind, from_status, to_status"
     into = f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data) SELECT"
@@ -232,7 +232,7 @@ def _earlier(change: Change) -> str:
     )
 
 
-def _creation(
+def _create_statement(
     model: type[Subject],
     subject_kind: str,
     values: tuple[str, ...],
