@@ -88,11 +88,7 @@ def delete(model: type[Model], ids: Sequence[int]) -> int:
 
 
 def in_batches(
-    rows: "QuerySet[Any]",
-    purge: Callable[[list[int]], Mapping[str, int]],
-    *,
-    moment: str = "",
-    weight: str = "",
+    rows: "QuerySet[Any]", purge: Callable[[list[int]], Mapping[str, int]], *, moment: str = "", weight: str = ""
 ) -> Iterator[Batch]:
     """Purge the rows oldest first by `moment`, which needs an index together with the id, or by id alone.
 

@@ -164,24 +164,20 @@ def _rescue_one(kind: "WorkType", claim: LostClaim) -> bool:
         verb = kind.rescue(claim)
         if verb is None:
             return False
-        _leave_receipt(claim, verb, outcome)
+        owner, expired_at = claim.holder.owner, claim.lease_expires_at
+        boots = Worker.objects.filter(boot_id=owner.rpartition(":")[2])
+        heartbeat_at = boots.values_list("heartbeat_at", flat=True).first()
+        receipt = {
+            "owner": owner,
+            "claim_token": claim.holder.token,
+            "lease_expired_at": expired_at.isoformat() if expired_at else None,
+            "last_heartbeat_at": heartbeat_at.isoformat() if heartbeat_at else None,
+            "process": outcome,
+            "rule": claim.rule,
+            "verb": verb,
+        }
+        message = f"{verb}: {owner} is gone, {claim.rule}"
+        lifecycle.record(claim.states, claim.id, RECEIPT, actor=claim.by, message=message, data=receipt, level=WARNING)
         failpoints.hit("recover.before_commit")
-    log.warning("recovery.moved", kind=kind.name, id=claim.id, verb=verb, owner=claim.holder.owner, rule=claim.rule)
+    log.warning("recovery.moved", kind=kind.name, id=claim.id, verb=verb, owner=owner, rule=claim.rule)
     return True
-
-
-def _leave_receipt(claim: LostClaim, verb: str, process: str) -> None:
-    owner = claim.holder.owner
-    boots = Worker.objects.filter(boot_id=owner.rpartition(":")[2])
-    heartbeat_at = boots.values_list("heartbeat_at", flat=True).first()
-    data = {
-        "owner": owner,
-        "claim_token": claim.holder.token,
-        "lease_expired_at": claim.lease_expires_at.isoformat() if claim.lease_expires_at else None,
-        "last_heartbeat_at": heartbeat_at.isoformat() if heartbeat_at else None,
-        "process": process,
-        "rule": claim.rule,
-        "verb": verb,
-    }
-    message = f"{verb}: {owner} is gone, {claim.rule}"
-    lifecycle.record(claim.states, claim.id, RECEIPT, actor=claim.by, message=message, data=data, level=WARNING)

@@ -89,11 +89,7 @@ def prune(
             Event.objects.filter(subject_kind=subject_kind, subject_id__in=ids).delete()
         Event.objects.bulk_create(
             event_row(
-                subject_kind,
-                id,
-                last + 1,
-                token,
-                replace(event.not_before(last_at), to_status=status, data=gone[id]),
+                subject_kind, id, last + 1, token, replace(event.not_before(last_at), to_status=status, data=gone[id])
             )
             for id, status, last, token, last_at in held
         )

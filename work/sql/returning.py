@@ -61,9 +61,12 @@ def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
 
 def set_column(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
     """Set one column without an event. Return False if a guard failed."""
-    change = Change(model, "", guards, None, {}, (), {}, NOTHING)
     key = ("set_column", connection.vendor, model, name, *guards)
-    statement = _statements.get(key) or _statements.setdefault(key, _set_column_statement(change, name))
+    statement = _statements.get(key)
+    if statement is None:
+        table, where = _table(model), _where(Change(model, "", guards, None, {}, (), {}, NOTHING))
+        sql = f"UPDATE {table} SET {_field(model, name).column} = %s WHERE {where} RETURNING {table}.id"
+        statement = _statements.setdefault(key, Statement(sql))
     guarded = [adapt(value) for key, value in guards.items() if not _is_constant(key)]
     return statements.one(statement.sql, [adapt(value), *guarded]) is not None
 
@@ -182,7 +185,13 @@ def _change_statement(change: Change, claimable: Claimable | None, columns: tupl
             candidate = "SELECT chosen FROM candidate"
         where = f"{table}.id = ({candidate}) AND {where}"
     returned = ", ".join([f"{table}.id", f"{table}.last_sequence", f"{_token(change.model)} AS claim_token", *columns])
-    update = f"UPDATE {table} SET {_sets(change)} WHERE {where} RETURNING {returned}"
+    sets = [f"status = {literal(change.sets['status'])}"] if "status" in change.sets else []
+    sets += [f"{_field(change.model, name).column} = %s" for name in change.sets if name != "status"]
+    sets.append(_times(change, is_batch=bool(change.earlier)))
+    for name in change.grows:
+        more = " + %s" if change.earlier and name == "last_sequence" else ""
+        sets.append(f"{name} = {table}.{name} + 1{more}")
+    update = f"UPDATE {table} SET {', '.join(sets)} WHERE {where} RETURNING {returned}"
     if connection.vendor == "postgresql":
         event_sql = _event_sql(change.subject_kind, change.event, "moved")
         earlier = f", earlier AS ({_earlier(change)})" if change.earlier else ""
@@ -202,11 +211,6 @@ def _append_statement(change: Change) -> Statement:
     if connection.vendor == "postgresql":
         return Statement(f"WITH moved AS ({update}, {_TIMES}), written AS ({_earlier(change)}) SELECT id FROM moved")
     return Statement(update, earlier=_earlier(change))
-
-
-def _set_column_statement(change: Change, name: str) -> Statement:
-    table, column = _table(change.model), _field(change.model, name).column
-    return Statement(f"UPDATE {table} SET {column} = %s WHERE {_where(change)} RETURNING {table}.id")
 
 
 def _earlier(change: Change) -> str:
@@ -240,29 +244,26 @@ def _create_statement(
     event: EventDraft,
     topic: str,
 ) -> Statement:
-    names = ", ".join(_field(model, name).column for name in (*values, *varying))
+    """Return the INSERT of rows, whose `varying` columns are parameters with one value per row, and of their events."""
+    fields = [_field(model, name) for name in varying]
+    names = ", ".join([*(_field(model, name).column for name in values), *(field.column for field in fields)])
+    select = ["%s"] * len(values)
+    rows = ""
+    if varying and connection.vendor == "postgresql":
+        arrays = ", ".join(f"%s::{field.db_type(connection)}[]" for field in fields)
+        columns = ", ".join(field.column for field in fields)
+        select += [f"v.{field.column}" for field in fields]
+        rows = f" FROM unnest({arrays}) WITH ORDINALITY AS v ({columns}, nth) ORDER BY nth"
+    elif varying:
+        select += [f"json_extract(value, '$[{n}]')" for n in range(len(fields))]
+        rows = " FROM json_each(%s) ORDER BY key"
     returned = f"id, last_sequence, {_token(model)} AS claim_token, last_event_at"
-    insert = f"INSERT INTO {_table(model)} ({names}) {_rows(model, len(values), varying)} RETURNING {returned}"
+    insert = f"INSERT INTO {_table(model)} ({names}) SELECT {', '.join(select)}{rows} RETURNING {returned}"
     if connection.vendor == "postgresql":
         event_sql = _event_sql(subject_kind, event, "made")
         bell = f" UNION ALL SELECT 0 FROM pg_notify('{CHANNEL}', '{topic}')" if topic else ""
         return Statement(f"WITH made AS ({insert}), written AS ({event_sql}) SELECT id FROM made{bell}")
     return Statement(insert, _event_about(model, subject_kind, event))
-
-
-def _rows(model: type[Subject], constants: int, varying: tuple[str, ...]) -> str:
-    """Return the SELECT with the rows for an INSERT."""
-    select = ["%s"] * constants
-    if not varying:
-        return f"SELECT {', '.join(select)}"
-    fields = [_field(model, name) for name in varying]
-    if connection.vendor == "postgresql":
-        arrays = ", ".join(f"%s::{field.db_type(connection)}[]" for field in fields)
-        names = ", ".join(field.column for field in fields)
-        select += [f"v.{field.column}" for field in fields]
-        return f"SELECT {', '.join(select)} FROM unnest({arrays}) WITH ORDINALITY AS v ({names}, nth) ORDER BY nth"
-    select += [f"json_extract(value, '$[{n}]')" for n in range(len(fields))]
-    return f"SELECT {', '.join(select)} FROM json_each(%s) ORDER BY key"
 
 
 def _event_about(model: type[Subject], subject_kind: str, event: EventDraft) -> str:
@@ -278,17 +279,6 @@ def _event_sql(subject_kind: str, event: EventDraft, source: str, token_of: str 
         f" level, actor, message, data) SELECT {literal(subject_kind)}, id, last_sequence, last_event_at,"
         f" {literal(event.kind)}, {from_to}, {token_of}, {event.level}, %s, %s, %s FROM {source}"
     )
-
-
-def _sets(change: Change) -> str:
-    parts = [f"status = {literal(change.sets['status'])}"] if "status" in change.sets else []
-    parts += [f"{_field(change.model, name).column} = %s" for name in change.sets if name != "status"]
-    parts += [_times(change, is_batch=bool(change.earlier))]
-    more = " + %s" if change.earlier else ""
-    parts += [
-        f"{name} = {_table(change.model)}.{name} + 1{more if name == 'last_sequence' else ''}" for name in change.grows
-    ]
-    return ", ".join(parts)
 
 
 def _times(change: Change, *, is_batch: bool) -> str:
