@@ -64,7 +64,7 @@ class HousekeepingThread(SteadyThread):
                 try:
                     has_done_some |= bool(task.do(self.owner))
                 except Exception as error:
-                    if not outages.met(error):
+                    if not outages.is_outage(error):
                         log.exception("housekeeping.task_failed", task=task.do.__name__)
                     # The connection may be in any state, so the next task gets a new one.
                     connection.close()

@@ -66,7 +66,7 @@ class Journal:
             self._process = None
         except DatabaseError as error:
             self._record_process_at = time.monotonic() + DUE_SECONDS
-            if not outages.met(error):
+            if not outages.is_outage(error):
                 log.warning("journal.cannot_record", claim=str(self._claim), error=str(error).strip())
             connection.close()
 
@@ -84,7 +84,7 @@ class Journal:
         try:
             self.write()
         except DatabaseError as error:
-            if not outages.met(error):
+            if not outages.is_outage(error):
                 log.warning("journal.cannot_write", claim=str(self._claim), error=str(error).strip())
             connection.close()
             self._due_at = self._away_until = time.monotonic() + DUE_SECONDS

@@ -55,7 +55,7 @@ class LeaseRenewer(SteadyThread):
         has_request = row.filter(drain_requested_at__isnull=False)
         if not self.drain_requested.is_set() and has_request.exists():
             self.drain_requested.set()
-        outages.over()
+        outages.record_answer()
 
     def _interval(self) -> float:
         return settings.ADE_LEASE_SECONDS / RENEWALS_PER_LEASE

@@ -86,7 +86,7 @@ def rescue_expired(kinds: Iterable["WorkType"], by: str) -> int:
         try:
             moved += _rescue_kind(kind, by)
         except Exception as error:
-            if outages.met(error) or (connection.connection is not None and not connection.is_usable()):
+            if outages.is_outage(error) or (connection.connection is not None and not connection.is_usable()):
                 raise
             # The database answers: the other kinds must not wait until this one is repaired.
             log.exception("recovery.kind_failed", kind=kind.name)

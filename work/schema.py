@@ -58,13 +58,13 @@ def await_schema() -> None:
             reason, is_available = behind(), True
         except Error as error:
             connection.close()
-            if not outages.met(error):
+            if not outages.is_outage(error):
                 raise
             text = " ".join(str(error).split())
             reason = f"The database is unavailable: {text}; check DATABASE_URL, and whether the server is running"
             is_available = False
         else:
-            outages.over()
+            outages.record_answer()
         if not reason:
             return
         if reason == REFUSAL:

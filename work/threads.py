@@ -29,7 +29,7 @@ class SteadyThread(Thread):
                 pause = FIRST_PAUSE_SECONDS
             # SystemExit too: code that calls sys.exit() in a thread was written for a program of its own.
             except (Exception, SystemExit) as error:
-                if outages.met(error):
+                if outages.is_outage(error):
                     pass
                 elif isinstance(error, DatabaseError):
                     log.warning("worker.database_refused", thread=self.name, error=str(error).strip())

@@ -113,7 +113,7 @@ class WorkerThread(SteadyThread):
                 record()
                 return
             except DatabaseError as error:
-                if not outages.met(error) or pause == FIRST_PAUSE_SECONDS:
+                if not outages.is_outage(error) or pause == FIRST_PAUSE_SECONDS:
                     log.warning("slot.cannot_end", slot=self.name, claim=str(claim), error=str(error).strip())
                 connection.close()
                 if time.monotonic() + pause >= until:

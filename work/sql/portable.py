@@ -82,18 +82,18 @@ def prune(
         held = list(rows.values_list("pk", "status", "last_sequence", "claim_token", "last_event_at"))
         ids = [id for id, *_ in held]
         more = also(ids)
-        gone = {id: {"events": last, **more.get(id, {})} for id, _, last, *_ in held}
+        data = {id: {"events": last, **more.get(id, {})} for id, _, last, *_ in held}
         at = Greatest(_moment(event.at), Coalesce(F("last_event_at"), _moment(event.at)))
         update(model, {"pk__in": ids}, pruned_at=at, last_event_at=at, last_sequence=F("last_sequence") + 1)
         with guards.retention():
             Event.objects.filter(subject_kind=subject_kind, subject_id__in=ids).delete()
         Event.objects.bulk_create(
             event_row(
-                subject_kind, id, last + 1, token, replace(event.not_before(last_at), to_status=status, data=gone[id])
+                subject_kind, id, last + 1, token, replace(event.not_before(last_at), to_status=status, data=data[id])
             )
             for id, status, last, token, last_at in held
         )
-    return gone
+    return data
 
 
 def update(model: type[Subject], guards: Mapping[str, Any], where: Q | None = None, **sets: Any) -> int:

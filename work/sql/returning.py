@@ -214,9 +214,7 @@ def _append_statement(change: Change) -> Statement:
 
 
 def _earlier(change: Change) -> str:
-    """Return the INSERT of events without a transition. The first parameter decides their sequence numbers, see
-    `_insert_earlier`.
-    """
+    """Return the INSERT of events without a transition. `_insert_earlier` explains its first parameter."""
     numbered = "sequence, claim_token, subject_id, subject_kind, from_status, to_status"
     into = f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data) SELECT"
     kind = literal(change.subject_kind)
