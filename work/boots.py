@@ -1,7 +1,7 @@
 """The identity of a worker: one boot of one name on one host. It separates what dead boots left from live claims."""
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import structlog
 from django.conf import settings
@@ -65,17 +65,20 @@ def recover_earlier(row: Worker, kinds: list[WorkType]) -> int:
     Claims of other boots are left to their leases: a name proves nothing, because two workers may share it.
     """
     earlier = Worker.objects.filter(name=row.name, host=row.host, stopped_at__isnull=True).exclude(pk=row.pk)
-    dead = [other for other in earlier if _process(other).alive() is False]
-    moved = recovery.rescue_owned_by(kinds, [other.owner for other in dead], recovery.EARLIER_BOOT, row.owner)
+    dead = []
+    for boot in earlier:
+        if ProcessId(boot.host, boot.machine, boot.pid, boot.pid_started).alive() is False:
+            dead.append(boot)
+    owners = [boot.owner for boot in dead]
+    moved = recovery.rescue_owned_by(kinds, owners, recovery.EARLIER_BOOT, row.owner)
     moved += recovery.rescue_expired(kinds, row.owner)
-    now = clock.now()
-    Worker.objects.filter(pk__in=[other.pk for other in dead]).update(stopped_at=now)
-    log.info("worker.recovered", owner=row.owner, dead_boots=[other.owner for other in dead], moved=moved)
+    Worker.objects.filter(pk__in=[boot.pk for boot in dead]).update(stopped_at=clock.now())
+    log.info("worker.recovered", owner=row.owner, dead_boots=owners, moved=moved)
     return moved
 
 
-def record_contention(row: Worker, met: str) -> None:
-    lifecycle.record(WORKER_STATES, row.pk, CONTENTION, actor=row.owner, message=met, level=WARNING)
+def record_contention(row: Worker, message: str) -> None:
+    lifecycle.record(WORKER_STATES, row.pk, CONTENTION, actor=row.owner, message=message, level=WARNING)
 
 
 def sign_off(row: Worker) -> None:
@@ -93,18 +96,14 @@ def forget(old: "QuerySet[Worker]") -> Mapping[str, int]:
     """
     with transaction.atomic():
         rows = list(pruning.lock(old))
-        holding = _holding([row.owner for row in rows])
-        ids = [row.pk for row in rows if row.owner not in holding]
+        owners = [row.owner for row in rows]
+        # Recovery of the work of a holder still reads its last heartbeat.
+        holders: set[str] = set()
+        for kind in all_work_types():
+            if kind.states.claimed:
+                held = kind.states.rows.filter(lease_owner__in=owners)
+                holders |= set(held.values_list("lease_owner", flat=True))
+        ids = [row.pk for row in rows if row.owner not in holders]
         with guards.retention():
             events, _ = Event.objects.filter(subject_kind=WORKER_STATES.kind, subject_id__in=ids).delete()
         return {"workers": pruning.delete(Worker, ids), "events": events}
-
-
-def _holding(owners: Sequence[str]) -> set[str]:
-    """Return the owners that hold a lease. Recovery of that work still reads their last heartbeat."""
-    kinds = [kind.states.rows.filter(lease_owner__in=owners) for kind in all_work_types() if kind.states.claimed]
-    return {owner for rows in kinds for owner in rows.values_list("lease_owner", flat=True)}
-
-
-def _process(row: Worker) -> ProcessId:
-    return ProcessId(row.host, row.machine, row.pid, row.pid_started)

@@ -34,6 +34,10 @@ class LeaseHolder:
     owner: str
     token: int
 
+    @property
+    def fence(self) -> dict[str, Any]:
+        return {"lease_owner": self.owner, "claim_token": self.token}
+
 
 @dataclass(eq=False)
 class Claim:
@@ -52,12 +56,17 @@ class Claim:
     # Returns the events that are not written yet. They are written in one transaction with the end of the work.
     pending_events: Callable[[], Sequence[EventDraft]] = tuple
     # Verbs for which a refused late write has been recorded already.
-    told_late: set[str] = field(default_factory=set)
+    refused_verbs: set[str] = field(default_factory=set)
     # Slow cleaning up, which happens after the end of the work is recorded.
     afterwards: ExitStack = field(default_factory=ExitStack)
 
     def __str__(self) -> str:
         return f"{self.states.kind} {self.id}"
+
+    @property
+    def guards(self) -> dict[str, Any]:
+        """The conditions that the row meets while this claim holds it."""
+        return {"status": self.states.claimed, **self.holder.fence}
 
     def forget(self) -> None:
         """Break the reference cycles of an ended claim, so that it is freed without a garbage collection."""
@@ -122,11 +131,11 @@ class Holdings:
 
 def by_kind(claims: Iterable[Claim]) -> list[list[Claim]]:
     """Group claims by kind. Claims of one kind are rows of one table and need only one query."""
-    found: dict[str, list[Claim]] = {}
+    groups: dict[str, list[Claim]] = {}
     for claim in claims:
-        found.setdefault(claim.states.kind, []).append(claim)
-    return list(found.values())
+        groups.setdefault(claim.states.kind, []).append(claim)
+    return list(groups.values())
 
 
-def trusted_until(asked_at: float, lease_seconds: float) -> float:
-    return asked_at + lease_seconds * (1 - MARGIN)
+def trusted_until(began_at: float, lease_seconds: float) -> float:
+    return began_at + lease_seconds * (1 - MARGIN)

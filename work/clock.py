@@ -67,15 +67,14 @@ def _database_clock() -> Anchor:
     if sql is None:
         # SQLite runs on this host, and its CURRENT_TIMESTAMP has whole seconds only.
         return _own_clock()
+    measurements = []
+    for _ in range(3):
+        with connection.cursor() as cursor:
+            began_at = time.monotonic()
+            cursor.execute(sql)
+            (at,) = cursor.fetchone()
+        took = time.monotonic() - began_at
+        measurements.append((took, at, began_at + took / 2))
     # The quickest answer is the most precise one. The first may have opened the connection.
-    _, at, middle = min(_ask(sql) for _ in range(3))
+    _, at, middle = min(measurements)
     return Anchor(at.astimezone(UTC), middle)
-
-
-def _ask(sql: str) -> tuple[float, datetime, float]:
-    with connection.cursor() as cursor:
-        before = time.monotonic()
-        cursor.execute(sql)
-        (at,) = cursor.fetchone()
-    took = time.monotonic() - before
-    return took, at, before + took / 2

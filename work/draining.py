@@ -4,7 +4,6 @@ The request is stored in the row of this one boot, where its lease thread finds 
 """
 
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 
@@ -22,21 +21,31 @@ TOPIC = "drain"
 def drain(worker: Worker, *, actor: str, reason: str = "") -> Outcome:
     """Request a drain and return the outcome. `worker` is refreshed from the database."""
     actor = actor[: lifecycle.ACTOR_CHARACTERS]
-    guards: dict[str, Any] = {"stopped_at__isnull": True, "heartbeat_at__gte": heard_from_since()}
-    guards["drain_requested_at__isnull"] = True
-    sets: dict[str, Any] = {"drain_requested_at": clock.now(), "drain_requested_by": actor, "drain_reason": reason}
-    told: dict[str, Any] = {"actor": actor, "message": reason}
-    asked = lifecycle.record(WORKER_STATES, worker.pk, "WORKER_DRAIN_REQUESTED", guards=guards, **told, **sets)
-    if asked:
+    is_accepted = lifecycle.record(
+        WORKER_STATES,
+        worker.pk,
+        "WORKER_DRAIN_REQUESTED",
+        actor=actor,
+        message=reason,
+        guards={
+            "stopped_at__isnull": True,
+            "heartbeat_at__gte": heard_from_since(),
+            "drain_requested_at__isnull": True,
+        },
+        drain_requested_at=clock.now(),
+        drain_requested_by=actor,
+        drain_reason=reason,
+    )
+    if is_accepted:
         wakeups.ring(TOPIC)
     worker.refresh_from_db()
-    if asked:
+    if is_accepted:
         return Outcome.DRAINING
     return Outcome.WAS_DRAINING if worker.is_draining else Outcome.NOT_ALIVE
 
 
 def wish() -> Operation:
-    return Operation(drain, _ahead, takes_reason=True)
+    return Operation(drain, _preview, takes_reason=True)
 
 
 def said(worker: Worker, outcome: Outcome) -> str:
@@ -51,7 +60,7 @@ def said(worker: Worker, outcome: Outcome) -> str:
     return f"{worker.owner} cannot drain: it has sent no heartbeat since {_at(worker.heartbeat_at)}."
 
 
-def _ahead(worker: Worker) -> Outcome:
+def _preview(worker: Worker) -> Outcome:
     if worker.state != "alive":
         return Outcome.NOT_ALIVE
     return Outcome.WAS_DRAINING if worker.is_draining else Outcome.DRAINING

@@ -4,6 +4,7 @@ ADE_FAILPOINTS="run.claimed:kill9,run.finish.before_commit:raise*3,lease.before_
 """
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, transaction
 
 ACTIONS = ("kill9", "raise", "stop", "sleep:SECONDS")
+_ACTION = re.compile(r"kill9|raise|stop|sleep:(\d+\.?\d*|\.\d+)")
 # Every kind of work has these four points.
 KIND_POINTS = ("claim.selected", "claimed", "finish.before_commit", "finish.after_commit")
 KINDS = ("run", "build", "job", "stage", "job_run", "delivery")
@@ -101,7 +103,7 @@ def arm(text: str, extra_names: Iterable[str] = ()) -> None:
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, _, rest = part.partition(":")
         action, _, times = rest.partition("*")
-        if name not in known or not _valid(action) or (times and not times.isdigit()):
+        if name not in known or not _ACTION.fullmatch(action) or (times and not times.isdigit()):
             raise ImproperlyConfigured(
                 f"ADE_FAILPOINTS has {part!r}. Use POINT:ACTION or POINT:ACTION*TIMES,"
                 f" with an action of {', '.join(ACTIONS)} and a point of {', '.join(sorted(known))}."
@@ -111,13 +113,6 @@ def arm(text: str, extra_names: Iterable[str] = ()) -> None:
 
 def arm_from_settings() -> None:
     if settings.ADE_FAILPOINTS and not settings.ADE_ALLOW_FAILPOINTS:
-        raise ImproperlyConfigured(
-            "ADE_FAILPOINTS is set, but failpoints are for tests: ADE_ALLOW_FAILPOINTS is false."
-        )
+        message = "ADE_FAILPOINTS is set, but failpoints are for tests: ADE_ALLOW_FAILPOINTS is false."
+        raise ImproperlyConfigured(message)
     arm(settings.ADE_FAILPOINTS)
-
-
-def _valid(action: str) -> bool:
-    if action.startswith("sleep:"):
-        return action.removeprefix("sleep:").replace(".", "", 1).isdigit()
-    return action in ACTIONS

@@ -29,8 +29,8 @@ LEAST_FREE_BYTES, FEW_FREE_BYTES = 100 * 2**20, 2**30
 FULL_BYTES = 4 * 2**20
 
 _turn = Lock()
-_asked: "Future[bool]" = Future()
-_asked.set_result(True)
+_answer: "Future[bool]" = Future()
+_answer.set_result(True)
 
 
 @dataclass(frozen=True)
@@ -51,23 +51,21 @@ class Slots:
 
 def database_answers(seconds: float) -> bool:
     """Return False also on a timeout. All callers share one query at a time, on a connection of its own."""
-    global _asked
+    global _answer
     with _turn:
-        if _asked.done():
-            _asked = Future()
-            Thread(target=_ask, args=[_asked], name="health", daemon=True).start()
-        asked = _asked
+        if _answer.done():
+            _answer = Future()
+            Thread(target=_query, args=[_answer], name="health", daemon=True).start()
+        answer = _answer
     try:
-        return asked.result(seconds)
+        return answer.result(seconds)
     except TimeoutError:
         log.error("health.no_answer", seconds=seconds)
         return False
 
 
 def disk_is_full() -> bool:
-    """Return whether the disk of ADE_VAR_DIR is full. Uploads are spooled there; files and SQLite
-    are there by default.
-    """
+    """Return whether the disk of ADE_VAR_DIR is full: for uploads, and by default for files and SQLite."""
     return shutil.disk_usage(settings.VAR_DIR).free < FULL_BYTES
 
 
@@ -91,8 +89,8 @@ def slots() -> Slots:
     return Slots(len(workers), sum(lanes, Counter()))
 
 
-def _ask(told: "Future[bool]") -> None:
-    answer = False
+def _query(answer: "Future[bool]") -> None:
+    has_answered = False
     try:
         if getattr(connection, "pool", None):
             # Bypass the pool: if all its connections are in use, that says nothing about the database.
@@ -102,9 +100,9 @@ def _ask(told: "Future[bool]") -> None:
         else:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT 1")
-        answer = True
+        has_answered = True
     except Error as error:
         log.error("health.failing", error=str(error).strip())
     finally:
         connection.close()
-        told.set_result(answer)
+        answer.set_result(has_answered)

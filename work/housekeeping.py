@@ -14,27 +14,27 @@ from django.db import connection
 
 from work import outages, recovery
 from work.sql.contention import be_impatient
-from work.steady import Steady
-from work.work_types import PeriodicTask, WorkType
+from work.threads import SteadyThread
+from work.work_types import WorkType
 
 log = structlog.get_logger(__name__)
 
 
-class RecoveryThread(Steady):
+class RecoveryThread(SteadyThread):
     """Runs recovery once per tick."""
 
     def __init__(self, kinds: list[WorkType], owner: str, stopping: Flag, ring: Callable[[WorkType], None]) -> None:
         super().__init__("recovery", stopping)
         self.kinds, self.owner, self.ring = kinds, owner, ring
 
-    def go_on(self) -> None:
+    def do_round(self) -> None:
         self.stopping.wait(settings.ADE_TICK_SECONDS)
         if recovery.rescue_expired(self.kinds, self.owner):
             for kind in self.kinds:
                 self.ring(kind)
 
 
-class HousekeepingThread(Steady):
+class HousekeepingThread(SteadyThread):
     """Runs the periodic tasks: each at its ticks, and when woken all that have `when_rung`."""
 
     def __init__(self, kinds: list[WorkType], owner: str, stopping: Flag, ring: Callable[[WorkType], None]) -> None:
@@ -44,7 +44,7 @@ class HousekeepingThread(Steady):
         self.ticks = 0
         self.next_tick = time.monotonic() + settings.ADE_TICK_SECONDS
 
-    def go_on(self) -> None:
+    def do_round(self) -> None:
         self.woken.wait(max(0.0, self.next_tick - time.monotonic()))
         # Clear the flag before the look, so that a wake-up during the look is not lost.
         self.woken.clear()
@@ -57,24 +57,19 @@ class HousekeepingThread(Steady):
     def do_tasks(self, *, all_of_them: bool) -> None:
         be_impatient()
         for kind in self.kinds:
-            due = [
-                each
-                for each in kind.periodic_tasks
-                if (each.when_rung if all_of_them else self.ticks % each.every == 0)
-            ]
-            done = [self._do(task) for task in due]
-            if any(done):
+            has_done_some = False
+            for task in kind.periodic_tasks:
+                if not (task.when_rung if all_of_them else self.ticks % task.every == 0):
+                    continue
+                try:
+                    has_done_some |= bool(task.do(self.owner))
+                except Exception as error:
+                    if not outages.is_outage(error):
+                        log.exception("housekeeping.task_failed", task=task.do.__name__)
+                    # The connection may be in any state, so the next task gets a new one.
+                    connection.close()
+                    be_impatient()
+            if has_done_some:
                 self.ring(kind)
                 # There may be more, because a task handles a limited number of rows at a time.
                 self.woken.set()
-
-    def _do(self, task: PeriodicTask) -> object:
-        try:
-            return task.do(self.owner)
-        except Exception as error:
-            if not outages.met(error):
-                log.exception("housekeeping.task_failed", task=task.do.__name__)
-            # The connection may be in any state, so the next task gets a new one.
-            connection.close()
-            be_impatient()
-            return None

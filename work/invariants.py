@@ -48,9 +48,7 @@ class Dialect:
         return f"'{connection.ops.adapt_datetimefield_value(at)}'"
 
     def a_worker_was_there(self, seconds: int) -> str:
-        """Return a condition: a live worker has been running for this many seconds and could have done a worker's
-        duties.
-        """
+        """Return the condition that a live worker has run for this many seconds, and so has done its duties."""
         return (
             f"EXISTS (SELECT 1 FROM workers w WHERE w.stopped_at IS NULL AND w.started_at < {self.ago(seconds)}"
             f" AND w.heartbeat_at > {self.ago(settings.ADE_LEASE_SECONDS)})"
@@ -82,9 +80,14 @@ def words(values: Iterable[str]) -> str:
     return ", ".join(f"'{value}'" for value in sorted(values))
 
 
-def _for_every_kind(sql: Callable[[StateMachine, Dialect], str | None]) -> Callable[[Dialect], str]:
+def _for_every_kind(
+    sql: Callable[[StateMachine, Dialect], str | None], *, and_other_subjects: bool = False
+) -> Callable[[Dialect], str]:
     def union(dialect: Dialect) -> str:
-        parts = (sql(kind.states, dialect) for kind in all_work_types())
+        machines = [kind.states for kind in all_work_types()]
+        if and_other_subjects:
+            machines.extend(other_subjects())
+        parts = (sql(states, dialect) for states in machines)
         return "\nUNION ALL\n".join(part for part in parts if part)
 
     return union
@@ -101,7 +104,11 @@ def _last_event(states: StateMachine, dialect: Dialect) -> str:
 
 
 def _numbers(states: StateMachine, dialect: Dialect) -> str:
-    begins_elsewhere = f"OR {_PRUNED}" if states.pruned else "OR e.lowest <> 1"
+    begins_elsewhere = "e.lowest <> 1"
+    if states.pruned:
+        # The history of a pruned row begins with the event that records the pruning.
+        begins_elsewhere = """e.lowest <> COALESCE(e.pruned, 1)
+            OR (r.pruned_at IS NULL AND e.pruned IS NOT NULL) OR (r.pruned_at IS NOT NULL AND e.pruned IS NULL)"""
     return f"""
         SELECT '{states.kind}', r.id FROM {states.model._meta.db_table} r
         LEFT JOIN (
@@ -110,12 +117,7 @@ def _numbers(states: StateMachine, dialect: Dialect) -> str:
             FROM events WHERE subject_kind = '{states.kind}' GROUP BY subject_id
         ) e ON e.subject_id = r.id
         WHERE e.events IS NULL OR e.highest - e.lowest + 1 <> e.events OR e.highest <> r.last_sequence
-            {begins_elsewhere}"""
-
-
-# The history of a pruned row begins with the event that records the pruning.
-_PRUNED = """e.lowest <> COALESCE(e.pruned, 1)
-            OR (r.pruned_at IS NULL AND e.pruned IS NOT NULL) OR (r.pruned_at IS NOT NULL AND e.pruned IS NULL)"""
+            OR {begins_elsewhere}"""
 
 
 def _fence(states: StateMachine, dialect: Dialect) -> str:
@@ -181,11 +183,6 @@ def _lost(states: StateMachine, dialect: Dialect) -> str | None:
             AND {dialect.a_worker_was_there(RESCUE_SECONDS)}"""
 
 
-def _all_numbers(dialect: Dialect) -> str:
-    others = (_numbers(states, dialect) for states in other_subjects())
-    return "\nUNION ALL\n".join([_for_every_kind(_numbers)(dialect), *others])
-
-
 _BY_HAND = "The table was changed outside ADE. Compare the row with its events, and correct the row."
 
 INVARIANTS = (
@@ -216,7 +213,7 @@ INVARIANTS = (
     Invariant(
         "events_are_numbered_without_gaps",
         "The events of a row are numbered without gaps, from one or from its pruning, and it knows the last number.",
-        _all_numbers,
+        _for_every_kind(_numbers, and_other_subjects=True),
         "Events are missing: some were deleted, or only a part of the database was restored.",
     ),
     Invariant(

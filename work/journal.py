@@ -29,9 +29,9 @@ class Journal:
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
-        claim.pending_events = self._untold
-        self._unrecorded: dict[str, Any] | None = None
-        self._asked_again_at = 0.0
+        claim.pending_events = self._pending_events
+        self._process: dict[str, Any] | None = None
+        self._record_process_at = 0.0
         self._waiting: list[EventDraft] = []
         self._dropped = 0
         self._due_at = float("inf")
@@ -54,21 +54,19 @@ class Journal:
     def keep(self, child: Child) -> None:
         """Make the child end with the claim, and store its process so that recovery can end it."""
         self._claim.take_charge_of(child)
-        self._unrecorded = child.process_id.to_json()
+        self._process = child.process_id.to_json()
         self._record_process()
 
     def _record_process(self) -> None:
-        """Store the process. If the database is away, the next look tries again; the child ends
-        with its worker anyway.
-        """
-        if self._unrecorded is None or time.monotonic() < self._asked_again_at:
+        """Store the process. If the database is away, try again later; the child ends with its worker anyway."""
+        if self._process is None or time.monotonic() < self._record_process_at:
             return
         try:
-            lifecycle.record_process(self._claim, self._unrecorded)
-            self._unrecorded = None
+            lifecycle.record_process(self._claim, self._process)
+            self._process = None
         except DatabaseError as error:
-            self._asked_again_at = time.monotonic() + DUE_SECONDS
-            if not outages.met(error):
+            self._record_process_at = time.monotonic() + DUE_SECONDS
+            if not outages.is_outage(error):
                 log.warning("journal.cannot_record", claim=str(self._claim), error=str(error).strip())
             connection.close()
 
@@ -79,31 +77,26 @@ class Journal:
         return self._claim.why_stop()
 
     def look(self) -> None:
-        """Write the events if they are due. If the database refuses, try again later, however many
-        there are by then.
-        """
+        """Write the events if they are due. If the database refuses, try again later."""
         now = time.monotonic()
         if now < self._away_until or (len(self._waiting) < BATCH and now < self._due_at):
             return
         try:
             self.write()
         except DatabaseError as error:
-            if not outages.met(error):
+            if not outages.is_outage(error):
                 log.warning("journal.cannot_write", claim=str(self._claim), error=str(error).strip())
             connection.close()
             self._due_at = self._away_until = time.monotonic() + DUE_SECONDS
 
     def write(self) -> None:
         """Write all events. Raises DatabaseError, and then keeps them all."""
-        if entries := self._untold():
+        if entries := self._pending_events():
             lifecycle.record_many(self._claim, entries)
         self._waiting, self._dropped, self._due_at = [], 0, float("inf")
 
-    def _untold(self) -> list[EventDraft]:
-        return [*self._waiting, *self._told_dropped()]
-
-    def _told_dropped(self) -> list[EventDraft]:
+    def _pending_events(self) -> list[EventDraft]:
         if not self._dropped:
-            return []
+            return [*self._waiting]
         message = f"[{self._dropped} lines are missing: the database was unavailable]"
-        return [EventDraft(LOG, clock.now(), self._claim.holder.owner, message, {"stream": "stderr"})]
+        return [*self._waiting, EventDraft(LOG, clock.now(), self._claim.holder.owner, message, {"stream": "stderr"})]

@@ -11,7 +11,7 @@ from work import clock, lifecycle, outages
 from work.claims import Claim, Holdings, by_kind
 from work.models import Worker
 from work.sql.contention import be_impatient
-from work.steady import Steady
+from work.threads import SteadyThread
 
 # Three renewals per lease: two may fail.
 RENEWALS_PER_LEASE = 3
@@ -21,7 +21,7 @@ AGAIN_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-class LeaseRenewer(Steady):
+class LeaseRenewer(SteadyThread):
     def __init__(self, worker: Worker, holdings: Holdings, stopping: Flag) -> None:
         super().__init__("leases", stopping)
         self.worker, self.holdings = worker, holdings
@@ -31,7 +31,7 @@ class LeaseRenewer(Steady):
         self.was_woken = False
         self.renew_at = 0.0
 
-    def go_on(self) -> None:
+    def do_round(self) -> None:
         self.run_once()
         usual = min(settings.ADE_TICK_SECONDS, self._interval())
         self.was_woken = self.woken.wait(min(AGAIN_SECONDS, usual) if self.was_woken else usual)
@@ -39,47 +39,41 @@ class LeaseRenewer(Steady):
 
     def run_once(self) -> None:
         held = list(self.holdings)
+        row = Worker.objects.filter(pk=self.worker.pk)
         if time.monotonic() >= self.renew_at:
-            started = time.monotonic()
+            began_at = time.monotonic()
             be_impatient()
             lifecycle.renew(self.worker.owner, held)
-            self._heartbeat(held)
-            self.renew_at = started + self._interval()
-        look(held)
-        self._look_at_itself()
-        outages.over()
-
-    def _look_at_itself(self) -> None:
-        asked = Worker.objects.filter(pk=self.worker.pk, drain_requested_at__isnull=False)
-        if not self.drain_requested.is_set() and asked.exists():
+            # A heartbeat of a worker that is signing off would report it as alive.
+            if not self.stopping.is_set():
+                off = clock.measure()
+                if abs(off) > clock.JUMP_SECONDS:
+                    log.warning("leases.clock_jumped", seconds=off)
+                row.update(heartbeat_at=clock.now(), doing=[str(claim) for claim in held], stopped_at=None)
+            self.renew_at = began_at + self._interval()
+        check_claims(held)
+        has_request = row.filter(drain_requested_at__isnull=False)
+        if not self.drain_requested.is_set() and has_request.exists():
             self.drain_requested.set()
-
-    def _heartbeat(self, held: Iterable[Claim]) -> None:
-        if self.stopping.is_set():
-            # The worker is signing off, and a heartbeat would report it as alive.
-            return
-        off = clock.measure()
-        if abs(off) > clock.JUMP_SECONDS:
-            log.warning("leases.clock_jumped", seconds=off)
-        doing = [str(claim) for claim in held]
-        Worker.objects.filter(pk=self.worker.pk).update(heartbeat_at=clock.now(), doing=doing, stopped_at=None)
+        outages.record_answer()
 
     def _interval(self) -> float:
         return settings.ADE_LEASE_SECONDS / RENEWALS_PER_LEASE
 
 
-def look(held: Iterable[Claim]) -> None:
+def check_claims(claims: Iterable[Claim]) -> None:
     """Find out which claims have a cancel request, and which now belong to another claim."""
-    for ours in by_kind(held):
-        states = ours[0].states
+    for held in by_kind(claims):
+        states = held[0].states
         columns = ["pk", "lease_owner", "claim_token"]
-        cancels = any(field.name == "cancel_requested_at" for field in states.model._meta.fields)
-        rows = states.rows.filter(pk__in=[claim.id for claim in ours])
-        found = {id: row for id, *row in rows.values_list(*columns, *(["cancel_requested_at"] if cancels else []))}
+        if any(field.name == "cancel_requested_at" for field in states.model._meta.fields):
+            columns.append("cancel_requested_at")
+        rows = states.rows.filter(pk__in=[claim.id for claim in held])
+        values = {id: row for id, *row in rows.values_list(*columns)}
         # Compare claim by claim: this worker may have claimed a row again while a thread still works on the lost claim.
-        for claim in ours:
-            owner, token, *asked = found.get(claim.id, (None, None))
-            if any(asked):
+        for claim in held:
+            owner, token, *requests = values.get(claim.id, (None, None))
+            if any(requests):
                 claim.cancel_requested.set()
             if (owner, token) != (claim.holder.owner, claim.holder.token):
                 claim.lost.set()

@@ -40,7 +40,7 @@ class Writer(Protocol):
 
     def append_events(self, change: Change, entries: Sequence[EventDraft]) -> bool: ...
 
-    def remember(self, model: type[Subject], guards: Data, name: str, value: Any) -> bool: ...
+    def set_column(self, model: type[Subject], guards: Data, name: str, value: Any) -> bool: ...
 
     def claim_first(self, change: Change, claimable: Claimable, columns: tuple[str, ...]) -> Sequence[Any] | None: ...
 
@@ -65,8 +65,7 @@ def create(
     data: Data | None = None,
 ) -> list[int]:
     """Insert a row, or one per value of `varying`, with its creation event. Return the ids in order."""
-    event = _birth(states, actor, message, data)
-    row = {**_defaults(states, event), **values}
+    row, event = _new_row(states, values, actor, message, data)
     varying = varying or {}
     constant = {name: value for name, value in row.items() if name not in varying}
     return _writer().create(states.model, states.kind, constant, varying, event, states.kind)
@@ -76,20 +75,18 @@ def create_one(
     states: StateMachine, values: Data, *, actor: str = "", message: str = "", data: Data | None = None
 ) -> Any:
     """Insert one row with its creation event, and return it as a model instance."""
-    event = _birth(states, actor, message, data)
-    row = {**_defaults(states, event), **values}
+    row, event = _new_row(states, values, actor, message, data)
     (id,) = _writer().create(states.model, states.kind, row, {}, event, states.kind)
     return states.model.from_db(connection.alias, ["id", *row], [id, *row.values()])
 
 
 def claim_next(states: StateMachine, verb: str, owner: str, claimable: Claimable, *columns: str) -> Claim | None:
-    """Claim the first row of `claimable`, or return None if there is none. Raises Contended if the next tick should try
-    again.
-    """
-    asked_at = time.monotonic()
-    made = states[verb]
-    (origin,) = made.origins
-    change = _change(states, origin, made, {"status": origin}, EventDraft(made.event, clock.now(), owner))
+    """Claim the first row of `claimable`, if there is one. Raise Contended if the next tick should try again."""
+    began_at = time.monotonic()
+    transition = states[verb]
+    (origin,) = transition.origins
+    event = EventDraft(transition.event, clock.now(), owner)
+    change = _change(states, origin, transition, {"status": origin}, event)
     try:
         with failpoints.inside(f"{states.kind}.claim.selected"):
             row = _writer().claim_first(change, claimable, columns)
@@ -100,11 +97,12 @@ def claim_next(states: StateMachine, verb: str, owner: str, claimable: Claimable
     if row is None:
         return None
     failpoints.hit(f"{states.kind}.claimed")
-    return Claim(states, row[0], LeaseHolder(owner, row[2]), until(asked_at), dict(zip(columns, row[3:], strict=True)))
+    return Claim(states, row[0], LeaseHolder(owner, row[2]), until(began_at), dict(zip(columns, row[3:], strict=True)))
 
 
-def until(asked_at: float) -> float:
-    return trusted_until(asked_at, settings.ADE_LEASE_SECONDS)
+def until(began_at: float) -> float:
+    """Return until when a lease is trusted that was requested at this time of the monotonic clock."""
+    return trusted_until(began_at, settings.ADE_LEASE_SECONDS)
 
 
 def move(
@@ -121,29 +119,23 @@ def move(
     earlier: Sequence[EventDraft] = (),
     **sets: Any,
 ) -> bool:
-    """Make a transition. Return False if the row is not in a status from which the verb is allowed,
-    or a guard fails.
-    """
+    """Make a transition. Return False if the row's status does not allow the verb, or a guard fails."""
     clock.keep_measured()
-    made = states[verb]
-    if (made.by is By.HOLDER) != (holder is not None):
-        raise TypeError(
-            f"{states.kind} {verb} is made by {made.by}, so it {'needs a' if holder is None else 'must have no'} holder"
-        )
+    transition = states[verb]
+    if (transition.by is By.HOLDER) != (holder is not None):
+        needs = "needs a" if holder is None else "must have no"
+        raise TypeError(f"{states.kind} {verb} is made by {transition.by}, so it {needs} holder")
     level = WARNING if sets.get("failure_type") else INFO
     sets = {name: storable(value) if isinstance(value, str) else value for name, value in sets.items()}
-    event = EventDraft(made.event, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
-    for origin in made.origins:
-        must = {"id": id, "status": origin, **_fence(holder), **(guards or {})}
-        change = _change(states, origin, made, must, event, where, sets)
+    event = EventDraft(transition.event, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
+    for origin in transition.origins:
+        conditions = {"id": id, "status": origin, **(holder.fence if holder else {}), **(guards or {})}
+        change = _change(states, origin, transition, conditions, event, where, sets)
         if _write(replace(change, earlier=earlier) if earlier else change):
             # Threads log their own failures, and recovery logs what it moves.
-            if level == WARNING and made.by in (By.POLICY, By.ORCHESTRATOR):
-                failure = {
-                    "failure_type": sets["failure_type"],
-                    "error": event.message or sets.get("error_message", ""),
-                }
-                log.warning("work.failed", kind=states.kind, id=id, **failure)
+            if level == WARNING and transition.by in (By.POLICY, By.ORCHESTRATOR):
+                error = event.message or sets.get("error_message", "")
+                log.warning("work.failed", kind=states.kind, id=id, failure_type=sets["failure_type"], error=error)
             return True
     return False
 
@@ -154,7 +146,18 @@ def finish(claim: Claim, verb: str, *, also: Callable[[], object] | None = None,
     The claim's unwritten events and the writes of `also` are committed exactly if the transition is.
     """
     with failpoints.inside(f"{claim.states.kind}.finish.before_commit"):
-        moved = _move_with(also, claim, verb, options)
+        pending_events = claim.pending_events()
+        if also is None:
+            moved = move(claim.states, claim.id, verb, holder=claim.holder, earlier=pending_events, **options)
+        else:
+            with transaction.atomic():
+                # In the order in which things happened: earlier events, the results, the end.
+                if pending_events:
+                    record_many(claim, pending_events)
+                also()
+                moved = move(claim.states, claim.id, verb, holder=claim.holder, **options)
+                if not moved:
+                    transaction.set_rollback(True)
     failpoints.hit(f"{claim.states.kind}.finish.after_commit")
     # The database's answer may have been lost with the connection, so check whether this claim has ended the row.
     return moved or _own_end(claim) == claim.states[verb].event or refuse_late(claim, verb)
@@ -169,12 +172,12 @@ def cancel(states: StateMachine, id: int, *, actor: str, reason: str = "") -> st
     failpoints.hit("cancel.read")
     clock.keep_measured()
     actor = actor[:ACTOR_CHARACTERS]
-    open_still = {"cancel_requested_at__isnull": True}
+    unrequested = {"cancel_requested_at__isnull": True}
     while True:
         if move(states, id, "cancel", actor=actor, message=reason):
             return states["cancel"].target
-        asked: dict[str, Any] = {"cancel_requested_at": clock.now(), "cancel_requested_by": actor}
-        if move(states, id, "request_cancel", actor=actor, message=reason, guards=open_still, **asked):
+        request: dict[str, Any] = {"cancel_requested_at": clock.now(), "cancel_requested_by": actor}
+        if move(states, id, "request_cancel", actor=actor, message=reason, guards=unrequested, **request):
             wakeups.ring("cancel")
         status = states.rows.values_list("status", flat=True).get(pk=id)
         # Recovery may have queued it again between the two.
@@ -189,28 +192,17 @@ def refuse_late(claim: Claim, verb: str) -> bool:
     the row, which the lease thread may notice just then.
     """
     row = claim.states.rows.filter(pk=claim.id).values("status", "lease_owner", "claim_token").first()
-    ours = {
-        "status": claim.states.claimed,
-        "lease_owner": claim.holder.owner,
-        "claim_token": claim.holder.token,
-    }
-    if row is not None and row != ours:
-        claim.lost.set()
-        # Once per verb: a stale worker that writes its log would fill the history.
-        if _own_end(claim) or verb in claim.told_late:
-            return False
-        claim.told_late.add(verb)
-        message = f"{verb} came too late: the row is {row['status']} under claim {row['claim_token']}"
-        data = {"refused": verb, "token": claim.holder.token, "found": row}
-        record(
-            claim.states,
-            claim.id,
-            LATE_WRITE_REFUSED,
-            actor=claim.holder.owner,
-            message=message,
-            data=data,
-            level=WARNING,
-        )
+    if row is None or row == claim.guards:
+        return False
+    claim.lost.set()
+    # Once per verb: a stale worker that writes its log would fill the history.
+    if _own_end(claim) or verb in claim.refused_verbs:
+        return False
+    claim.refused_verbs.add(verb)
+    owner, token = claim.holder.owner, claim.holder.token
+    message = f"{verb} came too late: the row is {row['status']} under claim {row['claim_token']}"
+    data = {"refused": verb, "token": token, "found": row}
+    record(claim.states, claim.id, LATE_WRITE_REFUSED, actor=owner, message=message, data=data, level=WARNING)
     return False
 
 
@@ -227,31 +219,27 @@ def record(
     guards: Data | None = None,
     **sets: Any,
 ) -> bool:
-    """Write an event that is no transition, and the columns in `sets`. With a claim, write only if it still holds the
-    row.
-    """
-    holder = claim.holder if claim else None
+    """Write an event that is no transition, and the columns in `sets`. A claim must still hold the row."""
     clock.keep_measured()
-    event = EventDraft(kind, clock.now(), _signed(actor, holder), storable(message), storable(data), level)
-    held = {"status": states.claimed, **_fence(holder)} if holder else {}
-    must = {"id": id, **held, **(guards or {})}
-    change = Change(states.model, states.kind, must, None, sets, ("last_sequence",), {}, event)
+    signature = _signed(actor, claim.holder if claim else None)
+    event = EventDraft(kind, clock.now(), signature, storable(message), storable(data), level)
+    conditions = {"id": id, **(claim.guards if claim else {}), **(guards or {})}
+    change = Change(states.model, states.kind, conditions, None, sets, ("last_sequence",), {}, event)
     return _write(change) or (claim is not None and refuse_late(claim, kind))
 
 
 def record_many(claim: Claim, entries: Sequence[EventDraft]) -> bool:
     """Write a batch of events for a claim, with a single update of its row."""
-    states = claim.states
-    must = {"id": claim.id, "status": states.claimed, **_fence(claim.holder)}
-    change = Change(states.model, states.kind, must, None, {}, (), {}, entries[0])
+    guards = {"id": claim.id, **claim.guards}
+    change = Change(claim.states.model, claim.states.kind, guards, None, {}, (), {}, entries[0])
     return patiently(lambda: _writer().append_events(change, entries)) or refuse_late(claim, "record")
 
 
 def record_process(claim: Claim, process: Data) -> bool:
     """Store the child process that does the work, so that recovery can end it."""
-    must = {"id": claim.id, "status": claim.states.claimed, **_fence(claim.holder)}
-    kept = patiently(lambda: _writer().remember(claim.states.model, must, "process", process))
-    return kept or refuse_late(claim, "record_process")
+    guards = {"id": claim.id, **claim.guards}
+    is_stored = patiently(lambda: _writer().set_column(claim.states.model, guards, "process", process))
+    return is_stored or refuse_late(claim, "record_process")
 
 
 def prune(
@@ -269,111 +257,99 @@ def prune(
 def renew(owner: str, claims: Iterable[Claim]) -> list[Claim]:
     """Extend all leases of a worker, with one update per kind. Return the claims that were lost."""
     failpoints.hit("lease.before_renew")
-    return [lost for held in by_kind(claims) for lost in _renew(held[0].states, owner, held)]
+    lost: list[Claim] = []
+    for held in by_kind(claims):
+        try:
+            lost += _extend(owner, held)
+        except OperationalError as error:
+            if len(held) == 1 or not is_contention(error):
+                raise
+            # One of the rows is locked, which must not cost the others their leases.
+            lost += _extend_one_by_one(owner, held)
+    return lost
 
 
-def _renew(states: StateMachine, owner: str, held: list[Claim]) -> list[Claim]:
-    try:
-        return _extend(states, owner, held)
-    except OperationalError as error:
-        if len(held) == 1 or not is_contention(error):
-            raise
-    # One of the rows is locked, which must not cost the others their leases.
-    return [lost for claim in held for lost in _extend_unless_locked(states, owner, claim)]
+def _extend_one_by_one(owner: str, claims: list[Claim]) -> list[Claim]:
+    lost: list[Claim] = []
+    for claim in claims:
+        try:
+            lost += _extend(owner, [claim])
+        except OperationalError as error:
+            if not is_contention(error):
+                raise
+    return lost
 
 
-def _extend_unless_locked(states: StateMachine, owner: str, claim: Claim) -> list[Claim]:
-    try:
-        return _extend(states, owner, [claim])
-    except OperationalError as error:
-        if not is_contention(error):
-            raise
-        return []
-
-
-def _extend(states: StateMachine, owner: str, held: list[Claim]) -> list[Claim]:
-    asked_at = time.monotonic()
+def _extend(owner: str, claims: list[Claim]) -> list[Claim]:
+    """Extend the leases of claims of one kind. Return the claims that were lost."""
+    states = claims[0].states
+    began_at = time.monotonic()
     expires_at = clock.now() + timedelta(seconds=settings.ADE_LEASE_SECONDS)
     # Compare the token too: the same worker may have claimed the row again.
-    mine = Q(*[Q(pk=claim.id, claim_token=claim.holder.token) for claim in held], _connector=Q.OR)
-    must = {"status": states.claimed, "lease_owner": owner}
-    portable.update(states.model, must, mine, lease_expires_at=expires_at)
-    renewed = states.rows.filter(mine, **must, lease_expires_at=expires_at)
-    kept = set(renewed.values_list("pk", "claim_token"))
-    for claim in held:
-        if (claim.id, claim.holder.token) in kept:
-            claim.trust(until(asked_at))
+    rows = Q(*[Q(pk=claim.id, claim_token=claim.holder.token) for claim in claims], _connector=Q.OR)
+    guards = {"status": states.claimed, "lease_owner": owner}
+    portable.update(states.model, guards, rows, lease_expires_at=expires_at)
+    extended = states.rows.filter(rows, **guards, lease_expires_at=expires_at)
+    held = set(extended.values_list("pk", "claim_token"))
+    lost = []
+    for claim in claims:
+        if (claim.id, claim.holder.token) in held:
+            claim.trust(until(began_at))
         else:
             claim.lost.set()
             refuse_late(claim, "renew")
-    return [claim for claim in held if (claim.id, claim.holder.token) not in kept]
-
-
-def _move_with(also: Callable[[], object] | None, claim: Claim, verb: str, options: dict[str, Any]) -> bool:
-    pending_events = claim.pending_events()
-    if also is None:
-        return move(claim.states, claim.id, verb, holder=claim.holder, earlier=pending_events, **options)
-    with transaction.atomic():
-        # In the order in which things happened: earlier events, the results, the end.
-        if pending_events:
-            record_many(claim, pending_events)
-        also()
-        moved = move(claim.states, claim.id, verb, holder=claim.holder, **options)
-        if not moved:
-            transaction.set_rollback(True)
-    return moved
+            lost.append(claim)
+    return lost
 
 
 def _change(
     states: StateMachine,
     origin: str,
-    made: Transition,
-    must: Data,
+    transition: Transition,
+    guards: Data,
     event: EventDraft,
     where: Q | None = None,
     values: Data | None = None,
 ) -> Change:
     """Build the update of a transition. Its effect on the common columns follows from the two statuses."""
-    event = EventDraft(event.kind, event.at, event.actor, event.message, event.data, event.level, origin, made.target)
-    sets: dict[str, Any] = {"status": made.target}
+    target = transition.target
+    event = replace(event, from_status=origin, to_status=target)
+    sets: dict[str, Any] = {"status": target}
     grows = ["last_sequence"]
     moments = {}
-    if issubclass(states.model, Work) and origin != made.target:
+    if issubclass(states.model, Work) and origin != target:
         active, terminal = states.model.ACTIVE, states.model.TERMINAL
-        if states.is_claim(made):
-            sets |= {
-                "lease_owner": event.actor,
-                "lease_expires_at": event.at + timedelta(seconds=settings.ADE_LEASE_SECONDS),
-            }
+        if states.is_claim(transition):
+            expires_at = event.at + timedelta(seconds=settings.ADE_LEASE_SECONDS)
+            sets |= {"lease_owner": event.actor, "lease_expires_at": expires_at}
             grows.append("claim_token")
         elif origin == states.claimed:
             sets |= {"lease_owner": None, "lease_expires_at": None, "process": None}
-        if made.target == active:
+        if target == active:
             moments["started_at"] = "created_at"
-        elif made.target in terminal:
+        elif target in terminal:
             moments["finished_at"] = "started_at"
         elif origin in (active, *terminal):
             sets["started_at"] = None
-        if origin in terminal and made.target not in terminal:
+        if origin in terminal and target not in terminal:
             sets["finished_at"] = None
-    return Change(states.model, states.kind, must, where, {**sets, **(values or {})}, tuple(grows), moments, event)
+    return Change(states.model, states.kind, guards, where, {**sets, **(values or {})}, tuple(grows), moments, event)
 
 
-def _birth(states: StateMachine, actor: str, message: str, data: Data | None) -> EventDraft:
+def _new_row(
+    states: StateMachine, values: Data, actor: str, message: str, data: Data | None
+) -> tuple[dict[str, Any], EventDraft]:
+    """Return all columns of a new row, because the database has no defaults, and its creation event."""
     clock.keep_measured()
-    return EventDraft(states.created, clock.now(), _signed(actor, None), message, data, to_status=states.initial)
+    event = EventDraft(states.created, clock.now(), _signed(actor, None), message, data, to_status=states.initial)
+    fields = [field for field in states.model._meta.concrete_fields if not field.primary_key]
+    row = {field.attname: field.get_default() for field in fields}
+    initial = {"status": states.initial, "last_sequence": 1, "last_event_at": event.at, "created_at": event.at}
+    return {**row, **{name: value for name, value in initial.items() if name in row}, **values}, event
 
 
 def _signed(actor: str, holder: LeaseHolder | None) -> str:
     return (actor or (holder.owner if holder else ""))[:ACTOR_CHARACTERS]
-
-
-def _defaults(states: StateMachine, event: EventDraft) -> dict[str, Any]:
-    """Return all columns of a new row, because the database has no defaults."""
-    fields = [f for f in states.model._meta.concrete_fields if not f.primary_key]
-    row = {f.attname: f.get_default() for f in fields}
-    at_birth = {"status": states.initial, "last_sequence": 1, "last_event_at": event.at, "created_at": event.at}
-    return row | {name: value for name, value in at_birth.items() if name in row}
 
 
 def _write(change: Change) -> bool:
@@ -387,12 +363,9 @@ def _writer() -> Writer:
     return returning if connection.vendor in returning.FAST_VENDORS else portable
 
 
-def _fence(holder: LeaseHolder | None) -> dict[str, Any]:
-    return {"lease_owner": holder.owner, "claim_token": holder.token} if holder else {}
-
-
 def _own_end(claim: Claim) -> str | None:
     """Return the kind of the event with which this claim ended its hold on the row."""
-    mine = {"claim_token": claim.holder.token, "actor": claim.holder.owner, "from_status": claim.states.claimed}
-    events = Event.objects.about(claim.states.kind, claim.id).filter(**mine)
-    return events.exclude(to_status=claim.states.claimed).values_list("kind", flat=True).first()
+    holder, claimed = claim.holder, claim.states.claimed
+    events = Event.objects.about(claim.states.kind, claim.id)
+    own = events.filter(claim_token=holder.token, actor=holder.owner, from_status=claimed)
+    return own.exclude(to_status=claimed).values_list("kind", flat=True).first()

@@ -23,7 +23,6 @@ PROTECTED = frozenset(
     }
 )
 
-
 T = TypeVar("T", bound=models.Model)
 
 
@@ -57,9 +56,8 @@ class Subject(models.Model):
     def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:
         if not self._state.adding:
             if update_fields is None:
-                update_fields = [
-                    f.name for f in self._meta.concrete_fields if not f.primary_key and f.name not in PROTECTED
-                ]
+                names = {field.name for field in self._meta.concrete_fields if not field.primary_key}
+                update_fields = names - PROTECTED
             _refuse_protected(type(self), update_fields)
         super().save(update_fields=update_fields, **options)
 
@@ -98,18 +96,8 @@ def work_constraints(
     free = Q(lease_owner__isnull=True, lease_expires_at__isnull=True)
     lease = (Q(status=claimed) & held) | (~Q(status=claimed) & free) if claimed else free
     return [
-        _check(
-            name,
-            "status_is_known",
-            Q(status__in=sorted(statuses)),
-            "The status is unknown.",
-        ),
-        _check(
-            name,
-            "lease_is_set_exactly_while_claimed",
-            lease,
-            "Only claimed work has a lease.",
-        ),
+        _check(name, "status_is_known", Q(status__in=sorted(statuses)), "The status is unknown."),
+        _check(name, "lease_is_set_exactly_while_claimed", lease, "Only claimed work has a lease."),
         _check(
             name,
             "finished_at_is_set_exactly_at_the_end",
@@ -170,11 +158,11 @@ class Event(models.Model):
                 name="event_sequence_has_no_duplicates",
                 fields=["subject_kind", "subject_id", "sequence"],
                 violation_error_message="This subject already has an event with this number.",
-            ),
+            )
         ]
         indexes = [
             # They are rare among all events, and a page lists only them.
-            models.Index(name="events_late_writes", fields=["-id"], condition=Q(kind="LATE_WRITE_REFUSED")),
+            models.Index(name="events_late_writes", fields=["-id"], condition=Q(kind="LATE_WRITE_REFUSED"))
         ]
 
     def __str__(self) -> str:

@@ -15,26 +15,26 @@ log = structlog.get_logger(__name__)
 _lock = Lock()
 # A time of the monotonic clock. None while no outage is known.
 _away_since: float | None = None
-_said_at = 0.0
+_logged_at = 0.0
 
 
-def met(error: BaseException) -> bool:
+def is_outage(error: BaseException) -> bool:
     """Return whether the error means that the database is unavailable. Log the start, and then once a minute."""
-    global _away_since, _said_at
+    global _away_since, _logged_at
     if not isinstance(error, Error) or is_contention(error) or _answers():
         return False
     now, text = time.monotonic(), str(error).strip()
     with _lock:
         if _away_since is None:
-            _away_since = _said_at = now
+            _away_since = _logged_at = now
             log.warning("worker.database_away", error=text)
-        elif now - _said_at >= REMIND_SECONDS:
-            _said_at = now
+        elif now - _logged_at >= REMIND_SECONDS:
+            _logged_at = now
             log.warning("worker.database_still_away", seconds=round(now - _away_since), error=text)
     return True
 
 
-def over() -> None:
+def record_answer() -> None:
     """Record that the database has answered."""
     global _away_since
     # Check without the lock first: there is nearly always no outage, and then no thread should wait.

@@ -70,9 +70,9 @@ def in_words(days: int | None) -> str:
 
 def due_of(rows: "QuerySet[Any]", kept: "QuerySet[Any]", moment: str) -> Due:
     """Count the expired `rows`; of these, `kept` stay."""
-    found = rows.aggregate(rows=Count("pk"), oldest=Min(moment))
-    staying = kept.count()
-    return Due(found["rows"] - staying, found["oldest"], staying)
+    totals = rows.aggregate(rows=Count("pk"), oldest=Min(moment))
+    kept_rows = kept.count()
+    return Due(totals["rows"] - kept_rows, totals["oldest"], kept_rows)
 
 
 def lock(rows: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -88,47 +88,37 @@ def delete(model: type[Model], ids: Sequence[int]) -> int:
 
 
 def in_batches(
-    rows: "QuerySet[Any]",
-    purge: Callable[[list[int]], Mapping[str, int]],
-    *,
-    moment: str = "",
-    weight: str = "",
+    rows: "QuerySet[Any]", purge: Callable[[list[int]], Mapping[str, int]], *, moment: str = "", weight: str = ""
 ) -> Iterator[Batch]:
     """Purge the rows oldest first by `moment`, which needs an index together with the id, or by id alone.
 
     `purge` runs in a transaction and must check again which of the given rows may go.
     """
+    # On SQLite a writer locks out all others.
+    is_alone = not connection.features.has_select_for_update
+    limit = ALONE_SECONDS if is_alone else BATCH_SECONDS
     size = FIRST
     order = [moment, "pk"] if moment else ["pk"]
     page = rows = rows.order_by(*order).values_list(*order, *([weight] if weight else []))
-    while found := _lightest(list(page[:size]), weight):
-        ids = [row[len(order) - 1] for row in found]
-        began = time.monotonic()
-        gone = _unless_contended(purge, ids)
-        seconds = time.monotonic() - began
+    while batch := list(page[:size]):
+        if weight:
+            # The first rows whose total weight is within the limit, and at least one.
+            sums = accumulate(row[-1] for row in batch)
+            batch = batch[: max(1, sum(total <= HEAVIEST for total in sums))]
+        began_at = time.monotonic()
+        gone = _purge_unless_contended(purge, [row[len(order) - 1] for row in batch])
+        seconds = time.monotonic() - began_at
         yield Batch(Counter(gone), seconds)
-        size = _next_size(size, seconds)
-        _rest(seconds)
-        page = rows.filter(_behind(moment, found[-1]))
+        if seconds > limit:
+            size = max(FEWEST, size // 2)
+        elif seconds < limit / 2:
+            size = min(MOST, size * 2)
+        if is_alone:
+            time.sleep(max(seconds, SHORTEST_REST))
+        page = rows.filter(_after(moment, batch[-1]))
 
 
-def _lightest(found: list[tuple[Any, ...]], weight: str) -> list[tuple[Any, ...]]:
-    """Return the first rows whose total weight is within the limit, and at least one."""
-    if not weight:
-        return found
-    sums = accumulate(row[-1] for row in found)
-    return found[: max(1, sum(total <= HEAVIEST for total in sums))]
-
-
-def _behind(moment: str, last: Sequence[Any]) -> Q:
-    if not moment:
-        return Q(pk__gt=last[0])
-    at, id = last[:2]
-    # The last condition is redundant; it lets the database use the index.
-    return (Q(**{f"{moment}__gt": at}) | Q(**{moment: at, "pk__gt": id})) & Q(**{f"{moment}__gte": at})
-
-
-def _unless_contended(purge: Callable[[list[int]], Mapping[str, int]], ids: list[int]) -> Mapping[str, int]:
+def _purge_unless_contended(purge: Callable[[list[int]], Mapping[str, int]], ids: list[int]) -> Mapping[str, int]:
     try:
         return patiently(lambda: purge(ids))
     except Exception as error:
@@ -139,18 +129,9 @@ def _unless_contended(purge: Callable[[list[int]], Mapping[str, int]], ids: list
         return {}
 
 
-def _next_size(size: int, seconds: float) -> int:
-    limit = ALONE_SECONDS if _is_alone() else BATCH_SECONDS
-    if seconds > limit:
-        return max(FEWEST, size // 2)
-    return min(MOST, size * 2) if seconds < limit / 2 else size
-
-
-def _rest(seconds: float) -> None:
-    if _is_alone():
-        time.sleep(max(seconds, SHORTEST_REST))
-
-
-def _is_alone() -> bool:
-    """Return whether a writer locks out all others, as on SQLite."""
-    return not connection.features.has_select_for_update
+def _after(moment: str, last: Sequence[Any]) -> Q:
+    if not moment:
+        return Q(pk__gt=last[0])
+    at, id = last[:2]
+    # The last condition is redundant; it lets the database use the index.
+    return (Q(**{f"{moment}__gt": at}) | Q(**{moment: at, "pk__gt": id})) & Q(**{f"{moment}__gte": at})

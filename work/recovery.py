@@ -4,7 +4,6 @@ Every worker does this at its start and at every tick, so recovery needs no sche
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -65,17 +64,16 @@ class LostClaim:
         """Conditions that the row must still meet."""
         # A lease that was renewed since we saw it expired is not ours to end.
         unchanged = {"lease_expires_at": self.lease_expires_at} if self.rule == EXPIRED else {}
-        return {"lease_owner": self.holder.owner, "claim_token": self.holder.token, **unchanged}
+        return {**self.holder.fence, **unchanged}
 
     def is_unchanged(self) -> bool:
         return self.states.rows.filter(pk=self.id, **self.fence).exists()
 
     def move(self, verb: str, *, guards: lifecycle.Data | None = None, **options: Any) -> str | None:
         """Make the transition. Return the verb, or None if the row is no longer as it was found."""
-        allowed = {**self.fence, **(guards or {})}
+        guards = {**self.fence, **(guards or {})}
         actor = self.by if self.rule == STOPPED else f"recovery by {self.by}"
-        made = lifecycle.move(self.states, self.id, verb, actor=actor, guards=allowed, **options)
-        return verb if made else None
+        return verb if lifecycle.move(self.states, self.id, verb, actor=actor, guards=guards, **options) else None
 
 
 def rescue_expired(kinds: Iterable["WorkType"], by: str) -> int:
@@ -88,7 +86,7 @@ def rescue_expired(kinds: Iterable["WorkType"], by: str) -> int:
         try:
             moved += _rescue_kind(kind, by)
         except Exception as error:
-            if outages.met(error) or (connection.connection is not None and not connection.is_usable()):
+            if outages.is_outage(error) or (connection.connection is not None and not connection.is_usable()):
                 raise
             # The database answers: the other kinds must not wait until this one is repaired.
             log.exception("recovery.kind_failed", kind=kind.name)
@@ -96,19 +94,19 @@ def rescue_expired(kinds: Iterable["WorkType"], by: str) -> int:
 
 
 def _rescue_kind(kind: "WorkType", by: str) -> int:
-    moved = _rescue(kind, EXPIRED, by, models.Q(lease_expires_at__lte=clock.now()))
+    moved = _rescue_rows(kind, models.Q(lease_expires_at__lte=clock.now()), EXPIRED, by)
     if kind.budget:
         # The holder ends its own work in time; this is for a holder that does not.
         slack = settings.ADE_LEASE_SECONDS
         latest = clock.now() - timedelta(seconds=getattr(settings, kind.budget) + slack)
-        moved += _rescue(kind, OVER_BUDGET, by, models.Q(started_at__lt=latest))
+        moved += _rescue_rows(kind, models.Q(started_at__lt=latest), OVER_BUDGET, by)
     return moved
 
 
 def rescue_owned_by(kinds: Iterable["WorkType"], owners: Iterable[str], rule: str, by: str) -> int:
     """Recover all rows of these owners without waiting for leases, because the owners are known to be gone."""
     held = models.Q(lease_owner__in=list(owners))
-    return sum(_rescue(kind, rule, by, held) for kind in kinds)
+    return sum(_rescue_rows(kind, held, rule, by) for kind in kinds)
 
 
 def release(kind: "WorkType", claim: Claim, by: str) -> bool:
@@ -116,89 +114,70 @@ def release(kind: "WorkType", claim: Claim, by: str) -> bool:
     row = kind.states.rows.filter(pk=claim.id).values("lease_expires_at", "process").first()
     if row is None or kind.rescue is None:
         return False
-    expires_at, process = row["lease_expires_at"], row["process"]
-    return _move_on(kind, LostClaim(kind.states, claim.id, claim.holder, expires_at, process, STOPPED, by))
+    return _rescue_one(kind, LostClaim(kind.states, claim.id, claim.holder, **row, rule=STOPPED, by=by))
 
 
 def is_held(kind: "WorkType", claim: Claim) -> bool:
-    """Whether the row is still under this claim."""
-    fence = {"lease_owner": claim.holder.owner, "claim_token": claim.holder.token}
-    return kind.states.rows.filter(pk=claim.id, status=kind.states.claimed, **fence).exists()
+    """Return whether the row is still under this claim."""
+    return kind.states.rows.filter(pk=claim.id, **claim.guards).exists()
 
 
-def _rescue(kind: "WorkType", rule: str, by: str, lost: models.Q) -> int:
+def _rescue_rows(kind: "WorkType", lost: models.Q, rule: str, by: str) -> int:
     if kind.states.claimed is None or kind.rescue is None:
         return 0
     moved = 0
-    for found in _pages(kind.states, rule, by, lost):
+    for claim in _lost_claims(kind.states, lost, rule, by):
         try:
-            moved += _move_on(kind, found)
+            moved += _rescue_one(kind, claim)
         except Exception as error:
             # This row gets another try at the next tick; the others must not wait for it, whatever the error is.
-            log.warning("recovery.failed", kind=kind.name, id=found.id, error=repr(error).strip())
+            log.warning("recovery.failed", kind=kind.name, id=claim.id, error=repr(error).strip())
     return moved
 
 
-def _pages(states: StateMachine, rule: str, by: str, lost: models.Q) -> Iterator[LostClaim]:
+def _lost_claims(states: StateMachine, lost: models.Q, rule: str, by: str) -> Iterator[LostClaim]:
     columns = ("lease_expires_at", "pk", "lease_owner", "claim_token", "process")
     rows = states.rows.filter(lost, status=states.claimed).order_by("lease_expires_at", "pk")
-    behind = models.Q()
-    while page := list(rows.filter(behind).values_list(*columns)[:PAGE]):
+    after = models.Q()
+    while page := list(rows.filter(after).values_list(*columns)[:PAGE]):
         failpoints.hit("recover.selected")
         for expires_at, id, owner, token, process in page:
             yield LostClaim(states, id, LeaseHolder(owner, token), expires_at, process, rule, by)
-        behind = models.Q(lease_expires_at__gt=page[-1][0]) | models.Q(lease_expires_at=page[-1][0], pk__gt=page[-1][1])
+        after = models.Q(lease_expires_at__gt=page[-1][0]) | models.Q(lease_expires_at=page[-1][0], pk__gt=page[-1][1])
 
 
-def _move_on(kind: "WorkType", found: LostClaim) -> bool:
+def _rescue_one(kind: "WorkType", claim: LostClaim) -> bool:
     assert kind.rescue is not None
-    if not found.is_unchanged():
+    if not claim.is_unchanged():
         # Recovering earlier rows took a while, and the worker may have renewed its lease meanwhile.
         return False
-    ended = _end_process(found)
-    with _impatiently():
-        verb = kind.rescue(found)
-        if verb is None:
-            return False
-        _leave_receipt(found, verb, ended)
-        failpoints.hit("recover.before_commit")
-    log.warning("recovery.moved", kind=kind.name, id=found.id, verb=verb, owner=found.holder.owner, rule=found.rule)
-    return True
-
-
-def _end_process(found: LostClaim) -> str:
-    """End the recorded child process before the row can be claimed again. The claim excludes others, the process does
-    not.
-    """
-    if found.process is None:
-        return "none recorded"
-    # A worker that gives work back has already ended the process and waited for it.
-    grace = 0.0 if found.rule == STOPPED else GRACE_SECONDS
-    return end_recorded(ProcessId.from_json(found.process), grace)
-
-
-def _leave_receipt(found: LostClaim, verb: str, process: str) -> None:
-    heartbeat = Worker.objects.filter(boot_id=found.holder.owner.rpartition(":")[2]).values_list(
-        "heartbeat_at", flat=True
-    )
-    last = heartbeat.first()
-    data = {
-        "owner": found.holder.owner,
-        "claim_token": found.holder.token,
-        "lease_expired_at": found.lease_expires_at.isoformat() if found.lease_expires_at else None,
-        "last_heartbeat_at": last.isoformat() if last else None,
-        "process": process,
-        "rule": found.rule,
-        "verb": verb,
-    }
-    message = f"{verb}: {found.holder.owner} is gone, {found.rule}"
-    lifecycle.record(found.states, found.id, RECEIPT, actor=found.by, message=message, data=data, level=WARNING)
-
-
-@contextmanager
-def _impatiently() -> Iterator[None]:
+    outcome = "none recorded"
+    if claim.process is not None:
+        # End the child process before the row can be claimed again: the claim excludes others, the process does not. A
+        # worker that gives work back has already ended it and waited for it.
+        grace = 0.0 if claim.rule == STOPPED else GRACE_SECONDS
+        outcome = end_recorded(ProcessId.from_json(claim.process), grace)
     with transaction.atomic():
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 cursor.execute("SET LOCAL statement_timeout = %s", [STATEMENT_TIMEOUT_MS])
-        yield
+        verb = kind.rescue(claim)
+        if verb is None:
+            return False
+        owner, expired_at = claim.holder.owner, claim.lease_expires_at
+        boots = Worker.objects.filter(boot_id=owner.rpartition(":")[2])
+        heartbeat_at = boots.values_list("heartbeat_at", flat=True).first()
+        receipt = {
+            "owner": owner,
+            "claim_token": claim.holder.token,
+            "lease_expired_at": expired_at.isoformat() if expired_at else None,
+            "last_heartbeat_at": heartbeat_at.isoformat() if heartbeat_at else None,
+            "process": outcome,
+            "rule": claim.rule,
+            "verb": verb,
+        }
+        message = f"{verb}: {owner} is gone, {claim.rule}"
+        lifecycle.record(claim.states, claim.id, RECEIPT, actor=claim.by, message=message, data=receipt, level=WARNING)
+        failpoints.hit("recover.before_commit")
+    log.warning("recovery.moved", kind=kind.name, id=claim.id, verb=verb, owner=owner, rule=claim.rule)
+    return True

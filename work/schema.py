@@ -50,28 +50,28 @@ def await_schema() -> None:
 
     Raise CommandError after ADE_DATABASE_WAIT_SECONDS, or at once if waiting cannot help.
     """
-    until = time.monotonic() + settings.ADE_DATABASE_WAIT_SECONDS
-    said = ""
-    while missing := _missing():
-        if missing == REFUSAL:
+    seconds = settings.ADE_DATABASE_WAIT_SECONDS
+    until = time.monotonic() + seconds
+    last_reason = ""
+    while True:
+        try:
+            reason, is_available = behind(), True
+        except Error as error:
+            connection.close()
+            if not outages.is_outage(error):
+                raise
+            text = " ".join(str(error).split())
+            reason = f"The database is unavailable: {text}; check DATABASE_URL, and whether the server is running"
+            is_available = False
+        else:
+            outages.record_answer()
+        if not reason:
+            return
+        if reason == REFUSAL:
             raise CommandError(f"{capfirst(REFUSAL)}.")
         if time.monotonic() >= until:
-            seconds = settings.ADE_DATABASE_WAIT_SECONDS
-            raise CommandError(f"{missing}. Waited for {seconds} s (ADE_DATABASE_WAIT_SECONDS).")
-        if missing != said and not missing.startswith("The database"):
-            log.warning("worker.waits_for_migrations", reason=missing)
-        said = missing
+            raise CommandError(f"{reason}. Waited for {seconds} s (ADE_DATABASE_WAIT_SECONDS).")
+        if is_available and reason != last_reason:
+            log.warning("worker.waits_for_migrations", reason=reason)
+        last_reason = reason
         time.sleep(min(LOOK_SECONDS, max(0.0, until - time.monotonic())))
-
-
-def _missing() -> str:
-    try:
-        missing = behind()
-    except Error as error:
-        connection.close()
-        if not outages.met(error):
-            raise
-        found = " ".join(str(error).split())
-        return f"The database is unavailable: {found}; check DATABASE_URL, and whether the server is running"
-    outages.over()
-    return missing

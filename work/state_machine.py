@@ -70,5 +70,5 @@ class StateMachine:
     def claimed(self) -> str | None:
         return self.model.CLAIMED if issubclass(self.model, Work) else None
 
-    def is_claim(self, move: Transition) -> bool:
-        return move.target == self.claimed not in move.origins
+    def is_claim(self, transition: Transition) -> bool:
+        return transition.target == self.claimed not in transition.origins

@@ -8,7 +8,7 @@ waited for.
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -58,9 +58,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the event table: all ids up to `last` have been read, except the ranges in `gaps`, which were
-    invisible.
-    """
+    """A place in the event table: all ids up to `last` have been read, except the invisible ones in `gaps`."""
 
     last: int = 0
     gaps: tuple[tuple[int, int], ...] = ()
@@ -68,7 +66,18 @@ class Position:
     @classmethod
     def now(cls) -> "Position":
         """Return the position after which everything comes that commits from now on."""
-        return _now()
+        if connection.vendor == "sqlite":
+            return cls(newest())
+        rows = statements.rows(
+            "WITH recent (id, previous) AS (SELECT id, lag(id) OVER (ORDER BY id) FROM events"
+            " WHERE id > (SELECT max(id) FROM events) - %s)"
+            " SELECT previous + 1, id - 1 FROM recent WHERE id > previous + 1"
+            " UNION ALL SELECT max(id), 0 FROM recent",
+            [WINDOW],
+        )
+        last = next((first or 0 for first, to in rows if to == 0), 0)
+        gaps = sorted((first, to) for first, to in rows if to)
+        return cls(last, tuple(gaps[-MOST_GAPS:]))
 
     @classmethod
     def from_text(cls, text: str) -> "Position":
@@ -76,7 +85,8 @@ class Position:
         match = _TEXT.fullmatch(text) if len(text) <= _TEXT_CHARACTERS else None
         if match is None:
             raise ValueError("A position is written like 1042 or 1042:1037,1039-1040.")
-        gaps = tuple(_range(part) for part in (match[2] or "").split(",") if part)
+        ranges = [part.partition("-") for part in (match[2] or "").split(",") if part]
+        gaps = tuple((int(first), int(last or first)) for first, _, last in ranges)
         bounds = [bound for gap in gaps for bound in gap]
         # The ends of a gap may be equal; two gaps never touch.
         ascending = all(low <= high if n % 2 == 0 else low < high for n, (low, high) in enumerate(pairwise(bounds)))
@@ -115,7 +125,7 @@ class _Gap:
     below: int | None = None
 
 
-class _Look(NamedTuple):
+class _Snapshot(NamedTuple):
     newest: int
     # The number of the oldest open transaction, and a number above all open transactions.
     oldest: int | None = None
@@ -141,24 +151,18 @@ class Tail:
         """Return the new events, late ones first. At most twice `limit`."""
         if not self._gaps and newest() <= self._last:
             return []
-        look = _look(numbered=any(gap.below is None for gap in self._gaps))
-        self._gaps = [replace(gap, below=look.next) if gap.below is None else gap for gap in self._gaps]
-        new = _seen(Q(id__gt=self._last), limit) if look.newest > self._last else []
+        snapshot = _take_snapshot(numbered=any(gap.below is None for gap in self._gaps))
+        self._gaps = [replace(gap, below=snapshot.next) if gap.below is None else gap for gap in self._gaps]
+        new = _read(Q(id__gt=self._last), limit) if snapshot.newest > self._last else []
         # Read after the new ones: everything that committed before one of those is visible now.
-        late = _seen(_within(self._gaps), limit) if self._gaps else []
-        self._fill(late)
+        late = _read(_within(self._gaps), limit) if self._gaps else []
+        for event in late:
+            rests = [(gap, rest) for gap in self._gaps for rest in _without((gap.first, gap.last), event.id)]
+            self._gaps = [replace(gap, first=first, last=last) for gap, (first, last) in rests]
         if len(late) == limit:
             # More late events may be left, and they come before the new ones.
             return late
-        self._gaps = [gap for gap in self._gaps if not _is_settled(gap, look)]
-        self._go_on(new)
-        return [*late, *new]
-
-    def _fill(self, late: Sequence[Seen]) -> None:
-        for event in late:
-            self._gaps = [rest for gap in self._gaps for rest in _split(gap, event.id)]
-
-    def _go_on(self, new: Sequence[Seen]) -> None:
+        self._gaps = [gap for gap in self._gaps if not _is_settled(gap, snapshot)]
         now = time.monotonic()
         for event in new:
             if event.id > self._last + 1 and connection.vendor != "sqlite":
@@ -167,67 +171,47 @@ class Tail:
         if len(self._gaps) > MOST_GAPS:
             log.warning("tail.gaps_forgotten", count=len(self._gaps) - MOST_GAPS, first=self._gaps[0].first)
             self._gaps = self._gaps[-MOST_GAPS:]
+        return [*late, *new]
 
 
 def newest() -> int:
     return statements.peek("SELECT max(id) FROM events") or 0
 
 
-def _is_settled(gap: _Gap, look: _Look) -> bool:
-    """Return whether no transaction can fill the gap. Call it after reading the events of that look."""
+def _is_settled(gap: _Gap, snapshot: _Snapshot) -> bool:
+    """Return whether no transaction can fill the gap. Call it after reading the events of that snapshot."""
     if connection.vendor == "sqlite":
         # One writer at a time, and a rollback returns its ids.
         return True
-    if look.oldest is None:
+    if snapshot.oldest is None:
         return time.monotonic() - gap.noticed_at > OPEN_AT_MOST_SECONDS
     # An event is written after the row that it is about, so its transaction has a number before it takes the event id.
-    return gap.below is not None and look.oldest >= gap.below
+    return gap.below is not None and snapshot.oldest >= gap.below
 
 
-def _look(*, numbered: bool) -> _Look:
+def _take_snapshot(*, numbered: bool) -> _Snapshot:
     if connection.vendor != "postgresql":
-        return _Look(newest())
+        return _Snapshot(newest())
     # Reading the number assigns one, so do it only when needed. The highest number of a snapshot would not do, because
     # open transactions may have higher ones.
     next_number = "pg_current_xact_id()::text::bigint" if numbered else "NULL"
     oldest = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
     row = statements.one(f"SELECT (SELECT max(id) FROM events), {oldest}, {next_number}", [])  # noqa: S608  # constants
     assert row is not None
-    return _Look(row[0] or 0, row[1], row[2])
+    return _Snapshot(row[0] or 0, row[1], row[2])
 
 
-def _now() -> Position:
-    if connection.vendor == "sqlite":
-        return Position(newest())
-    found = statements.rows(
-        "WITH recent (id, previous) AS (SELECT id, lag(id) OVER (ORDER BY id) FROM events"
-        " WHERE id > (SELECT max(id) FROM events) - %s)"
-        " SELECT previous + 1, id - 1 FROM recent WHERE id > previous + 1"
-        " UNION ALL SELECT max(id), 0 FROM recent",
-        [WINDOW],
-    )
-    last = next((first or 0 for first, to in found if to == 0), 0)
-    gaps = sorted((first, to) for first, to in found if to)
-    return Position(last, tuple(gaps[-MOST_GAPS:]))
-
-
-def _seen(where: Q, limit: int) -> list[Seen]:
+def _read(where: Q, limit: int) -> list[Seen]:
     rows = Event.objects.filter(where).order_by("id").values_list(*Seen._fields)
     return [Seen(*row) for row in rows[:limit]]
 
 
-def _within(gaps: Iterable[_Gap]) -> Q:
-    gaps = list(gaps)
+def _within(gaps: list[_Gap]) -> Q:
     where = Q(id__in=[gap.first for gap in gaps if gap.first == gap.last])
     for gap in gaps:
         if gap.first < gap.last:
             where |= Q(id__range=(gap.first, gap.last))
     return where
-
-
-def _split(gap: _Gap, id: int) -> Iterator[_Gap]:
-    for first, last in _without((gap.first, gap.last), id):
-        yield replace(gap, first=first, last=last)
 
 
 def _without(gap: tuple[int, int], id: int) -> Iterator[tuple[int, int]]:
@@ -239,8 +223,3 @@ def _without(gap: tuple[int, int], id: int) -> Iterator[tuple[int, int]]:
         yield first, id - 1
     if id < last:
         yield id + 1, last
-
-
-def _range(text: str) -> tuple[int, int]:
-    first, _, last = text.partition("-")
-    return int(first), int(last or first)

@@ -7,7 +7,7 @@ from threading import Event as Flag
 from django.db import connection
 
 from work.sql import returning
-from work.steady import Steady
+from work.threads import SteadyThread
 
 # SQLite has no notifications, but a number that changes with every commit and costs microseconds to read.
 SQLITE_LOOK_SECONDS = 0.05
@@ -20,43 +20,41 @@ def ring(topic: str) -> None:
     returning.ring(topic)
 
 
-class Listener(Steady):
-    """Calls `heard` with each topic, or with "" if the topic is unknown."""
+class Listener(SteadyThread):
+    """Calls `on_wakeup` with each topic, or with "" if the topic is unknown."""
 
-    def __init__(self, heard: Callable[[str], None], stopping: Flag) -> None:
+    def __init__(self, on_wakeup: Callable[[str], None], stopping: Flag) -> None:
         super().__init__("listener", stopping)
-        self.heard = heard
+        self.on_wakeup = on_wakeup
 
-    def go_on(self) -> None:
+    def do_round(self) -> None:
         if connection.vendor == "postgresql":
-            _listen_postgresql(self.heard, self.stopping)
+            self._listen_on_postgresql()
         elif connection.vendor == "sqlite":
-            _watch_sqlite(self.heard, self.stopping)
+            self._watch_sqlite()
         else:
             self.stopping.wait()
 
+    def _listen_on_postgresql(self) -> None:
+        connection.ensure_connection()
+        raw = connection.connection
+        with connection.cursor() as cursor:
+            cursor.execute(f"LISTEN {returning.CHANNEL}")
+        # Notifications from before LISTEN are lost, so look at everything once.
+        self.on_wakeup("")
+        while not self.stopping.is_set():
+            with connection.wrap_database_errors:
+                notifications = list(raw.notifies(timeout=LISTEN_SECONDS, stop_after=1))
+            for notification in notifications:
+                self.on_wakeup(notification.payload)
 
-def _listen_postgresql(heard: Callable[[str], None], stopping: Flag) -> None:
-    connection.ensure_connection()
-    raw = connection.connection
-    with connection.cursor() as cursor:
-        cursor.execute(f"LISTEN {returning.CHANNEL}")
-    # Notifications from before LISTEN are lost, so look at everything once.
-    heard("")
-    while not stopping.is_set():
-        with connection.wrap_database_errors:
-            notes = list(raw.notifies(timeout=LISTEN_SECONDS, stop_after=1))
-        for note in notes:
-            heard(note.payload)
-
-
-def _watch_sqlite(heard: Callable[[str], None], stopping: Flag) -> None:
-    connection.ensure_connection()
-    raw = connection.connection
-    seen = None
-    while not stopping.is_set():
-        (version,) = raw.execute("PRAGMA data_version").fetchone()
-        if version != seen:
-            seen = version
-            heard("")
-        time.sleep(SQLITE_LOOK_SECONDS)
+    def _watch_sqlite(self) -> None:
+        connection.ensure_connection()
+        raw = connection.connection
+        last_version = None
+        while not self.stopping.is_set():
+            (version,) = raw.execute("PRAGMA data_version").fetchone()
+            if version != last_version:
+                last_version = version
+                self.on_wakeup("")
+            time.sleep(SQLITE_LOOK_SECONDS)

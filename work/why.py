@@ -39,8 +39,14 @@ class Gate:
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        told = {"holder": self.holder or None, "since": self.since, "data": dict(self.data)}
-        return {"name": self.name, "holds": self.holds, "message": self.message, **told}
+        return {
+            "name": self.name,
+            "holds": self.holds,
+            "message": self.message,
+            "holder": self.holder or None,
+            "since": self.since,
+            "data": dict(self.data),
+        }
 
 
 @dataclass(frozen=True)
@@ -62,9 +68,15 @@ class Explanation:
         return self.holding[0].message if self.holding else self.message
 
     def to_json(self) -> dict[str, Any]:
-        told = {"kind": self.kind, "id": self.id, "status": self.status, "outcome": self.outcome}
-        told |= {"message": self.message, "held_by": [gate.name for gate in self.holding]}
-        return {**told, "gates": [gate.to_json() for gate in self.gates]}
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "status": self.status,
+            "outcome": self.outcome,
+            "message": self.message,
+            "held_by": [gate.name for gate in self.holding],
+            "gates": [gate.to_json() for gate in self.gates],
+        }
 
 
 @dataclass(frozen=True)
@@ -79,23 +91,25 @@ class Crew:
 
     def slots(self, kind: str) -> "Counter[str]":
         """Return owner -> number of threads for this kind, for workers that have any and take work."""
-        return Counter({worker.owner: worker.lanes[kind] for worker in self._having(kind) if not worker.is_draining})
+        return Counter(
+            {worker.owner: worker.lanes[kind] for worker in self._with_threads(kind) if not worker.is_draining}
+        )
 
     def draining(self, kind: str) -> list[Worker]:
         """Return the draining workers with threads for this kind, the latest request last."""
-        found = [worker for worker in self._having(kind) if worker.is_draining]
-        return sorted(found, key=lambda worker: (worker.drain_requested_at or clock.now(), worker.pk))
+        draining = [worker for worker in self._with_threads(kind) if worker.is_draining]
+        return sorted(draining, key=lambda worker: (worker.drain_requested_at or clock.now(), worker.pk))
 
-    def _having(self, kind: str) -> list[Worker]:
+    def _with_threads(self, kind: str) -> list[Worker]:
         return [worker for worker in self.workers if worker.lanes.get(kind, 0)]
 
 
 def of_queued(states: StateMachine, id: int, gates: Iterable[Gate]) -> Explanation:
     gates = tuple(gates)
-    holding = [gate.name for gate in gates if gate.holds]
-    name = f"{states.model._meta.verbose_name} {id}"
-    said = f"blocked by: {', '.join(holding)}" if holding else "nothing blocks it: a worker will claim it shortly"
-    return Explanation(states.kind, id, states.initial, states.initial, f"{name} is queued; {said}.", gates)
+    holding = ", ".join(gate.name for gate in gates if gate.holds)
+    reason = f"blocked by: {holding}" if holding else "nothing blocks it: a worker will claim it shortly"
+    message = f"{states.model._meta.verbose_name} {id} is queued; {reason}."
+    return Explanation(states.kind, id, states.initial, states.initial, message, gates)
 
 
 def of_others(states: StateMachine, row: Work, status: str, outcome: str) -> Explanation:
@@ -103,62 +117,72 @@ def of_others(states: StateMachine, row: Work, status: str, outcome: str) -> Exp
     name = f"{states.model._meta.verbose_name} {row.pk}"
     if status == states.initial:
         # It was queued again between two queries.
-        said = f"{name} has just been queued. Try again."
+        message = f"{name} has just been queued. Try again."
     elif row.finished_at:
-        said = f"{name} ended {at(row.finished_at)}: {outcome.replace('_', ' ')}."
+        message = f"{name} ended {at(row.finished_at)}: {outcome.replace('_', ' ')}."
     else:
-        said = f"{name} is {status}, claimed {by(row.lease_owner, row.started_at)}."
-    return Explanation(states.kind, row.pk, status, outcome, said)
+        message = f"{name} is {status}, claimed {by(row.lease_owner, row.started_at)}."
+    return Explanation(states.kind, row.pk, status, outcome, message)
 
 
 def of_worker(crew: Crew, states: StateMachine) -> Gate:
     """Return the gate for a live worker that does this kind of work."""
     many = str(states.model._meta.verbose_name_plural)
-    alive, having, draining = len(crew.workers), len(crew.slots(states.kind)), crew.draining(states.kind)
-    data = {"alive": alive, "with_slots": having, "draining": len(draining)}
-    if having:
-        return Gate("worker", False, f"{_number(having, 'live worker')} {_take(having)} {many}.", data=data)
+    alive, available, draining = len(crew.workers), len(crew.slots(states.kind)), crew.draining(states.kind)
+    data = {"alive": alive, "with_slots": available, "draining": len(draining)}
+    if available:
+        message = f"{_number(available, 'live worker')} {_take(available)} {many}."
+        return Gate("worker", False, message, data=data)
     if draining:
-        return _of_draining(draining, many, data)
+        last, number = draining[-1], len(draining)
+        since, they_are = last.drain_requested_at, "it is" if number == 1 else "they are"
+        message = (
+            f"{_number(number, 'live worker')} {_take(number)} {many}, but {they_are} draining and will claim nothing"
+            f" more; {last.owner} was asked to drain {by(last.drain_requested_by, since)}."
+        )
+        return Gate("worker", True, message, last.owner, since, data)
     if alive:
-        said = f"{_number(alive, 'worker')} {_are(alive)} alive, but none takes {many}."
-        return Gate("worker", True, said, data=data)
-    last = Worker.objects.order_by("-heartbeat_at").first()
-    if last is None:
+        message = f"{_number(alive, 'worker')} {_are(alive)} alive, but none takes {many}."
+        return Gate("worker", True, message, data=data)
+    newest = Worker.objects.order_by("-heartbeat_at").first()
+    if newest is None:
         return Gate("worker", True, "No worker is alive. None has ever been started.", data=data)
-    since = last.stopped_at or last.heartbeat_at
-    said = "stopped" if last.stopped_at else "sent its last heartbeat"
-    return Gate("worker", True, f"No worker is alive. {last.owner} {said} {at(since)}.", last.owner, since, data)
-
-
-def _of_draining(workers: list[Worker], many: str, data: dict[str, Any]) -> Gate:
-    last, number = workers[-1], len(workers)
-    since, those = last.drain_requested_at, "it is" if number == 1 else "they are"
-    said = f"{_number(number, 'live worker')} {_take(number)} {many}, but {those} draining and will claim nothing more;"
-    said += f" {last.owner} was asked to drain {by(last.drain_requested_by, since)}."
-    return Gate("worker", True, said, last.owner, since, data)
+    since = newest.stopped_at or newest.heartbeat_at
+    end = "stopped" if newest.stopped_at else "sent its last heartbeat"
+    return Gate("worker", True, f"No worker is alive. {newest.owner} {end} {at(since)}.", newest.owner, since, data)
 
 
 def of_capacity(crew: Crew, states: StateMachine, ahead: int, names: Names | None = None) -> Gate:
     """Return the gate for a free thread that no earlier row will take. Without `names` all rows may be named."""
     slots = crew.slots(states.kind)
-    everybody = [row for row in _at_work(states) if row.lease_owner in slots] if slots else []
-    free = sum((slots - Counter(str(row.lease_owner) for row in everybody)).values())
-    at_work = _named_to(names, everybody)
-    others = len(everybody) - len(at_work)
-    data = {"slots": slots.total(), "free": free, "ahead": ahead, "at_work": [_told(states, row) for row in at_work]}
-    data["at_work_of_others"] = others
+    rows = [row for row in _at_work(states) if row.lease_owner in slots] if slots else []
+    free = sum((slots - Counter(str(row.lease_owner) for row in rows)).values())
+    nameable = rows
+    if names is not None and rows:
+        known = names([row.pk for row in rows])
+        nameable = [row for row in rows if row.pk in known]
+    others = len(rows) - len(nameable)
+    data = {
+        "slots": slots.total(),
+        "free": free,
+        "ahead": ahead,
+        "at_work": [
+            {"kind": states.kind, "id": row.pk, "by": row.lease_owner, "since": row.started_at} for row in nameable
+        ],
+        "at_work_of_others": others,
+    }
     if not slots:
         return Gate("capacity", False, f"No worker has a thread for it; {are_ahead(states, ahead)}.", data=data)
     if free:
-        said = f"{free} of {_number(slots.total(), 'thread')} {_are(free)} free; {are_ahead(states, ahead)}"
-        return Gate("capacity", ahead >= free, f"{said}{' and will be claimed first' * (ahead >= free)}.", data=data)
+        message = f"{free} of {_number(slots.total(), 'thread')} {_are(free)} free; {are_ahead(states, ahead)}"
+        message += " and will be claimed first." if ahead >= free else "."
+        return Gate("capacity", ahead >= free, message, data=data)
     busy = "The only thread is busy" if slots.total() == 1 else f"All {slots.total()} threads are busy"
-    said = f"{busy}: {_named(states, at_work, others)}; {are_ahead(states, ahead)}."
-    if not at_work:
-        return Gate("capacity", True, said, data=data)
-    longest = at_work[0]
-    return Gate("capacity", True, said, f"{states.kind} {longest.pk}", longest.started_at, data)
+    message = f"{busy}: {_list(states, nameable, others)}; {are_ahead(states, ahead)}."
+    if not nameable:
+        return Gate("capacity", True, message, data=data)
+    longest = nameable[0]
+    return Gate("capacity", True, message, f"{states.kind} {longest.pk}", longest.started_at, data)
 
 
 def are_ahead(states: StateMachine, ahead: int) -> str:
@@ -199,24 +223,13 @@ def _claimed(model: Any) -> Query:
     return lambda: counted(model._base_manager.filter(status=model.CLAIMED))
 
 
-def _named_to(names: Names | None, rows: list[Work]) -> list[Work]:
-    if names is None or not rows:
-        return rows
-    known = names([row.pk for row in rows])
-    return [row for row in rows if row.pk in known]
-
-
-def _told(states: StateMachine, row: Work) -> dict[str, Any]:
-    return {"kind": states.kind, "id": row.pk, "by": row.lease_owner, "since": row.started_at}
-
-
-def _named(states: StateMachine, rows: list[Work], others: int) -> str:
-    said = [f"{states.kind} {row.pk} claimed {by(row.lease_owner, row.started_at)}" for row in rows[:MOST_NAMED]]
+def _list(states: StateMachine, rows: list[Work], others: int) -> str:
+    parts = [f"{states.kind} {row.pk} claimed {by(row.lease_owner, row.started_at)}" for row in rows[:MOST_NAMED]]
     if (more := len(rows) - MOST_NAMED) > 0:
-        said.append(f"and {more} more")
+        parts.append(f"and {more} more")
     if others:
-        said.append(f"{'and ' if said else ''}{others} in other workspaces")
-    return ", ".join(said)
+        parts.append(f"{'and ' if parts else ''}{others} in other workspaces")
+    return ", ".join(parts)
 
 
 def _number(number: int, one: str) -> str:

@@ -18,11 +18,10 @@ from work.state_machine import StateMachine
 
 @dataclass(frozen=True)
 class PeriodicTask:
-    """A periodic task of every worker. It is called with the worker's owner name every `every`
-    ticks, and on a wake-up.
-    """
+    """A periodic task of every worker. It is called with the worker's owner name."""
 
     do: Callable[[str], object]
+    # The number of ticks from one call to the next.
     every: int = 1
     # If False, the task runs only at its ticks.
     when_rung: bool = True
@@ -63,7 +62,7 @@ class WorkType:
 
 
 def all_work_types() -> Iterator[WorkType]:
-    return iter(_load(tuple(settings.WORK_TYPES)))
+    return iter(_import_all(tuple(settings.WORK_TYPES)))
 
 
 def work_type_named(name: str) -> WorkType:
@@ -72,14 +71,9 @@ def work_type_named(name: str) -> WorkType:
 
 def other_subjects() -> Iterator[StateMachine]:
     """Yield rows that have a history but are no kind of work."""
-    return iter(_load_subjects(tuple(settings.WORK_SUBJECTS)))
+    return iter(_import_all(tuple(settings.WORK_SUBJECTS)))
 
 
 @cache
-def _load_subjects(paths: tuple[str, ...]) -> tuple[StateMachine, ...]:
-    return tuple(import_string(path) for path in paths)
-
-
-@cache
-def _load(paths: tuple[str, ...]) -> tuple[WorkType, ...]:
+def _import_all(paths: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(import_string(path) for path in paths)

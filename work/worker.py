@@ -4,10 +4,10 @@ import os
 import signal
 import time
 import uuid
+from collections.abc import Mapping
 from queue import SimpleQueue
 from threading import Event as Flag
 from threading import Thread
-from types import FrameType
 
 import structlog
 from django.conf import settings
@@ -27,44 +27,57 @@ LOOK_SECONDS = 0.1
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # Share of ADE_EXIT_SECONDS that worker threads have to end their work before it is given back without them. The rest is
 # for giving back and signing off.
-SHARE_OF_SLOTS = 2 / 3
+SHARE_OF_THREADS = 2 / 3
 # Time between SIGTERM and SIGKILL for the children of a worker that ends. The usual grace period is longer than
 # ADE_EXIT_SECONDS.
 GRACE_SECONDS = 1.0
 # Time limit for logging that a worker is forced to exit.
 LOG_SECONDS = 5.0
 # Topics of requests that people make to a worker or about its work. The thread that renews the leases handles them.
-ASKED = frozenset({"cancel", draining.TOPIC})
+REQUESTS = frozenset({"cancel", draining.TOPIC})
 
 log = structlog.get_logger(__name__)
 
 
 class Worker:
-    def __init__(self, name: str, slots: dict[str, int] | None = None) -> None:
+    def __init__(self, name: str, concurrency: Mapping[str, int] | None = None) -> None:
         self.kinds = list(all_work_types())
-        self.numbers = {kind.name: _number(kind, slots or {}) for kind in self.kinds if kind.handler}
-        self.row = boots.register(name, uuid.uuid4().hex[:12], self.numbers)
+        self.concurrency: dict[str, int] = {}
+        for kind in self.kinds:
+            if kind.handler:
+                default = int(getattr(settings, kind.handler.concurrency_setting))
+                self.concurrency[kind.name] = (concurrency or {}).get(kind.name, default)
+        self.row = boots.register(name, uuid.uuid4().hex[:12], self.concurrency)
         self.owner = self.row.owner
         self.holdings = Holdings()
         self.draining, self.ending = Flag(), Flag()
         self.leases = LeaseRenewer(self.row, self.holdings, self.ending)
         self.recovery = RecoveryThread(self.kinds, self.owner, self.ending, self.ring)
         self.housekeeping = HousekeepingThread(self.kinds, self.owner, self.ending, self.ring)
-        self.listener = wakeups.Listener(self.hear, self.ending)
-        self.bells = {kind.name: Bell() for kind in self.kinds if kind.handler}
-        self.slots = [
-            self._slot(kind, n) for kind in self.kinds if kind.handler for n in range(self.numbers[kind.name])
+        self.listener = wakeups.Listener(self.handle_wakeup, self.ending)
+        self.bells = {name: Bell() for name in self.concurrency}
+        self.threads = [
+            WorkerThread(
+                kind,
+                number,
+                owner=self.owner,
+                bell=self.bells[kind.name],
+                holdings=self.holdings,
+                stopping=self.draining,
+                on_end=self.wake_followers,
+                on_contention=self.record_contention,
+            )
+            for kind in self.kinds
+            for number in range(self.concurrency.get(kind.name, 0))
         ]
         # Not a threading.Event: a signal handler that sets one could deadlock on the lock of the code it interrupted.
-        self.asked_to_stop: SimpleQueue[int] = SimpleQueue()
+        self.signals: SimpleQueue[int] = SimpleQueue()
 
     def run(self) -> int:
-        """Work until a signal or a drain request. Return 0 if all work was finished or given back, 1 if recovery has to
-        end some.
-        """
+        """Work until a signal or a drain request. Return 1 if work is left to recovery, otherwise 0."""
         for number in STOP_SIGNALS:
-            signal.signal(number, self._on_signal)
-        log.info("worker.started", owner=self.owner, slots=self.numbers)
+            signal.signal(number, lambda number, frame: self.signals.put(number))
+        log.info("worker.started", owner=self.owner, slots=self.concurrency)
         for weakness in self.row.weaknesses:
             log.warning("worker.weakness", found=hardening.SAID[weakness], advice=hardening.ADVICE[weakness])
         boots.recover_earlier(self.row, self.kinds)
@@ -73,18 +86,18 @@ class Worker:
         self.housekeeping.do_tasks(all_of_them=False)
         # From here on, each thread opens its own connection.
         connection.close()
-        for thread in (self.leases, self.recovery, self.housekeeping, self.listener, *self.slots):
+        for thread in (self.leases, self.recovery, self.housekeeping, self.listener, *self.threads):
             thread.start()
         # Poll instead of waiting: a signal just before a wait would be noticed only at the end of the wait.
-        while self.asked_to_stop.empty() and not self.leases.drain_requested.is_set():
+        while self.signals.empty() and not self.leases.drain_requested.is_set():
             time.sleep(LOOK_SECONDS)
         return self._drain()
 
-    def hear(self, topic: str) -> None:
+    def handle_wakeup(self, topic: str) -> None:
         """Handle a wake-up from this or another process; "" if its topic is unknown."""
-        if topic == "" or topic in ASKED:
+        if topic == "" or topic in REQUESTS:
             self.leases.woken.set()
-        if topic in ASKED:
+        if topic in REQUESTS:
             return
         for kind in self.kinds:
             if topic in ("", kind.name, *kind.wakes_on):
@@ -96,49 +109,34 @@ class Worker:
         if bell := self.bells.get(kind.name):
             bell.ring()
 
-    def contended(self, kind: WorkType, met: Contended) -> None:
-        log.warning("worker.contention", kind=kind.name, error=str(met).strip())
+    def wake_followers(self, ended: WorkType) -> None:
+        """Wake the periodic tasks of kinds that wait for this kind. SQLite's notification carries no topic."""
+        if any(ended.name in kind.wakes_on for kind in self.kinds):
+            self.housekeeping.woken.set()
+
+    def record_contention(self, kind: WorkType, contention: Contended) -> None:
+        message = str(contention).strip()
+        log.warning("worker.contention", kind=kind.name, error=message)
         try:
-            boots.record_contention(self.row, str(met).strip())
+            boots.record_contention(self.row, message)
         except DatabaseError as error:
             log.warning("worker.contention_not_recorded", error=str(error).strip())
-
-    def _slot(self, kind: WorkType, number: int) -> WorkerThread:
-        return WorkerThread(
-            kind,
-            number,
-            owner=self.owner,
-            bell=self.bells[kind.name],
-            holdings=self.holdings,
-            stopping=self.draining,
-            after=lambda ended: self._after(ended),
-            contended=self.contended,
-        )
-
-    def _after(self, ended: WorkType) -> None:
-        """Wake the periodic tasks of kinds that wait for this kind. SQLite's notification carries no topic."""
-        for kind in self.kinds:
-            if ended.name in kind.wakes_on:
-                self.housekeeping.woken.set()
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.asked_to_stop.put(number)
 
     def _drain(self) -> int:
         """Let running work finish for ADE_DRAIN_SECONDS. Then end it and give it back."""
         exit_by = Deadline(settings.ADE_DRAIN_SECONDS + settings.ADE_EXIT_SECONDS)
-        by = "signal" if self.asked_to_stop.qsize() else "request"
+        by = "signal" if self.signals.qsize() else "request"
         log.info("worker.draining", owner=self.owner, by=by, holding=[str(claim) for claim in self.holdings])
         self.draining.set()
         for bell in self.bells.values():
             bell.wake_all()
         until = time.monotonic() + settings.ADE_DRAIN_SECONDS
         # After a drain request, the first signal does not shorten the drain, because a supervisor may send it.
-        while self._slots_alive() and self.asked_to_stop.qsize() < 2 and time.monotonic() < until:
+        while self._is_working() and self.signals.qsize() < 2 and time.monotonic() < until:
             self._join(LOOK_SECONDS)
         exit_by.bring_forward(settings.ADE_EXIT_SECONDS)
-        until = time.monotonic() + settings.ADE_EXIT_SECONDS * SHARE_OF_SLOTS
-        while self._slots_alive() and time.monotonic() < until:
+        until = time.monotonic() + settings.ADE_EXIT_SECONDS * SHARE_OF_THREADS
+        while self._is_working() and time.monotonic() < until:
             # Repeat this, because a claim or its child may have just started.
             for claim in self.holdings:
                 claim.end(GRACE_SECONDS)
@@ -156,13 +154,13 @@ class Worker:
             signal.signal(number, signal.SIG_IGN)
         return 1 if left else 0
 
-    def _slots_alive(self) -> bool:
-        return any(slot.is_alive() for slot in self.slots)
+    def _is_working(self) -> bool:
+        return any(thread.is_alive() for thread in self.threads)
 
     def _join(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        for slot in self.slots:
-            slot.join(max(0.0, until - time.monotonic()))
+        for thread in self.threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def _give_back(self) -> list[str]:
         """Give back what threads could not end themselves. Return the claims that are left to recovery."""
@@ -178,30 +176,26 @@ class Worker:
         return left
 
 
-class Deadline:
+class Deadline(Thread):
     """Ends this process in time, even if a database lock, an unreachable database or an unkillable child blocks it.
 
-    Recovery takes over the work that it still holds, and keepers end the children of a worker that is gone.
+    Recovery takes over the work that it still holds, and process guards end the children of a worker that is gone.
     """
 
     def __init__(self, seconds: float) -> None:
+        super().__init__(daemon=True)
         self._at = time.monotonic() + seconds
-        Thread(target=self._wait, daemon=True).start()
+        self.start()
 
     def bring_forward(self, seconds: float) -> None:
         self._at = min(self._at, time.monotonic() + seconds)
 
-    def _wait(self) -> None:
+    def run(self) -> None:
         while (left := self._at - time.monotonic()) > 0:
             time.sleep(min(left, LOOK_SECONDS))
         # Logging may hang too, so it has its own thread.
-        saying = Thread(target=log.error, args=["worker.exit_forced"], kwargs={"limit": settings.ADE_EXIT_SECONDS})
-        saying.daemon = True
-        saying.start()
-        saying.join(LOG_SECONDS)
+        limit = {"limit": settings.ADE_EXIT_SECONDS}
+        logging = Thread(target=log.error, args=["worker.exit_forced"], kwargs=limit, daemon=True)
+        logging.start()
+        logging.join(LOG_SECONDS)
         os._exit(1)
-
-
-def _number(kind: WorkType, slots: dict[str, int]) -> int:
-    assert kind.handler is not None
-    return slots[kind.name] if kind.name in slots else int(getattr(settings, kind.handler.concurrency_setting))

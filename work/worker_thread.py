@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from threading import Condition
 from threading import Event as Flag
 
@@ -12,7 +13,7 @@ from django.db import DatabaseError, connection
 from work import claims, outages, recovery
 from work.claims import Claim, Holdings, Interrupted
 from work.sql.contention import Contended
-from work.steady import FIRST_PAUSE_SECONDS, Steady
+from work.threads import FIRST_PAUSE_SECONDS, SteadyThread
 from work.work_types import WorkType
 
 # How often at least to retry a database that does not accept the end of some work.
@@ -47,7 +48,7 @@ class Bell:
             self._rung = False
 
 
-class WorkerThread(Steady):
+class WorkerThread(SteadyThread):
     def __init__(
         self,
         kind: WorkType,
@@ -57,71 +58,62 @@ class WorkerThread(Steady):
         bell: Bell,
         holdings: Holdings,
         stopping: Flag,
-        after: Callable[[WorkType], None],
-        contended: Callable[[WorkType, Contended], None],
+        on_end: Callable[[WorkType], None],
+        on_contention: Callable[[WorkType, Contended], None],
     ) -> None:
         super().__init__(f"{kind.name}-{number}", stopping)
-        self.kind, self.owner, self.bell, self.holdings = kind, owner, bell, holdings
-        self.after, self.contended = after, contended
+        assert kind.handler is not None
+        self.kind, self.handler, self.owner, self.bell, self.holdings = kind, kind.handler, owner, bell, holdings
+        self.on_end, self.on_contention = on_end, on_contention
 
-    def go_on(self) -> None:
+    def do_round(self) -> None:
         try:
             if not self.run_once():
                 self.bell.wait(settings.ADE_TICK_SECONDS)
-        except Contended as met:
-            self.contended(self.kind, met)
+        except Contended as contention:
+            self.on_contention(self.kind, contention)
             self.stopping.wait(settings.ADE_TICK_SECONDS)
 
     def run_once(self) -> bool:
         """Do one piece of work. Return True if there was any: then look again at once."""
-        assert self.kind.handler is not None
-        claim = self.kind.handler.claim(self.owner)
+        claim = self.handler.claim(self.owner)
         if claim is None:
             return False
         self.bell.ring()
         with claim.afterwards, self.holdings.holding(claim):
             self._end(claim, self._do(claim))
         claim.forget()
-        self.after(self.kind)
+        self.on_end(self.kind)
         return True
 
     def _do(self, claim: Claim) -> Callable[[], object]:
         """Do the work. Return the function that records how it ended."""
-        handler = self.kind.handler
-        assert handler is not None
+        handler = self.handler
         try:
             claim.go_on()
             result = handler.do(claim)
         except Interrupted as interruption:
-            return self._interrupted(claim, interruption.reason)
+            log.info("slot.interrupted", slot=self.name, claim=str(claim), reason=interruption.reason)
+            if interruption.reason == claims.CANCEL_REQUESTED and handler.stop is not None:
+                return partial(handler.stop, claim)
+            return partial(recovery.release, self.kind, claim, self.owner) if claim.is_trusted() else lambda: None
         except (Exception, SystemExit) as error:
-            tell = log.warning if isinstance(error, handler.expected) else log.exception
-            tell("slot.failed", slot=self.name, claim=str(claim), error=str(error))
-            failure = error
-            return lambda: handler.fail(claim, failure)
-        return lambda: handler.succeed(claim, result)
+            report = log.warning if isinstance(error, handler.expected) else log.exception
+            report("slot.failed", slot=self.name, claim=str(claim), error=str(error))
+            return partial(handler.fail, claim, error)
+        return partial(handler.succeed, claim, result)
 
-    def _interrupted(self, claim: Claim, reason: str) -> Callable[[], object]:
-        assert self.kind.handler is not None
-        log.info("slot.interrupted", slot=self.name, claim=str(claim), reason=reason)
-        stop = self.kind.handler.stop
-        if reason == claims.CANCEL_REQUESTED and stop is not None:
-            return lambda: stop(claim)
-        if not claim.is_trusted():
-            return lambda: None
-        return lambda: recovery.release(self.kind, claim, self.owner)
-
-    def _end(self, claim: Claim, say: Callable[[], object]) -> None:
+    def _end(self, claim: Claim, record: Callable[[], object]) -> None:
         """Record the end. Retry while the database is away and the claim is ours, then leave the row to recovery."""
         pause = FIRST_PAUSE_SECONDS
         # Fixed now: a row that cannot be written, in a database that answers, must not be renewed forever.
         until = claim.trusted_until
         while True:
             try:
-                say()
+                record()
                 return
             except DatabaseError as error:
-                if not outages.met(error) or pause == FIRST_PAUSE_SECONDS:
+                if not outages.is_outage(error) or pause == FIRST_PAUSE_SECONDS:
                     log.warning("slot.cannot_end", slot=self.name, claim=str(claim), error=str(error).strip())
                 connection.close()
                 if time.monotonic() + pause >= until:

@@ -50,7 +50,7 @@ def slot(kind, owner=W1):
     def contended(kind, met):
         raise met
 
-    nothing = {"after": lambda kind: None, "contended": contended}
+    nothing = {"on_end": lambda kind: None, "on_contention": contended}
     return WorkerThread(kind, 0, owner=owner, bell=Bell(), holdings=Holdings(), stopping=Flag(), **nothing)
 
 

@@ -63,8 +63,8 @@ def slot(transactional_db):
         bell=Bell(),
         holdings=Holdings(),
         stopping=Event(),
-        after=lambda kind: None,
-        contended=lambda kind, met: None,
+        on_end=lambda kind: None,
+        on_contention=lambda kind, met: None,
     )
 
 

@@ -48,8 +48,8 @@ def slot_of(kind):
         bell=Bell(),
         holdings=Holdings(),
         stopping=Flag(),
-        after=lambda kind: None,
-        contended=lambda kind, met: None,
+        on_end=lambda kind: None,
+        on_contention=lambda kind, met: None,
     )
 
 

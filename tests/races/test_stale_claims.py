@@ -119,7 +119,7 @@ def test_a_look_tells_two_claims_of_one_worker_on_one_row_apart(order):
     lost(row)
     again = errands.claim_next(W1)
 
-    leases.look(list(order([stale, again])))
+    leases.check_claims(list(order([stale, again])))
 
     assert stale.lost.is_set()
     assert not again.lost.is_set()

@@ -144,8 +144,8 @@ def live_an_environment():
 
 
 def work_off(kind):
-    about = {"owner": OWNER, "bell": Bell(), "holdings": Holdings(), "stopping": Flag(), "after": lambda kind: None}
-    slot = WorkerThread(kind, 0, **about, contended=lambda kind, met: None)
+    about = {"owner": OWNER, "bell": Bell(), "holdings": Holdings(), "stopping": Flag(), "on_end": lambda kind: None}
+    slot = WorkerThread(kind, 0, **about, on_contention=lambda kind, met: None)
     while slot.run_once():
         say("worked", kind.name)
 

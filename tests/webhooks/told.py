@@ -21,8 +21,8 @@ def follow(owner=W1):
 
 def send_next(owner=W1):
     """Send one delivery; return False if none is due."""
-    about = {"owner": owner, "bell": Bell(), "holdings": Holdings(), "stopping": Flag(), "after": lambda kind: None}
-    return WorkerThread(DELIVERY, 0, **about, contended=lambda kind, met: None).run_once()
+    about = {"owner": owner, "bell": Bell(), "holdings": Holdings(), "stopping": Flag(), "on_end": lambda kind: None}
+    return WorkerThread(DELIVERY, 0, **about, on_contention=lambda kind, met: None).run_once()
 
 
 def send_all(owner=W1):

@@ -74,4 +74,4 @@ def test_children_are_killed_before_the_time_of_their_slots_is_over():
     (setting,) = [each for each in SETTINGS if each.name == "ADE_EXIT_SECONDS"]
 
     assert setting.default == "3"
-    assert int(setting.default) * worker.SHARE_OF_SLOTS > worker.GRACE_SECONDS
+    assert int(setting.default) * worker.SHARE_OF_THREADS > worker.GRACE_SECONDS

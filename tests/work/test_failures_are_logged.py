@@ -34,8 +34,8 @@ def test_a_run_whose_engine_fails():
         bell=Bell(),
         holdings=Holdings(),
         stopping=Flag(),
-        after=lambda kind: None,
-        contended=lambda kind, met: None,
+        on_end=lambda kind: None,
+        on_contention=lambda kind, met: None,
     )
 
     with capture_logs() as logs:

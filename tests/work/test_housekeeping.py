@@ -6,7 +6,7 @@ from django.db import connection
 
 from work import recovery
 from work.housekeeping import HousekeepingThread, RecoveryThread
-from work.steady import Steady
+from work.threads import SteadyThread
 from work.work_types import PeriodicTask, WorkType, all_work_types
 
 
@@ -106,7 +106,7 @@ def test_what_recovery_moved_is_looked_at_at_once(monkeypatch, rung):
     monkeypatch.setattr(recovery, "rescue_expired", lambda kinds, by: 1)
     kinds = list(all_work_types())
 
-    RecoveryThread(kinds, "w1", Flag(), rung.append).go_on()
+    RecoveryThread(kinds, "w1", Flag(), rung.append).do_round()
 
     assert rung == kinds
 
@@ -114,12 +114,12 @@ def test_what_recovery_moved_is_looked_at_at_once(monkeypatch, rung):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("error", [ValueError, SystemExit])
 def test_a_thread_goes_on_whatever_happens(monkeypatch, error):
-    monkeypatch.setattr("work.steady.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("work.threads.FIRST_PAUSE_SECONDS", 0.01)
     stopping = Flag()
     rounds = []
 
-    class Clumsy(Steady):
-        def go_on(self):
+    class Clumsy(SteadyThread):
+        def do_round(self):
             rounds.append(1)
             if len(rounds) == 3:
                 stopping.set()

@@ -23,18 +23,18 @@ def events(logs):
 
 def test_it_is_told_once_when_it_goes_and_once_when_it_is_back(away):
     with capture_logs() as logs:
-        assert all(outages.met(GONE) for _ in range(100))
-        outages.over()
-        outages.over()
+        assert all(outages.is_outage(GONE) for _ in range(100))
+        outages.record_answer()
+        outages.record_answer()
 
     assert events(logs) == [("worker.database_away", "warning"), ("worker.database_back", "warning")]
 
 
 def test_it_is_told_again_after_a_minute(away, monkeypatch):
     with capture_logs() as logs:
-        outages.met(GONE)
-        monkeypatch.setattr(outages, "_said_at", outages._said_at - outages.REMIND_SECONDS)
-        assert all(outages.met(GONE) for _ in range(100))
+        outages.is_outage(GONE)
+        monkeypatch.setattr(outages, "_logged_at", outages._logged_at - outages.REMIND_SECONDS)
+        assert all(outages.is_outage(GONE) for _ in range(100))
 
     assert events(logs) == [("worker.database_away", "warning"), ("worker.database_still_away", "warning")]
 
@@ -42,6 +42,6 @@ def test_it_is_told_again_after_a_minute(away, monkeypatch):
 def test_an_error_of_a_database_that_is_there_is_another_matter(db):
     connection.ensure_connection()
     with capture_logs() as logs:
-        assert not outages.met(OperationalError("no such table"))
+        assert not outages.is_outage(OperationalError("no such table"))
 
     assert logs == []

@@ -166,7 +166,7 @@ def test_a_child_that_had_our_own_pid_before_us_is_gone(kind, w2):
 
 def test_two_who_find_a_row_move_it_once(kind, w1, w2):
     (row,) = expired(1)
-    found = [next(recovery._pages(errands.ERRAND, recovery.EXPIRED, by, recovery.models.Q())) for by in (w1, w2)]
+    found = [next(recovery._lost_claims(errands.ERRAND, recovery.models.Q(), recovery.EXPIRED, by)) for by in (w1, w2)]
 
     assert [errands.rescue(each) for each in found] == ["release", None]
 

@@ -28,17 +28,16 @@ def sql_and_params(query: Query, *arguments: Any) -> tuple[str, list[Any]]:
 @cache
 def _compiled(vendor: str, query: Query, kinds: tuple[Any, ...]) -> tuple[str, list[int]]:
     """Return the SQL with placeholders, and which argument belongs to each."""
-    stand_ins = [_stand_in(kind, position) for position, kind in enumerate(kinds)]
+    stand_ins: list[Any] = []
+    for position, kind in enumerate(kinds):
+        # In place of each argument, a value that no other part of a query contains.
+        values = {
+            datetime: datetime(9999, 12, 31, position, tzinfo=UTC),
+            int: -(2**53) + position,
+            str: f"argument {position} of a compiled query",
+        }
+        stand_ins.append(values[kind])
     sql, params = query(*stand_ins).query.get_compiler(connection=connection).as_sql()
     arguments = {adapt(stand_in): position for position, stand_in in enumerate(stand_ins)}
     filled = sql % tuple("%s" if param in arguments else literal(param) for param in params)
     return filled, [arguments[param] for param in params if param in arguments]
-
-
-def _stand_in(kind: type, position: int) -> Any:
-    """Return a value that no other part of a query contains, in place of an argument."""
-    return {
-        datetime: datetime(9999, 12, 31, position, tzinfo=UTC),
-        int: -(2**53) + position,
-        str: f"argument {position} of a compiled query",
-    }[kind]

@@ -16,11 +16,10 @@ _PHRASES = ("database is locked", "database table is locked", "deadlock victim")
 # Enough for a deadlock or two. A write that still fails has a real problem and raises.
 _TRIES = 5
 
-T = TypeVar("T")
-
-
 # For threads that much depends on: a row that is locked for longer will not be free soon.
 LOCK_TIMEOUT_MS = 1000
+
+T = TypeVar("T")
 
 
 class Contended(Exception):
@@ -34,19 +33,14 @@ def is_contention(error: BaseException) -> bool:
     return getattr(cause, "sqlstate", None) in _GIVEN_UP | _LOCKED or any(p in str(error) for p in _PHRASES)
 
 
-def _is_worth_another_try(error: BaseException) -> bool:
-    return is_contention(error) and getattr(error.__cause__, "sqlstate", None) not in _LOCKED
-
-
 def patiently(write: Callable[[], T]) -> T:
-    """Write, and try again if the database aborted it for another write. Inside a transaction,
-    leave that to its owner.
-    """
+    """Write, and try again if the database aborted it for another write. A transaction is left to its owner."""
     for attempt in range(1, _TRIES + 1):
         try:
             return write()
         except OperationalError as error:
-            if connection.in_atomic_block or attempt == _TRIES or not _is_worth_another_try(error):
+            is_locked = getattr(error.__cause__, "sqlstate", None) in _LOCKED
+            if connection.in_atomic_block or attempt == _TRIES or is_locked or not is_contention(error):
                 raise
         time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311  # jitter
     raise AssertionError("unreachable")

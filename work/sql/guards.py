@@ -22,9 +22,9 @@ TRIGGERS = {"events_stay": "UPDATE", "events_remain": "DELETE", "events_are_kept
 def retention() -> Iterator[None]:
     """Allow deleting events in this transaction. Changing them is never allowed."""
     with transaction.atomic():
-        _say("on", f"INSERT INTO {TABLE} (is_open) VALUES (1)")  # noqa: S608  # a constant
+        _switch("on", f"INSERT INTO {TABLE} (is_open) VALUES (1)")  # noqa: S608  # a constant
         yield
-        _say("off", f"DELETE FROM {TABLE}")  # noqa: S608  # a constant
+        _switch("off", f"DELETE FROM {TABLE}")  # noqa: S608  # a constant
 
 
 def make() -> None:
@@ -52,8 +52,8 @@ def drop() -> None:
         run(f"DROP TABLE IF EXISTS {TABLE}")
 
 
-def _say(word: str, on_sqlite: str) -> None:
+def _switch(state: str, on_sqlite: str) -> None:
     if connection.vendor == "postgresql":
-        run(f"SET LOCAL {SETTING} = '{word}'")
+        run(f"SET LOCAL {SETTING} = '{state}'")
     if connection.vendor == "sqlite":
         run(on_sqlite)

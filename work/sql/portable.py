@@ -21,10 +21,10 @@ def change_one(change: Change) -> Sequence[Any] | None:
         change = _when_locked(change)
         if not update(change.model, change.guards, change.where or Q(), **_sets(change)):
             return None
-        return _tell(change, change.guards["id"])
+        return _insert_event(change, change.guards["id"])
 
 
-def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
+def set_column(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
     """Set one column without an event. Return False if a guard failed."""
     return bool(update(model, guards, **{name: value}))
 
@@ -38,7 +38,7 @@ def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
             return False
         row = change.model._base_manager.values_list("last_sequence", "previous_event_at").get(pk=change.guards["id"])
         first, token = row[0] - len(entries) + 1, change.guards["claim_token"]
-        _tell_all(change, change.guards["id"], first, token, in_order(entries, row[1]))
+        _insert_events(change, change.guards["id"], first, token, in_order(entries, row[1]))
     return True
 
 
@@ -49,7 +49,7 @@ def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) 
         id = _locked(claimable(change.event.at)).values_list("pk", flat=True).first()
         if id is None or not update(change.model, {**change.guards, "id": id}, **_sets(change)):
             return None
-        return _tell(change, id, columns)
+        return _insert_event(change, id, columns)
 
 
 def create(
@@ -61,14 +61,13 @@ def create(
     topic: str,
 ) -> list[int]:
     """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
-    each = zip(*varying.values(), strict=True) if varying else [()]
     ids = []
     with transaction.atomic():
-        for row in each:
+        for varied in zip(*varying.values(), strict=True) if varying else [()]:
             # One by one: not every database returns the ids of a bulk insert.
-            made = model(**values, **dict(zip(varying, row, strict=True)))
-            made.save(force_insert=True)
-            ids.append(made.pk)
+            row = model(**values, **dict(zip(varying, varied, strict=True)))
+            row.save(force_insert=True)
+            ids.append(row.pk)
         token = values.get("claim_token", 0)
         Event.objects.bulk_create(event_row(subject_kind, id, 1, token, event) for id in ids)
     return ids
@@ -83,22 +82,18 @@ def prune(
         held = list(rows.values_list("pk", "status", "last_sequence", "claim_token", "last_event_at"))
         ids = [id for id, *_ in held]
         more = also(ids)
-        gone = {id: {"events": last, **more.get(id, {})} for id, _, last, *_ in held}
+        data = {id: {"events": last, **more.get(id, {})} for id, _, last, *_ in held}
         at = Greatest(_moment(event.at), Coalesce(F("last_event_at"), _moment(event.at)))
         update(model, {"pk__in": ids}, pruned_at=at, last_event_at=at, last_sequence=F("last_sequence") + 1)
         with guards.retention():
             Event.objects.filter(subject_kind=subject_kind, subject_id__in=ids).delete()
         Event.objects.bulk_create(
             event_row(
-                subject_kind,
-                id,
-                last + 1,
-                token,
-                replace(event.not_before(last_at), to_status=status, data=gone[id]),
+                subject_kind, id, last + 1, token, replace(event.not_before(last_at), to_status=status, data=data[id])
             )
             for id, status, last, token, last_at in held
         )
-    return gone
+    return data
 
 
 def update(model: type[Subject], guards: Mapping[str, Any], where: Q | None = None, **sets: Any) -> int:
@@ -124,9 +119,7 @@ def event_row(subject_kind: str, id: int, sequence: int, token: int, event: Even
 
 
 def _when_locked(change: Change) -> Change:
-    """Update the time once SQLite's write lock is held: a transaction that waited for it comes after the one that had
-    it.
-    """
+    """Update the time under SQLite's write lock: a transaction that waited for it comes after the one that had it."""
     return change.at(clock.now()) if connection.vendor == "sqlite" else change
 
 
@@ -163,18 +156,18 @@ def _moment(at: datetime) -> models.Value:
     return models.Value(at, output_field=models.DateTimeField())
 
 
-def _tell_all(change: Change, id: int, first: int, token: int, entries: Iterable[EventDraft]) -> None:
+def _insert_events(change: Change, id: int, first: int, token: int, entries: Iterable[EventDraft]) -> None:
     numbered = enumerate(entries, first)
     Event.objects.bulk_create(event_row(change.subject_kind, id, number, token, event) for number, event in numbered)
 
 
-def _tell(change: Change, id: int, columns: tuple[str, ...] = ()) -> Sequence[Any]:
+def _insert_event(change: Change, id: int, columns: tuple[str, ...] = ()) -> Sequence[Any]:
     has_token = any(f.name == "claim_token" for f in change.model._meta.fields)
     token = ["claim_token"] if has_token else []
     names = ["last_event_at", "previous_event_at", "pk", "last_sequence", *token, *columns]
     last_at, previous_at, *row = change.model._base_manager.values_list(*names).get(pk=id)
     row = row if has_token else [*row[:2], 0, *row[2:]]
     if change.earlier:
-        _tell_all(change, id, row[1] - len(change.earlier), row[2], in_order(change.earlier, previous_at))
+        _insert_events(change, id, row[1] - len(change.earlier), row[2], in_order(change.earlier, previous_at))
     event_row(change.subject_kind, id, row[1], row[2], replace(change.event, at=last_at)).save()
     return row

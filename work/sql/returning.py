@@ -46,7 +46,7 @@ def change_one(change: Change) -> Row | None:
 def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
     """Write events that are no transitions, all for one row. Return False if a guard failed."""
     key = ("append_events", connection.vendor, change.model, _shape(change))
-    statement = _statements.get(key) or _statements.setdefault(key, _telling(change))
+    statement = _statements.get(key) or _statements.setdefault(key, _append_statement(change))
     guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
     changed = [adapt(max(event.at for event in entries)), len(entries)]
     if connection.vendor == "postgresql":
@@ -55,15 +55,18 @@ def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
     with transaction.atomic():
         row = statements.one(statement.sql, [*changed, *guarded])
         if row is not None:
-            _tell_earlier(statement.earlier, row, len(entries), entries)
+            _insert_earlier(statement.earlier, row, len(entries), entries)
     return row is not None
 
 
-def remember(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
+def set_column(model: type[Subject], guards: Mapping[str, Any], name: str, value: Any) -> bool:
     """Set one column without an event. Return False if a guard failed."""
-    change = Change(model, "", guards, None, {}, (), {}, NOTHING)
-    key = ("remember", connection.vendor, model, name, *guards)
-    statement = _statements.get(key) or _statements.setdefault(key, _remembering(change, name))
+    key = ("set_column", connection.vendor, model, name, *guards)
+    statement = _statements.get(key)
+    if statement is None:
+        table, where = _table(model), _where(Change(model, "", guards, None, {}, (), {}, NOTHING))
+        sql = f"UPDATE {table} SET {_field(model, name).column} = %s WHERE {where} RETURNING {table}.id"
+        statement = _statements.setdefault(key, Statement(sql))
     guarded = [adapt(value) for key, value in guards.items() if not _is_constant(key)]
     return statements.one(statement.sql, [adapt(value), *guarded]) is not None
 
@@ -84,7 +87,7 @@ def create(
     """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
     key = ("create", connection.vendor, model, _event_shape(event), *values, None, *varying)
     statement = _statements.get(key) or _statements.setdefault(
-        key, _creation(model, subject_kind, tuple(values), tuple(varying), event, topic)
+        key, _create_statement(model, subject_kind, tuple(values), tuple(varying), event, topic)
     )
     params = [adapt(value) for value in values.values()]
     if connection.vendor == "postgresql":
@@ -106,7 +109,7 @@ def ring(topic: str) -> None:
 def _write(change: Change, claimable: Claimable | None = None, columns: tuple[str, ...] = ()) -> Row | None:
     vendor = connection.vendor
     key = (vendor, change.model, _shape(change), claimable, columns)
-    statement = _statements.get(key) or _statements.setdefault(key, _statement(change, claimable, columns))
+    statement = _statements.get(key) or _statements.setdefault(key, _change_statement(change, claimable, columns))
     if vendor == "postgresql":
         earlier = [len(change.earlier) + 1, *_columns(change.earlier)] if change.earlier else []
         params = [*_params(change, claimable), *_event_params(change.event), *earlier]
@@ -117,7 +120,7 @@ def _write(change: Change, claimable: Claimable | None = None, columns: tuple[st
         row = statements.one(statement.sql, _params(change, claimable))
         if row is not None:
             if change.earlier:
-                _tell_earlier(statement.earlier, row, len(change.earlier) + 1, change.earlier)
+                _insert_earlier(statement.earlier, row, len(change.earlier) + 1, change.earlier)
             statements.run(statement.event_sql, [*_event_params(change.event), json.dumps([row[0]])])
     return row
 
@@ -138,7 +141,7 @@ def _columns(entries: Sequence[EventDraft]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _tell_earlier(sql: str, row: Row, number: int, entries: Sequence[EventDraft]) -> None:
+def _insert_earlier(sql: str, row: Row, number: int, entries: Sequence[EventDraft]) -> None:
     """Write events without a transition. The sequence number of the first is `last_sequence - number + 1`."""
     event = in_order(entries)
     rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in event]
@@ -169,7 +172,7 @@ def _event_params(event: EventDraft) -> list[Any]:
     return [event.actor, event.message, adapt(event.data)]
 
 
-def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, ...]) -> Statement:
+def _change_statement(change: Change, claimable: Claimable | None, columns: tuple[str, ...]) -> Statement:
     table = _table(change.model)
     where = _where(change)
     before = ""
@@ -182,7 +185,13 @@ def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, 
             candidate = "SELECT chosen FROM candidate"
         where = f"{table}.id = ({candidate}) AND {where}"
     returned = ", ".join([f"{table}.id", f"{table}.last_sequence", f"{_token(change.model)} AS claim_token", *columns])
-    update = f"UPDATE {table} SET {_sets(change)} WHERE {where} RETURNING {returned}"
+    sets = [f"status = {literal(change.sets['status'])}"] if "status" in change.sets else []
+    sets += [f"{_field(change.model, name).column} = %s" for name in change.sets if name != "status"]
+    sets.append(_times(change, is_batch=bool(change.earlier)))
+    for name in change.grows:
+        more = " + %s" if change.earlier and name == "last_sequence" else ""
+        sets.append(f"{name} = {table}.{name} + 1{more}")
+    update = f"UPDATE {table} SET {', '.join(sets)} WHERE {where} RETURNING {returned}"
     if connection.vendor == "postgresql":
         event_sql = _event_sql(change.subject_kind, change.event, "moved")
         earlier = f", earlier AS ({_earlier(change)})" if change.earlier else ""
@@ -193,7 +202,7 @@ def _statement(change: Change, claimable: Claimable | None, columns: tuple[str, 
     return Statement(update, _event_about(change.model, change.subject_kind, change.event), _earlier(change))
 
 
-def _telling(change: Change) -> Statement:
+def _append_statement(change: Change) -> Statement:
     table = _table(change.model)
     update = (
         f"UPDATE {table} SET {_times(change, is_batch=True)}, last_sequence = {table}.last_sequence + %s"
@@ -204,15 +213,8 @@ def _telling(change: Change) -> Statement:
     return Statement(update, earlier=_earlier(change))
 
 
-def _remembering(change: Change, name: str) -> Statement:
-    table, column = _table(change.model), _field(change.model, name).column
-    return Statement(f"UPDATE {table} SET {column} = %s WHERE {_where(change)} RETURNING {table}.id")
-
-
 def _earlier(change: Change) -> str:
-    """Return the INSERT of events without a transition. The first parameter decides their sequence numbers, see
-    `_tell_earlier`.
-    """
+    """Return the INSERT of events without a transition. `_insert_earlier` explains its first parameter."""
     numbered = "sequence, claim_token, subject_id, subject_kind, from_status, to_status"
     into = f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data) SELECT"
     kind = literal(change.subject_kind)
@@ -232,7 +234,7 @@ def _earlier(change: Change) -> str:
     )
 
 
-def _creation(
+def _create_statement(
     model: type[Subject],
     subject_kind: str,
     values: tuple[str, ...],
@@ -240,29 +242,26 @@ def _creation(
     event: EventDraft,
     topic: str,
 ) -> Statement:
-    names = ", ".join(_field(model, name).column for name in (*values, *varying))
+    """Return the INSERT of rows, whose `varying` columns are parameters with one value per row, and of their events."""
+    fields = [_field(model, name) for name in varying]
+    names = ", ".join([*(_field(model, name).column for name in values), *(field.column for field in fields)])
+    select = ["%s"] * len(values)
+    rows = ""
+    if varying and connection.vendor == "postgresql":
+        arrays = ", ".join(f"%s::{field.db_type(connection)}[]" for field in fields)
+        columns = ", ".join(field.column for field in fields)
+        select += [f"v.{field.column}" for field in fields]
+        rows = f" FROM unnest({arrays}) WITH ORDINALITY AS v ({columns}, nth) ORDER BY nth"
+    elif varying:
+        select += [f"json_extract(value, '$[{n}]')" for n in range(len(fields))]
+        rows = " FROM json_each(%s) ORDER BY key"
     returned = f"id, last_sequence, {_token(model)} AS claim_token, last_event_at"
-    insert = f"INSERT INTO {_table(model)} ({names}) {_rows(model, len(values), varying)} RETURNING {returned}"
+    insert = f"INSERT INTO {_table(model)} ({names}) SELECT {', '.join(select)}{rows} RETURNING {returned}"
     if connection.vendor == "postgresql":
         event_sql = _event_sql(subject_kind, event, "made")
         bell = f" UNION ALL SELECT 0 FROM pg_notify('{CHANNEL}', '{topic}')" if topic else ""
         return Statement(f"WITH made AS ({insert}), written AS ({event_sql}) SELECT id FROM made{bell}")
     return Statement(insert, _event_about(model, subject_kind, event))
-
-
-def _rows(model: type[Subject], constants: int, varying: tuple[str, ...]) -> str:
-    """Return the SELECT with the rows for an INSERT."""
-    select = ["%s"] * constants
-    if not varying:
-        return f"SELECT {', '.join(select)}"
-    fields = [_field(model, name) for name in varying]
-    if connection.vendor == "postgresql":
-        arrays = ", ".join(f"%s::{field.db_type(connection)}[]" for field in fields)
-        names = ", ".join(field.column for field in fields)
-        select += [f"v.{field.column}" for field in fields]
-        return f"SELECT {', '.join(select)} FROM unnest({arrays}) WITH ORDINALITY AS v ({names}, nth) ORDER BY nth"
-    select += [f"json_extract(value, '$[{n}]')" for n in range(len(fields))]
-    return f"SELECT {', '.join(select)} FROM json_each(%s) ORDER BY key"
 
 
 def _event_about(model: type[Subject], subject_kind: str, event: EventDraft) -> str:
@@ -278,17 +277,6 @@ def _event_sql(subject_kind: str, event: EventDraft, source: str, token_of: str 
         f" level, actor, message, data) SELECT {literal(subject_kind)}, id, last_sequence, last_event_at,"
         f" {literal(event.kind)}, {from_to}, {token_of}, {event.level}, %s, %s, %s FROM {source}"
     )
-
-
-def _sets(change: Change) -> str:
-    parts = [f"status = {literal(change.sets['status'])}"] if "status" in change.sets else []
-    parts += [f"{_field(change.model, name).column} = %s" for name in change.sets if name != "status"]
-    parts += [_times(change, is_batch=bool(change.earlier))]
-    more = " + %s" if change.earlier else ""
-    parts += [
-        f"{name} = {_table(change.model)}.{name} + 1{more if name == 'last_sequence' else ''}" for name in change.grows
-    ]
-    return ", ".join(parts)
 
 
 def _times(change: Change, *, is_batch: bool) -> str:

@@ -25,18 +25,27 @@ _peeked: "WeakKeyDictionary[Any, set[bytes]]" = WeakKeyDictionary()
 
 
 def rows(sql: str, params: Sequence[Any]) -> list[Row]:
+    result: list[Row]
     db = connections[DEFAULT_DB_ALIAS]
-    if db.vendor == "postgresql" and not db.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
-        return _prepared_rows(db, sql, params)
-    with db.cursor() as cursor:
-        cursor.execute(sql, params)
-        found: list[Row] = cursor.fetchall()
-        return found
+    if db.vendor != "postgresql" or db.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
+        with db.cursor() as cursor:
+            cursor.execute(sql, params)
+            result = cursor.fetchall()
+            return result
+    db.validate_no_broken_transaction()
+    db.ensure_connection()
+    raw = db.connection
+    # Django turns this off. Its own cursors bind on the client and never prepare anyway.
+    raw.prepare_threshold = PREPARE_THRESHOLD
+    with db.wrap_database_errors, psycopg.Cursor(raw) as cursor:
+        cursor.execute(sql, params, prepare=True)
+        result = cursor.fetchall()
+        return result
 
 
 def one(sql: str, params: Sequence[Any]) -> Row | None:
-    found = rows(sql, params)
-    return found[0] if found else None
+    result = rows(sql, params)
+    return result[0] if result else None
 
 
 def run(sql: str, params: Sequence[Any]) -> None:
@@ -45,22 +54,16 @@ def run(sql: str, params: Sequence[Any]) -> None:
 
 
 def peek(sql: str) -> Any:
-    """Return the single number that a statement selects, at a quarter of the cost of `one`. For polling many times a
-    second.
-    """
+    """Return the single number that a statement selects, at a quarter of the cost of `one`: for frequent polling."""
     db = connections[DEFAULT_DB_ALIAS]
     if not db.in_atomic_block and not db.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
         if db.vendor == "postgresql":
             return _peek_prepared(db, sql)
         if db.vendor == "sqlite":
-            return _peek_plain(db, sql)
+            db.ensure_connection()
+            with db.wrap_database_errors:
+                return db.connection.execute(sql).fetchone()[0]
     return (one(sql, []) or [None])[0]
-
-
-def _peek_plain(db: BaseDatabaseWrapper, sql: str) -> Any:
-    db.ensure_connection()
-    with db.wrap_database_errors:
-        return db.connection.execute(sql).fetchone()[0]
 
 
 def _peek_prepared(db: BaseDatabaseWrapper, sql: str) -> Any:
@@ -109,15 +112,3 @@ def literal(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     return "'" + str(value).replace("'", "''").replace("%", "%%") + "'"
-
-
-def _prepared_rows(db: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Row]:
-    db.validate_no_broken_transaction()
-    db.ensure_connection()
-    raw = db.connection
-    # Django turns this off. Its own cursors bind on the client and never prepare anyway.
-    raw.prepare_threshold = PREPARE_THRESHOLD
-    with db.wrap_database_errors, psycopg.Cursor(raw) as cursor:
-        cursor.execute(sql, params, prepare=True)
-        found: list[Row] = cursor.fetchall()
-        return found

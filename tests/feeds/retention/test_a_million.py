@@ -206,7 +206,7 @@ def every_count_is_true():
 
 PLANS = {
     "a page": lambda: (
-        RawArticle.objects.filter(pruning._behind("seen_at", (clock.now(), 7)), seen_at__lt=clock.now())
+        RawArticle.objects.filter(pruning._after("seen_at", (clock.now(), 7)), seen_at__lt=clock.now())
         .order_by("seen_at", "pk")
         .values_list("seen_at", "pk")[:100]
     ),
@@ -214,7 +214,7 @@ PLANS = {
     "their links": lambda: ClusterArticle.objects.filter(raw_article__in=range(100)).values_list("cluster"),
     "empty clusters": lambda: (
         EventCluster.objects.filter(
-            pruning._behind("last_at", (clock.now(), 7)), article_count=0, last_at__lt=clock.now()
+            pruning._after("last_at", (clock.now(), 7)), article_count=0, last_at__lt=clock.now()
         )
         .order_by("last_at", "pk")
         .values_list("last_at", "pk")[:100]

@@ -69,8 +69,8 @@ class Lane:
             bell=Bell(),
             holdings=self.holdings,
             stopping=Flag(),
-            after=lambda kind: None,
-            contended=lambda kind, met: self.contended.append(met),
+            on_end=lambda kind: None,
+            on_contention=lambda kind, met: self.contended.append(met),
         )
         self.configuration, self.fingerprint = self.configure({"main.py": WITNESS})
 

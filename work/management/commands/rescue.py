@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -7,7 +6,9 @@ from django.db.models import F
 from work import clock, recovery
 from work.models import Event
 from work.operations.commands import Answer, OperatorCommand, Row, actor_of, add_actor, table
-from work.work_types import WorkType, all_work_types
+from work.work_types import all_work_types
+
+COLUMNS = ("kind", "id", "from_status", "to_status", "message")
 
 
 class Command(OperatorCommand):
@@ -24,23 +25,15 @@ class Command(OperatorCommand):
         by = actor_of(options["actor"])
         clock.measure()
         last = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-        duties = [duty for kind in all_work_types() for duty in _see_to(kind, by)]
-        moved = _moves_since(last, by)
-        text = [
-            table(duties, "kind", "duty", "rows"),
-            table(moved, "kind", "id", "from_status", "to_status", "message") if moved else "No status has changed.",
-        ]
+        duties: list[Row] = []
+        for kind in all_work_types():
+            if kind.rescue:
+                duties.append({"kind": kind.name, "duty": "rescue", "rows": recovery.rescue_expired([kind], by)})
+            for task in kind.periodic_tasks:
+                duties.append({"kind": kind.name, "duty": task.do.__name__, "rows": task.do(by)})
+        events = Event.objects.filter(pk__gt=last, actor__in=[by, f"recovery by {by}"])
+        transitions = events.exclude(from_status=F("to_status")).order_by("pk")
+        rows = transitions.values_list("subject_kind", "subject_id", *COLUMNS[2:])
+        moved: list[Row] = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        text = [table(duties, "kind", "duty", "rows"), table(moved, *COLUMNS) if moved else "No status has changed."]
         return Answer({"duties": duties, "moved": moved}, "\n\n".join(text))
-
-
-def _see_to(kind: WorkType, by: str) -> Iterator[Row]:
-    if kind.rescue:
-        yield {"kind": kind.name, "duty": "rescue", "rows": recovery.rescue_expired([kind], by)}
-    for task in kind.periodic_tasks:
-        yield {"kind": kind.name, "duty": task.do.__name__, "rows": task.do(by)}
-
-
-def _moves_since(last: int, by: str) -> list[Row]:
-    told = Event.objects.filter(pk__gt=last, actor__in=[by, f"recovery by {by}"]).exclude(from_status=F("to_status"))
-    columns = told.order_by("pk").values_list("subject_kind", "subject_id", "from_status", "to_status", "message")
-    return [dict(zip(("kind", "id", "from_status", "to_status", "message"), row, strict=True)) for row in columns]

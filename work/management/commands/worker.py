@@ -29,6 +29,10 @@ from work.work_types import all_work_types
 from work.worker import Worker as Process
 
 DRAIN = ("drain_requested_at", "drain_requested_by", "drain_reason")
+COLUMNS = (
+    *("name", "host", "pid", "version", "lanes", "weaknesses"),
+    *("started_at", "heartbeat_at", "stopped_at", "doing"),
+)
 SHOWN = ("id", "state", *DRAIN[:2], "owner", "version", "started_at", "heartbeat_at", "doing")
 
 
@@ -62,23 +66,32 @@ class Command(NounCommand):
         listing.add_argument("--alive", action="store_true", help="only workers with a recent heartbeat")
         add_limit(listing)
         drain = add("drain", self.drain, "Ask a worker to claim nothing more, finish its work, and stop.")
-        whose = "id of one boot, or name of a worker with one live boot"
-        drain.add_argument("worker", metavar="ID|NAME", type=_id_or_name, help=whose)
+        which = "id of one boot, or name of a worker with one live boot"
+        drain.add_argument("worker", metavar="ID|NAME", type=_id_or_name, help=which)
         drain.add_argument("--reason", default="", help="reason, recorded in the history")
         add_actor(drain)
 
     def list_workers(self, *, alive: bool, limit: int, before: int | None, **_: Any) -> Answer:
         clock.keep_measured()
-        found = Worker.objects.alive() if alive else Worker.objects.all()
-        found = found.filter(pk__lt=before) if before else found
-        rows = [_row(worker) for worker in found.order_by("-id")[:limit]]
+        workers = Worker.objects.alive() if alive else Worker.objects.all()
+        workers = workers.filter(pk__lt=before) if before else workers
+        rows = [_row(worker) for worker in workers.order_by("-id")[:limit]]
         return Answer({"workers": rows}, table(rows, *SHOWN))
 
     def drain(self, *, worker: int | str, reason: str, actor: str | None, **_: Any) -> Answer:
-        found = _found(worker)
-        outcome = draining.drain(found, actor=actor_of(actor), reason=reason)
-        told = {"result": outcome, **_row(found)}
-        return Answer(told, clean(draining.said(found, outcome)), Exit.DONE if outcome in DONE else Exit.REFUSED)
+        """Drain the boot with this id. For a name, drain the live boot, otherwise the latest one."""
+        boots = Worker.objects.filter(**{"pk" if isinstance(worker, int) else "name": worker}).order_by("-pk")
+        alive = list(boots.alive())
+        if len(alive) > 1:
+            ids = [boot.pk for boot in alive]
+            message = f"{len(ids)} live workers are named {worker!r}. Choose one by id: {', '.join(map(str, ids))}."
+            raise Failure(message, Exit.USAGE, "ambiguous", ids=ids)
+        boot = alive[0] if alive else boots.first()
+        if boot is None:
+            raise not_found("worker", worker, "`manage.py worker list` shows them")
+        outcome = draining.drain(boot, actor=actor_of(actor), reason=reason)
+        answer = {"result": outcome, **_row(boot)}
+        return Answer(answer, clean(draining.said(boot, outcome)), Exit.DONE if outcome in DONE else Exit.REFUSED)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["verb"]:
@@ -93,39 +106,13 @@ class Command(NounCommand):
 
 
 def _row(worker: Worker) -> dict[str, Any]:
-    columns = (
-        "name",
-        "host",
-        "pid",
-        "version",
-        "lanes",
-        "weaknesses",
-        "started_at",
-        "heartbeat_at",
-        "stopped_at",
-        "doing",
-    )
-    row = {name: getattr(worker, name) for name in columns}
-    asked = {name: getattr(worker, name) or None for name in DRAIN}
-    return {"id": worker.pk, "state": worker.state, "owner": worker.owner, **row, **asked}
+    columns = {name: getattr(worker, name) for name in COLUMNS}
+    request = {name: getattr(worker, name) or None for name in DRAIN}
+    return {"id": worker.pk, "state": worker.state, "owner": worker.owner, **columns, **request}
 
 
 def _id_or_name(text: str) -> int | str:
     return identifier(text) if text.isascii() and text.isdecimal() else text
-
-
-def _found(wanted: int | str) -> Worker:
-    """Return the boot with this id, or for a name the live boot, otherwise the latest one."""
-    key = "pk" if isinstance(wanted, int) else "name"
-    boots = Worker.objects.filter(**{key: wanted}).order_by("-pk")
-    alive = list(boots.alive())
-    if len(alive) > 1:
-        ids = [each.pk for each in alive]
-        message = f"{len(ids)} live workers are named {wanted!r}. Choose one by id"
-        raise Failure(f"{message}: {', '.join(map(str, ids))}.", Exit.USAGE, "ambiguous", ids=ids)
-    if found := alive[0] if alive else boots.first():
-        return found
-    raise not_found("worker", wanted, "`manage.py worker list` shows them")
 
 
 def _slot(text: str) -> tuple[str, int]:

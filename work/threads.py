@@ -15,7 +15,7 @@ FIRST_PAUSE_SECONDS = 0.2
 log = structlog.get_logger(__name__)
 
 
-class Steady(Thread):
+class SteadyThread(Thread):
     def __init__(self, name: str, stopping: Flag) -> None:
         # A daemon thread: one that hangs must not keep the worker from exiting.
         super().__init__(name=name, daemon=True)
@@ -25,11 +25,11 @@ class Steady(Thread):
         pause = FIRST_PAUSE_SECONDS
         while not self.stopping.is_set():
             try:
-                self.go_on()
+                self.do_round()
                 pause = FIRST_PAUSE_SECONDS
             # SystemExit too: code that calls sys.exit() in a thread was written for a program of its own.
             except (Exception, SystemExit) as error:
-                if outages.met(error):
+                if outages.is_outage(error):
                     pass
                 elif isinstance(error, DatabaseError):
                     log.warning("worker.database_refused", thread=self.name, error=str(error).strip())
@@ -40,6 +40,6 @@ class Steady(Thread):
                 pause = min(pause * 2, settings.ADE_TICK_SECONDS)
         connection.close()
 
-    def go_on(self) -> None:
+    def do_round(self) -> None:
         """Do one round, including the wait for the next."""
         raise NotImplementedError
