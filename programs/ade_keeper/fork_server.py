@@ -1,6 +1,6 @@
 """A warm process: it loads a program once and forks a fresh process for each piece of work.
 
-It never works itself. It guards its forks as the worker's own keepers do: within their time and other limits, until
+It never works itself. It guards its forks as the worker's own guards do: within their time and other limits, until
 each fork and all its descendants are gone.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from ade_keeper import proc
-from ade_keeper.keeper import Keeper
+from ade_keeper.guard import ProcessGuard
 
 # Files in /proc about this process that its owner may change without a capability, and that forks inherit or read.
 SETTINGS = ("oom_score_adj", "coredump_filter", "autogroup")
@@ -62,17 +62,17 @@ def serve(
         # Set only what differs from the environment at start. A variable that an import has set stays, as in a cold
         # start.
         os.environ.update({name: value for name, value in order["env"].items() if started_with.get(name) != value})
-        # Do what exec would have done: close the control socket and all other descriptors of the keeper. The end of the
-        # pipe to the keeper reports that the program runs.
+        # Do what exec would have done: close the control socket and all other descriptors of the guard. The end of the
+        # pipe to the guard reports that the program runs.
         _close_all_but({0, 1, 2, int(os.environ[events_variable]), *opened_by_imports})
         for number, (path, flags, position) in reopened.items():
             _open_anew(number, path, flags, position)
         become(loaded)
 
-    _Keeper(control, parent, turn_into).run()
+    _ForkGuard(control, parent, turn_into).run()
 
 
-class _Keeper(Keeper):
+class _ForkGuard(ProcessGuard):
     """Restores the settings that a fork may change in this process where both are root."""
 
     def __init__(self, *arguments: Any) -> None:

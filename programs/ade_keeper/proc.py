@@ -1,4 +1,4 @@
-"""Access to /proc and prctl. It imports little, because every keeper is a copy of the launcher, which imports it."""
+"""Access to /proc and prctl. It imports little, because every guard is a copy of the spawner, which imports it."""
 
 import ctypes
 import os

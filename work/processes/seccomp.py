@@ -136,7 +136,9 @@ def program() -> bytes | None:
     if machine not in _ARCHITECTURES:
         return None
     filters = [
-        *_when_other(_ARCHITECTURE, _ARCHITECTURES[machine], _KILL),
+        _statement(_LOAD, _ARCHITECTURE),
+        _jump(_JUMP_EQUAL, _ARCHITECTURES[machine], 1, 0),
+        _statement(_RETURN, _KILL),
         _statement(_LOAD, _NUMBER),
     ]
     if machine == "x86_64":
@@ -155,10 +157,6 @@ def program() -> bytes | None:
     return b"".join([*filters, _statement(_RETURN, _ALLOW)])
 
 
-def _when_other(offset: int, expected: int, answer: int) -> list[bytes]:
-    return [_statement(_LOAD, offset), _jump(_JUMP_EQUAL, expected, 1, 0), _statement(_RETURN, answer)]
-
-
 def _when_called(machine: str, calls: Iterable[Calls], answer: int) -> list[bytes]:
     numbers = [number for each in calls if (number := getattr(each, machine)) is not None]
     return [part for number in numbers for part in (_jump(_JUMP_EQUAL, number, 0, 1), _statement(_RETURN, answer))]
@@ -168,15 +166,15 @@ def _when_argument(
     machine: str, calls: Calls, position: int, compare: int, values: list[int], answer: int
 ) -> list[bytes]:
     """Compare only the lower half of the argument; the kernel uses no more of these."""
-    asked = [part for value in values for part in (_jump(compare, value, 0, 1), _statement(_RETURN, answer))]
-    body = [_statement(_LOAD, _ARGUMENTS + 8 * position), *asked, _statement(_LOAD, _NUMBER)]
+    checks = [part for value in values for part in (_jump(compare, value, 0, 1), _statement(_RETURN, answer))]
+    body = [_statement(_LOAD, _ARGUMENTS + 8 * position), *checks, _statement(_LOAD, _NUMBER)]
     return [_jump(_JUMP_EQUAL, getattr(calls, machine), 0, len(body)), *body]
 
 
 def _when_socket_option(machine: str, options: list[int], answer: int) -> list[bytes]:
-    asked = [part for each in options for part in (_jump(_JUMP_EQUAL, each, 0, 1), _statement(_RETURN, answer))]
-    body = [_statement(_LOAD, _ARGUMENTS + 8), _jump(_JUMP_EQUAL, _SOL_SOCKET, 0, 1 + len(asked))]
-    body += [_statement(_LOAD, _ARGUMENTS + 16), *asked, _statement(_LOAD, _NUMBER)]
+    checks = [part for each in options for part in (_jump(_JUMP_EQUAL, each, 0, 1), _statement(_RETURN, answer))]
+    body = [_statement(_LOAD, _ARGUMENTS + 8), _jump(_JUMP_EQUAL, _SOL_SOCKET, 0, 1 + len(checks))]
+    body += [_statement(_LOAD, _ARGUMENTS + 16), *checks, _statement(_LOAD, _NUMBER)]
     return [_jump(_JUMP_EQUAL, getattr(_SETSOCKOPT, machine), 0, len(body)), *body]
 
 

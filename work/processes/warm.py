@@ -79,14 +79,36 @@ class Pool:
         """
         if not settings.ADE_WARM_ENGINES or monotonic() < self._hopeless.get(name, 0.0):
             return None
-        if found := self._idle_one(name, owner):
-            if found.fork_server.is_free() and found.started.is_current():
-                return found
-            found.close()
+        with self._lock:
+            # The most recently used process, so that surplus ones become idle long enough to be ended.
+            idle = next((each for each in reversed(self._idle) if (each.name, each.owner) == (name, owner)), None)
+            if idle is not None:
+                self._idle.remove(idle)
+        if idle is not None:
+            if idle.fork_server.is_free() and idle.started.is_current():
+                return idle
+            idle.close()
         if memory_is_short():
             self.retire(everything=True)
             return None
-        return self._started(name, owner, stop)
+        with ExitStack() as opened:
+            try:
+                warm = self._spawn(name, owner)
+            except CannotStart as error:
+                # This may be the machine's fault, so the next call tries again.
+                log.warning("warm.not_started", name=name[:12], error=str(error))
+                return None
+            opened.callback(warm.close)
+            try:
+                reason = warm.fork_server.wait(stop)
+            except CannotStart as error:
+                log.warning("warm.not_warm", name=name[:12], error=str(error))
+                self._hopeless[name] = monotonic() + HOPELESS_SECONDS
+                return None
+            if reason:
+                raise Interrupted(reason)
+            opened.pop_all()
+            return warm
 
     def give_back(self, warm: Warm) -> None:
         spent = not warm.started.serves_many or warm.fork_server.forked >= settings.ADE_WARM_RUNS
@@ -133,35 +155,7 @@ class Pool:
                 self._desk.close()
                 self._desk = None
 
-    def _idle_one(self, name: str, owner: int | None) -> Warm | None:
-        """Return the most recently used process, so that surplus ones become idle long enough to be ended."""
-        with self._lock:
-            found = next((each for each in reversed(self._idle) if (each.name, each.owner) == (name, owner)), None)
-            if found is not None:
-                self._idle.remove(found)
-            return found
-
-    def _started(self, name: str, owner: int | None, stop: Callable[[], str | None]) -> Warm | None:
-        with ExitStack() as opened:
-            try:
-                warm = self._spawned(name, owner)
-            except CannotStart as error:
-                # This may be the machine's fault, so the next call tries again.
-                log.warning("warm.not_started", name=name[:12], error=str(error))
-                return None
-            opened.callback(warm.close)
-            try:
-                reason = warm.fork_server.wait(stop)
-            except CannotStart as error:
-                log.warning("warm.not_warm", name=name[:12], error=str(error))
-                self._hopeless[name] = monotonic() + HOPELESS_SECONDS
-                return None
-            if reason:
-                raise Interrupted(reason)
-            opened.pop_all()
-            return warm
-
-    def _spawned(self, name: str, owner: int | None) -> Warm:
+    def _spawn(self, name: str, owner: int | None) -> Warm:
         with ExitStack() as held:
             folder = self.desk().place()
             held.callback(scratch.remove, folder)

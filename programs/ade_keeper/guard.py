@@ -1,15 +1,15 @@
 """The process guard: start one child after another, and keep each until it and all its descendants are gone.
 
-It uses the standard library only: the worker's launcher forks it, and it also runs as the warm engine inside the
+It uses the standard library only: the worker's spawner forks it, and it also runs as the warm engine inside the
 environments of configurations.
 
 It is a subreaper: orphaned descendants are reparented to it, even after setsid or a double fork, so it finds and kills
 all of them. It enforces the time limits, so they hold while the worker is stopped. It ends everything when the worker
-or its own parent is gone. The child in turn dies with its keeper, through PR_SET_PDEATHSIG: the kernel ties that signal
-to the thread that forked, and a keeper has only one thread.
+or its own parent is gone. The child in turn dies with its guard, through PR_SET_PDEATHSIG: the kernel ties that signal
+to the thread that forked, and a guard has only one thread.
 
-Searching /proc/*/environ for a token would need no keeper, but a program can clear its environment and cannot change
-its ancestors. A Python process per child would need no launcher, but would cost as much as a small program itself.
+Searching /proc/*/environ for a token would need no guard, but a program can clear its environment and cannot change
+its ancestors. A Python process per child would need no spawner, but would cost as much as a small program itself.
 """
 
 import array
@@ -47,7 +47,7 @@ def execute(order: dict[str, Any], tell: int) -> NoReturn:
     os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # execve takes no shell
 
 
-class Keeper:
+class ProcessGuard:
     """Guard children that `control` orders.
 
     `turn_into` is the last step in the child. It must not return, and must close its descriptor once the program runs.
@@ -73,7 +73,7 @@ class Keeper:
                 while not self.child_is_gone() and time.monotonic() < self.give_up_at:
                     self.enforce()
                 if self.finish():
-                    return 1  # the launcher deals with the processes that are left
+                    return 1  # the spawner deals with the processes that are left
         return 0
 
     def receive_order(self) -> tuple[dict[str, Any], list[int]] | None:
@@ -118,11 +118,11 @@ class Keeper:
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             told, tell = os.pipe()
             descriptors.append(tell)
-            keeper = os.getpid()
+            guard = os.getpid()
             self.group = Group.of(order.get("group"))
             self.pid = os.fork()
             if self.pid == 0:
-                become(order, descriptors[:-1], keeper, tell, self.turn_into, self.group)
+                become(order, descriptors[:-1], guard, tell, self.turn_into, self.group)
         except OSError as error:
             trouble = failure("fork", error)
         for each in descriptors:
@@ -289,7 +289,7 @@ class Keeper:
 def become(
     order: dict[str, Any],
     descriptors: list[int],
-    keeper: int,
+    guard: int,
     tell: int,
     turn_into: Callable[[dict[str, Any], int], NoReturn],
     group: Group | None,
@@ -300,8 +300,8 @@ def become(
         os.setsid()
         step = "prctl"
         proc.prctl(proc.PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != keeper:
-            os._exit(1)  # the keeper died before the signal was set
+        if os.getppid() != guard:
+            os._exit(1)  # the guard died before the signal was set
         # A fork of a warm engine has inherited this flag and the OOM score.
         if not order["sandboxed"] and not order["is_fork"]:
             proc.prctl(proc.PR_SET_NO_NEW_PRIVS, 1)  # bubblewrap sets it itself, and is set-uid on some hosts
@@ -326,7 +326,7 @@ def become(
         step = "exec"
         turn_into(order, tell)
     except BaseException as error:
-        # Catch everything: this process must never return into the keeper's code.
+        # Catch everything: this process must never return into the guard's code.
         os.write(tell, failure(step, error))
     finally:
         os._exit(127)
