@@ -90,9 +90,9 @@ def _work(channel: Channel, asked: argparse.Namespace) -> int:
     limits.begin()
     failure = _failure(channel, asked)
     if failure:
-        channel.tell("failed", **failure)
+        channel.send("failed", **failure)
     else:
-        channel.tell(DONE)
+        channel.send(DONE)
     return 1 if failure else 0
 
 
@@ -136,7 +136,7 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
             os.pwrite(progress.fileno(), b"%d" % number, 0)
 
         written = write(reading, asked.output, tell, with_words=asked.words)
-    channel.tell(
+    channel.send(
         "extracted",
         soon=True,
         pages_total=reading.pages_total,
@@ -151,20 +151,20 @@ def _extract(channel: Channel, asked: argparse.Namespace) -> None:
 def _digest(channel: Channel, asked: argparse.Namespace) -> None:
     limits.allow_more(len(asked.segments) * CPU_SECONDS_PER_SEGMENT)
     digested = digest.write(asked.segments, Path.cwd(), partial(_words, asked))
-    channel.tell("digested", soon=True, pages=digested.pages, chunks=digested.chunks)
+    channel.send("digested", soon=True, pages=digested.pages, chunks=digested.chunks)
 
 
 def _draw(channel: Channel, asked: argparse.Namespace) -> None:
     # Import it only here, because most pieces of work draw nothing.
     preview = importlib.import_module("ade_extractor.preview")
     width, height = preview.write(asked.input, asked.type, asked.page, Path.cwd())
-    channel.tell("drawn", soon=True, width=width, height=height)
+    channel.send("drawn", soon=True, width=width, height=height)
 
 
 def _peek(channel: Channel, asked: argparse.Namespace) -> None:
     ocr.off = True
     peek.write(_read(asked, asked.page, asked.page), asked.type, Path.cwd())
-    channel.tell("peeked", soon=True)
+    channel.send("peeked", soon=True)
 
 
 def _words(asked: argparse.Namespace, number: int) -> str:

@@ -41,7 +41,7 @@ def _become(_: None) -> NoReturn:
 
 def _work(channel: Channel) -> int:
     try:
-        channel.tell("read", **_read())
+        channel.send("read", **_read())
     except Trouble as trouble:
         return _failed(channel, trouble.code, str(trouble))
     except MemoryError:
@@ -55,7 +55,7 @@ def _work(channel: Channel) -> int:
 
 
 def _failed(channel: Channel, code: str, message: str) -> int:
-    channel.tell("failed", code=code, message=message[:LONGEST_MESSAGE])
+    channel.send("failed", code=code, message=message[:LONGEST_MESSAGE])
     return 1
 
 

@@ -20,15 +20,15 @@ def main(work: Callable[[Order], dict[str, Any]]) -> NoReturn:
     # Settings for proxies and certificates. They come with the order because a proxy's address may contain a password.
     os.environ.update(order.pop("environment", {}))
     try:
-        channel.tell("answered", **work(order))
+        channel.send("answered", **work(order))
     except Trouble as trouble:
-        channel.tell("failed", **trouble.told())
+        channel.send("failed", **trouble.told())
     except MemoryError:
         message = "The answer of the service needs more memory than allowed."
-        channel.tell("failed", **Trouble("too_large", message).told())
+        channel.send("failed", **Trouble("too_large", message).told())
     except Exception as error:
         traceback.print_exc()
-        channel.tell(
+        channel.send(
             "failed", **Trouble("internal", f"Calling the service failed: {type(error).__name__}: {error}").told()
         )
     else:

@@ -229,7 +229,7 @@ from ade_keeper import guard
 order = {{"argv": ["/bin/sh", "-c", "touch {tmp_path}/started"], "env": {{}}, "cwd": "/", "numbers": [], "limits": {{}},
     "sandboxed": False, "is_fork": False}}
 if os.fork() == 0:
-    guard.become(order, [], 1 if {{wrong}} else os.getppid(), 2, guard.execute)
+    guard.become(order, [], 1 if {{wrong}} else os.getppid(), 2, guard.execute, None)
 print(os.waitstatus_to_exitcode(os.wait()[1]), os.path.exists("{tmp_path}/started"))
 """
     with Helper(program.replace("{wrong}", "True")) as helper:

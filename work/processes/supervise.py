@@ -201,9 +201,8 @@ def spawn(
         }
         guard, answer = spawner_client.start(order | times, wires)
         # What loses its parent comes to the guard, which has one child at a time.
-        folders = [directory, *_absolute(writable)]
-        own_network = is_sandboxed and not network
-        usage = Usage(guard.pid, folders, limits.most(), walled_off=is_sandboxed, own_network=own_network)
+        measured = (guard.pid, [directory, *_absolute(writable)], limits.most())
+        usage = Usage(*measured, walled_off=is_sandboxed, own_network=is_sandboxed and not network)
         return Child(program, guard, answer, pipes, ours.pop_all(), usage=usage, **times)
 
 
