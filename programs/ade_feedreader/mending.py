@@ -12,7 +12,7 @@ _ITEM = re.compile(r"<(?:\w{1,20}:)?(?:item|entry)[\s>]")
 _ITEM_END = re.compile(r"</(?:\w{1,20}:)?(?:item|entry)\s{0,10}>")
 
 
-def broken(text: str) -> str:
+def first_error(text: str) -> str:
     """Return the line and the kind of the first syntax error, or "" if there is none."""
     # A separator makes expat check namespace prefixes too.
     parser = expat.ParserCreate("utf-8", " ")
@@ -34,7 +34,7 @@ def without_later_items(text: str) -> tuple[str, int]:
     return text[: starts[MOST_ITEMS]] + text[_end(text, starts[-1], starts[-1]) :], len(starts)
 
 
-def apart(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """Split a feed: all well-formed items go into the first part, and each broken item into a part of its own."""
     starts = _starts(text)
     if not starts:

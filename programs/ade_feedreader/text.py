@@ -41,19 +41,19 @@ def plain(text: str, most: int, *, is_html: bool) -> str:
 
 def without_tags(markup: str) -> str:
     """Remove tags, comments and the content of scripts. If one of these is never closed, the rest is dropped."""
-    made: list[str] = []
+    parts: list[str] = []
     silent = ""
     at = 0
     for match in _TAG.finditer(markup):
         tag = match[0]
         if not silent:
-            made.append(markup[at : match.start()])
+            parts.append(markup[at : match.start()])
         at = match.end()
         silent, between = _after(tag, silent)
-        made.append(between)
+        parts.append(between)
     if not silent:
-        made.append(markup[at:])
-    return "".join(made)
+        parts.append(markup[at:])
+    return "".join(parts)
 
 
 def clean(text: str) -> str:

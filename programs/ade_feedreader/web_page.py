@@ -25,10 +25,10 @@ def no_feed(text: str, url: str) -> Trouble:
 
 def _feeds(text: str, url: str) -> Iterator[str]:
     for link in _LINK.finditer(text):
-        said = {name.lower(): html.unescape(value.strip("\"'")) for name, value in _ATTRIBUTE.findall(link[1])}
-        if "alternate" in said.get("rel", "").lower().split() and said.get("type", "").lower() in _TYPES:
+        attributes = {name.lower(): html.unescape(value.strip("\"'")) for name, value in _ATTRIBUTE.findall(link[1])}
+        if "alternate" in attributes.get("rel", "").lower().split() and attributes.get("type", "").lower() in _TYPES:
             try:
-                joined = clean(urljoin(url, said.get("href", "").strip()))
+                joined = clean(urljoin(url, attributes.get("href", "").strip()))
             except ValueError:
                 continue
             if joined.startswith(("http://", "https://")) and len(joined) <= _LONGEST_LINK:
