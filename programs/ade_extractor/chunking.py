@@ -20,13 +20,17 @@ class Chunk(NamedTuple):
 
 def chunks(pages: Sequence[tuple[int, str]]) -> list[Chunk]:
     """Return the chunks of (number, text) pages. No chunk crosses a page, so each has one page to be shown on."""
-    texts = [(number, text) for number, page in pages for text in _of_page(page)]
+    texts = [(number, text) for number, page in pages for text in _chunks_of(page)]
     return [Chunk(position, number, text) for position, (number, text) in enumerate(texts)]
 
 
-def _of_page(text: str) -> Iterator[str]:
+def _chunks_of(text: str) -> Iterator[str]:
+    pieces: list[str] = []
+    for paragraph in map(str.strip, _PARAGRAPH.split(text)):
+        if paragraph:
+            pieces += _cut(paragraph) if len(paragraph) > LONGEST else [paragraph]
     waiting = ""
-    for piece in _pieces(text):
+    for piece in pieces:
         if waiting and len(waiting) + len(piece) + 2 > LONGEST:
             yield waiting
             waiting = ""
@@ -36,12 +40,6 @@ def _of_page(text: str) -> Iterator[str]:
             waiting = ""
     if waiting:
         yield waiting
-
-
-def _pieces(text: str) -> Iterator[str]:
-    for paragraph in _PARAGRAPH.split(text):
-        if paragraph := paragraph.strip():
-            yield from _cut(paragraph) if len(paragraph) > LONGEST else [paragraph]
 
 
 def _cut(paragraph: str) -> Iterator[str]:

@@ -59,7 +59,7 @@ def _decode(data: bytes, declared: str | None) -> str:
     for mark, encoding in _MARKS.items():
         if data.startswith(mark):
             return data.decode(encoding, "replace")
-    if name := nameable(declared):
+    if name := known_encoding(declared):
         return data.decode(name, "replace")
     if name := _wide(data):
         return data.decode(name, "replace")
@@ -86,7 +86,7 @@ def _guess(sample: bytes) -> str:
     return "cp1252" if is_western else best.encoding
 
 
-def nameable(declared: str | None) -> str | None:
+def known_encoding(declared: str | None) -> str | None:
     if not declared or len(declared) > 40:
         return None
     try:

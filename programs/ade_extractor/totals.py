@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 from ade_extractor.rows import around
@@ -17,30 +17,18 @@ _MOST = 20
 Field = dict[str, Any]
 
 
-def checked(fields: Sequence[Field]) -> list[Field]:
+def check(fields: Sequence[Field]) -> list[Field]:
     """Return the fields with a higher confidence if net and tax add up to gross, or a lower one if nothing adds up."""
-    nets, taxes, grosses = (_amounts(fields, name)[:_MOST] for name in NAMES)
+    totals = [field for field in fields if _is_total(field)]
+    nets, taxes, grosses = ([field for field in totals if field["name"] == name][:_MOST] for name in NAMES)
     taxes = [*taxes, *_sum_of(taxes)]
     if not (nets and taxes and grosses):
         return list(fields)
-    right = next(islice(_right(nets, taxes, grosses), 1), None)
-    if right is None:
-        return [
-            {**field, "confidence": min(field["confidence"], BARE)} if _is_total(field) else field for field in fields
-        ]
-    sure = [{**field, "confidence": CHECKED} for field in right]
-    return [*(field for field in fields if not _is_total(field)), *sure]
-
-
-def _amounts(fields: Sequence[Field], name: str) -> list[Field]:
-    """Return amounts of this name. Other services may use the name for any text."""
-    return [field for field in fields if field["name"] == name and field["kind"] == "amount"]
-
-
-def _right(nets: Sequence[Field], taxes: Sequence[Field], grosses: Sequence[Field]) -> Any:
     for net, tax, gross in product(nets, taxes, grosses):
         if _value(gross) and abs(_value(net) + _value(tax) - _value(gross)) <= TOLERANCE:
-            yield net, tax, gross
+            sure = [{**field, "confidence": CHECKED} for field in (net, tax, gross)]
+            return [*(field for field in fields if not _is_total(field)), *sure]
+    return [{**field, "confidence": min(field["confidence"], BARE)} if _is_total(field) else field for field in fields]
 
 
 def _sum_of(taxes: Sequence[Field]) -> list[Field]:
@@ -58,4 +46,5 @@ def _value(field: Field) -> Decimal:
 
 
 def _is_total(field: Field) -> bool:
+    """Return whether it is an amount of this name. Other services may use the name for any text."""
     return field["name"] in NAMES and field["kind"] == "amount"
