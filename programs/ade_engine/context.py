@@ -141,7 +141,18 @@ class Context:
             confidence = float(confidence)
         if page is not None and (not isinstance(page, int) or not 1 <= page < 2**31):
             raise ValueError(f"The page of {name!r} must be a whole number from 1, not {page!r}.")
-        place = _box(name, box)
+        place = None
+        if box is not None:
+            place = [float(each) for each in box]
+            if (
+                len(place) != 4
+                or not all(0 <= each <= 1 for each in place)
+                or place[0] > place[2]
+                or place[1] > place[3]
+            ):
+                message = "must be left, top, right, bottom as fractions of the page from 0 to 1"
+                raise ValueError(f"The box of {name!r} {message}, not {box!r}.")
+            place = [round(each, 5) for each in place]
         field = {"name": name, "value": value, "confidence": confidence, "page": page, "box": place, "step": self.step}
         self._fields.append(field)
 
@@ -201,17 +212,6 @@ class Context:
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-
-
-def _box(name: str, box: Sequence[float] | None) -> list[float] | None:
-    if box is None:
-        return None
-    shares = [float(each) for each in box]
-    if len(shares) != 4 or not all(0 <= each <= 1 for each in shares) or shares[0] > shares[2] or shares[1] > shares[3]:
-        raise ValueError(
-            f"The box of {name!r} must be left, top, right, bottom as fractions of the page from 0 to 1, not {box!r}."
-        )
-    return [round(each, 5) for each in shares]
 
 
 def _number(value: float | None) -> float | None:

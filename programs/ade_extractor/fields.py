@@ -107,7 +107,14 @@ class _Page:
         for each, end in zip([label, *others], ends, strict=True):
             place = Place(cell, each.end, end)
             field = None
-            if not _belongs_to_label(each, cell.text[each.end : end]):
+            rest = cell.text[each.end : end]
+            # The rest of an amount's label may be a currency, or the base as in "VAT 7 % on 130.00 EUR".
+            belongs_to_label = not rest or (
+                len(rest) <= LONGEST_VALUE
+                and each.kind == "amount"
+                and (_means_nothing(rest) or _BASE.match(rest) is not None)
+            )
+            if not belongs_to_label:
                 # The value is in the same cell. Without a colon, it must be all that follows, because the rest may be
                 # a sentence.
                 field = self._typed(each, place, is_whole=not each.has_colon) if each.is_known else None
@@ -214,13 +221,6 @@ _READERS = {
     "email": values.emails,
     "phone": values.phones,
 }
-
-
-def _belongs_to_label(label: Label, rest: str) -> bool:
-    """Return whether the text belongs to an amount's label: a currency, or the base as in "VAT 7 % on 130.00 EUR"."""
-    if not rest or len(rest) > LONGEST_VALUE:
-        return not rest
-    return label.kind == "amount" and (_means_nothing(rest) or _BASE.match(rest) is not None)
 
 
 def _only(candidates: Iterator[Value]) -> Value | None:

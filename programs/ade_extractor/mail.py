@@ -70,7 +70,13 @@ def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Mes
     elif len(attachments) >= MOST_ATTACHMENTS:
         raise too_large(WHAT, f"it has more than {MOST_ATTACHMENTS} attachments", "Save them separately.")
     else:
-        attachments.append(_attachment(message))
+        if kind == "message/rfc822":
+            inner = (_children(message) or [Message()])[0]
+            name = _header(message.get_filename() or inner.get("Subject")) or "a mail"
+            attachments.append(f"{name} (a mail)")
+        else:
+            name = _header(message.get_filename())[:LONGEST_NAME] or kind
+            attachments.append(f"{name} ({len(_bytes(message)):,} bytes)")
 
 
 def _best_form(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
@@ -97,14 +103,6 @@ def _bytes(part: Message) -> bytes:
     with reading(WHAT):
         payload: Any = part.get_payload(decode=True)
     return payload or b""
-
-
-def _attachment(part: Message) -> str:
-    if part.get_content_type() == "message/rfc822":
-        inner = (_children(part) or [Message()])[0]
-        return f"{_header(part.get_filename() or inner.get('Subject')) or 'a mail'} (a mail)"
-    name = _header(part.get_filename())[:LONGEST_NAME] or part.get_content_type()
-    return f"{name} ({len(_bytes(part)):,} bytes)"
 
 
 def _header(value: Any) -> str:

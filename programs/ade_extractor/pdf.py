@@ -87,8 +87,12 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
             message = "This PDF is encrypted. Save it without its password and upload it again."
             raise Trouble("encrypted", message) from error
         raise malformed("This PDF", f"it cannot be opened ({error})") from error
-    if not pdfium.FPDF_DocumentHasValidCrossReferenceTable(document) and _is_cut_off(path):
-        raise malformed("This PDF", "it is cut off", "Upload it again.")
+    if not pdfium.FPDF_DocumentHasValidCrossReferenceTable(document):
+        # pdfium repairs a file whose end is missing, but then pages lack their ends.
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            is_cut_off = data.rfind(b"%%EOF") < data.rfind(b" obj")
+        if is_cut_off:
+            raise malformed("This PDF", "it is cut off", "Upload it again.")
     total = len(document)
     if total > limits.MOST_PAGES:
         raise too_large("This PDF", f"it has {total:,} pages (limit: {limits.MOST_PAGES:,})")
@@ -99,12 +103,6 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
         raise malformed("This PDF", f"it declares {total:,} pages, but the last one is missing")
     pdfium.FPDF_ClosePage(last)
     return document
-
-
-def _is_cut_off(path: Path) -> bool:
-    """Return whether the end of the file is missing. pdfium repairs such files, but then pages lack their ends."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return data.rfind(b"%%EOF") < data.rfind(b" obj")
 
 
 def _pages(document: pypdfium2.PdfDocument, first: int, last: int) -> Iterator[Page]:
@@ -124,7 +122,14 @@ def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int
     width, height = page.get_size()
     if not (isfinite(width) and isfinite(height)):
         raise malformed(f"Page {number}", f"its size is {width} by {height} points")
-    text = _text(text_page)
+    count = text_page.count_chars()
+    if count > limits.MOST_CHARACTERS:
+        raise too_large("This PDF", f"a page has {count:,} characters (limit: {limits.MOST_CHARACTERS:,})")
+    text = text_page.get_text_range() if count else ""
+    if len(text) != count:
+        # Use one code point per pdfium character, so that indexes match.
+        codes = (pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count))
+        text = "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
     result = Page(
         number,
         clean(text.translate(_LINES)),
@@ -141,18 +146,6 @@ def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int
         picture = ocr.GreyPicture(bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer))
         bitmap.close()
     return ocr.read_picture(picture).apply_to(result)
-
-
-def _text(text_page: pypdfium2.PdfTextPage) -> str:
-    """Return the text with one code point per pdfium character, so that indexes match."""
-    count = text_page.count_chars()
-    if count > limits.MOST_CHARACTERS:
-        raise too_large("This PDF", f"a page has {count:,} characters (limit: {limits.MOST_CHARACTERS:,})")
-    text = text_page.get_text_range() if count else ""
-    if len(text) == count:
-        return text
-    codes = (pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count))
-    return "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
 
 
 def _words(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, text: str, number: int) -> str:

@@ -22,13 +22,12 @@ def write(reading: Reading, content_type: str, directory: Path) -> None:
     data = {
         "pages": reading.pages_total,
         "title": page.text.partition("\n")[0][:LONGEST_CELL] if is_sheet else "",
-        "rows": [[_shorten(cell) for cell in row[:PEEKED_COLUMNS]] for row in rows[:PEEKED_ROWS]],
+        "rows": [
+            [cell if len(cell) <= LONGEST_CELL else f"{cell[: LONGEST_CELL - 1]}…" for cell in row[:PEEKED_COLUMNS]]
+            for row in rows[:PEEKED_ROWS]
+        ],
         "rows_total": len(rows),
         "columns_total": max(map(len, rows), default=0),
         "text": page.text[:MOST_TEXT],
     }
     (directory / PEEK).write_text(json.dumps(data, ensure_ascii=False), "utf-8", "surrogatepass")
-
-
-def _shorten(cell: str) -> str:
-    return cell if len(cell) <= LONGEST_CELL else f"{cell[: LONGEST_CELL - 1]}…"

@@ -3,7 +3,6 @@
 import importlib
 import struct
 import zlib
-from collections.abc import Iterator
 from importlib.util import find_spec
 from math import sqrt
 from pathlib import Path
@@ -24,7 +23,17 @@ _GREY, _COLOUR = 0, 2
 
 def write(path: Path, content_type: str, number: int, directory: Path) -> tuple[int, int]:
     """Write the picture and return its size. Raises Trouble."""
-    picture = _draw(path, content_type, number)
+    if content_type not in DRAWN:
+        raise Trouble("unsupported", f"Only PDFs and images can be drawn; {content_type} is shown as text.")
+    if content_type == "application/pdf":
+        picture: Picture = importlib.import_module("ade_extractor.pdf").draw(path, number, fit)
+    else:
+        # Check that the image is complete and not too large.
+        image.read(path, content_type, 1, 1)
+        if not find_spec("PIL"):
+            message = "Pillow is not installed, so images cannot be drawn. Install requirements/ocr.txt."
+            raise Trouble("unsupported", message)
+        picture = importlib.import_module("ade_extractor.pictures").in_colour(path, content_type, number - 1, fit)
     (directory / PREVIEW).write_bytes(encode(picture))
     return picture.width, picture.height
 
@@ -36,41 +45,23 @@ def fit(width: float, height: float) -> float:
 
 def encode(picture: Picture) -> bytes:
     """Return a PNG, in grey if the picture has no colour, which takes a third of the size."""
-    rows = list(_rows(picture))
-    is_grey = picture.channels == 1 or all(row[0::3] == row[1::3] == row[2::3] for row in rows)
-    if is_grey and picture.channels > 1:
-        rows = [row[0::3] for row in rows]
-    header = struct.pack(">IIBBBBB", picture.width, picture.height, 8, _GREY if is_grey else _COLOUR, 0, 0, 0)
-    body = zlib.compress(b"".join(b"\0" + row for row in rows), 6)
-    return _SIGNATURE + _part(b"IHDR", header) + _part(b"IDAT", body) + _part(b"IEND", b"")
-
-
-def _draw(path: Path, content_type: str, number: int) -> Picture:
-    if content_type not in DRAWN:
-        raise Trouble("unsupported", f"Only PDFs and images can be drawn; {content_type} is shown as text.")
-    if content_type == "application/pdf":
-        page: Picture = importlib.import_module("ade_extractor.pdf").draw(path, number, fit)
-        return page
-    # Check that the image is complete and not too large.
-    image.read(path, content_type, 1, 1)
-    if not find_spec("PIL"):
-        message = "Pillow is not installed, so images cannot be drawn. Install requirements/ocr.txt."
-        raise Trouble("unsupported", message)
-    picture: Picture = importlib.import_module("ade_extractor.pictures").in_colour(path, content_type, number - 1, fit)
-    return picture
-
-
-def _rows(picture: Picture) -> Iterator[bytes]:
-    """Yield the rows without padding and without an unused channel."""
+    rows = []
     length = picture.width * picture.channels
     for start in range(0, picture.height * picture.stride, picture.stride):
+        # Leave out padding and an unused channel.
         row = picture.data[start : start + length]
         if picture.channels == 4:
             kept = bytearray(len(row) // 4 * 3)
             for channel in range(3):
                 kept[channel::3] = row[channel::4]
             row = bytes(kept)
-        yield row
+        rows.append(row)
+    is_grey = picture.channels == 1 or all(row[0::3] == row[1::3] == row[2::3] for row in rows)
+    if is_grey and picture.channels > 1:
+        rows = [row[0::3] for row in rows]
+    header = struct.pack(">IIBBBBB", picture.width, picture.height, 8, _GREY if is_grey else _COLOUR, 0, 0, 0)
+    body = zlib.compress(b"".join(b"\0" + row for row in rows), 6)
+    return _SIGNATURE + _part(b"IHDR", header) + _part(b"IDAT", body) + _part(b"IEND", b"")
 
 
 def _part(name: bytes, body: bytes) -> bytes:

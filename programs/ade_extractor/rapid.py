@@ -100,14 +100,6 @@ def _turn_upright(page: Grey, quads: list[Quad]) -> list[Quad]:
     return [np.roll(quad, 2, axis=0) for quad in quads] if votes < 0 else quads
 
 
-def _direction(quads: list[Quad]) -> Quad:
-    """Return the direction of most text, which may be skewed."""
-    edges = [quad[1] - quad[0] for quad in quads]
-    first = max(edges, key=lambda edge: float(np.linalg.norm(edge)))
-    total = sum(edge for edge in edges if edge @ first > 0.9 * np.linalg.norm(edge) * np.linalg.norm(first))
-    return np.asarray(total / np.linalg.norm(total))
-
-
 class _Reading:
     """Recognises one page, line by line."""
 
@@ -128,7 +120,13 @@ class _Reading:
         return round(self._sure / self._characters, 4) if self._characters else None
 
     def fragments(self, quads: list[Quad]) -> Iterator[Fragment]:
-        along = _direction(quads) if quads else np.zeros(2)
+        along = np.zeros(2)
+        if quads:
+            # The direction of most text, which may be skewed.
+            edges = [quad[1] - quad[0] for quad in quads]
+            first = max(edges, key=lambda edge: float(np.linalg.norm(edge)))
+            total = sum(edge for edge in edges if edge @ first > 0.9 * np.linalg.norm(edge) * np.linalg.norm(first))
+            along = np.asarray(total / np.linalg.norm(total))
         downwards = np.array([-along[1], along[0]])
         for quad in quads:
             if self.is_whole and (words := list(self._words(quad))):

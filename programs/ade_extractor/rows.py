@@ -90,18 +90,16 @@ def _rows_of_words(words: Sequence[Word]) -> Iterator[list[Cell]]:
     runs.sort(key=lambda run: run[0][2] + run[0][4])
     row: list[Word] = []
     for run in runs:
-        if row and not _is_beside(row[-1], run[0]):
-            yield _cells(row)
-            row = []
+        if row:
+            # In a row, the middle of each word lies within the height of the other, because sizes may differ.
+            last, word = row[-1], run[0]
+            middle, other = (last[2] + last[4]) / 2, (word[2] + word[4]) / 2
+            if not (last[2] <= other <= last[4] and word[2] <= middle <= word[4]):
+                yield _cells(row)
+                row = []
         row += run
     if row:
         yield _cells(row)
-
-
-def _is_beside(one: Word, other: Word) -> bool:
-    """Return whether the middle of each word lies within the height of the other, because sizes may differ."""
-    middle, others = (one[2] + one[4]) / 2, (other[2] + other[4]) / 2
-    return bool(one[2] <= others <= one[4] and other[2] <= middle <= other[4])
 
 
 def _cells(row: list[Word]) -> list[Cell]:

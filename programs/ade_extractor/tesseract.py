@@ -71,20 +71,10 @@ def _read(source: str, *options: str, data: bytes = b"") -> OcrResult:
         detail = errors.decode(errors="replace").strip()[-LONGEST_DETAIL:]
         raise malformed("This image", f"Tesseract failed ({detail})")
     items = []
-    for line in output.decode(errors="replace").splitlines()[1:]:
-        level, *numbers, confidence, text = line.split("\t", 11)
+    for tsv_row in output.decode(errors="replace").splitlines()[1:]:
+        level, *numbers, percent, text = tsv_row.split("\t", 11)
         *places, left, top, width, height = map(int, numbers)
-        items.append(Item(level, tuple(places), left, top, width, height, float(confidence), text))
-    return _result_of(items)
-
-
-@cache
-def _languages() -> list[str]:
-    output = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
-    return output.split("\n")[1:-1]
-
-
-def _result_of(items: list[Item]) -> OcrResult:
+        items.append(Item(level, tuple(places), left, top, width, height, float(percent), text))
     width, height = items[0].width, items[0].height
     words = (each for each in items if each.level == _IS_WORD and each.text.strip())
     lines = [list(line) for _, line in groupby(words, key=lambda word: word.numbers[:-1])]
@@ -92,18 +82,23 @@ def _result_of(items: list[Item]) -> OcrResult:
     # The direction of the text: vertical if the page lies on its side.
     total = sum((line[-1].center - line[0].center for line in sure), 0j)
     along = total / abs(total) if total else 1 + 0j
-    rows = order([_fragment(line, along, width, height) for line in sure])
+    fragments = []
+    for line in sure:
+        # Turn the page so that its text is level.
+        centers = [word.center / along for word in line]
+        tallest = max(abs((complex(word.width, word.height) / along).imag) for word in line)
+        texts = [Word(word.text, word.box(width, height)) for word in line]
+        fragments.append(Fragment(centers[0].real, _mean([center.imag for center in centers]), tallest, texts))
+    rows = order(fragments)
     confidences = [word.confidence / 100 for line in sure for word in line]
     confidence = round(_mean(confidences), 4) if confidences else None
     return OcrResult("tesseract", text_of(rows), words_of(rows), confidence)
 
 
-def _fragment(line: list[Item], along: complex, width: int, height: int) -> Fragment:
-    # Turn the page so that its text is level.
-    centers = [word.center / along for word in line]
-    tallest = max(abs((complex(word.width, word.height) / along).imag) for word in line)
-    words = [Word(word.text, word.box(width, height)) for word in line]
-    return Fragment(centers[0].real, _mean([center.imag for center in centers]), tallest, words)
+@cache
+def _languages() -> list[str]:
+    output = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
+    return output.split("\n")[1:-1]
 
 
 def _mean(values: list[float]) -> float:

@@ -21,7 +21,12 @@ def check(fields: Sequence[Field]) -> list[Field]:
     """Return the fields with a higher confidence if net and tax add up to gross, or a lower one if nothing adds up."""
     totals = [field for field in fields if _is_total(field)]
     nets, taxes, grosses = ([field for field in totals if field["name"] == name][:_MOST] for name in NAMES)
-    taxes = [*taxes, *_sum_of(taxes)]
+    if len(taxes) > 1 and all(tax["page"] == taxes[0]["page"] for tax in taxes):
+        # The total tax of an invoice with several rates on separate lines.
+        _, _, currency = taxes[0]["value"].partition(" ")
+        total = sum((_value(tax) for tax in taxes), Decimal())
+        boxes = [["", *tax["box"]] for tax in taxes if tax["box"]]
+        taxes.append({**taxes[0], "value": f"{total} {currency}".strip(), "box": around(boxes)})
     if not (nets and taxes and grosses):
         return list(fields)
     for net, tax, gross in product(nets, taxes, grosses):
@@ -29,16 +34,6 @@ def check(fields: Sequence[Field]) -> list[Field]:
             sure = [{**field, "confidence": CHECKED} for field in (net, tax, gross)]
             return [*(field for field in fields if not _is_total(field)), *sure]
     return [{**field, "confidence": min(field["confidence"], BARE)} if _is_total(field) else field for field in fields]
-
-
-def _sum_of(taxes: Sequence[Field]) -> list[Field]:
-    """Return the total tax of an invoice with several rates on separate lines."""
-    if len(taxes) < 2 or any(tax["page"] != taxes[0]["page"] for tax in taxes):
-        return []
-    _, _, currency = taxes[0]["value"].partition(" ")
-    total = sum((_value(tax) for tax in taxes), Decimal())
-    boxes = [["", *tax["box"]] for tax in taxes if tax["box"]]
-    return [{**taxes[0], "value": f"{total} {currency}".strip(), "box": around(boxes)}]
 
 
 def _value(field: Field) -> Decimal:

@@ -191,22 +191,17 @@ def _read_date(match: re.Match[str], text: str, month_first: bool | None) -> tup
     if match["year"]:
         return start, _day(match["year"], int(match["month"]), match["day"])
     if match["sep"]:
-        return start, _numeric_date(match, month_first)
+        a, b, year = match["a"], match["b"], match["year2"]
+        day_first, as_month = _day(year, int(b), a), _day(year, int(a), b)
+        if match["sep"] != "/":
+            return start, day_first
+        if month_first is None and day_first != as_month:
+            return start, [*day_first, *as_month]
+        return start, (as_month or day_first) if month_first else (day_first or as_month)
     if match["name"]:
         return start, _day(match["year3"], _month(match["name"]), match["a"])
     before = _MONTH_BEFORE.search(text, max(start - _LONGEST_MONTH, 0), start)
     return (before.start(), _day(match["year4"], _month(before[1]), match["a"])) if before else (start, [])
-
-
-def _numeric_date(match: re.Match[str], month_first: bool | None) -> list[date]:
-    a, b, year = match["a"], match["b"], match["year2"]
-    day_first = _day(year, int(b), a)
-    if match["sep"] != "/":
-        return day_first
-    as_month = _day(year, int(a), b)
-    if month_first is None and day_first != as_month:
-        return [*day_first, *as_month]
-    return (as_month or day_first) if month_first else (day_first or as_month)
 
 
 def _month(name: str) -> int:

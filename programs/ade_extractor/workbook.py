@@ -35,7 +35,14 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     if content_type in _PARTS:
         archives.examine(path, what, parts=_PARTS[content_type])
     else:
-        _check_old(path)
+        if (size := path.stat().st_size) > MOST_OLD_BYTES:
+            raise too_large(_OLD, f"it has {size:,} bytes (limit: {MOST_OLD_BYTES:,})")
+        data = path.read_bytes()
+        if not data.startswith(_COMPOUND):
+            raise malformed(_OLD, "its header is missing", "Upload it with its own extension.")
+        if archives.is_encrypted_package(data) or _OLD_ENCRYPTED.search(data):
+            raise archives.encrypted(_OLD)
+        del data  # the library reads the file itself
     # The library decides by the suffix; without one, it tries every format and hides the reason for the failure.
     with tempfile.TemporaryDirectory() as directory, _reading(what):
         link = Path(directory, f"workbook{_ENDINGS[content_type]}")
@@ -46,16 +53,6 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     if not names:
         raise malformed(what, "it has no sheets")
     return Reading(len(names), _pages(workbook, what, names, range(max(first, 1), min(last, len(names)) + 1)))
-
-
-def _check_old(path: Path) -> None:
-    if (size := path.stat().st_size) > MOST_OLD_BYTES:
-        raise too_large(_OLD, f"it has {size:,} bytes (limit: {MOST_OLD_BYTES:,})")
-    data = path.read_bytes()
-    if not data.startswith(_COMPOUND):
-        raise malformed(_OLD, "its header is missing", "Upload it with its own extension.")
-    if archives.is_encrypted_package(data) or _OLD_ENCRYPTED.search(data):
-        raise archives.encrypted(_OLD)
 
 
 @contextmanager

@@ -52,19 +52,15 @@ def _decode(data: bytes, content_type: str) -> str:
             return data.decode(name)
         except UnicodeDecodeError:
             continue
-    return data.decode(_guess(data, names), "replace")
-
-
-def _guess(data: bytes, declared: list[str]) -> str:
     text = data.decode(errors="replace")
     # Mostly valid UTF-8 is UTF-8 with a few damaged bytes.
     if len(_NOT_ASCII.findall(text)) > 4 * text.count("\ufffd"):
-        return "utf-8"
+        return text
     wrong = {"utf-8", "utf-16", "utf-32", "ascii"}
     best = from_bytes(data[:SAMPLE_BYTES]).best()
     # UTF-8 and the others in `wrong` have been ruled out, also as guesses from a sample that is cut off or damaged.
-    likely = [name for name in declared if name not in wrong] + ([best.encoding] if best else [])
-    return next((name for name in likely if name not in wrong), "cp1252")
+    likely = [*names, *([best.encoding] if best else [])]
+    return data.decode(next((name for name in likely if name not in wrong), "cp1252"), "replace")
 
 
 def _known_encoding(declared: str) -> str | None:

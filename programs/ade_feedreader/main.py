@@ -10,7 +10,6 @@ from typing import NoReturn
 from ade_engine.channel import VARIABLE, Channel, own_channel
 from ade_feedreader import FEED, ITEMS, SOURCE, items, json_feed, prolog, syndication, web_page
 from ade_feedreader.decoding import decode
-from ade_feedreader.items import Feed
 from ade_feedreader.trouble import Trouble
 from ade_keeper import fork_server
 
@@ -44,7 +43,14 @@ def _work(channel: Channel) -> int:
         source = json.loads(Path(SOURCE).read_bytes())
         # Many feeds start with an empty line, which XML does not allow.
         text = decode(Path(FEED).read_bytes(), source["content_type"]).strip(_AROUND)
-        feed = _parse(text, source["url"])
+        if not text:
+            raise Trouble("not_a_feed", "This feed is empty: it contains only spaces.")
+        if text.startswith(("{", "[")):
+            feed = json_feed.read(text, source["url"])
+        elif prolog.looks_like_html(text):
+            raise web_page.no_feed(text, source["url"])
+        else:
+            feed = syndication.read(text, source["url"])
         channel.send("read", **items.metadata(feed, items.write(feed.items, Path(ITEMS))))
     except Trouble as trouble:
         return _fail(channel, trouble.code, str(trouble))
@@ -61,13 +67,3 @@ def _work(channel: Channel) -> int:
 def _fail(channel: Channel, code: str, message: str) -> int:
     channel.send("failed", code=code, message=message[:LONGEST_MESSAGE])
     return 1
-
-
-def _parse(text: str, url: str) -> Feed:
-    if not text:
-        raise Trouble("not_a_feed", "This feed is empty: it contains only spaces.")
-    if text.startswith(("{", "[")):
-        return json_feed.read(text, url)
-    if prolog.looks_like_html(text):
-        raise web_page.no_feed(text, url)
-    return syndication.read(text, url)

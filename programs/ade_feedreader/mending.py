@@ -45,7 +45,17 @@ def split(text: str) -> list[str]:
     others = [item for item in items if not _is_whole(item)]
     if len(others) > MOST_ALONE:
         others = ["".join(others)]
-    return [head + "".join(whole) + _closing(head), *(head + other for other in others)]
+    # Close all elements that are still open at the end of the head.
+    names: list[str] = []
+    parser = expat.ParserCreate("utf-8")
+    parser.StartElementHandler = lambda name, _attributes: names.append(name)
+    parser.EndElementHandler = lambda _name: names.pop()
+    try:
+        parser.Parse(head.encode(), False)
+        closing = "".join(f"</{name}>" for name in reversed(names))
+    except expat.ExpatError:
+        closing = ""
+    return [head + "".join(whole) + closing, *(head + other for other in others)]
 
 
 def _starts(text: str) -> list[int]:
@@ -64,16 +74,3 @@ def _is_whole(item: str) -> bool:
     except expat.ExpatError:
         return False
     return True
-
-
-def _closing(head: str) -> str:
-    """Return closing tags for all elements that are still open at the end of `head`."""
-    names: list[str] = []
-    parser = expat.ParserCreate("utf-8")
-    parser.StartElementHandler = lambda name, _attributes: names.append(name)
-    parser.EndElementHandler = lambda _name: names.pop()
-    try:
-        parser.Parse(head.encode(), False)
-    except expat.ExpatError:
-        return ""
-    return "".join(f"</{name}>" for name in reversed(names))

@@ -26,7 +26,11 @@ def read(text: str, url: str) -> Feed:
     refuse_declarations(text)
     text, item_count = mending.without_later_items(text)
     broken = mending.first_error(text)
-    first, *others = (_parse(part, url) for part in (mending.split(text) if broken else [text]))
+    headers = {"content-type": "application/xml; charset=utf-8", "content-location": url}
+    options = {"response_headers": headers, "resolve_relative_uris": False, "sanitize_html": False}
+    parts = mending.split(text) if broken else [text]
+    # Pass a stream, because feedparser takes a string or bytes that are not a feed for a file name.
+    first, *others = (feedparser.parse(io.BytesIO(part.encode()), **options) for part in parts)
     entries = [entry for each in (first, *others) for entry in each.entries]
     if not entries and not first.version:
         root = _ROOT.search(text[: 64 << 10])
@@ -35,24 +39,21 @@ def read(text: str, url: str) -> Feed:
         raise Trouble("not_a_feed", f"This is not a feed{kind}. ADE reads RSS, RDF, Atom and JSON Feed.{place}")
     if not entries and broken:
         raise Trouble("malformed", f"The XML of this feed is broken before its first item ({broken}).")
+    minutes, frequency = _text_of(first.feed, "ttl").strip(), _text_of(first.feed, "sy_updatefrequency").strip()
+    if minutes.isascii() and minutes.isdigit() and len(minutes) < 8:
+        ttl_seconds = 60 * int(minutes)
+    else:
+        period = _SECONDS.get(_text_of(first.feed, "sy_updateperiod").strip().lower(), 0)
+        times = int(frequency) if frequency.isascii() and frequency.isdigit() and len(frequency) < 8 else 1
+        ttl_seconds = period // max(times, 1)
     return Feed(
         format=first.version,
         title=_text_of(first.feed, "title"),
         site_url=_text_of(first.feed, "link"),
-        ttl_seconds=_ttl(first.feed),
+        ttl_seconds=ttl_seconds,
         items=_items(entries),
         item_count=item_count,
         broken=broken,
-    )
-
-
-def _parse(text: str, url: str) -> Any:
-    # Pass a stream, because feedparser takes a string or bytes that are not a feed for a file name.
-    return feedparser.parse(
-        io.BytesIO(text.encode()),
-        response_headers={"content-type": "application/xml; charset=utf-8", "content-location": url},
-        resolve_relative_uris=False,
-        sanitize_html=False,
     )
 
 
@@ -101,12 +102,3 @@ def _seconds(parsed: Any) -> int | None:
         return calendar.timegm(parsed) if parsed else None
     except (ValueError, OverflowError, TypeError):
         return None
-
-
-def _ttl(feed: Any) -> int:
-    minutes, frequency = _text_of(feed, "ttl").strip(), _text_of(feed, "sy_updatefrequency").strip()
-    if minutes.isascii() and minutes.isdigit() and len(minutes) < 8:
-        return 60 * int(minutes)
-    period = _SECONDS.get(_text_of(feed, "sy_updateperiod").strip().lower(), 0)
-    times = int(frequency) if frequency.isascii() and frequency.isdigit() and len(frequency) < 8 else 1
-    return period // max(times, 1)

@@ -12,7 +12,6 @@ from azure.ai.documentintelligence.models import (
     BoundingRegion,
     DocumentField,
     DocumentPage,
-    DocumentTable,
 )
 
 from ade_services.trouble import Trouble, clean
@@ -48,26 +47,28 @@ def pages_of(result: AnalyzeResult, old_pages: Sequence[dict[str, Any]], source:
     tables: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for table in result.tables or ():
         number, box = _place(table.bounding_regions, pages)
-        if number is not None:
-            tables[number].append({"rows": _rows(table), "box": box})
+        if number is None:
+            continue
+        if not 0 <= table.row_count * table.column_count <= MOST_CELLS:
+            raise ValueError(f"a table has {table.row_count} rows and {table.column_count} columns")
+        rows = [[""] * table.column_count for _ in range(table.row_count)]
+        for cell in table.cells:
+            rows[cell.row_index][cell.column_index] = clean(cell.content)
+        tables[number].append({"rows": rows, "box": box})
     fields: dict[int, list[Fields]] = defaultdict(list)
     for number, field in _fields(result, pages):
         if number is not None and field["name"] and field["value"]:
             fields[number].append(field | {"source": source})
-    starts = _starts(result)
+    # The offsets at which paragraphs start, leaving out paragraphs inside tables.
+    inside = [(span.offset, span.offset + span.length) for table in result.tables or () for span in table.spans]
+    offsets = (paragraph.spans[0].offset for paragraph in result.paragraphs or () if paragraph.spans)
+    starts = {start for start in offsets if not any(first < start < last for first, last in inside)}
     new_pages = []
     for page in old_pages:
         number = page["number"]
         content = {"tables": tables[number], "fields": fields[number][:MOST_FIELDS_PER_PAGE]}
         new_pages.append(_page(pages[number], page, starts) | content)
     return new_pages
-
-
-def _starts(result: AnalyzeResult) -> set[int]:
-    """Return the offsets at which paragraphs start, leaving out paragraphs inside tables."""
-    inside = [(span.offset, span.offset + span.length) for table in result.tables or () for span in table.spans]
-    starts = (paragraph.spans[0].offset for paragraph in result.paragraphs or () if paragraph.spans)
-    return {start for start in starts if not any(first < start < last for first, last in inside)}
 
 
 def _page(page: DocumentPage, old_page: dict[str, Any], starts: set[int]) -> dict[str, Any]:
@@ -80,15 +81,6 @@ def _page(page: DocumentPage, old_page: dict[str, Any], starts: set[int]) -> dic
     # may have rotated the image.
     size = {"width": page.width, "height": page.height} if page.unit == "pixel" else {}
     return {**old_page, **size, "text": text, "has_text": bool(text.strip()), "words": words}
-
-
-def _rows(table: DocumentTable) -> list[list[str]]:
-    if not 0 <= table.row_count * table.column_count <= MOST_CELLS:
-        raise ValueError(f"a table has {table.row_count} rows and {table.column_count} columns")
-    rows = [[""] * table.column_count for _ in range(table.row_count)]
-    for cell in table.cells:
-        rows[cell.row_index][cell.column_index] = clean(cell.content)
-    return rows
 
 
 def _fields(result: AnalyzeResult, pages: dict[int, DocumentPage]) -> Iterator[tuple[int | None, Fields]]:

@@ -145,7 +145,14 @@ def _trouble_of(error: AzureError, order: Order) -> Trouble:
 
 
 def _trouble_of_answer(error: HttpResponseError, order: Order) -> Trouble:
-    status, codes = error.status_code or 0, _codes(error)
+    outer: Any = error.error
+    inner = getattr(outer, "innererror", None)
+    # The error codes from the outermost to the innermost.
+    values = [getattr(outer, "code", None)]
+    while isinstance(inner, dict) and len(values) < 5:
+        values.append(inner.get("code"))
+        inner = inner.get("innererror")
+    status, codes = error.status_code or 0, [code for code in values if isinstance(code, str)]
     text = error.error.message if error.error else ""
     if status < 300:
         # The analysis has ended without success.
@@ -174,14 +181,3 @@ def _trouble_of_answer(error: HttpResponseError, order: Order) -> Trouble:
         advice = f"Check the document and ADE_AZURE_MODEL ({order['model']})."
     message = f"{SERVICE} rejected the document ({problem}). {advice}"
     return Trouble("refused", message, permanent=True)
-
-
-def _codes(error: HttpResponseError) -> list[str]:
-    """Return the error codes from the outermost to the innermost."""
-    outer: Any = error.error
-    inner = getattr(outer, "innererror", None)
-    codes = [getattr(outer, "code", None)]
-    while isinstance(inner, dict) and len(codes) < 5:
-        codes.append(inner.get("code"))
-        inner = inner.get("innererror")
-    return [code for code in codes if isinstance(code, str)]

@@ -96,38 +96,33 @@ def _embed(client: openai.OpenAI, order: Order, texts: list[str]) -> list[Vector
         answer = client.embeddings.create(
             input=texts, model=order["model"], dimensions=order["dimensions"], encoding_format="base64"
         )
-        return _vectors(answer.data, len(texts), order["dimensions"])
+        places = sorted(each.index for each in answer.data)
+        if places != list(range(len(texts))):
+            raise wrong(SERVICE, f"it has {len(places)} vectors for {len(texts)} texts")
+        vectors: list[Vector] = []
+        for each in sorted(answer.data, key=lambda each: each.index):
+            if isinstance(each.embedding, str):
+                numbers = array("f", base64.b64decode(each.embedding, validate=True))
+                if sys.byteorder == "big":
+                    numbers.byteswap()
+                vectors.append(numbers)
+            else:
+                # Some compatible services send numbers although base64 was requested.
+                vectors.append([float(value) for value in each.embedding])
+        for vector in vectors:
+            if len(vector) != order["dimensions"]:
+                raise wrong(SERVICE, f"a vector has {len(vector)} numbers instead of {order['dimensions']}")
+            if not all(map(math.isfinite, vector)):
+                raise wrong(SERVICE, "a vector contains values that are not numbers")
+            if not any(vector):
+                raise wrong(SERVICE, "a vector has only zeros and thus no direction")
+        return [_of_length_1(vector) for vector in vectors]
     except TooLarge as error:
         raise Trouble("too_large", f"{SERVICE} sent an answer that is too large: {error}.") from error
     except openai.OpenAIError as error:
         raise _trouble_of(error, order) from error
     except _UNREADABLE as error:
         raise wrong_because(SERVICE, error) from error
-
-
-def _vectors(data: Sequence[Any], number: int, dimensions: int) -> list[Vector]:
-    places = sorted(each.index for each in data)
-    if places != list(range(number)):
-        raise wrong(SERVICE, f"it has {len(places)} vectors for {number} texts")
-    vectors = [_numbers(each.embedding) for each in sorted(data, key=lambda each: each.index)]
-    for vector in vectors:
-        if len(vector) != dimensions:
-            raise wrong(SERVICE, f"a vector has {len(vector)} numbers instead of {dimensions}")
-        if not all(map(math.isfinite, vector)):
-            raise wrong(SERVICE, "a vector contains values that are not numbers")
-        if not any(vector):
-            raise wrong(SERVICE, "a vector has only zeros and thus no direction")
-    return [_of_length_1(vector) for vector in vectors]
-
-
-def _numbers(embedding: Any) -> Vector:
-    """Decode one vector. Some compatible services send numbers although base64 was requested."""
-    if not isinstance(embedding, str):
-        return [float(each) for each in embedding]
-    numbers = array("f", base64.b64decode(embedding, validate=True))
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
 
 
 def _of_length_1(vector: Vector) -> Vector:

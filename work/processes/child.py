@@ -235,25 +235,21 @@ class Child:
         if b"\n" in self._unread:
             line, _, self._unread = self._unread.partition(b"\n")
             try:
-                self._report = self._check(spawner_client.parse(line))
+                # A guard in a sandbox may send anything.
+                report = spawner_client.parse(line)
+                if report["why"] not in REASONS:
+                    raise ValueError(report["why"])
+                if report["status"] is not None:
+                    os.waitstatus_to_exitcode(report["status"])
+                numbers = [report[name] for name in ("at", "max_rss_bytes", "cpu_seconds")]
+                if not all(0 <= number < spawner_client.LARGEST for number in numbers):
+                    raise ValueError(numbers)
+                left = [int(pid) for pid in report["left_behind"][:MOST_LEFT_BEHIND]]
+                at = max(self._answer.at, min(report["at"], time.monotonic()))
+                is_free = report["keeper_is_free"] is True
+                self._report = report | {"at": at, "left_behind": left, "keeper_is_free": is_free}
             except (OSError, TypeError, ValueError, KeyError, OverflowError):
                 self._report = self._lost_report()
-
-    def _check(self, report: dict[str, Any]) -> dict[str, Any]:
-        """Return the report with its values checked, because a guard in a sandbox may send anything.
-
-        Raises ValueError or OverflowError, or KeyError and TypeError for missing values and values of the wrong type.
-        """
-        if report["why"] not in REASONS:
-            raise ValueError(report["why"])
-        if report["status"] is not None:
-            os.waitstatus_to_exitcode(report["status"])
-        numbers = [report[name] for name in ("at", "max_rss_bytes", "cpu_seconds")]
-        if not all(0 <= number < spawner_client.LARGEST for number in numbers):
-            raise ValueError(numbers)
-        left = [int(pid) for pid in report["left_behind"][:MOST_LEFT_BEHIND]]
-        at = max(self._answer.at, min(report["at"], time.monotonic()))
-        return report | {"at": at, "left_behind": left, "keeper_is_free": report["keeper_is_free"] is True}
 
     def _lost_report(self) -> dict[str, Any]:
         now = time.monotonic()

@@ -149,7 +149,10 @@ def program() -> bytes | None:
     for calls in (_CLONE, _UNSHARE):
         filters += _when_argument(machine, calls, 0, _JUMP_ANY_BIT, [_NAMESPACES], _KILL)
     filters += _when_argument(machine, _IOCTL, 1, _JUMP_EQUAL, [_TIOCSTI, _TIOCLINUX], _REFUSE | errno.EPERM)
-    filters += _when_socket_option(machine, _BUFFERS, _REFUSE | 0)
+    options = [part for each in _BUFFERS for part in (_jump(_JUMP_EQUAL, each, 0, 1), _statement(_RETURN, _REFUSE | 0))]
+    level = [_statement(_LOAD, _ARGUMENTS + 8), _jump(_JUMP_EQUAL, _SOL_SOCKET, 0, 1 + len(options))]
+    body = [*level, _statement(_LOAD, _ARGUMENTS + 16), *options, _statement(_LOAD, _NUMBER)]
+    filters += [_jump(_JUMP_EQUAL, getattr(_SETSOCKOPT, machine), 0, len(body)), *body]
     for calls, position in _OF_A_PROCESS.values():
         filters += _when_argument(machine, calls, position, _JUMP_EQUAL, [1], _REFUSE | errno.EPERM)
     for calls, kinds in _OF_MORE_THAN_ONE.values():
@@ -169,13 +172,6 @@ def _when_argument(
     checks = [part for value in values for part in (_jump(compare, value, 0, 1), _statement(_RETURN, answer))]
     body = [_statement(_LOAD, _ARGUMENTS + 8 * position), *checks, _statement(_LOAD, _NUMBER)]
     return [_jump(_JUMP_EQUAL, getattr(calls, machine), 0, len(body)), *body]
-
-
-def _when_socket_option(machine: str, options: list[int], answer: int) -> list[bytes]:
-    checks = [part for each in options for part in (_jump(_JUMP_EQUAL, each, 0, 1), _statement(_RETURN, answer))]
-    body = [_statement(_LOAD, _ARGUMENTS + 8), _jump(_JUMP_EQUAL, _SOL_SOCKET, 0, 1 + len(checks))]
-    body += [_statement(_LOAD, _ARGUMENTS + 16), *checks, _statement(_LOAD, _NUMBER)]
-    return [_jump(_JUMP_EQUAL, getattr(_SETSOCKOPT, machine), 0, len(body)), *body]
 
 
 def _statement(code: int, value: int) -> bytes:
