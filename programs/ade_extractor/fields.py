@@ -80,7 +80,7 @@ class _Page:
         for number, row in enumerate(self._rows.rows):
             for column, cell in enumerate(row):
                 if label := labels.at_start(cell.text):
-                    yield from self._record(self._labelled(number, column, cell, label))
+                    yield from self._record(self._labelled_fields(number, column, cell, label))
         yield from self._record(self._by_form())
 
     def _record(self, fields: Iterator[_Candidate]) -> Iterator[_Candidate]:
@@ -100,7 +100,7 @@ class _Page:
             self._only_currency = values.only_currency(self._rows.text)
         return self._only_currency
 
-    def _labelled(self, number: int, column: int, cell: Cell, label: Label) -> Iterator[_Candidate]:
+    def _labelled_fields(self, number: int, column: int, cell: Cell, label: Label) -> Iterator[_Candidate]:
         others = labels.within(cell.text) if cell.text.count(":") > 1 else []
         # Each label's value ends where the next label begins.
         ends = [*(other.start for other in others), len(cell.text)]
@@ -117,29 +117,29 @@ class _Page:
             if not belongs_to_label:
                 # The value is in the same cell. Without a colon, it must be all that follows, because the rest may be
                 # a sentence.
-                field = self._typed(each, place, is_whole=not each.has_colon) if each.is_known else None
-                field = field or (self._shaped(each, place) if each.has_colon else None)
+                field = self._typed_value(each, place, is_whole=not each.has_colon) if each.is_known else None
+                field = field or (self._text_value(each, place) if each.has_colon else None)
             elif end == len(cell.text):
                 cells = self._rows.rows[number][column + 1 :]
-                field = self._to_the_right(cells, each) or self._below(number, cell, each)
+                field = self._value_to_the_right(cells, each) or self._value_below(number, cell, each)
             if field:
                 yield field
 
-    def _to_the_right(self, cells: Sequence[Cell], label: Label) -> _Candidate | None:
+    def _value_to_the_right(self, cells: Sequence[Cell], label: Label) -> _Candidate | None:
         for cell in cells:
             place = Place(cell, 0, len(cell.text))
-            if label.is_known and (field := self._typed(label, place, is_whole=True)):
+            if label.is_known and (field := self._typed_value(label, place, is_whole=True)):
                 return field
             if labels.at_start(cell.text):
                 return None
             if not label.is_known:
-                return self._shaped(label, place)
+                return self._text_value(label, place)
             # The base of a percentage may stand between a label and its amount.
             if label.kind != "amount":
                 return None
         return None
 
-    def _below(self, number: int, cell: Cell, label: Label) -> _Candidate | None:
+    def _value_below(self, number: int, cell: Cell, label: Label) -> _Candidate | None:
         under = self._rows.below(number, cell)
         if under is None or not label.is_known:
             return None
@@ -152,9 +152,9 @@ class _Page:
             row_labels = [labels.at_start(each.text) for each in self._rows.rows[number]]
             if len(row_labels) < 2 or not all(each and each.is_known for each in row_labels):
                 return None
-        return self._typed(label, Place(under, 0, len(under.text)), is_whole=True)
+        return self._typed_value(label, Place(under, 0, len(under.text)), is_whole=True)
 
-    def _typed(self, label: Label, place: Place, *, is_whole: bool) -> _Candidate | None:
+    def _typed_value(self, label: Label, place: Place, *, is_whole: bool) -> _Candidate | None:
         text = place.cell.text[place.start : place.end][: 2 * LONGEST_VALUE]
         for value in islice(self._values(label.kind, text), _FEW):
             rest = text[: value.start] if label.kind in _SELF_EVIDENT else text[: value.start] + text[value.end :]
@@ -171,7 +171,7 @@ class _Page:
             return values.amounts(text, self._currency)
         return _READERS[kind](text)
 
-    def _shaped(self, label: Label, place: Place) -> _Candidate | None:
+    def _text_value(self, label: Label, place: Place) -> _Candidate | None:
         text = place.cell.text
         value = text[place.start : place.end].strip()
         name = label.name if not label.is_known else labels.name_of(text[label.start : label.end])

@@ -106,8 +106,8 @@ def write(
 ) -> Counts:
     """Write the pages, and rename the file only when it is complete."""
     counts = Counts()
-    unfinished = directory / f"{OUTPUT}.part"
-    with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+    partial_file = directory / f"{OUTPUT}.part"
+    with partial_file.open("w", encoding="utf-8", newline="\n") as file:
         file.write('{"pages":[')
         for page in reading.pages:
             counts.characters += len(page.text)
@@ -122,5 +122,5 @@ def write(
             counts.scans += page.is_unread
             report_page(page.number)
         file.write(f'\n],"pages_total":{reading.pages_total},"scans":{counts.scans},"version":{VERSION}}}\n')
-    os.replace(unfinished, directory / OUTPUT)
+    os.replace(partial_file, directory / OUTPUT)
     return counts

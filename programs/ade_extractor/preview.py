@@ -51,10 +51,10 @@ def encode(picture: Picture) -> bytes:
         # Leave out padding and an unused channel.
         row = picture.data[start : start + length]
         if picture.channels == 4:
-            kept = bytearray(len(row) // 4 * 3)
+            colours = bytearray(len(row) // 4 * 3)
             for channel in range(3):
-                kept[channel::3] = row[channel::4]
-            row = bytes(kept)
+                colours[channel::3] = row[channel::4]
+            row = bytes(colours)
         rows.append(row)
     is_grey = picture.channels == 1 or all(row[0::3] == row[1::3] == row[2::3] for row in rows)
     if is_grey and picture.channels > 1:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ade_feedreader import LONGEST_AUTHOR, LONGEST_LINK, LONGEST_SUMMARY, LONGEST_TITLE, MOST_BYTES, MOST_ITEMS
-from ade_feedreader.text import clean, plain, shortened
+from ade_feedreader.text import clean, plain, shorten
 
 # Length of a title that is taken from the summary.
 _OF_SUMMARY = 120
@@ -60,7 +60,7 @@ def write(items: Iterable[Item], path: Path) -> Counts:
             title = plain(item.title.text, LONGEST_TITLE, is_html=item.title.is_html)
             row = {
                 "url": clean(item.url[: LONGEST_LINK + 1]),
-                "title": title or shortened(summary, _OF_SUMMARY),
+                "title": title or shorten(summary, _OF_SUMMARY),
                 "summary": summary,
                 "author": plain(item.author, LONGEST_AUTHOR, is_html=False),
                 "published": item.published,
@@ -79,7 +79,7 @@ def metadata(feed: Feed, counts: Counts) -> dict[str, Any]:
         "title": plain(feed.title, LONGEST_TITLE, is_html=True),
         "site_url": clean(feed.site_url[: LONGEST_LINK + 1]),
         "ttl_seconds": feed.ttl_seconds,
-        "broken": shortened(clean(feed.broken), _LONGEST_DETAIL),
+        "broken": shorten(clean(feed.broken), _LONGEST_DETAIL),
         "found": max(feed.item_count, counts.found),
         "items": counts.written,
     }

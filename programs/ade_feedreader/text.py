@@ -31,12 +31,12 @@ def plain(text: str, most: int, *, is_html: bool) -> str:
     """Return the text in one line. Plain text that looks like HTML is treated as HTML."""
     text = text[: MARKUP_PER_CHARACTER * most]
     if is_html or _LOOKS_LIKE_HTML.search(text):
-        shown = without_tags(text)
-        has_tags, text = shown != text, html.unescape(shown)
+        visible = without_tags(text)
+        has_tags, text = visible != text, html.unescape(visible)
         # If tags appear only after unescaping, the text was escaped twice.
         if not has_tags and _LOOKS_LIKE_HTML.search(text):
             text = html.unescape(without_tags(text))
-    return shortened(clean(text), most)
+    return shorten(clean(text), most)
 
 
 def without_tags(markup: str) -> str:
@@ -64,7 +64,7 @@ def clean(text: str) -> str:
     return _SPACES.sub(" ", _UNWANTED.sub("", text)).strip()
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 

@@ -41,7 +41,7 @@ def serve(
     loaded = load()
     if threading.active_count() > 1:
         # A fork has none of the threads, and the locks that they held stay locked.
-        sys.exit("This program starts threads when it is imported, so it cannot be kept warm.")
+        sys.exit("This program starts threads when it is imported, so it cannot be keep warm.")
     gc.collect()
     gc.freeze()
     # A collection would write to the memory pages that all forks share, and so copy them.
@@ -55,7 +55,7 @@ def serve(
     files = _files_to_reopen(opened_by_imports)
     if shared := _shared_between_forks(opened_by_imports - files.keys()):
         # One piece of work could leave data there for the next.
-        sys.exit(f"This program shares {', '.join(shared)} between processes, so it cannot be kept warm.")
+        sys.exit(f"This program shares {', '.join(shared)} between processes, so it cannot be keep warm.")
 
     def turn_into(order: dict[str, Any], _writing: int) -> NoReturn:
         proc.prctl(proc.PR_SET_DUMPABLE, 1)
@@ -64,8 +64,8 @@ def serve(
         os.environ.update({name: value for name, value in order["env"].items() if started_with.get(name) != value})
         # Do what exec would have done: close the control socket and all other descriptors of the guard. The end of the
         # pipe to the guard reports that the program runs.
-        kept = sorted({0, 1, 2, int(os.environ[events_variable]), *opened_by_imports})
-        for below, above in zip(kept, [*kept[1:], HIGHEST_DESCRIPTOR], strict=True):
+        keep = sorted({0, 1, 2, int(os.environ[events_variable]), *opened_by_imports})
+        for below, above in zip(keep, [*keep[1:], HIGHEST_DESCRIPTOR], strict=True):
             os.closerange(below + 1, above)
         for number, (path, flags, position) in files.items():
             inheritable = os.get_inheritable(number)

@@ -60,9 +60,9 @@ def work(order: Order) -> dict[str, Any]:
         text = json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except _UNREADABLE as error:
         raise wrong_because(SERVICE, error) from error
-    unfinished = Path(f"{PAGES}.part")
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, PAGES)
+    partial_file = Path(f"{PAGES}.part")
+    partial_file.write_text(text, encoding="utf-8")
+    os.replace(partial_file, PAGES)
     return {"characters": sum(len(page["text"]) for page in document["pages"])}
 
 

@@ -38,8 +38,8 @@ def work(order: Order) -> dict[str, Any]:
         for batch in batches(texts):
             for vector in _embed(client, order, batch):
                 total = [a + b for a, b in zip(total, vector, strict=True)]
-                file.write(_packed(vector))
-        file.write(_packed(_of_length_1(total)))
+                file.write(_pack(vector))
+        file.write(_pack(_of_length_1(total)))
     return {"vectors": len(texts)}
 
 
@@ -130,7 +130,7 @@ def _of_length_1(vector: Vector) -> Vector:
     return [each / length for each in vector]
 
 
-def _packed(vector: Vector) -> bytes:
+def _pack(vector: Vector) -> bytes:
     numbers = array("f", vector)
     if sys.byteorder == "big":
         numbers.byteswap()

@@ -27,7 +27,7 @@ from work.processes.supervise import (
     OnOutput,
     Path,
     connect,
-    explained,
+    explain_failure,
     place,
     spawn,
 )
@@ -123,9 +123,14 @@ class ForkServer:
         limits = limits or Limits()
         pipes = limits.pipes(on_output, on_event)
         guard, self._guard, self.forked = self._guard, None, self.forked + 1
-        with ExitStack() as lent, ExitStack() as ours, ExitStack() as theirs, explained("a fork", directory):
+        with (
+            ExitStack() as undo,
+            ExitStack() as ours,
+            ExitStack() as theirs,
+            explain_failure("a fork", directory),
+        ):
             # From here on the child closes the guard, or gives it back.
-            lent.callback(guard.close)
+            undo.callback(guard.close)
             wires = Wires(ours, theirs, ())
             connect(wires, pipes, variables, stdin=stdin, events_number=EVENTS_NUMBER)
             times = limits.times(grace_seconds)
@@ -159,7 +164,7 @@ class ForkServer:
                 give_back=self._take_back,
                 usage=usage,
             )
-            lent.pop_all()
+            undo.pop_all()
             return child
 
     def is_free(self) -> bool:

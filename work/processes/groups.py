@@ -43,17 +43,17 @@ def folder() -> str | None:
 
 def find_candidates(mounts: str, memberships: str) -> list[str]:
     """Return folders whose groups count processes, according to /proc/self/mountinfo and /proc/self/cgroup."""
-    parsed = []
+    process_mounts = []
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         root, point = before.split(" ")[3:5]
         if kind == "cgroup2":
-            parsed.append(Mount(2, root, point))
+            process_mounts.append(Mount(2, root, point))
         elif kind == "cgroup" and "pids" in options.split(","):
-            parsed.append(Mount(1, root, point))
+            process_mounts.append(Mount(1, root, point))
     folders = []
-    for mount in parsed:
+    for mount in process_mounts:
         for line in memberships.splitlines():
             number, controllers, path = line.split(":", 2)
             if mount.version == 1 and "pids" in controllers.split(","):

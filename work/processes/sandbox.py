@@ -94,13 +94,13 @@ def wrap(argv: Sequence[str], paths: SandboxPaths, *, status: int, seccomp: int 
     command += ["--as-pid-1"] if paths.is_first else []
     command += ["--share-net"] if paths.network else []
     command += ["--seccomp", str(seccomp)] if seccomp is not None else []
-    named = [*paths.readable, *paths.writable, paths.cwd]
-    shown = ["/"] if paths.network else [*SYSTEM, *SETTINGS, *installation_of(paths.program), *paths.readable]
-    command += _show(shown)
+    mounted = [*paths.readable, *paths.writable, paths.cwd]
+    visible = ["/"] if paths.network else [*SYSTEM, *SETTINGS, *installation_of(paths.program), *paths.readable]
+    command += _show(visible)
     program, links = paths.program, 0
     while os.path.islink(program) and links < MOST_LINKS:
         target = os.readlink(program)
-        if not any(_is_below(program, each) for each in (*shown, *named)):
+        if not any(_is_below(program, each) for each in (*visible, *mounted)):
             command += ["--symlink", target, program]
         program = os.path.normpath(os.path.join(os.path.dirname(program), target))
         links += 1
@@ -110,23 +110,23 @@ def wrap(argv: Sequence[str], paths: SandboxPaths, *, status: int, seccomp: int 
     # /dev/shm is on the child's own disk. A tmpfs would use memory that no limit counts, and its files would stay for
     # the next process of the same sandbox.
     command += ["--bind", paths.scratch, "/dev/shm"]  # noqa: S108  # the path inside the sandbox
-    if not paths.network and not any(_is_below(path, TEMPORARY) for path in (*shown, *named)):
+    if not paths.network and not any(_is_below(path, TEMPORARY) for path in (*visible, *mounted)):
         command += ["--bind", paths.scratch, TEMPORARY]
-    # Hide paths below shown or writable ones, except for readable and writable paths inside them.
-    written = [*paths.writable, paths.cwd]
-    above = [path for path in written if any(_is_below(each, path) for each in paths.hidden)]
-    covered = [path for path in paths.hidden if any(_is_below(path, each) for each in (*shown, *above))]
+    # Hide paths below visible or writable ones, except for readable and writable paths inside them.
+    writable = [*paths.writable, paths.cwd]
+    above = [path for path in writable if any(_is_below(each, path) for each in paths.hidden)]
+    hidden = [path for path in paths.hidden if any(_is_below(path, each) for each in (*visible, *above))]
     for path in above:
         command += ["--bind", path, path]
-    for path in covered:
+    for path in hidden:
         command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     for path in paths.readable:
-        if any(_is_below(path, each) for each in covered):
+        if any(_is_below(path, each) for each in hidden):
             command += ["--ro-bind", path, path]
-    for path in written:
+    for path in writable:
         command += ["--bind", path, path] if path not in above else []
     # Make all file systems in memory read-only.
-    for path in ("/", "/dev", *filter(os.path.isdir, covered)):
+    for path in ("/", "/dev", *filter(os.path.isdir, hidden)):
         command += ["--remount-ro", path]
     return [*command, "--chdir", paths.cwd, "--", *argv]
 

@@ -70,9 +70,9 @@ def workplace(below: Path, name: str) -> Iterator[Path]:
     try:
         yield path
     finally:
-        with _logged(below):
+        with _log_errors(below):
             _empty(below, but=SCRATCH)
-        with _logged(below), suppress(FileNotFoundError):
+        with _log_errors(below), suppress(FileNotFoundError):
             # It is mounted as the child's shared memory, so the folder itself has to stay.
             _empty(below / SCRATCH)
 
@@ -153,7 +153,7 @@ def _enter(folder: int | None, name: str) -> int:
 
 
 @contextmanager
-def _logged(path: Path) -> Iterator[None]:
+def _log_errors(path: Path) -> Iterator[None]:
     """Log a failed removal instead of failing the work."""
     try:
         yield

@@ -178,7 +178,7 @@ def spawn(
     program = _executable(argv, directory, variables["PATH"])
     command = [program, *argv[1:]]
     pipes = limits.pipes(on_output, on_event)
-    with ExitStack() as ours, ExitStack() as theirs, explained(program, directory):
+    with ExitStack() as ours, ExitStack() as theirs, explain_failure(program, directory):
         wires = Wires(ours, theirs, pass_fds)
         connect(wires, pipes, variables, stdin=stdin)
         if (sandbox or level()) == "bubblewrap":
@@ -292,7 +292,7 @@ _REASONS = {
 
 
 @contextmanager
-def explained(program: str, directory: str) -> Iterator[None]:
+def explain_failure(program: str, directory: str) -> Iterator[None]:
     try:
         yield
     except (spawner_client.Refused, OSError) as error:

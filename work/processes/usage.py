@@ -85,14 +85,14 @@ class Usage:
             pids: list[int] = []
             if (excess := self._excess_of_processes(pids)) is not None:
                 return excess
-            opened = _OpenFiles()
+            open_files = _OpenFiles()
             own = pids[2:] if self._walled_off else pids
             until = time.monotonic() + MAPS_SECONDS
             for pid in random.sample(own, len(own)):
-                opened.add(pid)
+                open_files.add(pid)
                 if time.monotonic() > until:
                     break
-            if excess := self._excess_of_memory(pids, opened) or self._excess_of_disk(opened):
+            if excess := self._excess_of_memory(pids, open_files) or self._excess_of_disk(open_files):
                 return excess
             # The measurement took long, so the number of processes may have grown.
             return self._excess_of_processes([]) if time.monotonic() > until else None
@@ -112,28 +112,28 @@ class Usage:
                 return f"processes and threads: more than {most} at the same time"
         return None
 
-    def _excess_of_memory(self, pids: Sequence[int], opened: "_OpenFiles") -> str | None:
+    def _excess_of_memory(self, pids: Sequence[int], open_files: "_OpenFiles") -> str | None:
         if (most := self._most.memory_bytes) is None:
             return None
         of_kernel = _socket_memory_bytes(pids[1]) if self._own_network and len(pids) > 1 else 0
         resident = sum(_size_of(pid)[1] * _PAGE + _swap_bytes(pid) for pid in pids)
-        if resident + of_kernel + opened.shared_bytes > most:
+        if resident + of_kernel + open_files.shared_bytes > most:
             # This sum counts shared pages once per process, and mapped shared memory twice. Measure more exactly.
             until = time.monotonic() + MAPS_SECONDS
             sizes = [_proportional(pid) if time.monotonic() < until else _as_resident(pid) for pid in pids]
-            unmapped = max(opened.shared_bytes - sum(shared for _, shared in sizes), 0)
+            unmapped = max(open_files.shared_bytes - sum(shared for _, shared in sizes), 0)
             total = sum(size for size, _ in sizes) + unmapped + of_kernel
             if total > most:
                 return f"memory: {total / _MB:.0f} MB in {len(pids)} processes, at most {most / _MB:.0f} MB"
-        if opened.has_shared_memory and (growth := _shared_bytes() - self._shared_at_first) > most:
+        if open_files.has_shared_memory and (growth := _shared_bytes() - self._shared_at_first) > most:
             return f"memory: {growth / _MB:.0f} MB of shared memory since it started, at most {most / _MB:.0f} MB"
         return None
 
-    def _excess_of_disk(self, opened: "_OpenFiles") -> str | None:
+    def _excess_of_disk(self, open_files: "_OpenFiles") -> str | None:
         if (most := self._most.disk_bytes) is None:
             return None
-        total = opened.nameless_bytes
-        is_incomplete = opened.is_incomplete
+        total = open_files.nameless_bytes
+        is_incomplete = open_files.is_incomplete
         for folder in self._folders:
             for size in _sizes_in(folder):
                 total += size or 0

@@ -129,28 +129,28 @@ class Pool:
 
     def look(self) -> int:
         """End processes that are active although they have no work. Return how many."""
-        gone = []
+        ending = []
         for each in list(self._idle):
             # Hold the lock during the check: a thread that wants this process waits a millisecond for it and does not
             # start another one.
             with self._lock:
                 if each in self._idle and not _is_idle(each):
                     self._idle.remove(each)
-                    gone.append(each)
-        for each in gone:
+                    ending.append(each)
+        for each in ending:
             log.warning("warm.not_idle", name=each.name[:12], owner=each.owner)
             each.close()
-        return len(gone)
+        return len(ending)
 
     def retire(self, *, everything: bool = False) -> int:
         """End processes that were idle too long, or all. Return how many."""
         oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
         with self._lock:
-            gone = [each for each in self._idle if everything or each.fork_server.used_at < oldest]
-            self._idle = [each for each in self._idle if each not in gone]
-        for each in gone:
+            ending = [each for each in self._idle if everything or each.fork_server.used_at < oldest]
+            self._idle = [each for each in self._idle if each not in ending]
+        for each in ending:
             each.close()
-        return len(gone)
+        return len(ending)
 
     def close(self) -> None:
         self.retire(everything=True)
