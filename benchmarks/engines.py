@@ -114,7 +114,7 @@ class Worker:
         return {"number": number, "seconds": found["seconds"], "processor": sum(used.values()), **used}
 
     def _processor_seconds(self) -> dict[str, dict[int, float]]:
-        """Return processor seconds by process: of the worker, of its engines with their starters and keepers, and of
+        """Return processor seconds by process: of the worker, of its engines with their starters and guards, and of
         the server.
         """
         used = {

@@ -51,7 +51,7 @@ class ReaderSession:
         return self._wait(child, options["stop"], monotonic() + seconds)
 
     def is_alive(self) -> bool:
-        """Return whether the process still runs. Its keeper ends it if it is idle until its last lease expires."""
+        """Return whether the process still runs. Its guard ends it if it is idle until its last lease expires."""
         return self._child is not None and self._child.poll(0) is None
 
     def close(self) -> None:

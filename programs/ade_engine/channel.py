@@ -22,7 +22,7 @@ class Channel:
         self._lock = allocate_lock()
         self._pending = b""
 
-    def tell(self, kind: str, *, soon: bool = False, **values: Any) -> None:
+    def send(self, kind: str, *, soon: bool = False, **values: Any) -> None:
         """Send an event. With `soon`, buffer it and send it with the next one. A process that a step forked sends
         nothing.
         """
@@ -31,12 +31,8 @@ class Channel:
             return
         with self._lock:
             self._pending += line.encode(errors="replace")
-            if not soon:
-                self._flush()
-
-    def _flush(self) -> None:
-        while self._pending:
-            self._pending = self._pending[os.write(self._descriptor, self._pending) :]
+            while self._pending and not soon:
+                self._pending = self._pending[os.write(self._descriptor, self._pending) :]
 
 
 def own_channel() -> Channel:

@@ -39,18 +39,18 @@ _AMOUNT = re.compile(r"[+-][0-9][0-9., ]*%?")
 class Document:
     """The document of the run."""
 
-    def __init__(self, directory: Path, told: Mapping[str, Any]) -> None:
-        self.id: int | None = told.get("id")
-        self.name: str = told["name"]
-        self.content_type: str = told["content_type"]
-        self.size_bytes: int = told["size_bytes"]
-        self.sha256: str = told["sha256"]
-        self.pages: int | None = told.get("pages")
+    def __init__(self, directory: Path, data: Mapping[str, Any]) -> None:
+        self.id: int | None = data.get("id")
+        self.name: str = data["name"]
+        self.content_type: str = data["content_type"]
+        self.size_bytes: int = data["size_bytes"]
+        self.sha256: str = data["sha256"]
+        self.pages: int | None = data.get("pages")
         # The state of text extraction: processing, processed or failed.
-        self.status: str = told.get("status", "")
+        self.status: str = data.get("status", "")
         # The path of the stored file, or None if there is none.
-        self.path: Path | None = directory / told["file"] if told.get("file") else None
-        self._text: Path | None = directory / told["text"] if told.get("text") else None
+        self.path: Path | None = directory / data["file"] if data.get("file") else None
+        self._text: Path | None = directory / data["text"] if data.get("text") else None
 
     def read(self) -> bytes:
         """Return the content of the file. Raise FileNotFoundError if there is none."""
@@ -78,9 +78,9 @@ class Document:
 class Context:
     """The context of a run, shared by all its steps. Results of a failed attempt are dropped before the next one."""
 
-    def __init__(self, directory: Path, told: Mapping[str, Any], channel: Channel) -> None:
-        self.run_id: int | None = told.get("run")
-        self.document = Document(directory, told["document"])
+    def __init__(self, directory: Path, data: Mapping[str, Any], channel: Channel) -> None:
+        self.run_id: int | None = data.get("run")
+        self.document = Document(directory, data["document"])
         # Data that steps pass to later steps.
         self.data: dict[str, Any] = {}
         # The current step and its attempt.
@@ -88,12 +88,12 @@ class Context:
         self.attempt = 0
         self._channel = channel
         self._artifacts = directory / ARTIFACTS
-        self._found: list[dict[str, Any]] = []
-        self._published: set[str] = set()
-        self._written: set[str] = set()
+        self._fields: list[dict[str, Any]] = []
+        self._kept_artifacts: set[str] = set()
+        self._new_artifacts: set[str] = set()
         self._data_before: dict[str, Any] = {}
         self._progress_at = 0.0
-        self._log_room, self._log_cut = MOST_LOG, False
+        self._log_room, self._is_log_cut = MOST_LOG, False
 
     def log(self, message: object, level: str = "info") -> None:
         if level not in LEVELS:
@@ -102,10 +102,10 @@ class Context:
         text = text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"
         self._log_room -= len(text)
         if self._log_room >= 0:
-            self._channel.tell("log", step=self.step, level=level, message=text)
-        elif not self._log_cut:
-            self._log_cut = True
-            self._channel.tell("log", step=self.step, level="warning", message=LOG_CUT)
+            self._channel.send("log", step=self.step, level=level, message=text)
+        elif not self._is_log_cut:
+            self._is_log_cut = True
+            self._channel.send("log", step=self.step, level="warning", message=LOG_CUT)
 
     def progress(self, done: float, total: float | None = None) -> None:
         """Report the progress of the step: `progress(3, 10)`. It is sent a few times a second at most, and always at
@@ -114,7 +114,7 @@ class Context:
         now = time.monotonic()
         if now - self._progress_at >= PROGRESS_SECONDS or done == total:
             self._progress_at = now
-            self._channel.tell("progress", step=self.step, done=_number(done), total=_number(total))
+            self._channel.send("progress", step=self.step, done=_number(done), total=_number(total))
 
     def field(
         self,
@@ -128,21 +128,43 @@ class Context:
 
         Pages count from 1. A box is left, top, right and bottom, as fractions of the page from its top left corner.
         """
-        self._found.append(
-            {
-                "name": _name(name),
-                "value": _json(name, value),
-                "confidence": _share(name, confidence),
-                "page": _page(name, page),
-                "box": _box(name, box),
-                "step": self.step,
-            }
-        )
+        if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
+            raise ValueError(f"A field name must be a text of 1 to {LONGEST_NAME} characters, not {name!r}.")
+        try:
+            # The value as JSON would keep it. Types that JSON lacks, such as dates, become text.
+            value = json.loads(json.dumps(value, default=str, allow_nan=False))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"The value of {name!r} cannot be written as JSON: {value!r} ({error}).") from error
+        if confidence is not None:
+            if not 0 <= float(confidence) <= 1:
+                raise ValueError(f"The confidence of {name!r} must be between 0 and 1, not {confidence!r}.")
+            confidence = float(confidence)
+        if page is not None and (not isinstance(page, int) or not 1 <= page < 2**31):
+            raise ValueError(f"The page of {name!r} must be a whole number from 1, not {page!r}.")
+        place = None
+        if box is not None:
+            place = [float(each) for each in box]
+            if (
+                len(place) != 4
+                or not all(0 <= each <= 1 for each in place)
+                or place[0] > place[2]
+                or place[1] > place[3]
+            ):
+                message = "must be left, top, right, bottom as fractions of the page from 0 to 1"
+                raise ValueError(f"The box of {name!r} {message}, not {box!r}.")
+            place = [round(each, 5) for each in place]
+        field = {"name": name, "value": value, "confidence": confidence, "page": page, "box": place, "step": self.step}
+        self._fields.append(field)
 
     def artifact(self, name: str, content: str | bytes | None = None) -> Path:
         """Return the path of the artifact with this name. If `content` is given, write it to that path."""
-        path = self._path_of(name)
-        self._written.add(name)
+        if len(name) > LONGEST_NAME or not all(_PART.fullmatch(part) for part in name.split("/")):
+            raise ValueError(
+                f"Invalid artifact name {name!r}. Use at most {LONGEST_NAME} letters, digits, underscores, dots,"
+                " dashes, spaces and slashes. Each part must begin with a letter, a digit or an underscore."
+            )
+        path = self._artifacts / name
+        self._new_artifacts.add(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         if content is not None:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -170,13 +192,13 @@ class Context:
         """Start an attempt of a step. The engine calls this."""
         self.step, self.attempt = step, attempt
         self._data_before = dict(self.data)
-        self._found, self._written = [], set()
+        self._fields, self._new_artifacts = [], set()
 
     def keep(self) -> None:
         """Keep the results of a successful attempt. The engine calls this."""
-        for found in self._found:
-            self._channel.tell("field", soon=True, **found)
-        self._published |= self._written
+        for field in self._fields:
+            self._channel.send("field", soon=True, **field)
+        self._kept_artifacts |= self._new_artifacts
 
     def drop(self) -> None:
         """Drop the results of a failed attempt. The engine calls this."""
@@ -184,59 +206,12 @@ class Context:
         self.data.update(self._data_before)
         import shutil  # noqa: PLC0415  # not needed by every run
 
-        for name in self._written - self._published:
+        for name in self._new_artifacts - self._kept_artifacts:
             path = self._artifacts / name
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-
-    def _path_of(self, name: str) -> Path:
-        if len(name) > LONGEST_NAME or not all(_PART.fullmatch(part) for part in name.split("/")):
-            raise ValueError(
-                f"Invalid artifact name {name!r}. Use at most {LONGEST_NAME} letters, digits, underscores, dots,"
-                " dashes, spaces and slashes. Each part must begin with a letter, a digit or an underscore."
-            )
-        return self._artifacts / name
-
-
-def _name(name: str) -> str:
-    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
-        raise ValueError(f"A field name must be a text of 1 to {LONGEST_NAME} characters, not {name!r}.")
-    return name
-
-
-def _json(name: str, value: Any) -> Any:
-    """Return the value as JSON would keep it. Types that JSON lacks, such as dates, become text."""
-    try:
-        return json.loads(json.dumps(value, default=str, allow_nan=False))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"The value of {name!r} cannot be written as JSON: {value!r} ({error}).") from error
-
-
-def _share(name: str, value: float | None) -> float | None:
-    if value is None:
-        return None
-    if not 0 <= float(value) <= 1:
-        raise ValueError(f"The confidence of {name!r} must be between 0 and 1, not {value!r}.")
-    return float(value)
-
-
-def _page(name: str, page: int | None) -> int | None:
-    if page is not None and (not isinstance(page, int) or not 1 <= page < 2**31):
-        raise ValueError(f"The page of {name!r} must be a whole number from 1, not {page!r}.")
-    return page
-
-
-def _box(name: str, box: Sequence[float] | None) -> list[float] | None:
-    if box is None:
-        return None
-    shares = [float(each) for each in box]
-    if len(shares) != 4 or not all(0 <= each <= 1 for each in shares) or shares[0] > shares[2] or shares[1] > shares[3]:
-        raise ValueError(
-            f"The box of {name!r} must be left, top, right, bottom as fractions of the page from 0 to 1, not {box!r}."
-        )
-    return [round(each, 5) for each in shares]
 
 
 def _number(value: float | None) -> float | None:

@@ -13,5 +13,5 @@ def serve(descriptor: int) -> None:
 
 
 def _run(steps: list[Step]) -> NoReturn:
-    runner.start_anew()
+    runner.reset_after_fork()
     runner.run_here(lambda: steps)

@@ -44,7 +44,11 @@ def load(environment: Path | None = None) -> list[Step]:
     name, _, function = entry_point.partition(":")
     module = importlib.import_module(name)
     if function:
-        return [_single(module, entry_point, function)]
+        value = getattr(module, function, None)
+        if not callable(value):
+            reason = "does not exist" if value is None else f"is not a function but {value!r}"
+            raise NoSteps(f"{entry_point} {reason}")
+        return [next((step for step in declared_steps() if step.function is value), Step(function, value, 2))]
     if not (steps := declared_steps()):
         raise NoSteps(f"{name} has no function with @step, and the entry point names no function (MODULE:FUNCTION)")
     return steps
@@ -55,11 +59,19 @@ def check() -> NoReturn:
     channel = own_channel()
     code = 1
     try:
-        channel.tell("checked", steps=[step.name for step in load()])
+        channel.send("checked", steps=[step.name for step in load()])
         code = 0
     except BaseException as error:
         _print(error)
-        channel.tell("refused", error=_why_not_loaded(error))
+        if isinstance(error, NoSteps):
+            message = str(error)
+        elif isinstance(error, SystemExit):
+            message = f"the configuration called sys.exit({error.code!r}) when it was imported{_place(error)}"
+        else:
+            # The message of a syntax error already contains its place.
+            place = "" if isinstance(error, SyntaxError) else _place(error)
+            message = f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE] + place
+        channel.send("refused", error=message)
     finally:
         end(code)
 
@@ -71,11 +83,13 @@ def run_here(load: Callable[[], Sequence[Step]]) -> NoReturn:
     try:
         steps = load()
         directory = Path.cwd()
-        told = json.loads((directory / INPUT).read_bytes())
-        code = 0 if _run_steps(steps, Context(directory, told, channel), channel) else 1
+        context = Context(directory, json.loads((directory / INPUT).read_bytes()), channel)
+        if all(_run_step(step, context, channel) for step in steps):
+            channel.send("result", outcome="succeeded")
+            code = 0
     except BaseException as error:
         _print(error)
-        channel.tell("result", outcome="failed", type=type(error).__name__, error=_message(error), step="")
+        channel.send("result", outcome="failed", type=type(error).__name__, error=_message(error), step="")
     finally:
         end(code)
 
@@ -89,7 +103,7 @@ def end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def start_anew() -> None:
+def reset_after_fork() -> None:
     """Reset the state that must differ between forks, in a process that was forked after the imports."""
     if random := sys.modules.get("random"):
         random.seed()
@@ -101,28 +115,12 @@ def start_anew() -> None:
     gc.enable()
 
 
-def _single(module: Any, entry_point: str, function: str) -> Step:
-    found = getattr(module, function, None)
-    if not callable(found):
-        why = "does not exist" if found is None else f"is not a function but {found!r}"
-        raise NoSteps(f"{entry_point} {why}")
-    return next((step for step in declared_steps() if step.function is found), Step(function, found, 2))
-
-
-def _run_steps(steps: Sequence[Step], context: Context, channel: Channel) -> bool:
-    for step in steps:
-        if not _run_step(step, context, channel):
-            return False
-    channel.tell("result", outcome="succeeded")
-    return True
-
-
 def _run_step(step: Step, context: Context, channel: Channel) -> bool:
     me = os.getpid()
     for attempt in range(1, step.attempts + 1):
-        channel.tell("step_started", step=step.name, attempt=attempt)
+        channel.send("step_started", step=step.name, attempt=attempt)
         context.begin(step.name, attempt)
-        started = time.perf_counter()
+        started_at = time.perf_counter()
         error: BaseException | None = None
         try:
             step.function(context)
@@ -131,24 +129,21 @@ def _run_step(step: Step, context: Context, channel: Channel) -> bool:
         if os.getpid() != me:
             # A step has forked, and the child process came back here. It must not run as a second engine.
             os._exit(0)
-        told: dict[str, Any] = {
-            "step": step.name,
-            "attempt": attempt,
-            "seconds": round(time.perf_counter() - started, 6),
-        }
+        seconds = round(time.perf_counter() - started_at, 6)
+        event: dict[str, Any] = {"step": step.name, "attempt": attempt, "seconds": seconds}
         if error is None:
             context.keep()
-            channel.tell("step_succeeded", soon=True, **told)
+            channel.send("step_succeeded", soon=True, **event)
             return True
         _print(error)
         context.drop()
-        told |= {"type": type(error).__name__, "error": _message(error)}
+        event |= {"type": type(error).__name__, "error": _message(error)}
         if attempt < step.attempts and isinstance(error, Exception) and not isinstance(error, Rejected):
-            channel.tell("step_retried", soon=True, **told)
+            channel.send("step_retried", soon=True, **event)
             continue
-        channel.tell("step_failed", soon=True, **told)
+        channel.send("step_failed", soon=True, **event)
         outcome = "rejected" if isinstance(error, Rejected) else "failed"
-        channel.tell("result", outcome=outcome, **told)
+        channel.send("result", outcome=outcome, **event)
         return False
     return False
 
@@ -157,16 +152,6 @@ def _message(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"The step called sys.exit({error.code!r}). It must return or raise an exception instead."
     return (str(error) or type(error).__name__)[:LONGEST_MESSAGE]
-
-
-def _why_not_loaded(error: BaseException) -> str:
-    if isinstance(error, NoSteps):
-        return str(error)
-    if isinstance(error, SystemExit):
-        return f"the configuration called sys.exit({error.code!r}) when it was imported{_place(error)}"
-    # The message of a syntax error already contains its place.
-    place = "" if isinstance(error, SyntaxError) else _place(error)
-    return f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE] + place
 
 
 def _place(error: BaseException) -> str:
@@ -185,12 +170,9 @@ def _print(error: BaseException) -> None:
         return
     import traceback  # noqa: PLC0415  # a cold run would wait for this import
 
-    found = error.__traceback__
-    while found is not None and _is_before(found.tb_frame.f_code.co_filename) and found.tb_next is not None:
-        found = found.tb_next
-    traceback.print_exception(type(error), error, found)
-
-
-def _is_before(path: str) -> bool:
-    """Return whether this file is part of the engine or importlib, whose frames precede the configuration's code."""
-    return path.startswith((os.path.dirname(__file__), "<frozen ", importlib.__file__))
+    # The frames of the engine and of importlib precede the configuration's code.
+    earlier = (os.path.dirname(__file__), "<frozen ", importlib.__file__)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename.startswith(earlier):
+        trace = trace.tb_next
+    traceback.print_exception(type(error), error, trace)

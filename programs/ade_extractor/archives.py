@@ -35,15 +35,21 @@ def examine(path: Path, what: str, *, parts: tuple[str, ...], most_xml_bytes: in
     with path.open("rb") as file:
         head = file.read(8)
         if head == _COMPOUND:
-            raise _compound(file, what)
+            file.seek(0)
+            if is_encrypted_package(file.read(MOST_ARCHIVE_BYTES)):
+                raise encrypted(what)
+            raise malformed(what, "it has the older Office format", "Upload it with its own extension.")
         if not head.startswith(_START):
             raise malformed(what, "its header is missing")
         with reading(what), ZipFile(file) as archive:
             entries = archive.infolist()
-            _look_at_list(entries, what, parts)
-            _look_at_places(entries, what)
-            _look_at_manifest(archive, what)
-            xml_bytes = sum(_look_into(file, archive, entry, what) for entry in entries)
+            _check_entries(entries, what, parts)
+            # An OpenDocument manifest may say that the parts are encrypted one by one.
+            if _MANIFEST in archive.namelist():
+                with archive.open(_MANIFEST) as manifest:
+                    if b"encryption-data" in manifest.read(_MANIFEST_BYTES):
+                        raise encrypted(what)
+            xml_bytes = sum(_check_content(file, archive, entry, what) for entry in entries)
     if xml_bytes > most_xml_bytes:
         raise too_large(what, f"it contains {xml_bytes:,} bytes of XML (limit: {most_xml_bytes:,})")
 
@@ -56,14 +62,7 @@ def is_encrypted_package(data: bytes) -> bool:
     return "EncryptedPackage".encode("utf-16-le") in data
 
 
-def _compound(file: BinaryIO, what: str) -> Trouble:
-    file.seek(0)
-    if is_encrypted_package(file.read(MOST_ARCHIVE_BYTES)):
-        return encrypted(what)
-    return malformed(what, "it has the older Office format", "Upload it with its own extension.")
-
-
-def _look_at_list(entries: list[ZipInfo], what: str, parts: tuple[str, ...]) -> None:
+def _check_entries(entries: list[ZipInfo], what: str, parts: tuple[str, ...]) -> None:
     if len(entries) > MOST_ENTRIES:
         raise too_large(what, f"it has {len(entries):,} parts (limit: {MOST_ENTRIES:,})")
     total = sum(entry.file_size for entry in entries)
@@ -81,10 +80,7 @@ def _look_at_list(entries: list[ZipInfo], what: str, parts: tuple[str, ...]) -> 
         raise malformed(what, "two of its parts have the same name")
     if not names.intersection(parts):
         raise malformed(what, f"it contains no {' or '.join(parts)}")
-
-
-def _look_at_places(entries: list[ZipInfo], what: str) -> None:
-    """Refuse parts that share bytes, which let a small file unpack to any size."""
+    # Parts that share bytes let a small file unpack to any size.
     end = 0
     for entry in sorted(entries, key=lambda each: each.header_offset):
         if entry.header_offset < end:
@@ -92,18 +88,10 @@ def _look_at_places(entries: list[ZipInfo], what: str) -> None:
         end = entry.header_offset + _LOCAL_HEADER + entry.compress_size
 
 
-def _look_at_manifest(archive: ZipFile, what: str) -> None:
-    """Refuse OpenDocument files whose manifest says that the parts are encrypted one by one."""
-    if _MANIFEST in archive.namelist():
-        with archive.open(_MANIFEST) as manifest:
-            if b"encryption-data" in manifest.read(_MANIFEST_BYTES):
-                raise encrypted(what)
-
-
-def _look_into(file: BinaryIO, archive: ZipFile, entry: ZipInfo, what: str) -> int:
+def _check_content(file: BinaryIO, archive: ZipFile, entry: ZipInfo, what: str) -> int:
     """Return the number of bytes of XML. Raises Trouble if the declared size is wrong or the XML could be a trap."""
     size, before, is_xml = 0, b"", False
-    for chunk in _unpacked(file, archive, entry):
+    for chunk in _unpack(file, archive, entry):
         if size == 0:
             is_xml = _is_xml(chunk, entry, what)
         size += len(chunk)
@@ -128,7 +116,7 @@ def _is_xml(head: bytes, entry: ZipInfo, what: str) -> bool:
     return plain.startswith(b"<") and not entry.filename.lower().endswith(".svg")
 
 
-def _unpacked(file: BinaryIO, archive: ZipFile, entry: ZipInfo) -> Iterator[bytes]:
+def _unpack(file: BinaryIO, archive: ZipFile, entry: ZipInfo) -> Iterator[bytes]:
     """Yield all compressed data unpacked, whereas zipfile stops at the declared size."""
     with archive.open(entry):
         pass  # compares the entry's own header with the list

@@ -43,7 +43,7 @@ def _remainder(characters: str) -> int:
     return int("".join(str(int(character, 36)) for character in characters)) % 97
 
 
-def _weighted(digits: str, weights: tuple[int, ...]) -> int:
+def _weighted_sum(digits: str, weights: tuple[int, ...]) -> int:
     return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=True))
 
 
@@ -75,44 +75,20 @@ def _france(key_and_siren: str) -> bool | None:
 
 def _netherlands(digits: str) -> bool:
     """Check the company number or, for IDs since 2020, the whole ID like an IBAN."""
-    of_company = _weighted(digits[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(digits[8])
+    of_company = _weighted_sum(digits[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(digits[8])
     return of_company or _remainder(f"NL{digits}") == 1
-
-
-def _united_kingdom(digits: str) -> bool:
-    return (_weighted(digits[:7], (8, 7, 6, 5, 4, 3, 2)) + int(digits[7:9])) % 97 in (0, 42)
-
-
-def _belgium(digits: str) -> bool:
-    return 97 - int(digits[:8]) % 97 == int(digits[8:])
-
-
-def _denmark(digits: str) -> bool:
-    return _weighted(digits, (2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
-
-
-def _luxembourg(digits: str) -> bool:
-    return int(digits[:6]) % 89 == int(digits[6:])
-
-
-def _poland(digits: str) -> bool:
-    return _weighted(digits[:9], (6, 5, 7, 2, 3, 4, 5, 6, 7)) % 11 == int(digits[9])
-
-
-def _switzerland(number: str) -> bool:
-    return (11 - _weighted(number[1:9], (5, 4, 3, 2, 7, 6, 5, 4)) % 11) % 11 == int(number[9])
 
 
 _VAT_CHECKS: dict[str, Callable[[str], bool | None]] = {
     "AT": _austria,
-    "BE": _belgium,
-    "CH": _switzerland,
+    "BE": lambda digits: 97 - int(digits[:8]) % 97 == int(digits[8:]),
+    "CH": lambda number: (11 - _weighted_sum(number[1:9], (5, 4, 3, 2, 7, 6, 5, 4)) % 11) % 11 == int(number[9]),
     "DE": _germany,
-    "DK": _denmark,
+    "DK": lambda digits: _weighted_sum(digits, (2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0,
     "FR": _france,
-    "GB": _united_kingdom,
+    "GB": lambda digits: (_weighted_sum(digits[:7], (8, 7, 6, 5, 4, 3, 2)) + int(digits[7:9])) % 97 in (0, 42),
     "IT": _luhn,
-    "LU": _luxembourg,
+    "LU": lambda digits: int(digits[:6]) % 89 == int(digits[6:]),
     "NL": _netherlands,
-    "PL": _poland,
+    "PL": lambda digits: _weighted_sum(digits[:9], (6, 5, 7, 2, 3, 4, 5, 6, 7)) % 11 == int(digits[9]),
 }

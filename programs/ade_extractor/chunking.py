@@ -20,28 +20,24 @@ class Chunk(NamedTuple):
 
 def chunks(pages: Sequence[tuple[int, str]]) -> list[Chunk]:
     """Return the chunks of (number, text) pages. No chunk crosses a page, so each has one page to be shown on."""
-    texts = [(number, text) for number, page in pages for text in _of_page(page)]
+    texts: list[tuple[int, str]] = []
+    for number, page in pages:
+        pieces: list[str] = []
+        for paragraph in map(str.strip, _PARAGRAPH.split(page)):
+            if paragraph:
+                pieces += _cut(paragraph) if len(paragraph) > LONGEST else [paragraph]
+        waiting = ""
+        for piece in pieces:
+            if waiting and len(waiting) + len(piece) + 2 > LONGEST:
+                texts.append((number, waiting))
+                waiting = ""
+            waiting = f"{waiting}\n\n{piece}" if waiting else piece
+            if len(waiting) >= LONGEST - SHORTEST:
+                texts.append((number, waiting))
+                waiting = ""
+        if waiting:
+            texts.append((number, waiting))
     return [Chunk(position, number, text) for position, (number, text) in enumerate(texts)]
-
-
-def _of_page(text: str) -> Iterator[str]:
-    waiting = ""
-    for piece in _pieces(text):
-        if waiting and len(waiting) + len(piece) + 2 > LONGEST:
-            yield waiting
-            waiting = ""
-        waiting = f"{waiting}\n\n{piece}" if waiting else piece
-        if len(waiting) >= LONGEST - SHORTEST:
-            yield waiting
-            waiting = ""
-    if waiting:
-        yield waiting
-
-
-def _pieces(text: str) -> Iterator[str]:
-    for paragraph in _PARAGRAPH.split(text):
-        if paragraph := paragraph.strip():
-            yield from _cut(paragraph) if len(paragraph) > LONGEST else [paragraph]
 
 
 def _cut(paragraph: str) -> Iterator[str]:

@@ -25,24 +25,18 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     if size > limits.MOST_TEXT_BYTES:
         raise too_large(WHAT, f"it has {size:,} bytes (limit: {limits.MOST_TEXT_BYTES:,})")
     text = decode(path.read_bytes())
-    rows = list(_rows(text, _delimiter(text)))
+    sample = text[:SAMPLE_CHARACTERS]
+    # The delimiter with the most rows of equal width, then with the widest. csv.Sniffer hangs on some files.
+    delimiter = max(DELIMITERS, key=lambda each: _fitness(sample, each))
+    rows = list(_rows(text, delimiter))
     lines = "\n".join("\t".join(row) for row in rows)
     return Reading(1, [Page(1, lines, tables=[Table(rows)] if rows else [])][max(first - 1, 0) : last])
 
 
-def _delimiter(text: str) -> str:
-    """Return the delimiter with the most rows of equal width, then with the widest. csv.Sniffer hangs on some files."""
-    sample = text[:SAMPLE_CHARACTERS]
-    return max(DELIMITERS, key=lambda delimiter: _fitness(sample, delimiter))
-
-
 def _fitness(sample: str, delimiter: str) -> tuple[float, int]:
     try:
-        widths = Counter(
-            len(row)
-            for row in islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), SAMPLE_ROWS)
-            if row
-        )
+        rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+        widths = Counter(len(row) for row in islice(rows, SAMPLE_ROWS) if row)
     except csv.Error:
         return 0, 0
     several = {width: count for width, count in widths.items() if width > 1}
@@ -66,5 +60,5 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
         except csv.Error as error:
             if "field limit" not in str(error):
                 raise
-            found = f"a value has more than {MOST_FIELD_CHARACTERS:,} characters, or a quotation mark is not closed"
-            raise too_large(WHAT, found, "Correct or split it.") from error
+            problem = f"a value has more than {MOST_FIELD_CHARACTERS:,} characters, or a quotation mark is not closed"
+            raise too_large(WHAT, problem, "Correct or split it.") from error

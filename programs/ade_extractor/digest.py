@@ -1,9 +1,9 @@
 """Combines all pages of a document into what is stored: its text, its chunks for searching, and its fields."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ade_extractor import DIGEST, fields
 from ade_extractor.chunking import chunks
@@ -16,52 +16,42 @@ from ade_extractor.trouble import too_large
 ALL_WORDS_PAGES = 50
 
 
-class Digested(NamedTuple):
-    pages: int
-    chunks: int
-
-
-def write(segments: Iterable[Path], directory: Path, words_of: Callable[[int], str]) -> Digested:
-    """Digest the pages of these files. `words_of` returns the words of a page with their places, as JSON."""
-    pages: list[tuple[int, str]] = []
-    read: list[Field] = []
+def write(segments: Iterable[Path], directory: Path, words_of: Callable[[int], str]) -> tuple[int, int]:
+    """Digest the pages of these files, one file at a time, and return the numbers of pages and chunks. `words_of`
+    returns the words of a page with their places, as JSON.
+    """
+    texts: list[tuple[int, str]] = []
+    page_fields: list[Field] = []
     characters = 0
-    for page, pages_total in _pages(segments):
-        pages.append((page["number"], page["text"]))
-        characters += len(page["text"])
-        if characters > MOST_CHARACTERS:
-            raise too_large(
-                "This document", f"it has more than {MOST_CHARACTERS:,} characters of text by page {page['number']}"
-            )
-        read += _fields(page, words_of, is_long=pages_total > ALL_WORDS_PAGES)
-    found = chunks(pages)
-    made = {
-        "chunks": [chunk._asdict() for chunk in found],
-        "fields": fields.merged(read),
-        "pages": len(pages),
-        "text": "\n\n".join(text for _, text in pages),
+    for segment in segments:
+        document = json.loads(segment.read_bytes())
+        for page in document["pages"]:
+            texts.append((page["number"], page["text"]))
+            characters += len(page["text"])
+            if characters > MOST_CHARACTERS:
+                problem = f"it has more than {MOST_CHARACTERS:,} characters of text by page {page['number']}"
+                raise too_large("This document", problem)
+            page_fields += _fields(page, words_of, is_long=document["pages_total"] > ALL_WORDS_PAGES)
+    document_chunks = chunks(texts)
+    result = {
+        "chunks": [chunk._asdict() for chunk in document_chunks],
+        "fields": fields.merge(page_fields),
+        "pages": len(texts),
+        "text": "\n\n".join(text for _, text in texts),
     }
-    (directory / DIGEST).write_text(json.dumps(made, ensure_ascii=False, allow_nan=False), "utf-8")
-    return Digested(len(pages), len(found))
+    (directory / DIGEST).write_text(json.dumps(result, ensure_ascii=False, allow_nan=False), "utf-8")
+    return len(texts), len(document_chunks)
 
 
 def _fields(page: dict[str, Any], words_of: Callable[[int], str], *, is_long: bool) -> list[Field]:
     if "fields" in page:
         # The service that read the page has recognised its fields.
-        told: list[Field] = page["fields"]
-        return told
+        recognised: list[Field] = page["fields"]
+        return recognised
     number, text, words, tables = (page[name] for name in ("number", "text", "words", "tables"))
     # Words only have places on pages that have a size.
     if not words and text and page["width"] is not None:
-        if is_long and not fields.found(number, text, [], tables):
+        if is_long and not fields.find(number, text, [], tables):
             return []
         words = json.loads(words_of(number))
-    return fields.found(number, text, words, tables)
-
-
-def _pages(segments: Iterable[Path]) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yield the pages with the total number, keeping one segment in memory at a time."""
-    for segment in segments:
-        read = json.loads(segment.read_bytes())
-        for page in read["pages"]:
-            yield page, read["pages_total"]
+    return fields.find(number, text, words, tables)

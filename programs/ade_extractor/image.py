@@ -38,9 +38,8 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
         raise malformed(what, "it is cut off", _AGAIN) from error
     for width, height in sizes:
         if not 0 < width * height <= MOST_PIXELS:
-            raise too_large(
-                what, f"it has {width:,} by {height:,} pixels (limit: {MOST_PIXELS:,})", "Save it in a smaller size."
-            )
+            problem = f"it has {width:,} by {height:,} pixels (limit: {MOST_PIXELS:,})"
+            raise too_large(what, problem, "Save it in a smaller size.")
     return Reading(len(sizes), _pages(path, content_type, sizes, max(first, 1), min(last, len(sizes))))
 
 
@@ -50,7 +49,7 @@ def _pages(path: Path, content_type: str, sizes: Sizes, first: int, last: int) -
         width, height = sizes[number - 1]
         page = Page(number, "", width, height, images=1)
         if ocr.engine():
-            page = ocr.read_image(path, content_type, number - 1, sizes[number - 1]).onto(page)
+            page = ocr.read_image(path, content_type, number - 1, sizes[number - 1]).apply_to(page)
         yield page
 
 
@@ -91,9 +90,8 @@ def _measure_tiff(data: bytes) -> Sizes:
         raise malformed("This TIFF image", "its header is missing", _AGAIN)
     version, place = struct.unpack_from(f"{order}HI", data, 2)
     if version == 43:
-        raise Trouble(
-            "unsupported", "This image is a BigTIFF, which is not supported. Save it as a TIFF of up to 4 GB."
-        )
+        message = "This image is a BigTIFF, which is not supported. Save it as a TIFF of up to 4 GB."
+        raise Trouble("unsupported", message)
     sizes: Sizes = []
     seen: set[int] = set()
     while place:

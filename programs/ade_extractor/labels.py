@@ -100,12 +100,15 @@ def at_start(text: str) -> Label | None:
     most = _MOST_WORDS.get(first[0].lower())
     if most and (label := _known(text, first.start(), most)):
         return label
-    return _shaped(text) if ":" in text else None
+    shape = _SHAPE.match(text[: _LONGEST_SHAPE + 1]) if ":" in text else None
+    if shape is None or not (name := name_of(shape[0])):
+        return None
+    return Label(name, "text", 0, shape.end(), is_known=False, has_colon=True)
 
 
 def within(text: str) -> list[Label]:
     """Return the known labels after the first one, each with its colon, as in "No: 12 Date: 1.2.2026"."""
-    found = []
+    others: list[Label] = []
     colon = text.find(":")
     for _ in range(_SEVERAL):
         colon = text.find(":", colon + 1)
@@ -116,8 +119,8 @@ def within(text: str) -> list[Label]:
             # Try the longest phrase of the last words first.
             starts = [begin + last.start() + word.start() for word in _WORD.finditer(last[0])]
             labels = (_known(text, start, _LONGEST_LABEL) for start in starts)
-            found += [label for label in labels if label and label.has_colon and label.end > colon][:1]
-    return found
+            others += [label for label in labels if label and label.has_colon and label.end > colon][:1]
+    return others
 
 
 def name_of(label: str) -> str:
@@ -131,10 +134,10 @@ def _known(text: str, start: int, most: int) -> Label | None:
     phrase = _PHRASE.match(text, start)
     assert phrase is not None
     words = list(_WORD.finditer(phrase[0]))[:most]
-    said = [word[0].lower() for word in words]
+    texts = [word[0].lower() for word in words]
     for count in range(len(words), 0, -1):
-        if found := _PHRASES.get(" ".join(said[:count])):
-            name, kind, is_weak = found
+        if entry := _PHRASES.get(" ".join(texts[:count])):
+            name, kind, is_weak = entry
             begin = start + words[count - 1].end()
             after = _AFTER.match(text, begin)
             assert after is not None
@@ -145,23 +148,13 @@ def _known(text: str, start: int, most: int) -> Label | None:
     return None
 
 
-def _shaped(text: str) -> Label | None:
-    shape = _SHAPE.match(text[: _LONGEST_SHAPE + 1])
-    if shape is None or not (name := name_of(shape[0])):
-        return None
-    return Label(name, "text", 0, shape.end(), is_known=False, has_colon=True)
-
-
-def _phrases() -> dict[str, tuple[str, str, bool]]:
-    found = {}
-    for table, is_weak in ((_WEAK, True), (_KNOWN, False)):
-        for (name, kind), phrases in table.items():
-            for phrase in phrases.split(","):
-                found[" ".join(phrase.split())] = (name, kind, is_weak)
-    return found
-
-
-_PHRASES = _phrases()
+# The name and kind of each phrase, and whether it is weak.
+_PHRASES = {
+    " ".join(phrase.split()): (name, kind, is_weak)
+    for table, is_weak in ((_WEAK, True), (_KNOWN, False))
+    for (name, kind), phrases in table.items()
+    for phrase in phrases.split(",")
+}
 # The length of the longest phrase by its first word.
 _MOST_WORDS = {
     first: max(len(phrase.split()) for phrase in _PHRASES if phrase.split()[0] == first)

@@ -26,21 +26,21 @@ DRAWN_CPU_SECONDS = 8
 # For recognising a page. Small print takes 5 s on a fast machine, and the engines give up soon after that.
 RECOGNISED_CPU_SECONDS = 60
 
-_begun_at = 0.0
+_started_at = 0.0
 # CPU time spent in `apart` or granted by `allow_more`.
 _apart = 0.0
 
 
 def begin() -> None:
     """Start counting, so that earlier work of this process does not count."""
-    global _begun_at, _apart
-    _begun_at, _apart = time.process_time(), 0.0
+    global _started_at, _apart
+    _started_at, _apart = time.process_time(), 0.0
     allow_cpu(0)
 
 
 def allow_cpu(pages_read: int) -> None:
     """Limit the CPU time so that the kernel ends this process with SIGXCPU, even within a library."""
-    _limit_cpu(math.ceil(_begun_at + _apart) + FIRST_CPU_SECONDS + pages_read * NEXT_CPU_SECONDS)
+    _limit_cpu(math.ceil(_started_at + _apart) + FIRST_CPU_SECONDS + pages_read * NEXT_CPU_SECONDS)
 
 
 def allow_more(seconds: int) -> None:
@@ -54,15 +54,15 @@ def allow_more(seconds: int) -> None:
 def apart(seconds: int) -> Iterator[None]:
     """Grant separate time for what takes longer than reading. The limit stays until the next page."""
     global _apart
-    began = time.process_time()
-    _limit_cpu(math.ceil(began) + seconds)
+    started_at = time.process_time()
+    _limit_cpu(math.ceil(started_at) + seconds)
     try:
         yield
     finally:
-        _apart += time.process_time() - began
+        _apart += time.process_time() - started_at
 
 
-def _limit_cpu(wanted: int) -> None:
+def _limit_cpu(seconds: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    soft = seconds if hard == resource.RLIM_INFINITY else min(seconds, hard)
     resource.setrlimit(resource.RLIMIT_CPU, (max(soft, math.ceil(time.process_time())), hard))

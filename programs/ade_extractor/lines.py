@@ -22,20 +22,18 @@ class Fragment(NamedTuple):
     words: list[Word]
 
 
-def ordered(fragments: list[Fragment]) -> list[list[Word]]:
+def order(fragments: list[Fragment]) -> list[list[Word]]:
     """Return the words of each row."""
     rows: list[list[Fragment]] = []
     for fragment in sorted(fragments, key=lambda each: each.middle):
-        if rows and _is_beside(fragment, rows[-1]):
-            rows[-1].append(fragment)
+        row = rows[-1] if rows else []
+        middle = sum(each.middle for each in row) / max(len(row), 1)
+        height = min([fragment.height, *(each.height for each in row)])
+        if row and abs(fragment.middle - middle) < height / 2:
+            row.append(fragment)
         else:
             rows.append([fragment])
     return [[word for fragment in sorted(row) for word in fragment.words] for row in rows]
-
-
-def _is_beside(fragment: Fragment, row: list[Fragment]) -> bool:
-    middle = sum(each.middle for each in row) / len(row)
-    return abs(fragment.middle - middle) < min(fragment.height, *(each.height for each in row)) / 2
 
 
 def text_of(rows: list[list[Word]]) -> str:
@@ -44,9 +42,8 @@ def text_of(rows: list[list[Word]]) -> str:
 
 def words_of(rows: list[list[Word]]) -> str:
     """Return the words as JSON with four decimals, as on other pages."""
-    return "[" + ",".join(_encoded(word) for row in rows for word in row) + "]"
-
-
-def _encoded(word: Word) -> str:
-    places = ",".join(repr(round(min(max(float(place), 0.0), 1.0), 4)) for place in word.box)
-    return f"[{encode_basestring(clean(word.text))},{places}]"
+    words = []
+    for word in (word for row in rows for word in row):
+        places = ",".join(repr(round(min(max(float(place), 0.0), 1.0), 4)) for place in word.box)
+        words.append(f"[{encode_basestring(clean(word.text))},{places}]")
+    return f"[{','.join(words)}]"

@@ -28,9 +28,12 @@ LONGEST_NAME = 200
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     size = path.stat().st_size
     if size > limits.MOST_TEXT_BYTES:
-        found = f"it has {size:,} bytes (limit: {limits.MOST_TEXT_BYTES:,})"
-        raise too_large(WHAT, found, "Save its attachments separately.")
-    message = _parse(path)
+        problem = f"it has {size:,} bytes (limit: {limits.MOST_TEXT_BYTES:,})"
+        raise too_large(WHAT, problem, "Save its attachments separately.")
+    # Use the old policy: the new one takes quadratic time in the length of a header.
+    message = email.message_from_bytes(path.read_bytes(), policy=compat32)
+    if not any(message.get(header) for header in HEADERS):
+        raise malformed(WHAT, f"it has none of the headers {', '.join(HEADERS)}", "Upload it with its own extension.")
     flow = Flow()
     for header in HEADERS:
         if value := _header(message.get(header)):
@@ -38,18 +41,16 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     flow.end_paragraph()
     attachments: list[str] = []
     for part in _parts(message, attachments, 0):
-        _add_text(part, flow)
+        text = _decode(part)
+        if part.get_content_type() == "text/html":
+            hypertext.feed(text, flow)
+            continue
+        for paragraph in text.split("\n\n"):
+            flow.text(paragraph)
+            flow.end_paragraph()
     if attachments:
         flow.text("\n".join(["Attachments:", *attachments]))
     return flow.reading(first, last)
-
-
-def _parse(path: Path) -> Message:
-    # Use the old policy: the new one takes quadratic time in the length of a header.
-    message = email.message_from_bytes(path.read_bytes(), policy=compat32)
-    if not any(message.get(header) for header in HEADERS):
-        raise malformed(WHAT, f"it has none of the headers {', '.join(HEADERS)}", "Upload it with its own extension.")
-    return message
 
 
 def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
@@ -58,24 +59,32 @@ def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Mes
         raise malformed(WHAT, "its parts are nested too deeply", "Upload the inner e-mail.")
     kind = message.get_content_type()
     if kind == "multipart/alternative":
-        yield from _best(message, attachments, depth)
+        yield from _best_form(message, attachments, depth)
     elif message.is_multipart() and kind != "message/rfc822":
         for part in _children(message):
             yield from _parts(part, attachments, depth + 1)
-    elif kind in ("text/plain", "text/html") and not _is_attached(message):
+    elif kind in ("text/plain", "text/html") and not (
+        message.get_content_disposition() == "attachment" or message.get_filename()
+    ):
         yield message
     elif len(attachments) >= MOST_ATTACHMENTS:
         raise too_large(WHAT, f"it has more than {MOST_ATTACHMENTS} attachments", "Save them separately.")
     else:
-        attachments.append(_attachment(message))
+        if kind == "message/rfc822":
+            inner = (_children(message) or [Message()])[0]
+            name = _header(message.get_filename() or inner.get("Subject")) or "a mail"
+            attachments.append(f"{name} (a mail)")
+        else:
+            name = _header(message.get_filename())[:LONGEST_NAME] or kind
+            attachments.append(f"{name} ({len(_bytes(message)):,} bytes)")
 
 
-def _best(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
+def _best_form(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
     """Yield the plain form of a text that comes in several forms, unless it is empty."""
     forms = [list(_parts(part, attachments, depth + 1)) for part in _children(message)]
     for kind in ("text/plain", "text/html"):
         for form in forms:
-            if any(part.get_content_type() == kind and _decoded(part).strip() for part in form):
+            if any(part.get_content_type() == kind and _decode(part).strip() for part in form):
                 yield from form
                 return
 
@@ -85,21 +94,7 @@ def _children(message: Message) -> list[Message]:
     return [part for part in payload if isinstance(part, Message)] if isinstance(payload, list) else []
 
 
-def _is_attached(part: Message) -> bool:
-    return part.get_content_disposition() == "attachment" or bool(part.get_filename())
-
-
-def _add_text(part: Message, flow: Flow) -> None:
-    text = _decoded(part)
-    if part.get_content_type() == "text/html":
-        hypertext.feed(text, flow)
-        return
-    for paragraph in text.split("\n\n"):
-        flow.text(paragraph)
-        flow.end_paragraph()
-
-
-def _decoded(part: Message) -> str:
+def _decode(part: Message) -> str:
     charset = part.get_content_charset()
     return decode(_bytes(part), charset if charset != "us-ascii" else None)
 
@@ -108,14 +103,6 @@ def _bytes(part: Message) -> bytes:
     with reading(WHAT):
         payload: Any = part.get_payload(decode=True)
     return payload or b""
-
-
-def _attachment(part: Message) -> str:
-    if part.get_content_type() == "message/rfc822":
-        inner = (_children(part) or [Message()])[0]
-        return f"{_header(part.get_filename() or inner.get('Subject')) or 'a mail'} (a mail)"
-    name = _header(part.get_filename())[:LONGEST_NAME] or part.get_content_type()
-    return f"{name} ({len(_bytes(part)):,} bytes)"
 
 
 def _header(value: Any) -> str:

@@ -22,7 +22,7 @@ MOST_SIDE = 6000
 LEAST_SIDE = 10
 
 
-class Picture(NamedTuple):
+class GreyPicture(NamedTuple):
     """A grey picture with one byte per pixel, in rows from the top."""
 
     width: int
@@ -32,7 +32,7 @@ class Picture(NamedTuple):
     data: bytes
 
 
-class Recognised(NamedTuple):
+class OcrResult(NamedTuple):
     engine: str
     text: str = ""
     # JSON, as in `Page`.
@@ -44,7 +44,7 @@ class Recognised(NamedTuple):
     # The image's metadata says that people see it turned by 90 degrees, so width and height are swapped.
     is_on_its_side: bool = False
 
-    def onto(self, page: Page) -> Page:
+    def apply_to(self, page: Page) -> Page:
         size = (page.height, page.width) if self.is_on_its_side else (page.width, page.height)
         recognition = Recognition(self.engine, self.confidence, self.is_whole)
         return Page(page.number, self.text, *size, self.words, images=page.images, recognition=recognition)
@@ -59,24 +59,24 @@ def engine() -> str | None:
     return None if off else _engine()
 
 
-def scale_for(width: float, height: float, wanted: float) -> float:
-    """Return the wanted scale, or a smaller one if the result would be too large."""
-    return min(wanted, sqrt(MOST_PIXELS / (width * height)), MOST_SIDE / max(width, height))
+def scale_for(width: float, height: float, scale: float) -> float:
+    """Return this scale, or a smaller one if the result would be too large."""
+    return min(scale, sqrt(MOST_PIXELS / (width * height)), MOST_SIDE / max(width, height))
 
 
-def read_picture(picture: Picture) -> Recognised:
+def read_picture(picture: GreyPicture) -> OcrResult:
     if min(picture.width, picture.height) < LEAST_SIDE:
-        return Recognised(str(engine()))
-    found: Recognised = _reader().read_picture(picture)
-    return found
+        return OcrResult(str(engine()))
+    result: OcrResult = _reader().read_picture(picture)
+    return result
 
 
-def read_image(path: Path, content_type: str, index: int, size: tuple[int, int]) -> Recognised:
+def read_image(path: Path, content_type: str, index: int, size: tuple[int, int]) -> OcrResult:
     """Recognise the image with this size and index in its file. Raises Trouble."""
     if min(size) * scale_for(*size, 1) < LEAST_SIDE:
-        return Recognised(str(engine()))
-    found: Recognised = _reader().read_image(path, content_type, index)
-    return found
+        return OcrResult(str(engine()))
+    result: OcrResult = _reader().read_image(path, content_type, index)
+    return result
 
 
 @cache

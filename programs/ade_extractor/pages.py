@@ -53,13 +53,17 @@ class Page:
         if self.find_words is not None:
             self.words = self.find_words()
 
-    def encoded(self) -> str:
+    def to_json(self) -> str:
+        recognition = None
+        if self.recognition:
+            engine, confidence, is_whole = self.recognition
+            recognition = {"confidence": confidence, "engine": engine, "whole": is_whole}
         values = {
             "has_text": bool(self.text.strip()),
             "height": self.height,
             "images": self.images,
             "number": self.number,
-            "ocr": self._recognition(),
+            "ocr": recognition,
             "tables": [{"box": table.box, "rows": table.rows} for table in self.tables],
             "text": self.text,
             "width": self.width,
@@ -67,14 +71,8 @@ class Page:
         # "words" comes last, so that all keys are in alphabetical order.
         return f'{_encode(values)[:-1]},"words":{self.words}}}'
 
-    def _recognition(self) -> dict[str, object] | None:
-        if not self.recognition:
-            return None
-        engine, confidence, is_whole = self.recognition
-        return {"confidence": confidence, "engine": engine, "whole": is_whole}
 
-
-class Drawn(NamedTuple):
+class Picture(NamedTuple):
     """A picture in rows from the top. A pixel is one byte (grey), three (RGB), or four with the last unused."""
 
     width: int
@@ -92,7 +90,7 @@ class Reading(NamedTuple):
 
 
 @dataclass
-class Written:
+class Counts:
     pages: int = 0
     characters: int = 0
     # Pages whose text was recognised, and scans whose text could not be.
@@ -103,25 +101,26 @@ class Written:
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def write(reading: Reading, directory: Path, told: Callable[[int], object], *, with_words: bool = False) -> Written:
+def write(
+    reading: Reading, directory: Path, report_page: Callable[[int], object], *, with_words: bool = False
+) -> Counts:
     """Write the pages, and rename the file only when it is complete."""
-    written = Written()
-    unfinished = directory / f"{OUTPUT}.part"
-    with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+    counts = Counts()
+    partial_file = directory / f"{OUTPUT}.part"
+    with partial_file.open("w", encoding="utf-8", newline="\n") as file:
         file.write('{"pages":[')
         for page in reading.pages:
-            written.characters += len(page.text)
-            if written.characters > MOST_CHARACTERS:
-                raise too_large(
-                    "This document", f"it has more than {MOST_CHARACTERS:,} characters of text by page {page.number}"
-                )
+            counts.characters += len(page.text)
+            if counts.characters > MOST_CHARACTERS:
+                problem = f"it has more than {MOST_CHARACTERS:,} characters of text by page {page.number}"
+                raise too_large("This document", problem)
             if with_words:
                 page.place_words()
-            file.write(f"{',' if written.pages else ''}\n{page.encoded()}")
-            written.pages += 1
-            written.recognised += page.recognition is not None
-            written.scans += page.is_unread
-            told(page.number)
-        file.write(f'\n],"pages_total":{reading.pages_total},"scans":{written.scans},"version":{VERSION}}}\n')
-    os.replace(unfinished, directory / OUTPUT)
-    return written
+            file.write(f"{',' if counts.pages else ''}\n{page.to_json()}")
+            counts.pages += 1
+            counts.recognised += page.recognition is not None
+            counts.scans += page.is_unread
+            report_page(page.number)
+        file.write(f'\n],"pages_total":{reading.pages_total},"scans":{counts.scans},"version":{VERSION}}}\n')
+    os.replace(partial_file, directory / OUTPUT)
+    return counts

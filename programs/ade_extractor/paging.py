@@ -62,9 +62,8 @@ class Paginator:
     def page_break(self) -> None:
         """Start a new page. Empty pages are left out."""
         if self._text or self._images:
-            self._pages.append(
-                Page(len(self._pages) + 1, "".join(self._text), tables=self._tables, images=self._images)
-            )
+            number = len(self._pages) + 1
+            self._pages.append(Page(number, "".join(self._text), tables=self._tables, images=self._images))
         self._begin()
 
     def reading(self, first: int, last: int) -> Reading:

@@ -15,7 +15,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from ade_extractor import limits, ocr
-from ade_extractor.pages import Drawn, Page, Reading
+from ade_extractor.pages import Page, Picture, Reading
 from ade_extractor.text import clean
 from ade_extractor.trouble import Trouble, malformed, reading, too_large
 
@@ -50,14 +50,14 @@ class Columns(NamedTuple):
 
 
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
-    document = _whole(path)
+    document = _open(path)
     total = len(document)
     return Reading(total, _pages(document, first, min(last, total)))
 
 
-def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Drawn:
+def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Picture:
     """Draw one page with its form fields and annotations, scaled by what `fit` returns for its size in points."""
-    document = _whole(path)
+    document = _open(path)
     if not 1 <= number <= len(document):
         raise Trouble("no_such_page", f"There is no page {number}: the document has pages 1 to {len(document)}.")
     with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"Page {number}"):
@@ -67,60 +67,42 @@ def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Drawn
             raise malformed(f"Page {number}", f"its size is {width} by {height} points")
         # Form fields are drawn as they are stored. Initialising forms could run scripts.
         bitmap = page.render(scale=fit(width, height), rev_byteorder=True, may_draw_forms=False)
-        return Drawn(bitmap.width, bitmap.height, bitmap.stride, bitmap.n_channels, bytes(bitmap.buffer))
+        return Picture(bitmap.width, bitmap.height, bitmap.stride, bitmap.n_channels, bytes(bitmap.buffer))
 
 
 @cache
-def _whole(path: Path) -> pypdfium2.PdfDocument:
+def _open(path: Path) -> pypdfium2.PdfDocument:
     """Open a document and check its number of pages.
 
     The result is cached for processes that read several ranges, because opening a file and its fonts takes long.
     """
-    document = _open(path)
-    total = len(document)
-    if total > limits.MOST_PAGES:
-        raise too_large("This PDF", f"it has {total:,} pages (limit: {limits.MOST_PAGES:,})")
-    if total == 0 or _cannot_load(document, total):
-        found = f"it declares {total:,} pages, but the last one is missing" if total else "it has no pages"
-        raise malformed("This PDF", found)
-    return document
-
-
-def _open(path: Path) -> pypdfium2.PdfDocument:
-    _look_at_start(path)
-    try:
-        document = pypdfium2.PdfDocument(path)
-    except pypdfium2.PdfiumError as error:
-        raise _why_not(error) from error
-    if not pdfium.FPDF_DocumentHasValidCrossReferenceTable(document) and _is_cut_off(path):
-        raise malformed("This PDF", "it is cut off", "Upload it again.")
-    return document
-
-
-def _look_at_start(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(_HEADER_WITHIN)
     if b"%PDF-" not in head or head.startswith(_OTHER_STARTS):
         raise malformed("This PDF", "its header is missing", "Upload it with its own extension.")
-
-
-def _is_cut_off(path: Path) -> bool:
-    """Return whether the end of the file is missing. pdfium repairs such files, but then pages lack their ends."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return data.rfind(b"%%EOF") < data.rfind(b" obj")
-
-
-def _why_not(error: pypdfium2.PdfiumError) -> Trouble:
-    if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
-        return Trouble("encrypted", "This PDF is encrypted. Save it without its password and upload it again.")
-    return malformed("This PDF", f"it cannot be opened ({error})")
-
-
-def _cannot_load(document: pypdfium2.PdfDocument, number: int) -> bool:
-    page = pdfium.FPDF_LoadPage(document, number - 1)
-    if page:
-        pdfium.FPDF_ClosePage(page)
-    return not page
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
+            message = "This PDF is encrypted. Save it without its password and upload it again."
+            raise Trouble("encrypted", message) from error
+        raise malformed("This PDF", f"it cannot be opened ({error})") from error
+    if not pdfium.FPDF_DocumentHasValidCrossReferenceTable(document):
+        # pdfium repairs a file whose end is missing, but then pages lack their ends.
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            is_cut_off = data.rfind(b"%%EOF") < data.rfind(b" obj")
+        if is_cut_off:
+            raise malformed("This PDF", "it is cut off", "Upload it again.")
+    total = len(document)
+    if total > limits.MOST_PAGES:
+        raise too_large("This PDF", f"it has {total:,} pages (limit: {limits.MOST_PAGES:,})")
+    if total == 0:
+        raise malformed("This PDF", "it has no pages")
+    last = pdfium.FPDF_LoadPage(document, total - 1)
+    if not last:
+        raise malformed("This PDF", f"it declares {total:,} pages, but the last one is missing")
+    pdfium.FPDF_ClosePage(last)
+    return document
 
 
 def _pages(document: pypdfium2.PdfDocument, first: int, last: int) -> Iterator[Page]:
@@ -140,38 +122,30 @@ def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int
     width, height = page.get_size()
     if not (isfinite(width) and isfinite(height)):
         raise malformed(f"Page {number}", f"its size is {width} by {height} points")
-    text = _text(text_page)
-    read = Page(
+    count = text_page.count_chars()
+    if count > limits.MOST_CHARACTERS:
+        raise too_large("This PDF", f"a page has {count:,} characters (limit: {limits.MOST_CHARACTERS:,})")
+    text = text_page.get_text_range() if count else ""
+    if len(text) != count:
+        # Use one code point per pdfium character, so that indexes match.
+        codes = (pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count))
+        text = "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
+    result = Page(
         number,
         clean(text.translate(_LINES)),
         round(width, 2),
         round(height, 2),
         find_words=partial(_words, page, text_page, text, number),
-        images=_images(page),
+        images=_count_images(page),
     )
-    return _recognised(read, page) if read.is_unread and ocr.engine() else read
-
-
-def _recognised(read: Page, page: pypdfium2.PdfPage) -> Page:
-    width, height = page.get_size()
+    if not result.is_unread or not ocr.engine():
+        return result
     scale = ocr.scale_for(width, height, DOTS_PER_INCH / POINTS_PER_INCH)
-    with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"Page {read.number}"):
+    with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"Page {number}"):
         bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False, draw_annots=False)
-        picture = ocr.Picture(bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer))
+        picture = ocr.GreyPicture(bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer))
         bitmap.close()
-    return ocr.read_picture(picture).onto(read)
-
-
-def _text(text_page: pypdfium2.PdfTextPage) -> str:
-    """Return the text with one code point per pdfium character, so that indexes match."""
-    count = text_page.count_chars()
-    if count > limits.MOST_CHARACTERS:
-        raise too_large("This PDF", f"a page has {count:,} characters (limit: {limits.MOST_CHARACTERS:,})")
-    text = text_page.get_text_range() if count else ""
-    if len(text) == count:
-        return text
-    codes = (pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count))
-    return "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
+    return ocr.read_picture(picture).apply_to(result)
 
 
 def _words(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, text: str, number: int) -> str:
@@ -181,23 +155,17 @@ def _words(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, text: str,
     if len(spans) > limits.MOST_WORDS_PER_PAGE:
         raise too_large(f"Page {number}", f"it has {len(spans):,} words (limit: {limits.MOST_WORDS_PER_PAGE:,})")
     texts = clean("\n".join([text[start:end] for start, end in spans]).translate(_HYPHENS))
-    shares = _shares(page, _boxes(text_page, spans))
-    return "[[" + "],[".join(map(",".join, zip(map(encode_basestring, texts.split("\n")), *shares, strict=True))) + "]]"
-
-
-def _boxes(text_page: pypdfium2.PdfTextPage, spans: list[tuple[int, int]]) -> Columns:
-    """Return boxes around the first and last characters of the words.
-
-    Their height is the font's, so it covers the rest.
-    """
+    # Boxes around the first and last characters of the words. Their height is the font's, so it covers the rest.
     start = _columns(text_page, [start for start, _ in spans])
     end = _columns(text_page, [end - 1 for _, end in spans])
-    return Columns(
+    boxes = Columns(
         [a if a < b else b for a, b in zip(start.left, end.left, strict=True)],
         [a if a > b else b for a, b in zip(start.top, end.top, strict=True)],
         [a if a > b else b for a, b in zip(start.right, end.right, strict=True)],
         [a if a < b else b for a, b in zip(start.bottom, end.bottom, strict=True)],
     )
+    shares = _shares(page, boxes)
+    return "[[" + "],[".join(map(",".join, zip(map(encode_basestring, texts.split("\n")), *shares, strict=True))) + "]]"
 
 
 def _columns(text_page: pypdfium2.PdfTextPage, indexes: list[int]) -> Columns:
@@ -216,13 +184,13 @@ def _shares(page: pypdfium2.PdfPage, boxes: Columns) -> list[list[str]]:
     across, up = (area.left, area.right), (area.bottom, area.top)
     left, top, right, bottom = boxes
     leftwards, downwards = across[::-1], up[::-1]
-    placed = {
+    sides = {
         0: ((left, across), (top, downwards), (right, across), (bottom, downwards)),
         90: ((bottom, up), (left, across), (top, up), (right, across)),
         180: ((right, leftwards), (bottom, up), (left, leftwards), (top, up)),
         270: ((top, downwards), (right, leftwards), (bottom, downwards), (left, leftwards)),
     }[page.get_rotation()]
-    return [_along(values, *ends) for values, ends in placed]
+    return [_along(values, *ends) for values, ends in sides]
 
 
 def _along(values: list[float], zero: float, one: float) -> list[str]:
@@ -236,7 +204,7 @@ def _along(values: list[float], zero: float, one: float) -> list[str]:
     return [_SHARES[int(value * scale + offset)] for value in values]
 
 
-def _images(page: pypdfium2.PdfPage) -> int:
+def _count_images(page: pypdfium2.PdfPage) -> int:
     count, budget = 0, MOST_OBJECTS
     groups: list[tuple[Any, int, Any, Any]] = [(page, 0, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject)]
     while groups:

@@ -15,22 +15,19 @@ MOST_TEXT = 64 << 10
 
 def write(reading: Reading, content_type: str, directory: Path) -> None:
     page = None if content_type in DRAWN else next(iter(reading.pages), None)
-    told = {"pages": reading.pages_total, **_told(page or Page(1, ""), content_type)}
-    (directory / PEEK).write_text(json.dumps(told, ensure_ascii=False), "utf-8", "surrogatepass")
-
-
-def _told(page: Page, content_type: str) -> dict[str, object]:
+    page = page or Page(1, "")
     rows = page.tables[0].rows if page.tables else []
     # The first line of a sheet is its name.
     is_sheet = READERS[content_type] == "ade_extractor.workbook"
-    return {
+    data = {
+        "pages": reading.pages_total,
         "title": page.text.partition("\n")[0][:LONGEST_CELL] if is_sheet else "",
-        "rows": [[_short(cell) for cell in row[:PEEKED_COLUMNS]] for row in rows[:PEEKED_ROWS]],
+        "rows": [
+            [cell if len(cell) <= LONGEST_CELL else f"{cell[: LONGEST_CELL - 1]}…" for cell in row[:PEEKED_COLUMNS]]
+            for row in rows[:PEEKED_ROWS]
+        ],
         "rows_total": len(rows),
         "columns_total": max(map(len, rows), default=0),
         "text": page.text[:MOST_TEXT],
     }
-
-
-def _short(cell: str) -> str:
-    return cell if len(cell) <= LONGEST_CELL else f"{cell[: LONGEST_CELL - 1]}…"
+    (directory / PEEK).write_text(json.dumps(data, ensure_ascii=False), "utf-8", "surrogatepass")

@@ -3,13 +3,12 @@
 import importlib
 import struct
 import zlib
-from collections.abc import Iterator
 from importlib.util import find_spec
 from math import sqrt
 from pathlib import Path
 
 from ade_extractor import DRAWN, PREVIEW, image
-from ade_extractor.pages import Drawn
+from ade_extractor.pages import Picture
 from ade_extractor.trouble import Trouble
 
 WIDTH = 1000
@@ -24,9 +23,19 @@ _GREY, _COLOUR = 0, 2
 
 def write(path: Path, content_type: str, number: int, directory: Path) -> tuple[int, int]:
     """Write the picture and return its size. Raises Trouble."""
-    drawn = _draw(path, content_type, number)
-    (directory / PREVIEW).write_bytes(encoded(drawn))
-    return drawn.width, drawn.height
+    if content_type not in DRAWN:
+        raise Trouble("unsupported", f"Only PDFs and images can be drawn; {content_type} is shown as text.")
+    if content_type == "application/pdf":
+        picture: Picture = importlib.import_module("ade_extractor.pdf").draw(path, number, fit)
+    else:
+        # Check that the image is complete and not too large.
+        image.read(path, content_type, 1, 1)
+        if not find_spec("PIL"):
+            message = "Pillow is not installed, so images cannot be drawn. Install requirements/ocr.txt."
+            raise Trouble("unsupported", message)
+        picture = importlib.import_module("ade_extractor.pictures").in_colour(path, content_type, number - 1, fit)
+    (directory / PREVIEW).write_bytes(encode(picture))
+    return picture.width, picture.height
 
 
 def fit(width: float, height: float) -> float:
@@ -34,46 +43,25 @@ def fit(width: float, height: float) -> float:
     return min(WIDTH / width, MOST_HEIGHT / height, sqrt(MOST_PIXELS / (width * height)), MOST_SCALE)
 
 
-def encoded(drawn: Drawn) -> bytes:
+def encode(picture: Picture) -> bytes:
     """Return a PNG, in grey if the picture has no colour, which takes a third of the size."""
-    rows = list(_rows(drawn))
-    is_grey = drawn.channels == 1 or all(row[0::3] == row[1::3] == row[2::3] for row in rows)
-    if is_grey and drawn.channels > 1:
+    rows = []
+    length = picture.width * picture.channels
+    for start in range(0, picture.height * picture.stride, picture.stride):
+        # Leave out padding and an unused channel.
+        row = picture.data[start : start + length]
+        if picture.channels == 4:
+            colours = bytearray(len(row) // 4 * 3)
+            for channel in range(3):
+                colours[channel::3] = row[channel::4]
+            row = bytes(colours)
+        rows.append(row)
+    is_grey = picture.channels == 1 or all(row[0::3] == row[1::3] == row[2::3] for row in rows)
+    if is_grey and picture.channels > 1:
         rows = [row[0::3] for row in rows]
-    header = struct.pack(">IIBBBBB", drawn.width, drawn.height, 8, _GREY if is_grey else _COLOUR, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", picture.width, picture.height, 8, _GREY if is_grey else _COLOUR, 0, 0, 0)
     body = zlib.compress(b"".join(b"\0" + row for row in rows), 6)
     return _SIGNATURE + _part(b"IHDR", header) + _part(b"IDAT", body) + _part(b"IEND", b"")
-
-
-def _draw(path: Path, content_type: str, number: int) -> Drawn:
-    if content_type not in DRAWN:
-        raise Trouble("unsupported", f"Only PDFs and images can be drawn; {content_type} is shown as text.")
-    if content_type == "application/pdf":
-        drawn: Drawn = importlib.import_module("ade_extractor.pdf").draw(path, number, fit)
-        return drawn
-    # Check that the image is complete and not too large.
-    image.read(path, content_type, 1, 1)
-    if not find_spec("PIL"):
-        raise Trouble(
-            "unsupported", "Pillow is not installed, so images cannot be drawn. Install requirements/ocr.txt."
-        )
-    seen: Drawn = importlib.import_module("ade_extractor.pictures").in_colour(path, content_type, number - 1, fit)
-    return seen
-
-
-def _rows(drawn: Drawn) -> Iterator[bytes]:
-    """Yield the rows without padding and without an unused channel."""
-    length = drawn.width * drawn.channels
-    for start in range(0, drawn.height * drawn.stride, drawn.stride):
-        row = drawn.data[start : start + length]
-        yield row if drawn.channels != 4 else bytes(_without_fourth(row))
-
-
-def _without_fourth(row: bytes) -> bytearray:
-    kept = bytearray(len(row) // 4 * 3)
-    for channel in range(3):
-        kept[channel::3] = row[channel::4]
-    return kept
 
 
 def _part(name: bytes, body: bytes) -> bytes:

@@ -14,9 +14,8 @@ import numpy as np
 from rapidocr import RapidOCR
 
 from ade_extractor import limits, pictures, strips
-from ade_extractor.lines import Fragment, Word, ordered, text_of, words_of
-from ade_extractor.ocr import Picture, Recognised
-from ade_extractor.pages import Box
+from ade_extractor.lines import Fragment, Word, order, text_of, words_of
+from ade_extractor.ocr import GreyPicture, OcrResult
 from ade_extractor.strips import Grey, Ink, Quad, height_of, overlap, strip_of, width_of
 
 # Sizes are chosen here, because the defaults of the library take gigabytes for a narrow image.
@@ -42,7 +41,7 @@ MOST_ENLARGED = 2.0
 # A line this much higher than wide runs vertically.
 DOWN = 1.5
 # The number of lines that decide which way up a page is.
-ASKED = 9
+VOTERS = 9
 # Text below this confidence is dropped.
 LEAST_CONFIDENCE = 0.5
 # Limit for the total length of a page's lines, in multiples of their heights. 1500 words in small print take 2700.
@@ -55,79 +54,58 @@ _engine: Any = RapidOCR(params=_CHOICES)
 cv2.setNumThreads(1)
 
 
-def read_image(path: Path, content_type: str, index: int) -> Recognised:
+def read_image(path: Path, content_type: str, index: int) -> OcrResult:
     with limits.apart(limits.DRAWN_CPU_SECONDS):
         picture, is_on_its_side = pictures.decode(path, content_type, index)
     return read_picture(picture)._replace(is_on_its_side=is_on_its_side)
 
 
-def read_picture(picture: Picture) -> Recognised:
+def read_picture(picture: GreyPicture) -> OcrResult:
     with limits.apart(limits.RECOGNISED_CPU_SECONDS):
-        return _recognised(picture)
+        page = np.frombuffer(picture.data, np.uint8).reshape(picture.height, picture.stride)[:, : picture.width]
+        quads = _find_lines(page)
+        # Vertical lines are detected badly if there are many.
+        is_turned = sum(width_of(quad) - height_of(quad) for quad in quads) < 0
+        if is_turned:
+            page = np.ascontiguousarray(np.rot90(page))
+            quads = _find_lines(page)
+        across = [quad for quad in quads if height_of(quad) < DOWN * width_of(quad)]
+        down = [np.roll(quad, -1, axis=0) for quad in quads if height_of(quad) >= DOWN * width_of(quad)]
+        reading = _Reading(page, is_turned=is_turned)
+        rows = order(list(reading.fragments([*_turn_upright(page, across), *_turn_upright(page, down)])))
+        return OcrResult("rapidocr", text_of(rows), words_of(rows), reading.confidence, reading.is_whole)
 
 
-def _recognised(picture: Picture) -> Recognised:
-    page = np.frombuffer(picture.data, np.uint8).reshape(picture.height, picture.stride)[:, : picture.width]
-    quads = _found(page)
-    # Vertical lines are detected badly if there are many.
-    turned = sum(width_of(quad) - height_of(quad) for quad in quads) < 0
-    if turned:
-        page = np.ascontiguousarray(np.rot90(page))
-        quads = _found(page)
-    reading = _Reading(page, turned=turned)
-    rows = ordered(list(reading.fragments(_directed(page, quads))))
-    return Recognised("rapidocr", text_of(rows), words_of(rows), reading.confidence, reading.is_whole)
-
-
-def _found(page: Grey) -> list[Quad]:
+def _find_lines(page: Grey) -> list[Quad]:
     height, width = page.shape
-    found: list[Quad] = []
-    for scale in sorted(
-        {min(MOST_ENLARGED, sqrt(pixels / (width * height))) for pixels in FINDING_PIXELS}, reverse=True
-    ):
-        found += [quad for quad in _found_at(page, scale) if not any(overlap(quad, other) for other in found)]
-    return found
+    lines: list[Quad] = []
+    scales = {min(MOST_ENLARGED, sqrt(pixels / (width * height))) for pixels in FINDING_PIXELS}
+    for scale in sorted(scales, reverse=True):
+        interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+        small = cv2.resize(page, None, fx=scale, fy=scale, interpolation=interpolation)
+        below, beside = (max(0, LEAST_FINDING_SIDE - side) for side in small.shape)
+        small = cv2.copyMakeBorder(small, 0, below, 0, beside, cv2.BORDER_REPLICATE)
+        boxes = _engine(small, use_det=True, use_cls=False, use_rec=False).boxes
+        quads = [] if boxes is None else [np.asarray(box, np.float64) / scale for box in boxes]
+        lines += [quad for quad in quads if not any(overlap(quad, other) for other in lines)]
+    return lines
 
 
-def _found_at(page: Grey, scale: float) -> list[Quad]:
-    small = cv2.resize(page, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
-    below, beside = (max(0, LEAST_FINDING_SIDE - side) for side in small.shape)
-    small = cv2.copyMakeBorder(small, 0, below, 0, beside, cv2.BORDER_REPLICATE)
-    boxes = _engine(small, use_det=True, use_cls=False, use_rec=False).boxes
-    return [] if boxes is None else [np.asarray(box, np.float64) / scale for box in boxes]
-
-
-def _directed(page: Grey, quads: list[Quad]) -> list[Quad]:
-    """Turn all lines upright. A few of the horizontal and of the vertical lines decide for the others of their kind."""
-    across = [quad for quad in quads if height_of(quad) < DOWN * width_of(quad)]
-    down = [np.roll(quad, -1, axis=0) for quad in quads if height_of(quad) >= DOWN * width_of(quad)]
-    return [*_right_way_up(page, across), *_right_way_up(page, down)]
-
-
-def _right_way_up(page: Grey, quads: list[Quad]) -> list[Quad]:
-    votes = sum(_vote(strip_of(page, quad)) for quad in sorted(quads, key=width_of)[-ASKED:])
+def _turn_upright(page: Grey, quads: list[Quad]) -> list[Quad]:
+    """Turn all lines upright. A few of them decide for the others."""
+    votes = 0.0
+    for quad in sorted(quads, key=width_of)[-VOTERS:]:
+        ((label, score),) = _engine(strip_of(page, quad), use_det=False, use_cls=True, use_rec=False).cls_res
+        votes += float(-score if label == "180" else score)
     return [np.roll(quad, 2, axis=0) for quad in quads] if votes < 0 else quads
-
-
-def _vote(strip: Grey) -> float:
-    ((label, score),) = _engine(strip, use_det=False, use_cls=True, use_rec=False).cls_res
-    return float(-score if label == "180" else score)
-
-
-def _direction(quads: list[Quad]) -> Quad:
-    """Return the direction of most text, which may be skewed."""
-    edges = [quad[1] - quad[0] for quad in quads]
-    first = max(edges, key=lambda edge: float(np.linalg.norm(edge)))
-    total = sum(edge for edge in edges if edge @ first > 0.9 * np.linalg.norm(edge) * np.linalg.norm(first))
-    return np.asarray(total / np.linalg.norm(total))
 
 
 class _Reading:
     """Recognises one page, line by line."""
 
-    def __init__(self, page: Grey, *, turned: bool) -> None:
+    def __init__(self, page: Grey, *, is_turned: bool) -> None:
         self._page = page
-        self._turned = turned
+        self._is_turned = is_turned
         self._left = float(MOST_OF_LINES)
         self._left_in_vain = float(MOST_IN_VAIN)
         self._characters = 0
@@ -142,7 +120,13 @@ class _Reading:
         return round(self._sure / self._characters, 4) if self._characters else None
 
     def fragments(self, quads: list[Quad]) -> Iterator[Fragment]:
-        along = _direction(quads) if quads else np.zeros(2)
+        along = np.zeros(2)
+        if quads:
+            # The direction of most text, which may be skewed.
+            edges = [quad[1] - quad[0] for quad in quads]
+            first = max(edges, key=lambda edge: float(np.linalg.norm(edge)))
+            total = sum(edge for edge in edges if edge @ first > 0.9 * np.linalg.norm(edge) * np.linalg.norm(first))
+            along = np.asarray(total / np.linalg.norm(total))
         downwards = np.array([-along[1], along[0]])
         for quad in quads:
             if self.is_whole and (words := list(self._words(quad))):
@@ -158,24 +142,22 @@ class _Reading:
         for start, end in strips.pieces(ink, height):
             for text, left, right in self._read(strip[:, start:end], ink[start:end]):
                 box = strips.box_of(quad, (start + left) / width, (start + right) / width, self._page)
-                yield Word(text, self._as_seen(box))
+                if self._is_turned:
+                    box = 1 - box[3], box[0], 1 - box[1], box[2]
+                yield Word(text, box)
 
     def _read(self, piece: Grey, ink: Ink) -> Iterator[tuple[str, int, int]]:
         """Yield the words of a piece with their start and end."""
         height, width = piece.shape
         self._left -= width / height
-        found = _engine(piece, use_det=False, use_cls=False, use_rec=True, return_word_box=True)
-        words = found.txts[0].split() if found.txts else []
-        if not words or found.scores[0] < LEAST_CONFIDENCE:
+        result = _engine(piece, use_det=False, use_cls=False, use_rec=True, return_word_box=True)
+        words = result.txts[0].split() if result.txts else []
+        if not words or result.scores[0] < LEAST_CONFIDENCE:
             self._left_in_vain -= width / height
             return
-        self._characters += len(found.txts[0])
-        self._sure += len(found.txts[0]) * found.scores[0]
-        info = found.word_results[0]
+        self._characters += len(result.txts[0])
+        self._sure += len(result.txts[0]) * result.scores[0]
+        info = result.word_results[0]
         centers = [(column + 0.5) * width / info.line_txt_len for columns in info.word_cols for column in columns]
         for word, (left, right) in zip(words, strips.places(words, centers, ink), strict=True):
             yield word, left, right
-
-    def _as_seen(self, box: Box) -> Box:
-        left, top, right, bottom = box
-        return (1 - bottom, left, 1 - top, right) if self._turned else box

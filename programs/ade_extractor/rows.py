@@ -32,12 +32,12 @@ class Cell(NamedTuple):
 
     def box(self, start: int, end: int) -> Box | None:
         """Return the box around the words of this part of the text."""
-        at, touched = 0, []
+        at, inside = 0, []
         for word in self.words:
             if at < end and start < at + len(word[0]):
-                touched.append(word)
+                inside.append(word)
             at += len(word[0]) + 1
-        return around(touched)
+        return around(inside)
 
 
 class Place(NamedTuple):
@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 class Rows:
     def __init__(self, text: str, words: Sequence[Word], tables: Sequence[Any]) -> None:
-        self.rows = list(_placed(_first(words))) if words else [*_written(text), *_tabulated(text, tables)]
+        self.rows = list(_rows_of_words(words)) if words else [*_rows_of_text(text), *_rows_of_tables(text, tables)]
         self._cells = [cell for row in self.rows for cell in row]
         # One line per cell, for values that are found by their form and must not cross a gap.
         self.text = "\n".join([cell.text for cell in self._cells])
@@ -80,32 +80,26 @@ def around(words: Sequence[Word]) -> Box | None:
     return [left, top, max(word[3] for word in words), max(word[4] for word in words)]
 
 
-def _first(words: Sequence[Word]) -> Sequence[Word]:
+def _rows_of_words(words: Sequence[Word]) -> Iterator[list[Cell]]:
     words = words[:MOST_WORDS]
-    if sum([len(word[0]) for word in words]) <= MOST_CHARACTERS:
-        return words
-    lengths = accumulate(len(word[0]) for word in words)
-    return [word for word, length in zip(words, lengths, strict=True) if length <= MOST_CHARACTERS]
-
-
-def _placed(words: Sequence[Word]) -> Iterator[list[Cell]]:
+    if sum([len(word[0]) for word in words]) > MOST_CHARACTERS:
+        lengths = accumulate(len(word[0]) for word in words)
+        words = [word for word, length in zip(words, lengths, strict=True) if length <= MOST_CHARACTERS]
     # Words of the same line and font have the same height, so most of them are sorted in groups.
     runs = [list(run) for _, run in groupby(words, _HEIGHT)]
     runs.sort(key=lambda run: run[0][2] + run[0][4])
     row: list[Word] = []
     for run in runs:
-        if row and not _beside(row[-1], run[0]):
-            yield _cells(row)
-            row = []
+        if row:
+            # In a row, the middle of each word lies within the height of the other, because sizes may differ.
+            last, word = row[-1], run[0]
+            middle, other = (last[2] + last[4]) / 2, (word[2] + word[4]) / 2
+            if not (last[2] <= other <= last[4] and word[2] <= middle <= word[4]):
+                yield _cells(row)
+                row = []
         row += run
     if row:
         yield _cells(row)
-
-
-def _beside(one: Word, other: Word) -> bool:
-    """Return whether the middle of each word lies within the height of the other, because sizes may differ."""
-    middle, others = (one[2] + one[4]) / 2, (other[2] + other[4]) / 2
-    return bool(one[2] <= others <= one[4] and other[2] <= middle <= other[4])
 
 
 def _cells(row: list[Word]) -> list[Cell]:
@@ -135,7 +129,7 @@ def _width(word: Word) -> float:
     return float(word[3] - word[1]) / max(len(word[0]), 1)
 
 
-def _written(text: str) -> Iterator[list[Cell]]:
+def _rows_of_text(text: str) -> Iterator[list[Cell]]:
     for line in text[:MOST_CHARACTERS].split("\n"):
         if line and not line.isspace():
             parts = _BREAK.split(line)
@@ -144,7 +138,7 @@ def _written(text: str) -> Iterator[list[Cell]]:
             yield from _row(parts, at, by_number="\t" in line)
 
 
-def _tabulated(text: str, tables: Sequence[Any]) -> Iterator[list[Cell]]:
+def _rows_of_tables(text: str, tables: Sequence[Any]) -> Iterator[list[Cell]]:
     """Yield table rows that are not lines of the text."""
     room = MOST_CHARACTERS
     for table in tables:

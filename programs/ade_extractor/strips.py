@@ -78,18 +78,15 @@ def _gaps(ink: Ink, narrowest: float) -> Iterator[tuple[int, int]]:
 
 def places(words: list[str], centers: list[float], ink: Ink) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each word: its first and last ink between the gaps to its neighbours."""
-    firsts = np.cumsum([len(word) for word in words])[:-1].tolist()
-    borders = [0, *(_between(centers[first - 1], centers[first], ink) for first in firsts), len(ink)]
-    for left, right in pairwise(borders):
+    borders = [0]
+    for first in np.cumsum([len(word) for word in words])[:-1].tolist():
+        # The widest gap between the centres of two letters, otherwise their middle.
+        start, end = round(centers[first - 1]), round(centers[first])
+        gaps = [(stop - begin, begin + stop) for begin, stop in _gaps(ink[start:end], 1)]
+        borders.append(start + max(gaps)[1] // 2 if gaps else (start + end) // 2)
+    for left, right in pairwise([*borders, len(ink)]):
         inked = np.flatnonzero(ink[left:right]).tolist()
         yield (left + inked[0], left + inked[-1] + 1) if inked else (left, right)
-
-
-def _between(left: float, right: float, ink: Ink) -> int:
-    """Return where the gap between two letters with these centres is."""
-    start, end = round(left), round(right)
-    gaps = [(end - begin, begin + end) for begin, end in _gaps(ink[start:end], 1)]
-    return start + max(gaps)[1] // 2 if gaps else (start + end) // 2
 
 
 def box_of(quad: Quad, start: float, end: float, page: Grey) -> Box:

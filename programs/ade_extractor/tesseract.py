@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from ade_extractor.lines import Fragment, Word, ordered, text_of, words_of
-from ade_extractor.ocr import Picture, Recognised
+from ade_extractor.lines import Fragment, Word, order, text_of, words_of
+from ade_extractor.ocr import GreyPicture, OcrResult
 from ade_extractor.trouble import LONGEST_DETAIL, malformed, too_large
 
 # Small print takes half of it. Pictures without text may take minutes.
@@ -23,7 +23,7 @@ LEAST_CONFIDENCE = 50
 _IS_WORD = "5"
 
 
-class Found(NamedTuple):
+class Item(NamedTuple):
     """A line of tesseract's output."""
 
     level: str
@@ -45,16 +45,16 @@ class Found(NamedTuple):
         return self.left / width, self.top / height, right / width, bottom / height
 
 
-def read_image(path: Path, content_type: str, index: int) -> Recognised:
+def read_image(path: Path, content_type: str, index: int) -> OcrResult:
     return _read(str(path), "-c", f"tessedit_page_number={index}")
 
 
-def read_picture(picture: Picture) -> Recognised:
+def read_picture(picture: GreyPicture) -> OcrResult:
     rows = (picture.data[at : at + picture.width] for at in range(0, picture.stride * picture.height, picture.stride))
     return _read("stdin", data=b"P5 %d %d 255\n" % (picture.width, picture.height) + b"".join(rows))
 
 
-def _read(source: str, *options: str, data: bytes = b"") -> Recognised:
+def _read(source: str, *options: str, data: bytes = b"") -> OcrResult:
     languages = _languages()
     command = ["tesseract", source, "stdout", "-c", "tessedit_create_tsv=1", *options]
     command += ["--psm", "1"] if _ORIENTATION in languages else []
@@ -62,53 +62,43 @@ def _read(source: str, *options: str, data: bytes = b"") -> Recognised:
         command += ["-l", "+".join(spoken) if len(spoken) <= MOST_LANGUAGES else "eng"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
         resource.prlimit(program.pid, resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        said, complaint = program.communicate(data)
+        output, errors = program.communicate(data)
     if program.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return Recognised("tesseract", is_whole=False)
+        return OcrResult("tesseract", is_whole=False)
     if program.returncode < 0:
         raise too_large("This image", "recognising it needs more memory than allowed", "Save it in a smaller size.")
     if program.returncode:
-        detail = complaint.decode(errors="replace").strip()[-LONGEST_DETAIL:]
+        detail = errors.decode(errors="replace").strip()[-LONGEST_DETAIL:]
         raise malformed("This image", f"Tesseract failed ({detail})")
-    return _recognised([_parsed(line) for line in said.decode(errors="replace").splitlines()[1:]])
+    items = []
+    for tsv_row in output.decode(errors="replace").splitlines()[1:]:
+        level, *numbers, percent, text = tsv_row.split("\t", 11)
+        *places, left, top, width, height = map(int, numbers)
+        items.append(Item(level, tuple(places), left, top, width, height, float(percent), text))
+    width, height = items[0].width, items[0].height
+    words = (each for each in items if each.level == _IS_WORD and each.text.strip())
+    lines = [list(line) for _, line in groupby(words, key=lambda word: word.numbers[:-1])]
+    sure = [line for line in lines if _mean([word.confidence for word in line]) >= LEAST_CONFIDENCE]
+    # The direction of the text: vertical if the page lies on its side.
+    total = sum((line[-1].center - line[0].center for line in sure), 0j)
+    along = total / abs(total) if total else 1 + 0j
+    fragments = []
+    for line in sure:
+        # Turn the page so that its text is level.
+        centers = [word.center / along for word in line]
+        tallest = max(abs((complex(word.width, word.height) / along).imag) for word in line)
+        texts = [Word(word.text, word.box(width, height)) for word in line]
+        fragments.append(Fragment(centers[0].real, _mean([center.imag for center in centers]), tallest, texts))
+    rows = order(fragments)
+    confidences = [word.confidence / 100 for line in sure for word in line]
+    confidence = round(_mean(confidences), 4) if confidences else None
+    return OcrResult("tesseract", text_of(rows), words_of(rows), confidence)
 
 
 @cache
 def _languages() -> list[str]:
-    said = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
-    return said.split("\n")[1:-1]
-
-
-def _parsed(line: str) -> Found:
-    level, *numbers, confidence, text = line.split("\t", 11)
-    *places, left, top, width, height = map(int, numbers)
-    return Found(level, tuple(places), left, top, width, height, float(confidence), text)
-
-
-def _recognised(found: list[Found]) -> Recognised:
-    width, height = found[0].width, found[0].height
-    words = (each for each in found if each.level == _IS_WORD and each.text.strip())
-    lines = [list(line) for _, line in groupby(words, key=lambda word: word.numbers[:-1])]
-    sure = [line for line in lines if _mean([word.confidence for word in line]) >= LEAST_CONFIDENCE]
-    along = _direction(sure)
-    rows = ordered([_fragment(line, along, width, height) for line in sure])
-    confidences = [word.confidence / 100 for line in sure for word in line]
-    confidence = round(_mean(confidences), 4) if confidences else None
-    return Recognised("tesseract", text_of(rows), words_of(rows), confidence)
-
-
-def _direction(lines: list[list[Found]]) -> complex:
-    """Return the direction of the text: vertical if the page lies on its side."""
-    total = sum((line[-1].center - line[0].center for line in lines), 0j)
-    return total / abs(total) if total else 1 + 0j
-
-
-def _fragment(line: list[Found], along: complex, width: int, height: int) -> Fragment:
-    # Turn the page so that its text is level.
-    centers = [word.center / along for word in line]
-    tallest = max(abs((complex(word.width, word.height) / along).imag) for word in line)
-    words = [Word(word.text, word.box(width, height)) for word in line]
-    return Fragment(centers[0].real, _mean([center.imag for center in centers]), tallest, words)
+    output = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
+    return output.split("\n")[1:-1]
 
 
 def _mean(values: list[float]) -> float:

@@ -59,7 +59,7 @@ def _decode(data: bytes, declared: str | None) -> str:
     for mark, encoding in _MARKS.items():
         if data.startswith(mark):
             return data.decode(encoding, "replace")
-    if name := nameable(declared):
+    if name := known_encoding(declared):
         return data.decode(name, "replace")
     if name := _wide(data):
         return data.decode(name, "replace")
@@ -69,24 +69,20 @@ def _decode(data: bytes, declared: str | None) -> str:
         # The data is cut off within its last character.
         if error.start >= len(data) - 3:
             return data.decode(errors="ignore")
-    return data.decode(_guess(data[:SAMPLE_BYTES]), "replace")
-
-
-def _guess(sample: bytes) -> str:
+    sample = data[:SAMPLE_BYTES]
     text = sample.decode(errors="replace")
     # Hardly any text in another encoding contains valid UTF-8 characters.
-    if len(_NOT_ASCII.findall(text)) > 4 * text.count("\ufffd"):
-        return "utf-8"
-    best = from_bytes(sample).best()
+    is_utf8 = len(_NOT_ASCII.findall(text)) > 4 * text.count("\ufffd")
+    best = None if is_utf8 else from_bytes(sample).best()
     if best is None:
-        return "utf-8"
+        return data.decode("utf-8", "replace")
     runs = _HIGH_BYTES.findall(sample)
     # Short Western texts are often mistaken for Asian ones.
     is_western = best.encoding.startswith(_ASIAN) and sum(map(len, runs)) < SHORTEST_RUN * len(runs)
-    return "cp1252" if is_western else best.encoding
+    return data.decode("cp1252" if is_western else best.encoding, "replace")
 
 
-def nameable(declared: str | None) -> str | None:
+def known_encoding(declared: str | None) -> str | None:
     if not declared or len(declared) > 40:
         return None
     try:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 from ade_extractor.rows import around
@@ -17,40 +17,23 @@ _MOST = 20
 Field = dict[str, Any]
 
 
-def checked(fields: Sequence[Field]) -> list[Field]:
+def check(fields: Sequence[Field]) -> list[Field]:
     """Return the fields with a higher confidence if net and tax add up to gross, or a lower one if nothing adds up."""
-    nets, taxes, grosses = (_amounts(fields, name)[:_MOST] for name in NAMES)
-    taxes = [*taxes, *_sum_of(taxes)]
+    totals = [field for field in fields if _is_total(field)]
+    nets, taxes, grosses = ([field for field in totals if field["name"] == name][:_MOST] for name in NAMES)
+    if len(taxes) > 1 and all(tax["page"] == taxes[0]["page"] for tax in taxes):
+        # The total tax of an invoice with several rates on separate lines.
+        _, _, currency = taxes[0]["value"].partition(" ")
+        total = sum((_value(tax) for tax in taxes), Decimal())
+        boxes = [["", *tax["box"]] for tax in taxes if tax["box"]]
+        taxes.append({**taxes[0], "value": f"{total} {currency}".strip(), "box": around(boxes)})
     if not (nets and taxes and grosses):
         return list(fields)
-    right = next(islice(_right(nets, taxes, grosses), 1), None)
-    if right is None:
-        return [
-            {**field, "confidence": min(field["confidence"], BARE)} if _is_total(field) else field for field in fields
-        ]
-    sure = [{**field, "confidence": CHECKED} for field in right]
-    return [*(field for field in fields if not _is_total(field)), *sure]
-
-
-def _amounts(fields: Sequence[Field], name: str) -> list[Field]:
-    """Return amounts of this name. Other services may use the name for any text."""
-    return [field for field in fields if field["name"] == name and field["kind"] == "amount"]
-
-
-def _right(nets: Sequence[Field], taxes: Sequence[Field], grosses: Sequence[Field]) -> Any:
     for net, tax, gross in product(nets, taxes, grosses):
         if _value(gross) and abs(_value(net) + _value(tax) - _value(gross)) <= TOLERANCE:
-            yield net, tax, gross
-
-
-def _sum_of(taxes: Sequence[Field]) -> list[Field]:
-    """Return the total tax of an invoice with several rates on separate lines."""
-    if len(taxes) < 2 or any(tax["page"] != taxes[0]["page"] for tax in taxes):
-        return []
-    _, _, currency = taxes[0]["value"].partition(" ")
-    total = sum((_value(tax) for tax in taxes), Decimal())
-    boxes = [["", *tax["box"]] for tax in taxes if tax["box"]]
-    return [{**taxes[0], "value": f"{total} {currency}".strip(), "box": around(boxes)}]
+            sure = [{**field, "confidence": CHECKED} for field in (net, tax, gross)]
+            return [*(field for field in fields if not _is_total(field)), *sure]
+    return [{**field, "confidence": min(field["confidence"], BARE)} if _is_total(field) else field for field in fields]
 
 
 def _value(field: Field) -> Decimal:
@@ -58,4 +41,5 @@ def _value(field: Field) -> Decimal:
 
 
 def _is_total(field: Field) -> bool:
+    """Return whether it is an amount of this name. Other services may use the name for any text."""
     return field["name"] in NAMES and field["kind"] == "amount"

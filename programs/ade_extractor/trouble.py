@@ -15,12 +15,14 @@ class Trouble(Exception):
         self.code = code
 
 
-def malformed(what: str, why: str, advice: str = "Open it with the program that made it and save it again.") -> Trouble:
-    return Trouble("malformed", f"{what} cannot be read: {why}. {advice}")
+def malformed(
+    what: str, problem: str, advice: str = "Open it with the program that made it and save it again."
+) -> Trouble:
+    return Trouble("malformed", f"{what} cannot be read: {problem}. {advice}")
 
 
-def too_large(what: str, found: str, advice: str = "Split the document.") -> Trouble:
-    return Trouble("too_large", f"{what} is too large: {found}. {advice}")
+def too_large(what: str, problem: str, advice: str = "Split the document.") -> Trouble:
+    return Trouble("too_large", f"{what} is too large: {problem}. {advice}")
 
 
 @contextmanager

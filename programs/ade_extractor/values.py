@@ -79,8 +79,8 @@ def month_first(text: str) -> bool | None:
 
 
 def only_currency(text: str) -> str:
-    found = {_code(match[0]) for match in currencies(text)}
-    return found.pop() if len(found) == 1 else ""
+    codes = {_code(match[0]) for match in currencies(text)}
+    return codes.pop() if len(codes) == 1 else ""
 
 
 def currencies(text: str) -> Iterator[re.Match[str]]:
@@ -108,13 +108,13 @@ def dates(text: str, month_first: bool | None) -> Iterator[Value]:
 def amounts(text: str, currency: Callable[[], str]) -> Iterator[Value]:
     """Yield amounts with cents or a currency; other numbers may be anything. `currency` gives the default."""
     for match in _AMOUNT.finditer(text):
-        said = match["before"] or match["currency"]
-        if not said and not _CENTS.search(match["digits"]):
+        symbol = match["before"] or match["currency"]
+        if not symbol and not _CENTS.search(match["digits"]):
             continue
         is_negative = any(match[name] for name in ("open", "minus", "minus2", "after", "after2"))
         value = -decimal(match["digits"]) if is_negative else decimal(match["digits"])
         start = match.start() + (match[0][0] in _SPACES)
-        yield Value(start, match.end(), f"{value:.2f} {_code(said) if said else currency()}".strip())
+        yield Value(start, match.end(), f"{value:.2f} {_code(symbol) if symbol else currency()}".strip())
 
 
 def numbers(text: str) -> Iterator[Value]:
@@ -159,10 +159,8 @@ def emails(text: str) -> Iterator[Value]:
 
 def phones(text: str) -> Iterator[Value]:
     for match in _PHONE.finditer(text):
-        if (
-            _FEWEST_DIGITS <= len("".join(_DIGITS.findall(match[0]))) <= _MOST_DIGITS
-            and _DATE.fullmatch(match[0]) is None
-        ):
+        digits = "".join(_DIGITS.findall(match[0]))
+        if _FEWEST_DIGITS <= len(digits) <= _MOST_DIGITS and _DATE.fullmatch(match[0]) is None:
             yield Value(match.start(), match.end(), " ".join(match[0].split()))
 
 
@@ -193,22 +191,17 @@ def _read_date(match: re.Match[str], text: str, month_first: bool | None) -> tup
     if match["year"]:
         return start, _day(match["year"], int(match["month"]), match["day"])
     if match["sep"]:
-        return start, _numeric(match, month_first)
+        a, b, year = match["a"], match["b"], match["year2"]
+        day_first, as_month = _day(year, int(b), a), _day(year, int(a), b)
+        if match["sep"] != "/":
+            return start, day_first
+        if month_first is None and day_first != as_month:
+            return start, [*day_first, *as_month]
+        return start, (as_month or day_first) if month_first else (day_first or as_month)
     if match["name"]:
         return start, _day(match["year3"], _month(match["name"]), match["a"])
     before = _MONTH_BEFORE.search(text, max(start - _LONGEST_MONTH, 0), start)
     return (before.start(), _day(match["year4"], _month(before[1]), match["a"])) if before else (start, [])
-
-
-def _numeric(match: re.Match[str], month_first: bool | None) -> list[date]:
-    a, b, year = match["a"], match["b"], match["year2"]
-    day_first = _day(year, int(b), a)
-    if match["sep"] != "/":
-        return day_first
-    as_month = _day(year, int(a), b)
-    if month_first is None and day_first != as_month:
-        return [*day_first, *as_month]
-    return (as_month or day_first) if month_first else (day_first or as_month)
 
 
 def _month(name: str) -> int:
@@ -235,18 +228,18 @@ def _ids(text: str) -> Iterator[tuple[int, str]]:
 
 def _compact(text: str, most: int) -> tuple[str, list[int]]:
     """Return up to `most` letters and digits, and where each ends. Single spaces, dots and dashes may separate them."""
-    found, ends = [], []
+    characters, ends = [], []
     before = ""
     for end, character in enumerate(text, 1):
         if character in _ID_CHARACTERS:
-            found.append(character)
+            characters.append(character)
             ends.append(end)
-            if len(found) == most:
+            if len(characters) == most:
                 break
         elif character not in " .-" or before in " .-":
             break
         before = character
-    return "".join(found), ends
+    return "".join(characters), ends
 
 
 def _code(currency: str) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import docx
 from lxml import etree
@@ -30,11 +29,6 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     with reading(WHAT):
         body = docx.Document(str(path)).element.body
     flow = Flow()
-    _walk(body, flow)
-    return flow.reading(first, last)
-
-
-def _walk(body: Any, flow: Flow) -> None:
     walk = etree.iterwalk(body, events=("start", "end"))
     for event, element in walk:
         tag = element.tag
@@ -45,7 +39,8 @@ def _walk(body: Any, flow: Flow) -> None:
             walk.skip_subtree()
         elif tag == _W + "pPr":
             walk.skip_subtree()
-            if _starts_page(element):
+            page_break = element.find(_W + "pageBreakBefore")
+            if page_break is not None and page_break.get(_W + "val") not in ("0", "false", "off"):
                 flow.page_break()
         elif tag == _W + "br" and element.get(_W + "type") == "page":
             flow.page_break()
@@ -53,11 +48,7 @@ def _walk(body: Any, flow: Flow) -> None:
             flow.text(element.text or "")
         elif tag in _STARTS:
             _STARTS[tag](flow)
-
-
-def _starts_page(properties: Any) -> bool:
-    breaks = properties.find(_W + "pageBreakBefore")
-    return breaks is not None and breaks.get(_W + "val") not in ("0", "false", "off")
+    return flow.reading(first, last)
 
 
 _STARTS: dict[str, Callable[[Flow], None]] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import python_calamine
-from python_calamine import CalamineSheet, CalamineWorkbook, SheetTypeEnum
+from python_calamine import CalamineWorkbook, SheetTypeEnum
 
 from ade_extractor import archives, limits
 from ade_extractor.pages import Page, Reading, Table
@@ -35,34 +35,24 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     if content_type in _PARTS:
         archives.examine(path, what, parts=_PARTS[content_type])
     else:
-        _look_at_old(path)
-    workbook = _open(path, content_type, what)
-    names = [
-        (index, sheet.name)
-        for index, sheet in enumerate(workbook.sheets_metadata)
-        if sheet.typ == SheetTypeEnum.WorkSheet
-    ]
-    if not names:
-        raise malformed(what, "it has no sheets")
-    return Reading(len(names), _pages(workbook, what, names, range(max(first, 1), min(last, len(names)) + 1)))
-
-
-def _look_at_old(path: Path) -> None:
-    if (size := path.stat().st_size) > MOST_OLD_BYTES:
-        raise too_large(_OLD, f"it has {size:,} bytes (limit: {MOST_OLD_BYTES:,})")
-    data = path.read_bytes()
-    if not data.startswith(_COMPOUND):
-        raise malformed(_OLD, "its header is missing", "Upload it with its own extension.")
-    if archives.is_encrypted_package(data) or _OLD_ENCRYPTED.search(data):
-        raise archives.encrypted(_OLD)
-
-
-def _open(path: Path, content_type: str, what: str) -> CalamineWorkbook:
+        if (size := path.stat().st_size) > MOST_OLD_BYTES:
+            raise too_large(_OLD, f"it has {size:,} bytes (limit: {MOST_OLD_BYTES:,})")
+        data = path.read_bytes()
+        if not data.startswith(_COMPOUND):
+            raise malformed(_OLD, "its header is missing", "Upload it with its own extension.")
+        if archives.is_encrypted_package(data) or _OLD_ENCRYPTED.search(data):
+            raise archives.encrypted(_OLD)
+        del data  # the library reads the file itself
     # The library decides by the suffix; without one, it tries every format and hides the reason for the failure.
     with tempfile.TemporaryDirectory() as directory, _reading(what):
         link = Path(directory, f"workbook{_ENDINGS[content_type]}")
         link.symlink_to(path.absolute())
-        return CalamineWorkbook.from_path(link)
+        workbook = CalamineWorkbook.from_path(link)
+    sheets = enumerate(workbook.sheets_metadata)
+    names = [(index, sheet.name) for index, sheet in sheets if sheet.typ == SheetTypeEnum.WorkSheet]
+    if not names:
+        raise malformed(what, "it has no sheets")
+    return Reading(len(names), _pages(workbook, what, names, range(max(first, 1), min(last, len(names)) + 1)))
 
 
 @contextmanager
@@ -82,23 +72,19 @@ def _too_many_cells(what: str) -> Trouble:
     return too_large(what, f"it has more than {limits.MOST_CELLS:,} cells, including empty ones between others")
 
 
-def _pages(workbook: CalamineWorkbook, what: str, names: list[tuple[int, str]], wanted: range) -> Iterator[Page]:
+def _pages(workbook: CalamineWorkbook, what: str, names: list[tuple[int, str]], numbers: range) -> Iterator[Page]:
     left = limits.MOST_CELLS
-    for number in wanted:
+    for number in numbers:
         index, name = names[number - 1]
         with _reading(what):
             sheet = workbook.get_sheet_by_index(index)
         left -= sheet.height * sheet.width
         if left < 0:
             raise _too_many_cells(what)
-        yield _page(sheet, clean(name), number, what)
-
-
-def _page(sheet: CalamineSheet, name: str, number: int, what: str) -> Page:
-    with reading(what):
-        rows = [[_text(value) for value in row] for row in sheet.to_python(skip_empty_area=True)]
-    lines = "\n".join("\t".join(row).rstrip("\t") for row in rows)
-    return Page(number, f"{name}\n\n{lines}" if rows else "", tables=[Table(rows)] if rows else [])
+        with reading(what):
+            rows = [[_text(value) for value in row] for row in sheet.to_python(skip_empty_area=True)]
+        lines = "\n".join("\t".join(row).rstrip("\t") for row in rows)
+        yield Page(number, f"{clean(name)}\n\n{lines}" if rows else "", tables=[Table(rows)] if rows else [])
 
 
 def _text(value: Any) -> str:

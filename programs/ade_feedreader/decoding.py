@@ -31,49 +31,39 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 
 def decode(data: bytes, content_type: str) -> str:
-    text = _decoded(data, content_type)
+    text = _decode(data, content_type)
     return _NOT_IN_XML.sub(" ", text) if _NOT_IN_XML.search(text) else text
 
 
-def _decoded(data: bytes, content_type: str) -> str:
+def _decode(data: bytes, content_type: str) -> str:
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _WIDE.get(data[:4])
     if marked:
         return data.decode(marked, "replace")
-    declared = [name for name in (_declared(data), _of_header(content_type)) if name]
+    declared = []
+    if match := _DECLARED.match(data[:1024]):
+        declared.append(_known_encoding(match[1].decode("ascii", "replace")))
+    if header_match := _CHARSET.search(content_type):
+        declared.append(_known_encoding(header_match[1]))
+    names = [name for name in declared if name]
     # A declared seven-bit encoding comes first: hardly any other text decodes as one.
-    first = [name for name in declared if name.startswith(_OF_SEVEN_BITS)]
-    for name in [*first, "utf-8", *declared]:
+    first = [name for name in names if name.startswith(_OF_SEVEN_BITS)]
+    for name in [*first, "utf-8", *names]:
         try:
             return data.decode(name)
         except UnicodeDecodeError:
             continue
-    return data.decode(_guess(data, declared), "replace")
-
-
-def _guess(data: bytes, declared: list[str]) -> str:
-    sample = data[:SAMPLE_BYTES]
     text = data.decode(errors="replace")
     # Mostly valid UTF-8 is UTF-8 with a few damaged bytes.
     if len(_NOT_ASCII.findall(text)) > 4 * text.count("\ufffd"):
-        return "utf-8"
+        return text
     wrong = {"utf-8", "utf-16", "utf-32", "ascii"}
-    best = from_bytes(sample).best()
+    best = from_bytes(data[:SAMPLE_BYTES]).best()
     # UTF-8 and the others in `wrong` have been ruled out, also as guesses from a sample that is cut off or damaged.
-    likely = [name for name in declared if name not in wrong] + ([best.encoding] if best else [])
-    return next((name for name in likely if name not in wrong), "cp1252")
+    likely = [*names, *([best.encoding] if best else [])]
+    return data.decode(next((name for name in likely if name not in wrong), "cp1252"), "replace")
 
 
-def _declared(data: bytes) -> str | None:
-    match = _DECLARED.match(data[:1024])
-    return _nameable(match[1].decode("ascii", "replace")) if match else None
-
-
-def _of_header(content_type: str) -> str | None:
-    match = _CHARSET.search(content_type)
-    return _nameable(match[1]) if match else None
-
-
-def _nameable(declared: str) -> str | None:
+def _known_encoding(declared: str) -> str | None:
     try:
         name = codecs.lookup(declared.strip()).name
     except (LookupError, ValueError):

@@ -13,51 +13,44 @@ from ade_feedreader.trouble import Trouble
 def read(text: str, url: str) -> Feed:
     """Parse a feed. Raises Trouble if the text is not a JSON Feed."""
     try:
-        found = json.loads(text)
+        feed = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Trouble("malformed", f"The JSON of the feed is broken: {error}.") from error
-    version = _said(found, "version")
-    if "jsonfeed.org/version/" not in version or not isinstance(found.get("items"), list):
+    version = _text_of(feed, "version")
+    if "jsonfeed.org/version/" not in version or not isinstance(feed.get("items"), list):
         raise Trouble("not_a_feed", "This JSON is not a feed. ADE reads RSS, RDF, Atom and JSON Feed.")
     return Feed(
         format=f"json{version.rpartition('/')[2]}",
-        title=_said(found, "title"),
-        site_url=_joined(url, _said(found, "home_page_url")),
+        title=_text_of(feed, "title"),
+        site_url=_join(url, _text_of(feed, "home_page_url")),
         ttl_seconds=0,
-        items=_items(found["items"], url),
+        items=_items(feed["items"], url),
     )
 
 
 def _items(items: list[Any], url: str) -> Iterator[Item]:
     for item in items:
-        markup = _said(item, "content_html")
-        summary = _said(item, "summary") or _said(item, "content_text")
+        markup = _text_of(item, "content_html")
+        summary = _text_of(item, "summary") or _text_of(item, "content_text")
+        name = _text_of(item, "id")
+        address = name if name.startswith(("http://", "https://")) else ""
+        several = item.get("authors") if isinstance(item, dict) else None
+        authors = several if isinstance(several, list) else [item.get("author")] if isinstance(item, dict) else []
         yield Item(
-            url=_joined(url, _said(item, "url") or _said(item, "external_url") or _name(item)),
-            title=Text(_said(item, "title"), is_html=False),
+            url=_join(url, _text_of(item, "url") or _text_of(item, "external_url") or address),
+            title=Text(_text_of(item, "title"), is_html=False),
             summary=Text(summary, is_html=False) if summary else Text(markup),
-            author=_author(item),
-            published=_seconds(_said(item, "date_published") or _said(item, "date_modified")),
+            author=", ".join(filter(None, (_text_of(author, "name") for author in authors[:10]))),
+            published=_seconds(_text_of(item, "date_published") or _text_of(item, "date_modified")),
         )
 
 
-def _name(item: Any) -> str:
-    name = _said(item, "id")
-    return name if name.startswith(("http://", "https://")) else ""
-
-
-def _author(item: Any) -> str:
-    several = item.get("authors") if isinstance(item, dict) else None
-    authors = several if isinstance(several, list) else [item.get("author")] if isinstance(item, dict) else []
-    return ", ".join(filter(None, (_said(author, "name") for author in authors[:10])))
-
-
-def _said(about: Any, name: str) -> str:
-    value = about.get(name) if isinstance(about, dict) else None
+def _text_of(value: Any, name: str) -> str:
+    value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
 
 
-def _joined(base: str, url: str) -> str:
+def _join(base: str, url: str) -> str:
     try:
         return urljoin(base, url) if url else ""
     except ValueError:

@@ -5,12 +5,11 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ade_engine.channel import VARIABLE, Channel, own_channel
 from ade_feedreader import FEED, ITEMS, SOURCE, items, json_feed, prolog, syndication, web_page
 from ade_feedreader.decoding import decode
-from ade_feedreader.items import Feed
 from ade_feedreader.trouble import Trouble
 from ade_keeper import fork_server
 
@@ -41,37 +40,30 @@ def _become(_: None) -> NoReturn:
 
 def _work(channel: Channel) -> int:
     try:
-        channel.tell("read", **_read())
+        source = json.loads(Path(SOURCE).read_bytes())
+        # Many feeds start with an empty line, which XML does not allow.
+        text = decode(Path(FEED).read_bytes(), source["content_type"]).strip(_AROUND)
+        if not text:
+            raise Trouble("not_a_feed", "This feed is empty: it contains only spaces.")
+        if text.startswith(("{", "[")):
+            feed = json_feed.read(text, source["url"])
+        elif prolog.looks_like_html(text):
+            raise web_page.no_feed(text, source["url"])
+        else:
+            feed = syndication.read(text, source["url"])
+        channel.send("read", **items.metadata(feed, items.write(feed.items, Path(ITEMS))))
     except Trouble as trouble:
-        return _failed(channel, trouble.code, str(trouble))
+        return _fail(channel, trouble.code, str(trouble))
     except MemoryError:
-        return _failed(channel, "too_large", "Reading this feed takes more memory than is allowed.")
+        return _fail(channel, "too_large", "Reading this feed takes more memory than is allowed.")
     except RecursionError:
-        return _failed(channel, "malformed", "The elements of this feed are nested too deeply.")
+        return _fail(channel, "malformed", "The elements of this feed are nested too deeply.")
     except Exception as error:
         traceback.print_exc()
-        return _failed(channel, "internal", f"The feed reader failed: {type(error).__name__}: {error}")
+        return _fail(channel, "internal", f"The feed reader failed: {type(error).__name__}: {error}")
     return 0
 
 
-def _failed(channel: Channel, code: str, message: str) -> int:
-    channel.tell("failed", code=code, message=message[:LONGEST_MESSAGE])
+def _fail(channel: Channel, code: str, message: str) -> int:
+    channel.send("failed", code=code, message=message[:LONGEST_MESSAGE])
     return 1
-
-
-def _read() -> dict[str, Any]:
-    source = json.loads(Path(SOURCE).read_bytes())
-    # Many feeds start with an empty line, which XML does not allow.
-    text = decode(Path(FEED).read_bytes(), source["content_type"]).strip(_AROUND)
-    feed = _feed(text, source["url"])
-    return items.told(feed, items.write(feed.items, Path(ITEMS)))
-
-
-def _feed(text: str, url: str) -> Feed:
-    if not text:
-        raise Trouble("not_a_feed", "This feed is empty: it contains only spaces.")
-    if text.startswith(("{", "[")):
-        return json_feed.read(text, url)
-    if prolog.looks_like_html(text):
-        raise web_page.no_feed(text, url)
-    return syndication.read(text, url)

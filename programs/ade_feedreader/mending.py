@@ -12,7 +12,7 @@ _ITEM = re.compile(r"<(?:\w{1,20}:)?(?:item|entry)[\s>]")
 _ITEM_END = re.compile(r"</(?:\w{1,20}:)?(?:item|entry)\s{0,10}>")
 
 
-def broken(text: str) -> str:
+def first_error(text: str) -> str:
     """Return the line and the kind of the first syntax error, or "" if there is none."""
     # A separator makes expat check namespace prefixes too.
     parser = expat.ParserCreate("utf-8", " ")
@@ -34,7 +34,7 @@ def without_later_items(text: str) -> tuple[str, int]:
     return text[: starts[MOST_ITEMS]] + text[_end(text, starts[-1], starts[-1]) :], len(starts)
 
 
-def apart(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """Split a feed: all well-formed items go into the first part, and each broken item into a part of its own."""
     starts = _starts(text)
     if not starts:
@@ -45,7 +45,17 @@ def apart(text: str) -> list[str]:
     others = [item for item in items if not _is_whole(item)]
     if len(others) > MOST_ALONE:
         others = ["".join(others)]
-    return [head + "".join(whole) + _closing(head), *(head + other for other in others)]
+    # Close all elements that are still open at the end of the head.
+    names: list[str] = []
+    parser = expat.ParserCreate("utf-8")
+    parser.StartElementHandler = lambda name, _attributes: names.append(name)
+    parser.EndElementHandler = lambda _name: names.pop()
+    try:
+        parser.Parse(head.encode(), False)
+        closing = "".join(f"</{name}>" for name in reversed(names))
+    except expat.ExpatError:
+        closing = ""
+    return [head + "".join(whole) + closing, *(head + other for other in others)]
 
 
 def _starts(text: str) -> list[int]:
@@ -64,16 +74,3 @@ def _is_whole(item: str) -> bool:
     except expat.ExpatError:
         return False
     return True
-
-
-def _closing(head: str) -> str:
-    """Return closing tags for all elements that are still open at the end of `head`."""
-    names: list[str] = []
-    parser = expat.ParserCreate("utf-8")
-    parser.StartElementHandler = lambda name, _attributes: names.append(name)
-    parser.EndElementHandler = lambda _name: names.pop()
-    try:
-        parser.Parse(head.encode(), False)
-    except expat.ExpatError:
-        return ""
-    return "".join(f"</{name}>" for name in reversed(names))

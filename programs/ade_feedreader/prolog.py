@@ -34,10 +34,10 @@ def refuse_declarations(text: str) -> None:
         root = None
     # Search comments too: feedparser finds entities in them and expands them if the syntax is broken.
     if _ENTITY.search(_before(_WORD, text)):
-        raise _declares("ENTITY")
+        raise _forbidden("ENTITY")
     # Text that is broken before its first element still goes to feedparser, whose parser is less strict than expat.
-    if root is None and (found := _DECLARATION.search(_before(_ELEMENT, _without_comments(text)))):
-        raise _declares(found[1].upper())
+    if root is None and (declaration := _DECLARATION.search(_before(_ELEMENT, _without_comments(text)))):
+        raise _forbidden(declaration[1].upper())
 
 
 def _before(pattern: re.Pattern[str], text: str) -> str:
@@ -48,34 +48,34 @@ def _before(pattern: re.Pattern[str], text: str) -> str:
 def _first_element(text: str) -> str | None:
     parser = expat.ParserCreate("utf-8")
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
-    found: list[str] = []
+    elements: list[str] = []
 
     def element(name: str, _attributes: object) -> None:
-        found.append(name)
+        elements.append(name)
         raise _Enough
 
     def doctype(_name: str, _system: str | None, public: str | None, has_own: bool) -> None:  # signature of expat
         if has_own or not _HARMLESS.match(public or ""):
-            raise _declares("DOCTYPE")
+            raise _forbidden("DOCTYPE")
 
     parser.StartElementHandler, parser.StartDoctypeDeclHandler = element, doctype
     with suppress(_Enough):
         parser.Parse(text.encode(), True)
-    return found[0] if found else None
+    return elements[0] if elements else None
 
 
 def _without_comments(text: str) -> str:
-    made: list[str] = []
+    parts: list[str] = []
     at = 0
     while (start := text.find("<!--", at)) >= 0:
-        made.append(text[at:start])
+        parts.append(text[at:start])
         end = text.find("-->", start + 4)
         if end < 0:
-            return "".join(made)
+            return "".join(parts)
         at = end + 3
-    return "".join([*made, text[at:]])
+    return "".join([*parts, text[at:]])
 
 
-def _declares(what: str) -> Trouble:
+def _forbidden(what: str) -> Trouble:
     message = f"This feed was not read: its {what} declaration could define entities or include files."
     return Trouble("forbidden", message)

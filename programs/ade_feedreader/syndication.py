@@ -24,74 +24,76 @@ _SECONDS = {"hourly": 3600, "daily": 86400, "weekly": 604800, "monthly": 2592000
 def read(text: str, url: str) -> Feed:
     """Parse a feed. Raises Trouble if the text is not a feed."""
     refuse_declarations(text)
-    text, found = mending.without_later_items(text)
-    broken = mending.broken(text)
-    first, *others = (_parsed(part, url) for part in (mending.apart(text) if broken else [text]))
+    text, item_count = mending.without_later_items(text)
+    broken = mending.first_error(text)
+    headers = {"content-type": "application/xml; charset=utf-8", "content-location": url}
+    options = {"response_headers": headers, "resolve_relative_uris": False, "sanitize_html": False}
+    parts = mending.split(text) if broken else [text]
+    # Pass a stream, because feedparser takes a string or bytes that are not a feed for a file name.
+    first, *others = (feedparser.parse(io.BytesIO(part.encode()), **options) for part in parts)
     entries = [entry for each in (first, *others) for entry in each.entries]
     if not entries and not first.version:
-        raise _no_feed(text, broken)
+        root = _ROOT.search(text[: 64 << 10])
+        kind = f": it is XML that begins with <{root[1]}>" if root and text.lstrip().startswith("<") else ""
+        place = f" Its syntax is broken in {broken}." if broken else ""
+        raise Trouble("not_a_feed", f"This is not a feed{kind}. ADE reads RSS, RDF, Atom and JSON Feed.{place}")
     if not entries and broken:
         raise Trouble("malformed", f"The XML of this feed is broken before its first item ({broken}).")
+    minutes, frequency = _text_of(first.feed, "ttl").strip(), _text_of(first.feed, "sy_updatefrequency").strip()
+    if minutes.isascii() and minutes.isdigit() and len(minutes) < 8:
+        ttl_seconds = 60 * int(minutes)
+    else:
+        period = _SECONDS.get(_text_of(first.feed, "sy_updateperiod").strip().lower(), 0)
+        times = int(frequency) if frequency.isascii() and frequency.isdigit() and len(frequency) < 8 else 1
+        ttl_seconds = period // max(times, 1)
     return Feed(
         format=first.version,
-        title=_said(first.feed, "title"),
-        site_url=_said(first.feed, "link"),
-        ttl_seconds=_ttl(first.feed),
+        title=_text_of(first.feed, "title"),
+        site_url=_text_of(first.feed, "link"),
+        ttl_seconds=ttl_seconds,
         items=_items(entries),
-        found=found,
+        item_count=item_count,
         broken=broken,
-    )
-
-
-def _parsed(text: str, url: str) -> Any:
-    # Pass a stream, because feedparser takes a string or bytes that are not a feed for a file name.
-    return feedparser.parse(
-        io.BytesIO(text.encode()),
-        response_headers={"content-type": "application/xml; charset=utf-8", "content-location": url},
-        resolve_relative_uris=False,
-        sanitize_html=False,
     )
 
 
 def _items(entries: list[Any]) -> Iterator[Item]:
     for entry in entries:
+        summary = _text(entry, "summary")
+        if not summary.text:
+            contents = entry.get("content") or []
+            summary = next((Text(_text_of(each, "value"), is_html=_is_html(each)) for each in contents), Text())
         yield Item(
             url=_link(entry),
             title=_text(entry, "title"),
-            summary=_text(entry, "summary") if _said(entry, "summary") else _content(entry),
-            author=_said(entry, "author"),
+            summary=summary,
+            author=_text_of(entry, "author"),
             published=_seconds(entry.get("published_parsed") or entry.get("updated_parsed")),
         )
 
 
 def _link(entry: Any) -> str:
     """Return the link of an item, otherwise its ID if that is a URL, otherwise its first attachment, such as audio."""
-    link, name = _said(entry, "link"), _said(entry, "id")
+    link, name = _text_of(entry, "link"), _text_of(entry, "id")
     if link:
         return link
     if name.startswith(_ON_THE_WEB):
         return name
     enclosures = entry.get("enclosures") or entry.get("links") or []
-    return next((href for each in enclosures if (href := _said(each, "href"))), "")
+    return next((href for each in enclosures if (href := _text_of(each, "href"))), "")
 
 
 def _text(entry: Any, name: str) -> Text:
-    detail = entry.get(f"{name}_detail")
-    return Text(_said(entry, name), is_html=_is_html(detail))
-
-
-def _content(entry: Any) -> Text:
-    contents = entry.get("content") or []
-    return next((Text(_said(each, "value"), is_html=_is_html(each)) for each in contents), Text())
+    return Text(_text_of(entry, name), is_html=_is_html(entry.get(f"{name}_detail")))
 
 
 def _is_html(detail: Any) -> bool:
     return not isinstance(detail, dict) or detail.get("type") != "text/plain"
 
 
-def _said(about: Any, name: str) -> str:
+def _text_of(value: Any, name: str) -> str:
     """Return a text, or "" if misplaced elements have turned the value into something else."""
-    value = about.get(name) if isinstance(about, dict) else None
+    value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
 
 
@@ -100,19 +102,3 @@ def _seconds(parsed: Any) -> int | None:
         return calendar.timegm(parsed) if parsed else None
     except (ValueError, OverflowError, TypeError):
         return None
-
-
-def _ttl(about: Any) -> int:
-    minutes, frequency = _said(about, "ttl").strip(), _said(about, "sy_updatefrequency").strip()
-    if minutes.isascii() and minutes.isdigit() and len(minutes) < 8:
-        return 60 * int(minutes)
-    period = _SECONDS.get(_said(about, "sy_updateperiod").strip().lower(), 0)
-    times = int(frequency) if frequency.isascii() and frequency.isdigit() and len(frequency) < 8 else 1
-    return period // max(times, 1)
-
-
-def _no_feed(text: str, broken: str) -> Trouble:
-    root = _ROOT.search(text[: 64 << 10])
-    found = f": it is XML that begins with <{root[1]}>" if root and text.lstrip().startswith("<") else ""
-    where = f" Its syntax is broken in {broken}." if broken else ""
-    return Trouble("not_a_feed", f"This is not a feed{found}. ADE reads RSS, RDF, Atom and JSON Feed.{where}")

@@ -31,29 +31,29 @@ def plain(text: str, most: int, *, is_html: bool) -> str:
     """Return the text in one line. Plain text that looks like HTML is treated as HTML."""
     text = text[: MARKUP_PER_CHARACTER * most]
     if is_html or _LOOKS_LIKE_HTML.search(text):
-        shown = without_tags(text)
-        has_tags, text = shown != text, html.unescape(shown)
+        visible = without_tags(text)
+        has_tags, text = visible != text, html.unescape(visible)
         # If tags appear only after unescaping, the text was escaped twice.
         if not has_tags and _LOOKS_LIKE_HTML.search(text):
             text = html.unescape(without_tags(text))
-    return shortened(clean(text), most)
+    return shorten(clean(text), most)
 
 
 def without_tags(markup: str) -> str:
     """Remove tags, comments and the content of scripts. If one of these is never closed, the rest is dropped."""
-    made: list[str] = []
+    parts: list[str] = []
     silent = ""
     at = 0
     for match in _TAG.finditer(markup):
         tag = match[0]
         if not silent:
-            made.append(markup[at : match.start()])
+            parts.append(markup[at : match.start()])
         at = match.end()
         silent, between = _after(tag, silent)
-        made.append(between)
+        parts.append(between)
     if not silent:
-        made.append(markup[at:])
-    return "".join(made)
+        parts.append(markup[at:])
+    return "".join(parts)
 
 
 def clean(text: str) -> str:
@@ -64,7 +64,7 @@ def clean(text: str) -> str:
     return _SPACES.sub(" ", _UNWANTED.sub("", text)).strip()
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 

@@ -2,7 +2,6 @@
 
 import html
 import re
-from collections.abc import Iterator
 from urllib.parse import urljoin
 
 from ade_feedreader.text import clean
@@ -18,18 +17,17 @@ _TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json"
 
 
 def no_feed(text: str, url: str) -> Trouble:
-    feeds = list(dict.fromkeys(_feeds(text[:CHARACTERS], url)))[:MOST_FEEDS]
-    advice = f"Add {' or '.join(feeds)} instead." if feeds else "Add the address of its feed, if it has one."
-    return Trouble("not_a_feed", f"This is a web page, not a feed. {advice}")
-
-
-def _feeds(text: str, url: str) -> Iterator[str]:
-    for link in _LINK.finditer(text):
-        said = {name.lower(): html.unescape(value.strip("\"'")) for name, value in _ATTRIBUTE.findall(link[1])}
-        if "alternate" in said.get("rel", "").lower().split() and said.get("type", "").lower() in _TYPES:
+    feeds: dict[str, None] = {}
+    for link in _LINK.finditer(text[:CHARACTERS]):
+        attributes = {name.lower(): html.unescape(value.strip("\"'")) for name, value in _ATTRIBUTE.findall(link[1])}
+        if "alternate" in attributes.get("rel", "").lower().split() and attributes.get("type", "").lower() in _TYPES:
             try:
-                joined = clean(urljoin(url, said.get("href", "").strip()))
+                joined = clean(urljoin(url, attributes.get("href", "").strip()))
             except ValueError:
                 continue
             if joined.startswith(("http://", "https://")) and len(joined) <= _LONGEST_LINK:
-                yield joined
+                feeds[joined] = None
+    advice = (
+        f"Add {' or '.join([*feeds][:MOST_FEEDS])} instead." if feeds else "Add the address of its feed, if it has one."
+    )
+    return Trouble("not_a_feed", f"This is a web page, not a feed. {advice}")

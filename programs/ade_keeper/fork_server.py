@@ -1,6 +1,6 @@
 """A warm process: it loads a program once and forks a fresh process for each piece of work.
 
-It never works itself. It guards its forks as the worker's own keepers do: within their time and other limits, until
+It never works itself. It guards its forks as the worker's own guards do: within their time and other limits, until
 each fork and all its descendants are gone.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from ade_keeper import proc
-from ade_keeper.keeper import Keeper
+from ade_keeper.guard import ProcessGuard
 
 # Files in /proc about this process that its owner may change without a capability, and that forks inherit or read.
 SETTINGS = ("oom_score_adj", "coredump_filter", "autogroup")
@@ -41,7 +41,7 @@ def serve(
     loaded = load()
     if threading.active_count() > 1:
         # A fork has none of the threads, and the locks that they held stay locked.
-        sys.exit("This program starts threads when it is imported, so it cannot be kept warm.")
+        sys.exit("This program starts threads when it is imported, so it cannot be keep warm.")
     gc.collect()
     gc.freeze()
     # A collection would write to the memory pages that all forks share, and so copy them.
@@ -52,27 +52,33 @@ def serve(
     # process, and so all later forks.
     proc.prctl(proc.PR_SET_DUMPABLE, 0)
     opened_by_imports = _open_descriptors() - {descriptor, 0, 1, 2}
-    reopened = _what_forks_open_anew(opened_by_imports)
-    if shared := [*_shared_memory(), *_shared_files(opened_by_imports - reopened.keys())]:
+    files = _files_to_reopen(opened_by_imports)
+    if shared := _shared_between_forks(opened_by_imports - files.keys()):
         # One piece of work could leave data there for the next.
-        sys.exit(f"This program shares {', '.join(shared)} between processes, so it cannot be kept warm.")
+        sys.exit(f"This program shares {', '.join(shared)} between processes, so it cannot be keep warm.")
 
-    def turn_into(order: dict[str, Any], _tell: int) -> NoReturn:
+    def turn_into(order: dict[str, Any], _writing: int) -> NoReturn:
         proc.prctl(proc.PR_SET_DUMPABLE, 1)
         # Set only what differs from the environment at start. A variable that an import has set stays, as in a cold
         # start.
         os.environ.update({name: value for name, value in order["env"].items() if started_with.get(name) != value})
-        # Do what exec would have done: close the control socket and all other descriptors of the keeper. The end of the
-        # pipe to the keeper reports that the program runs.
-        _close_all_but({0, 1, 2, int(os.environ[events_variable]), *opened_by_imports})
-        for number, (path, flags, position) in reopened.items():
-            _open_anew(number, path, flags, position)
+        # Do what exec would have done: close the control socket and all other descriptors of the guard. The end of the
+        # pipe to the guard reports that the program runs.
+        keep = sorted({0, 1, 2, int(os.environ[events_variable]), *opened_by_imports})
+        for below, above in zip(keep, [*keep[1:], HIGHEST_DESCRIPTOR], strict=True):
+            os.closerange(below + 1, above)
+        for number, (path, flags, position) in files.items():
+            inheritable = os.get_inheritable(number)
+            reopened = os.open(path, flags | os.O_CLOEXEC)
+            os.dup2(reopened, number, inheritable)
+            os.close(reopened)
+            os.lseek(number, position, os.SEEK_SET)
         become(loaded)
 
-    _Keeper(control, parent, turn_into).run()
+    _ForkGuard(control, parent, turn_into).run()
 
 
-class _Keeper(Keeper):
+class _ForkGuard(ProcessGuard):
     """Restores the settings that a fork may change in this process where both are root."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -97,64 +103,41 @@ def _setting(name: str) -> str:
     return f"0x{value}" if name == "coredump_filter" else value
 
 
-def _shared_memory() -> list[str]:
-    """Return mappings that every fork could write to and all others would see."""
+def _shared_between_forks(descriptors: set[int]) -> list[str]:
+    """Return mappings that every fork could write to and all others would see, and descriptors through which forks
+    could share data: pipes, sockets and writable files. Devices store nothing.
+    """
+    shared = []
     with open("/proc/self/maps") as file:
-        lines = [line.split(maxsplit=5) for line in file]
-    return [
-        f"memory ({(each[5:] or ['without a file'])[0].strip()})"
-        for each in lines
-        if each[1][1] == "w" and each[1][3] == "s"
-    ]
+        for line in file:
+            _, mode, _, _, _, *path = line.split(maxsplit=5)
+            if mode[1] == "w" and mode[3] == "s":
+                shared.append(f"memory ({path[0].strip() if path else 'without a file'})")
+    for each in sorted(descriptors):
+        mode_bits = os.fstat(each).st_mode
+        if not stat.S_ISCHR(mode_bits) and not stat.S_ISDIR(mode_bits):
+            shared.append(f"a descriptor ({os.readlink(f'/proc/self/fd/{each}')})")
+    return shared
 
 
-def _what_forks_open_anew(descriptors: set[int]) -> dict[int, tuple[str, int, int]]:
+def _files_to_reopen(descriptors: set[int]) -> dict[int, tuple[str, int, int]]:
     """Return the regular files that are open read-only. Forks would share their read position, so each fork opens them
     again.
     """
-    found = {}
+    files = {}
     for each in descriptors:
         flags = fcntl.fcntl(each, fcntl.F_GETFL)
-        kind = os.fstat(each)
-        if stat.S_ISREG(kind.st_mode) and kind.st_nlink and flags & os.O_ACCMODE == os.O_RDONLY:
-            found[each] = (os.readlink(f"/proc/self/fd/{each}"), flags, os.lseek(each, 0, os.SEEK_CUR))
-    return found
-
-
-def _open_anew(number: int, path: str, flags: int, position: int) -> None:
-    inheritable = os.get_inheritable(number)
-    descriptor = os.open(path, flags | os.O_CLOEXEC)
-    os.dup2(descriptor, number, inheritable)
-    os.close(descriptor)
-    os.lseek(number, position, os.SEEK_SET)
-
-
-def _shared_files(descriptors: set[int]) -> list[str]:
-    """Return descriptors through which forks could share data: pipes, sockets and writable files. Devices store
-    nothing.
-    """
-    return [
-        f"a descriptor ({os.readlink(f'/proc/self/fd/{each}')})"
-        for each in sorted(descriptors)
-        if not stat.S_ISCHR(os.fstat(each).st_mode) and not stat.S_ISDIR(os.fstat(each).st_mode)
-    ]
-
-
-def _close_all_but(keep: set[int]) -> None:
-    kept = sorted(keep)
-    for below, above in zip(kept, [*kept[1:], HIGHEST_DESCRIPTOR], strict=True):
-        os.closerange(below + 1, above)
+        file = os.fstat(each)
+        if stat.S_ISREG(file.st_mode) and file.st_nlink and flags & os.O_ACCMODE == os.O_RDONLY:
+            files[each] = (os.readlink(f"/proc/self/fd/{each}"), flags, os.lseek(each, 0, os.SEEK_CUR))
+    return files
 
 
 def _open_descriptors() -> set[int]:
-    listed = {int(name) for name in os.listdir("/proc/self/fd")}
-    # The descriptor through which the directory was listed is closed by now.
-    return {each for each in listed if _is_open(each)}
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True
+    descriptors = set()
+    for name in os.listdir("/proc/self/fd"):
+        # The descriptor through which the directory was listed is closed by now.
+        with contextlib.suppress(OSError):
+            os.fstat(int(name))
+            descriptors.add(int(name))
+    return descriptors

@@ -14,7 +14,7 @@ PREFIX = "ade-"
 
 
 class Group:
-    """The control group of one keeper. It is reused for one child after another."""
+    """The control group of one guard. It is reused for one child after another."""
 
     def __init__(self, folder: str) -> None:
         me = proc.process(os.getpid())
@@ -52,12 +52,12 @@ class Group:
 
 
 def remove_abandoned(folder: str) -> None:
-    """Remove the groups of keepers that are gone. A group that is not empty stays."""
+    """Remove the groups of guards that are gone. A group that is not empty stays."""
     for name in os.listdir(folder):
         pid, _, ticks = name.removeprefix(PREFIX).partition("-")
         if not name.startswith(PREFIX) or not pid.isdigit():
             continue
-        keeper = proc.process(int(pid))
-        if keeper is None or str(keeper.start_ticks) != ticks:
+        guard = proc.process(int(pid))
+        if guard is None or str(guard.start_ticks) != ticks:
             with contextlib.suppress(OSError):
                 os.rmdir(os.path.join(folder, name))

@@ -1,4 +1,4 @@
-"""Access to /proc and prctl. It imports little, because every keeper is a copy of the launcher, which imports it."""
+"""Access to /proc and prctl. It imports little, because every guard is a copy of the spawner, which imports it."""
 
 import ctypes
 import os
@@ -41,8 +41,8 @@ def process(pid: int) -> Process | None:
 
 
 def processes() -> list[Process]:
-    found = (process(int(name)) for name in os.listdir("/proc") if name.isdigit())
-    return [each for each in found if each]
+    running = (process(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return [each for each in running if each]
 
 
 def descendants(root: int) -> list[Process]:
@@ -50,10 +50,10 @@ def descendants(root: int) -> list[Process]:
     children: dict[int, list[Process]] = {}
     for each in processes():
         children.setdefault(each.parent, []).append(each)
-    found = children.get(root, [])[:]
-    for each in found:
-        found += children.get(each.pid, [])
-    return found
+    below = children.get(root, [])[:]
+    for each in below:
+        below += children.get(each.pid, [])
+    return below
 
 
 def send_exactly(target: Process, number: int) -> bool:

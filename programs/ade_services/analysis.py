@@ -8,13 +8,10 @@ from math import isfinite
 from typing import Any
 
 from azure.ai.documentintelligence.models import (
-    AnalyzedDocument,
     AnalyzeResult,
     BoundingRegion,
     DocumentField,
-    DocumentKeyValuePair,
     DocumentPage,
-    DocumentTable,
 )
 
 from ade_services.trouble import Trouble, clean
@@ -34,96 +31,70 @@ Box = list[float]
 Fields = dict[str, Any]
 
 
-def pages_of(result: AnalyzeResult, read: Sequence[dict[str, Any]], source: str) -> list[dict[str, Any]]:
-    """Return the pages of `read`, with text, words, tables and fields replaced by the analysis.
+def pages_of(result: AnalyzeResult, old_pages: Sequence[dict[str, Any]], source: str) -> list[dict[str, Any]]:
+    """Return the old pages, with text, words, tables and fields replaced by the analysis.
 
     Raises Trouble if the analysis lacks one of the pages.
     """
     pages = {page.page_number: page for page in result.pages}
-    missing = [page["number"] for page in read if page["number"] not in pages]
+    missing = [page["number"] for page in old_pages if page["number"] not in pages]
     if missing:
-        found = f"The analysis has only {len(read) - len(missing)} of {len(read)} pages: page {missing[0]} is missing."
-        raise Trouble("incomplete", f"{found} The free tier reads only two pages.", permanent=True)
-    tables, fields, starts = _tables(result, pages), _fields(result, pages), _starts(result)
-    return [
-        _page(pages[page["number"]], page, starts)
-        | {
-            "tables": tables[page["number"]],
-            "fields": [field | {"source": source} for field in fields[page["number"]][:MOST_FIELDS_PER_PAGE]],
-        }
-        for page in read
-    ]
+        message = (
+            f"The analysis has only {len(old_pages) - len(missing)} of {len(old_pages)} pages:"
+            f" page {missing[0]} is missing. The free tier reads only two pages."
+        )
+        raise Trouble("incomplete", message, permanent=True)
+    tables: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for table in result.tables or ():
+        number, box = _place(table.bounding_regions, pages)
+        if number is None:
+            continue
+        if not 0 <= table.row_count * table.column_count <= MOST_CELLS:
+            raise ValueError(f"a table has {table.row_count} rows and {table.column_count} columns")
+        rows = [[""] * table.column_count for _ in range(table.row_count)]
+        for cell in table.cells:
+            rows[cell.row_index][cell.column_index] = clean(cell.content)
+        tables[number].append({"rows": rows, "box": box})
+    fields: dict[int, list[Fields]] = defaultdict(list)
+    for number, field in _fields(result, pages):
+        if number is not None and field["name"] and field["value"]:
+            fields[number].append(field | {"source": source})
+    # The offsets at which paragraphs start, leaving out paragraphs inside tables.
+    inside = [(span.offset, span.offset + span.length) for table in result.tables or () for span in table.spans]
+    offsets = (paragraph.spans[0].offset for paragraph in result.paragraphs or () if paragraph.spans)
+    starts = {start for start in offsets if not any(first < start < last for first, last in inside)}
+    new_pages = []
+    for page in old_pages:
+        number = page["number"]
+        content = {"tables": tables[number], "fields": fields[number][:MOST_FIELDS_PER_PAGE]}
+        new_pages.append(_page(pages[number], page, starts) | content)
+    return new_pages
 
 
-def _page(page: DocumentPage, read: dict[str, Any], starts: set[int]) -> dict[str, Any]:
-    text = _text(page, starts)
+def _page(page: DocumentPage, old_page: dict[str, Any], starts: set[int]) -> dict[str, Any]:
+    text = ""
+    for line in page.lines or ():
+        starts_paragraph = line.spans and line.spans[0].offset in starts
+        text += ("\n\n" if starts_paragraph else "\n") * bool(text) + clean(line.content)
     words = [[clean(word.content), *box] for word in page.words or () if (box := _box(word.polygon, page))]
     # Keep ADE's own image count and its page size in points. Only the size in pixels comes from the service, because it
     # may have rotated the image.
     size = {"width": page.width, "height": page.height} if page.unit == "pixel" else {}
-    return {**read, **size, "text": text, "has_text": bool(text.strip()), "words": words}
+    return {**old_page, **size, "text": text, "has_text": bool(text.strip()), "words": words}
 
 
-def _text(page: DocumentPage, starts: set[int]) -> str:
-    text = ""
-    for line in page.lines or ():
-        starts_anew = line.spans and line.spans[0].offset in starts
-        text += ("\n\n" if starts_anew else "\n") * bool(text) + clean(line.content)
-    return text
-
-
-def _starts(result: AnalyzeResult) -> set[int]:
-    """Return the offsets at which paragraphs start, leaving out paragraphs inside tables."""
-    inside = [(span.offset, span.offset + span.length) for table in result.tables or () for span in table.spans]
-    found = (paragraph.spans[0].offset for paragraph in result.paragraphs or () if paragraph.spans)
-    return {start for start in found if not any(first < start < last for first, last in inside)}
-
-
-def _tables(result: AnalyzeResult, pages: dict[int, DocumentPage]) -> dict[int, list[dict[str, Any]]]:
-    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for table in result.tables or ():
-        number, box = _place(table.bounding_regions, pages)
-        if number is not None:
-            found[number].append({"rows": _rows(table), "box": box})
-    return found
-
-
-def _rows(table: DocumentTable) -> list[list[str]]:
-    if not 0 <= table.row_count * table.column_count <= MOST_CELLS:
-        raise ValueError(f"a table has {table.row_count} rows and {table.column_count} columns")
-    rows = [[""] * table.column_count for _ in range(table.row_count)]
-    for cell in table.cells:
-        rows[cell.row_index][cell.column_index] = clean(cell.content)
-    return rows
-
-
-def _fields(result: AnalyzeResult, pages: dict[int, DocumentPage]) -> dict[int, list[Fields]]:
-    found: dict[int, list[Fields]] = defaultdict(list)
-    for number, field in _all_fields(result, pages):
-        if number is not None and field["name"] and field["value"]:
-            found[number].append(field)
-    return found
-
-
-def _all_fields(result: AnalyzeResult, pages: dict[int, DocumentPage]) -> Iterator[tuple[int | None, Fields]]:
+def _fields(result: AnalyzeResult, pages: dict[int, DocumentPage]) -> Iterator[tuple[int | None, Fields]]:
+    """Yield the fields of all documents and all key-value pairs, each with its page."""
     for document in result.documents or ():
-        yield from _of_document(document, pages)
+        for name, field in (document.fields or {}).items():
+            for path, each in _leaves(_WORDS.sub(" ", name), field, 1):
+                confidence = document.confidence if each.confidence is None else each.confidence
+                yield _field(path, _value(each), confidence, each.bounding_regions, pages)
     for pair in result.key_value_pairs or ():
-        yield _of_pair(pair, pages)
-
-
-def _of_pair(pair: DocumentKeyValuePair, pages: dict[int, DocumentPage]) -> tuple[int | None, Fields]:
-    regions = (pair.value.bounding_regions if pair.value else None) or pair.key.bounding_regions
-    value = pair.value.content if pair.value else ""
-    # The content of a key includes its trailing colon.
-    return _field(pair.key.content.strip().rstrip(":"), (value, "text"), pair.confidence, regions, pages)
-
-
-def _of_document(document: AnalyzedDocument, pages: dict[int, DocumentPage]) -> Iterator[tuple[int | None, Fields]]:
-    for name, field in (document.fields or {}).items():
-        for path, each in _leaves(_WORDS.sub(" ", name), field, 1):
-            confidence = document.confidence if each.confidence is None else each.confidence
-            yield _field(path, _value(each), confidence, each.bounding_regions, pages)
+        regions = (pair.value.bounding_regions if pair.value else None) or pair.key.bounding_regions
+        value = pair.value.content if pair.value else ""
+        # The content of a key includes its trailing colon.
+        yield _field(pair.key.content.strip().rstrip(":"), (value, "text"), pair.confidence, regions, pages)
 
 
 def _value(field: DocumentField) -> tuple[str | None, str]:
@@ -153,28 +124,25 @@ def _leaves(name: str, field: DocumentField, depth: int) -> Iterator[tuple[str, 
 
 def _field(
     label: str,
-    said: tuple[str | None, str],
+    value_and_kind: tuple[str | None, str],
     confidence: float,
     regions: Sequence[BoundingRegion] | None,
     pages: dict[int, DocumentPage],
 ) -> tuple[int | None, Fields]:
     number, box = _place(regions, pages)
-    value, kind = said
+    value, kind = value_and_kind
+    # The label in lower case with underscores, as ADE's own extractor names a field with this label.
+    label = clean(label).strip()
+    letters = unicodedata.normalize("NFKC", label).casefold().translate(_TRANSLITERATED)
+    plain = unicodedata.normalize("NFKD", letters).encode("ascii", "ignore").decode()
     return number, {
-        "name": _name(clean(label).strip()),
+        "name": (_NOT_IN_NAMES.sub("_", plain).strip("_") or label)[:LONGEST_NAME],
         "value": clean(value or "").strip(),
         "kind": kind,
         "confidence": _share(confidence, 1),
         "page": number,
         "box": box,
     }
-
-
-def _name(label: str) -> str:
-    """Return the label in lower case with underscores, as ADE's own extractor names a field with this label."""
-    letters = unicodedata.normalize("NFKC", label).casefold().translate(_TRANSLITERATED)
-    plain = unicodedata.normalize("NFKD", letters).encode("ascii", "ignore").decode()
-    return (_NOT_IN_NAMES.sub("_", plain).strip("_") or label)[:LONGEST_NAME]
 
 
 def _place(regions: Sequence[BoundingRegion] | None, pages: dict[int, DocumentPage]) -> tuple[int | None, Box | None]:

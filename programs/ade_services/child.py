@@ -15,22 +15,21 @@ Order = dict[str, Any]
 
 def main(work: Callable[[Order], dict[str, Any]]) -> NoReturn:
     channel = own_channel()
-    with sys.stdin.buffer as told:
-        order: Order = json.loads(told.read())
+    with sys.stdin.buffer as file:
+        order: Order = json.load(file)
     # Settings for proxies and certificates. They come with the order because a proxy's address may contain a password.
     os.environ.update(order.pop("environment", {}))
     try:
-        channel.tell("answered", **work(order))
+        channel.send("answered", **work(order))
     except Trouble as trouble:
-        channel.tell("failed", **trouble.told())
+        channel.send("failed", **trouble.to_json())
     except MemoryError:
         message = "The answer of the service needs more memory than allowed."
-        channel.tell("failed", **Trouble("too_large", message).told())
+        channel.send("failed", **Trouble("too_large", message).to_json())
     except Exception as error:
         traceback.print_exc()
-        channel.tell(
-            "failed", **Trouble("internal", f"Calling the service failed: {type(error).__name__}: {error}").told()
-        )
+        message = f"Calling the service failed: {type(error).__name__}: {error}"
+        channel.send("failed", **Trouble("internal", message).to_json())
     else:
         sys.exit(0)
     sys.exit(1)

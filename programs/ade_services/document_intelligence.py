@@ -27,7 +27,7 @@ from requests.adapters import HTTPAdapter
 from ade_services import DOCUMENT_INTELLIGENCE, PAGES
 from ade_services.analysis import pages_of
 from ade_services.child import Order
-from ade_services.trouble import TooMuch, Trouble, away, detail, pause, reason, up_to, wrong, wrong_because
+from ade_services.trouble import TooLarge, Trouble, away, detail, pause, reason, up_to, wrong, wrong_because
 
 SERVICE = DOCUMENT_INTELLIGENCE.service
 # Limit for one answer. The analysis of 25 dense pages with tables takes a few MB.
@@ -43,30 +43,27 @@ _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticErr
 def work(order: Order) -> dict[str, Any]:
     """Analyse the pages that ADE's own extractor left in the working directory, and replace them with the result."""
     give_up_at = time.monotonic() + order["seconds"]
-    read = json.loads(Path(PAGES).read_bytes())
-    result = _analysed(order, [page["number"] for page in read["pages"]], give_up_at)
+    document = json.loads(Path(PAGES).read_bytes())
+    numbers = [page["number"] for page in document["pages"]]
     try:
-        # Every page has now been read, so no unread scans are left.
-        read["scans"] = 0
-        read["pages"] = pages_of(result, read["pages"], f"azure:{order['model']}")
-        text = json.dumps(read, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except _UNREADABLE as error:
-        raise wrong_because(SERVICE, error) from error
-    unfinished = Path(f"{PAGES}.part")
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, PAGES)
-    return {"characters": sum(len(page["text"]) for page in read["pages"])}
-
-
-def _analysed(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeResult:
-    try:
-        return _analyse(order, numbers, give_up_at)
-    except TooMuch as error:
+        result = _analyse(order, numbers, give_up_at)
+    except TooLarge as error:
         raise Trouble("too_large", f"{SERVICE} sent an answer that is too large: {error}.") from error
     except AzureError as error:
-        raise _judged(error, order) from error
+        raise _trouble_of(error, order) from error
     except _UNREADABLE as error:
         raise wrong_because(SERVICE, error) from error
+    try:
+        # Every page has now been read, so no unread scans are left.
+        document["scans"] = 0
+        document["pages"] = pages_of(result, document["pages"], f"azure:{order['model']}")
+        text = json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except _UNREADABLE as error:
+        raise wrong_because(SERVICE, error) from error
+    partial_file = Path(f"{PAGES}.part")
+    partial_file.write_text(text, encoding="utf-8")
+    os.replace(partial_file, PAGES)
+    return {"characters": sum(len(page["text"]) for page in document["pages"])}
 
 
 def _analyse(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeResult:
@@ -83,8 +80,7 @@ def _analyse(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeResu
         # The client's own timeout does not end the request: `result(timeout)` returns None and the poller goes on.
         poller.wait(max(0.0, give_up_at - time.monotonic()))
         if not poller.done():
-            message = f"{SERVICE} did not finish within {order['seconds']:.0f} s."
-            raise Trouble("timed_out", message)
+            raise Trouble("timed_out", f"{SERVICE} did not finish within {order['seconds']:.0f} s.")
         result = poller.result()
     if not isinstance(result, AnalyzeResult):
         raise wrong(SERVICE, "it contains no analysis")
@@ -107,7 +103,7 @@ def _client(order: Order) -> DocumentIntelligenceClient:
         permit_redirects=False,
         # Used when the service does not send a Retry-After.
         polling_interval=order["poll_seconds"],
-        raw_response_hook=_look,
+        raw_response_hook=_check_status,
     )
 
 
@@ -126,7 +122,7 @@ class _Limited(HTTPAdapter):
         return response
 
 
-def _look(response: PipelineResponse[Any, Any]) -> None:
+def _check_status(response: PipelineResponse[Any, Any]) -> None:
     """Raise for an HTTP error before the client parses it: it expects JSON, but a proxy may answer with HTML."""
     http = response.http_response
     if http.status_code >= 400:
@@ -134,14 +130,13 @@ def _look(response: PipelineResponse[Any, Any]) -> None:
         raise HttpResponseError(response=http)
 
 
-def _judged(error: AzureError, order: Order) -> Trouble:
+def _trouble_of(error: AzureError, order: Order) -> Trouble:
     if isinstance(error, DecodeError):
         return wrong(SERVICE, f"it is cut off or not JSON ({detail(type(error).__name__)})")
     if isinstance(error, HttpResponseError):
-        return _answered(error, order)
+        return _trouble_of_answer(error, order)
     if isinstance(error, ServiceResponseTimeoutError):
-        message = f"{SERVICE} did not answer within {order['read_seconds']:g} s."
-        return away("timed_out", message)
+        return away("timed_out", f"{SERVICE} did not answer within {order['read_seconds']:g} s.")
     if isinstance(error, ServiceResponseError):
         return away("unreachable", f"{SERVICE} closed the connection without an answer ({reason(error)}).")
     if isinstance(error, ServiceRequestError):
@@ -149,47 +144,40 @@ def _judged(error: AzureError, order: Order) -> Trouble:
     return wrong_because(SERVICE, error)
 
 
-def _answered(error: HttpResponseError, order: Order) -> Trouble:
-    status, codes = error.status_code or 0, _codes(error)
-    said = error.error.message if error.error else ""
+def _trouble_of_answer(error: HttpResponseError, order: Order) -> Trouble:
+    outer: Any = error.error
+    inner = getattr(outer, "innererror", None)
+    # The error codes from the outermost to the innermost.
+    values = [getattr(outer, "code", None)]
+    while isinstance(inner, dict) and len(values) < 5:
+        values.append(inner.get("code"))
+        inner = inner.get("innererror")
+    status, codes = error.status_code or 0, [code for code in values if isinstance(code, str)]
+    text = error.error.message if error.error else ""
     if status < 300:
-        return _ended(codes, detail("/".join(codes), said))
+        # The analysis has ended without success.
+        problem = detail("/".join(codes), text)
+        if not codes:
+            return wrong(SERVICE, "it does not report the state of the analysis")
+        if any(code.startswith(_REFUSALS) for code in codes):
+            message = f"{SERVICE} rejected the document ({problem}). Save it again and upload the new file."
+            return Trouble("refused", message, permanent=True)
+        return Trouble("unavailable", f"{SERVICE} failed to analyse the document ({problem}).")
     code = " ".join(dict.fromkeys([str(status), "/".join(codes)])).strip()
-    found = detail(code, said)
+    problem = detail(code, text)
     if status == 429:
         headers: Mapping[str, str] = getattr(error.response, "headers", {})
-        message = f"{SERVICE} is busy and asks for a pause ({found})."
-        return away("busy", message, retry_after=pause({name.lower(): text for name, text in headers.items()}))
+        message = f"{SERVICE} is busy and asks for a pause ({problem})."
+        return away("busy", message, retry_after=pause({name.lower(): value for name, value in headers.items()}))
     if status == 408 or status >= 500:
-        return away("unavailable", f"{SERVICE} cannot analyse the document at the moment ({found}).")
+        return away("unavailable", f"{SERVICE} cannot analyse the document at the moment ({problem}).")
     if status in (401, 403):
         # The service's message about a key may contain that key.
-        found = code
+        problem = code
         advice = "Check that ADE_AZURE_DI_KEY and ADE_AZURE_DI_ENDPOINT are of one resource, and check its quota."
     elif status == 404:
         advice = f"Check ADE_AZURE_DI_ENDPOINT and ADE_AZURE_MODEL ({order['model']})."
     else:
         advice = f"Check the document and ADE_AZURE_MODEL ({order['model']})."
-    message = f"{SERVICE} rejected the document ({found}). {advice}"
+    message = f"{SERVICE} rejected the document ({problem}). {advice}"
     return Trouble("refused", message, permanent=True)
-
-
-def _ended(codes: list[str], found: str) -> Trouble:
-    """Return the Trouble for an analysis that has ended without success."""
-    if not codes:
-        return wrong(SERVICE, "it does not report the state of the analysis")
-    if any(code.startswith(_REFUSALS) for code in codes):
-        message = f"{SERVICE} rejected the document ({found}). Save it again and upload the new file."
-        return Trouble("refused", message, permanent=True)
-    return Trouble("unavailable", f"{SERVICE} failed to analyse the document ({found}).")
-
-
-def _codes(error: HttpResponseError) -> list[str]:
-    """Return the error codes from the outermost to the innermost."""
-    told: Any = error.error
-    inner = getattr(told, "innererror", None)
-    found = [getattr(told, "code", None)]
-    while isinstance(inner, dict) and len(found) < 5:
-        found.append(inner.get("code"))
-        inner = inner.get("innererror")
-    return [code for code in found if isinstance(code, str)]

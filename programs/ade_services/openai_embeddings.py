@@ -18,7 +18,7 @@ import openai
 
 from ade_services import OPENAI, TEXTS, VECTORS
 from ade_services.child import Order
-from ade_services.trouble import TooMuch, Trouble, away, detail, pause, reason, up_to, wrong, wrong_because
+from ade_services.trouble import TooLarge, Trouble, away, detail, pause, reason, up_to, wrong, wrong_because
 
 SERVICE = OPENAI.service
 # Limit for one answer. 256 vectors of 2000 numbers take 3 MB.
@@ -36,10 +36,10 @@ def work(order: Order) -> dict[str, Any]:
     total = [0.0] * order["dimensions"]
     with _client(order) as client, Path(VECTORS).open("wb") as file:
         for batch in batches(texts):
-            for vector in _embedded(client, order, batch):
+            for vector in _embed(client, order, batch):
                 total = [a + b for a, b in zip(total, vector, strict=True)]
-                file.write(_packed(vector))
-        file.write(_packed(_of_length_1(total)))
+                file.write(_pack(vector))
+        file.write(_pack(_of_length_1(total)))
     return {"vectors": len(texts)}
 
 
@@ -90,44 +90,39 @@ class _Limited(httpx2.SyncByteStream):
         self._stream.close()
 
 
-def _embedded(client: openai.OpenAI, order: Order, texts: list[str]) -> list[Vector]:
+def _embed(client: openai.OpenAI, order: Order, texts: list[str]) -> list[Vector]:
     try:
         # The client asks for base64 by default, but it then needs numpy to decode it. Asking explicitly avoids that.
         answer = client.embeddings.create(
             input=texts, model=order["model"], dimensions=order["dimensions"], encoding_format="base64"
         )
-        return _vectors(answer.data, len(texts), order["dimensions"])
-    except TooMuch as error:
+        places = sorted(each.index for each in answer.data)
+        if places != list(range(len(texts))):
+            raise wrong(SERVICE, f"it has {len(places)} vectors for {len(texts)} texts")
+        vectors: list[Vector] = []
+        for each in sorted(answer.data, key=lambda each: each.index):
+            if isinstance(each.embedding, str):
+                numbers = array("f", base64.b64decode(each.embedding, validate=True))
+                if sys.byteorder == "big":
+                    numbers.byteswap()
+                vectors.append(numbers)
+            else:
+                # Some compatible services send numbers although base64 was requested.
+                vectors.append([float(value) for value in each.embedding])
+        for vector in vectors:
+            if len(vector) != order["dimensions"]:
+                raise wrong(SERVICE, f"a vector has {len(vector)} numbers instead of {order['dimensions']}")
+            if not all(map(math.isfinite, vector)):
+                raise wrong(SERVICE, "a vector contains values that are not numbers")
+            if not any(vector):
+                raise wrong(SERVICE, "a vector has only zeros and thus no direction")
+        return [_of_length_1(vector) for vector in vectors]
+    except TooLarge as error:
         raise Trouble("too_large", f"{SERVICE} sent an answer that is too large: {error}.") from error
     except openai.OpenAIError as error:
-        raise _judged(error, order) from error
+        raise _trouble_of(error, order) from error
     except _UNREADABLE as error:
         raise wrong_because(SERVICE, error) from error
-
-
-def _vectors(data: Sequence[Any], number: int, dimensions: int) -> list[Vector]:
-    places = sorted(each.index for each in data)
-    if places != list(range(number)):
-        raise wrong(SERVICE, f"it has {len(places)} vectors for {number} texts")
-    vectors = [_numbers(each.embedding) for each in sorted(data, key=lambda each: each.index)]
-    for vector in vectors:
-        if len(vector) != dimensions:
-            raise wrong(SERVICE, f"a vector has {len(vector)} numbers instead of {dimensions}")
-        if not all(map(math.isfinite, vector)):
-            raise wrong(SERVICE, "a vector contains values that are not numbers")
-        if not any(vector):
-            raise wrong(SERVICE, "a vector has only zeros and thus no direction")
-    return [_of_length_1(vector) for vector in vectors]
-
-
-def _numbers(embedding: Any) -> Vector:
-    """Decode one vector. Some compatible services send numbers although base64 was requested."""
-    if not isinstance(embedding, str):
-        return [float(each) for each in embedding]
-    numbers = array("f", base64.b64decode(embedding, validate=True))
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
 
 
 def _of_length_1(vector: Vector) -> Vector:
@@ -135,54 +130,46 @@ def _of_length_1(vector: Vector) -> Vector:
     return [each / length for each in vector]
 
 
-def _packed(vector: Vector) -> bytes:
+def _pack(vector: Vector) -> bytes:
     numbers = array("f", vector)
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers.tobytes()
 
 
-def _judged(error: openai.OpenAIError, order: Order) -> Trouble:
+def _trouble_of(error: openai.OpenAIError, order: Order) -> Trouble:
     if isinstance(error, openai.APITimeoutError):
-        message = f"{SERVICE} did not answer within {order['read_seconds']:g} s."
-        return away("timed_out", message)
+        return away("timed_out", f"{SERVICE} did not answer within {order['read_seconds']:g} s.")
     if isinstance(error, openai.APIConnectionError):
-        return _not_connected(error)
+        cause = error.__cause__
+        if isinstance(cause, Trouble):
+            return cause
+        if isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError):
+            return away("unreachable", f"{SERVICE} closed the connection without an answer ({reason(error)}).")
+        return away("unreachable", f"{SERVICE} cannot be reached ({reason(error)}).")
     if isinstance(error, openai.APIStatusError):
-        return _answered(error, order)
+        return _trouble_of_answer(error, order)
     return wrong_because(SERVICE, error)
 
 
-def _not_connected(error: openai.APIConnectionError) -> Trouble:
-    cause = error.__cause__
-    if isinstance(cause, Trouble):
-        return cause
-    if isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError):
-        return away("unreachable", f"{SERVICE} closed the connection without an answer ({reason(error)}).")
-    return away("unreachable", f"{SERVICE} cannot be reached ({reason(error)}).")
-
-
-def _answered(error: openai.APIStatusError, order: Order) -> Trouble:
+def _trouble_of_answer(error: openai.APIStatusError, order: Order) -> Trouble:
     status, code = error.status_code, detail(error.code)
-    found = detail(f"{status} {code}".strip(), _said(error))
+    text = error.body.get("message") if isinstance(error.body, dict) else None
+    problem = detail(f"{status} {code}".strip(), text)
     if code == "insufficient_quota":
         advice = "Check the plan and the billing of the owner of ADE_OPENAI_KEY."
     elif status == 429:
-        message = f"{SERVICE} is busy and asks for a pause ({found})."
+        message = f"{SERVICE} is busy and asks for a pause ({problem})."
         return away("busy", message, retry_after=pause(error.response.headers))
     elif status in (408, 409) or status >= 500:
-        return away("unavailable", f"{SERVICE} cannot make vectors at the moment ({found}).")
+        return away("unavailable", f"{SERVICE} cannot make vectors at the moment ({problem}).")
     elif status in (401, 403):
         # The service's message about a key may contain that key.
-        found, advice = f"{status} {code}".strip(), "Check ADE_OPENAI_KEY."
+        problem, advice = f"{status} {code}".strip(), "Check ADE_OPENAI_KEY."
     else:
         advice = (
             f"Check ADE_OPENAI_URL, ADE_OPENAI_MODEL ({order['model']}) "
             f"and ADE_OPENAI_DIMENSIONS ({order['dimensions']})."
         )
-    message = f"{SERVICE} rejected the request for vectors ({found}). {advice}"
+    message = f"{SERVICE} rejected the request for vectors ({problem}). {advice}"
     return Trouble("refused", message, permanent=True)
-
-
-def _said(error: openai.APIStatusError) -> Any:
-    return error.body.get("message") if isinstance(error.body, dict) else None

@@ -36,13 +36,13 @@ class Trouble(Exception):
         self.retry_after = retry_after
         self.away = away
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         message = clean(str(self))[:LONGEST_MESSAGE]
         more = {"permanent": self.permanent, "retry_after": self.retry_after, "away": self.away}
         return {"code": self.code, "message": message, **more}
 
 
-class TooMuch(Exception):
+class TooLarge(Exception):
     """The answer is larger than its limit, and what has arrived is discarded."""
 
 
@@ -51,9 +51,9 @@ def away(code: str, message: str, *, retry_after: float | None = None) -> Troubl
     return Trouble(code, message, retry_after=retry_after, away=True)
 
 
-def wrong(service: str, found: str) -> Trouble:
+def wrong(service: str, problem: str) -> Trouble:
     """Return a Trouble for an undocumented answer. It is not permanent, because a proxy may have sent it."""
-    return Trouble("wrong_answer", f"{service} sent an invalid answer: {found}.")
+    return Trouble("wrong_answer", f"{service} sent an invalid answer: {problem}.")
 
 
 def wrong_because(service: str, error: BaseException) -> Trouble:
@@ -85,10 +85,10 @@ def pause(headers: Mapping[str, str]) -> float | None:
     """Return for how many seconds the service asks not to be called again, or None if it does not say."""
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return _within(milliseconds / 1000)
-    said = headers.get("retry-after")
-    if (seconds := _number(said)) is not None:
+    retry_after = headers.get("retry-after")
+    if (seconds := _number(retry_after)) is not None:
         return _within(seconds)
-    until = _moment(said)
+    until = _moment(retry_after)
     # Compare with the clock of the service if it sent its date, because the local clock may differ.
     return None if until is None else _within(until - (_moment(headers.get("date")) or time.time()))
 
@@ -114,14 +114,14 @@ def _within(seconds: float) -> float:
 
 
 def up_to(most: int, read: Callable[..., Iterable[bytes]]) -> Callable[..., Iterator[bytes]]:
-    """Wrap a function that yields pieces of an answer, so that it raises TooMuch after `most` bytes."""
+    """Wrap a function that yields pieces of an answer, so that it raises TooLarge after `most` bytes."""
 
     def pieces(*arguments: Any, **options: Any) -> Iterator[bytes]:
         seen = 0
         for piece in read(*arguments, **options):
             seen += len(piece)
             if seen > most:
-                raise TooMuch(f"it has more than {most:,} bytes")
+                raise TooLarge(f"it has more than {most:,} bytes")
             yield piece
 
     return pieces

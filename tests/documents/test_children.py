@@ -12,7 +12,7 @@ sys.path.append(sys.argv.pop(1))
 from ade_engine.channel import VARIABLE, own_channel
 from ade_keeper import fork_server
 def work(found):
-    own_channel().tell("worked", parent=os.getppid(), found=found)
+    own_channel().send("worked", parent=os.getppid(), found=found)
     os._exit(0)
 if sys.argv[1:2] == ["serve"]:
     fork_server.serve(int(sys.argv[2]), lambda: "warm", work, VARIABLE)

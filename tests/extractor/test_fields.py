@@ -30,11 +30,11 @@ def words_of(*placed):
 
 def placed(*texts):
     words = words_of(*texts)
-    return fields.found(1, "\n".join(text for text, _, _ in texts), words, [])
+    return fields.find(1, "\n".join(text for text, _, _ in texts), words, [])
 
 
 def written_in(text):
-    return fields.found(1, text, [], [])
+    return fields.find(1, text, [], [])
 
 
 def said(found):
@@ -70,7 +70,7 @@ Telefon: +49 (30) 123456-0"""
 
 
 def test_an_english_invoice():
-    assert said(fields.merged(written_in(ENGLISH))) == {
+    assert said(fields.merge(written_in(ENGLISH))) == {
         "invoice_number": "AO-2026-0117",
         "invoice_date": "2026-11-18",
         "due_date": "2026-12-02",
@@ -85,7 +85,7 @@ def test_an_english_invoice():
 
 
 def test_a_german_invoice():
-    assert said(fields.merged(written_in(GERMAN))) == {
+    assert said(fields.merge(written_in(GERMAN))) == {
         "invoice_number": "RE 2026-117",
         "invoice_date": "2026-11-18",
         "due_date": "2026-12-02",
@@ -101,7 +101,7 @@ def test_a_german_invoice():
 
 
 def test_what_checks_itself_is_surer_than_a_label_and_a_label_than_a_form():
-    sure = sureness(fields.merged(written_in(f"{ENGLISH}\nRemarks: none")))
+    sure = sureness(fields.merge(written_in(f"{ENGLISH}\nRemarks: none")))
 
     assert {sure[name] for name in ("iban", "vat_id", "net_total", "tax_total", "gross_total")} == {values.CHECKED}
     assert sure["invoice_number"] == sure["due_date"] == values.LABELLED
@@ -410,15 +410,15 @@ def test_rows_of_tables_that_the_text_does_not_have_as_lines():
     table = {"box": None, "rows": [["Invoice\nnumber", "AO-17"], ["Due date", "2026-12-02"]]}
     as_text = "Invoice\nnumber\tAO-17\nDue date\t2026-12-02"
 
-    assert said(fields.found(1, as_text, [], [table])) == {"invoice_number": "AO-17", "due_date": "2026-12-02"}
-    assert said(fields.found(1, "", [], [table])) == {"invoice_number": "AO-17", "due_date": "2026-12-02"}
+    assert said(fields.find(1, as_text, [], [table])) == {"invoice_number": "AO-17", "due_date": "2026-12-02"}
+    assert said(fields.find(1, "", [], [table])) == {"invoice_number": "AO-17", "due_date": "2026-12-02"}
 
 
 def test_the_box_lies_over_the_words_of_the_value():
     words = words_of(("Due date: 2 December 2026 (firm)", 0.1, 0.1), ("Remark:", 0.1, 0.2), ("all is well", 0.5, 0.201))
     text = "Due date: 2 December 2026 (firm)\nRemark: all is well"
 
-    due, remark = fields.found(3, text, words, [])
+    due, remark = fields.find(3, text, words, [])
 
     assert (due["value"], due["page"], due["source"]) == ("2026-12-02", 3, "local")
     assert covered(due["box"], words) == ["2", "December", "2026"]
@@ -433,7 +433,7 @@ def covered(box, words):
 def test_a_real_pdf_has_its_fields_where_they_stand(tmp_path):
     (page,) = extract(pdf_of(tmp_path / "a.pdf", ENGLISH.replace("£", "GBP ")), PDF).pages
 
-    found = fields.merged(fields.found(1, page["text"], page["words"], page["tables"]))
+    found = fields.merge(fields.find(1, page["text"], page["words"], page["tables"]))
 
     assert said(found)["gross_total"] == "324.00 GBP"
     assert sureness(found)["gross_total"] == values.CHECKED
@@ -445,7 +445,7 @@ def test_a_real_pdf_has_its_fields_where_they_stand(tmp_path):
 def test_formats_without_places_have_no_boxes(tmp_path):
     (page,) = extract(written(tmp_path / "a.csv", "Invoice no;AO-17\nDue date;2.12.2026\nNote:;paid"), CSV).pages
 
-    found = fields.found(1, page["text"], page["words"], page["tables"])
+    found = fields.find(1, page["text"], page["words"], page["tables"])
 
     assert said(found) == {"invoice_number": "AO-17", "due_date": "2026-12-02", "note": "paid"}
     assert [field["box"] for field in found] == [None] * 3
@@ -453,9 +453,9 @@ def test_formats_without_places_have_no_boxes(tmp_path):
 
 def test_totals_are_checked_over_pages():
     pages = ["Subtotal 100.00 EUR", "VAT 19.00 EUR\nSubtotal 90.00 EUR", "Total due 119.00 EUR"]
-    found = [field for number, text in enumerate(pages, 1) for field in fields.found(number, text, [], [])]
+    found = [field for number, text in enumerate(pages, 1) for field in fields.find(number, text, [], [])]
 
-    merged = fields.merged(found)
+    merged = fields.merge(found)
 
     assert said(merged) == {"net_total": "100.00 EUR", "tax_total": "19.00 EUR", "gross_total": "119.00 EUR"}
     assert set(sureness(merged).values()) == {values.CHECKED}
@@ -463,7 +463,7 @@ def test_totals_are_checked_over_pages():
 
 
 def test_the_taxes_of_two_rates_are_added_up():
-    merged = fields.merged(
+    merged = fields.merge(
         written_in("Net total 200.00 EUR\nVAT 7 % 7.00 EUR\nVAT 19 % 19.00 EUR\nTotal due 226.00 EUR")
     )
 
@@ -471,7 +471,7 @@ def test_the_taxes_of_two_rates_are_added_up():
 
 
 def test_totals_that_do_not_add_up_are_doubted():
-    merged = fields.merged(written_in("Net total 100.00 EUR\nVAT 19.00 EUR\nTotal due 120.00 EUR"))
+    merged = fields.merge(written_in("Net total 100.00 EUR\nVAT 19.00 EUR\nTotal due 120.00 EUR"))
 
     assert set(sureness(merged).values()) == {values.BARE}
 
@@ -480,20 +480,20 @@ def test_of_a_name_the_surest_is_kept_and_else_the_first():
     def field(page, value, confidence):
         return {"name": "a", "value": value, "kind": "text", "confidence": confidence, "page": page, "box": None}
 
-    (kept,) = fields.merged([field(2, "late", 0.7), field(1, "first", 0.7), field(3, "unsure", 0.5)])
+    (kept,) = fields.merge([field(2, "late", 0.7), field(1, "first", 0.7), field(3, "unsure", 0.5)])
     assert kept["value"] == "first"
-    (kept,) = fields.merged([field(1, "first", 0.7), field(3, "sure", 0.9)])
+    (kept,) = fields.merge([field(1, "first", 0.7), field(3, "sure", 0.9)])
     assert kept["value"] == "sure"
 
 
 def test_what_was_found_is_json_and_the_same_each_time():
     words = words_of(*((line, 0.1, 0.05 + 0.02 * number) for number, line in enumerate(GERMAN.splitlines())))
 
-    found = fields.found(1, GERMAN, words, [])
+    found = fields.find(1, GERMAN, words, [])
 
-    assert found == fields.found(1, GERMAN, json.loads(json.dumps(words)), [])
+    assert found == fields.find(1, GERMAN, json.loads(json.dumps(words)), [])
     assert json.loads(json.dumps(found)) == found
-    assert fields.merged(found) == fields.merged(found)
+    assert fields.merge(found) == fields.merge(found)
 
 
 # fmt: off
@@ -517,7 +517,7 @@ def test_a_hostile_text_takes_no_long_time_and_gives_no_flood(text):
 
     for placed in ([], words):
         started = time.process_time()
-        found = fields.found(1, text, placed, [])
+        found = fields.find(1, text, placed, [])
 
         assert effort.since(started) < 1
         assert len(found) <= fields.MOST_PER_PAGE
@@ -528,18 +528,18 @@ def test_a_document_of_many_pages_has_no_more_than_so_many_fields():
     found = [
         field
         for page in range(20)
-        for field in fields.found(page, "\n".join(f"Label {page}x{n}: value" for n in range(90)), [], [])
+        for field in fields.find(page, "\n".join(f"Label {page}x{n}: value" for n in range(90)), [], [])
     ]
 
     assert len(found) == 20 * 90
-    assert len(fields.merged(found)) == fields.MOST
+    assert len(fields.merge(found)) == fields.MOST
 
 
 @given(st.text(max_size=300), st.lists(st.lists(st.text(max_size=20), max_size=4), max_size=4))
 def test_no_text_makes_it_fail(text, rows):
-    found = fields.found(1, text, [], [{"rows": rows}])
+    found = fields.find(1, text, [], [{"rows": rows}])
 
-    assert len(fields.merged(found)) <= len(found)
+    assert len(fields.merge(found)) <= len(found)
     assert all(field["name"].isascii() and field["name"] and field["value"] for field in found)
 
 
@@ -548,7 +548,7 @@ shares = st.floats(0, 1)
 
 @given(st.lists(st.tuples(st.sampled_from(["Total:", "12,00", "€", "Due", "date", "·", "2026-01-02"]), *[shares] * 4)))
 def test_no_place_makes_it_fail(words):
-    for field in fields.found(1, "", [list(word) for word in words], []):
+    for field in fields.find(1, "", [list(word) for word in words], []):
         assert field["box"] is not None
 
 
@@ -560,7 +560,7 @@ def test_an_ordinary_page_takes_no_time():
     words = words_of(*((line, 0.1, 0.05 + 0.02 * number) for number, line in enumerate(lines)))
     text = "\n".join(lines)
 
-    fastest = min(timed(lambda: fields.found(1, text, words, [])) for _ in range(50))
+    fastest = min(timed(lambda: fields.find(1, text, words, [])) for _ in range(50))
 
     # It takes a third of a millisecond on an idle machine.
     assert fastest < 0.002
@@ -578,4 +578,4 @@ def test_totals_that_somebody_else_has_read_as_any_text_are_left_as_they_are():
         for name in ("net_total", "tax_total", "gross_total")
     ]
 
-    assert fields.merged(told) == told
+    assert fields.merge(told) == told

@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from ade_extractor import preview
-from ade_extractor.pages import Drawn
+from ade_extractor.pages import Picture
 from ade_extractor.trouble import Trouble
 from tests.documents.samples import TXT
 from tests.extractor.extracting import JPEG, PNG, TIFF, written
@@ -36,15 +36,15 @@ def file_of(tmp_path, content_type, picture, **options):
 
 
 def test_what_has_no_colour_is_grey():
-    grey = seen(preview.encoded(Drawn(2, 1, 6, 3, b"\1\1\1\2\2\2")))
-    colour = seen(preview.encoded(Drawn(2, 1, 8, 3, b"\xff\0\0\0\0\xff--")))
+    grey = seen(preview.encode(Picture(2, 1, 6, 3, b"\1\1\1\2\2\2")))
+    colour = seen(preview.encode(Picture(2, 1, 8, 3, b"\xff\0\0\0\0\xff--")))
 
     assert (grey.mode, [grey.getpixel((x, 0)) for x in (0, 1)]) == ("L", [1, 2])
     assert (colour.mode, [colour.getpixel((x, 0)) for x in (0, 1)]) == ("RGB", [(255, 0, 0), (0, 0, 255)])
 
 
 def test_rows_may_be_filled_up_and_have_a_channel_that_means_nothing():
-    drawn = seen(preview.encoded(Drawn(2, 2, 9, 4, b"\1\2\3x\4\5\6x-" + b"\7\7\7x\x08\x08\x08x-")))
+    drawn = seen(preview.encode(Picture(2, 2, 9, 4, b"\1\2\3x\4\5\6x-" + b"\7\7\7x\x08\x08\x08x-")))
 
     assert [drawn.getpixel((x, y)) for y in (0, 1) for x in (0, 1)] == [(1, 2, 3), (4, 5, 6), (7, 7, 7), (8, 8, 8)]
 

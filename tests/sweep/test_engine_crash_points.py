@@ -112,7 +112,7 @@ def it_stands_still(site, process, point, engines):
     kinds = [kind for kind in all_work_types() if kind.rescue]
     held = [(kind.states, id) for kind in kinds for id in held_by_the_process(kind.states)]
     until(lambda: not any(still_leased(kind) for kind in kinds))
-    # The keeper has ended the engine with the lease; then others continue with the document.
+    # The guard has ended the engine with the lease; then others continue with the document.
     until(lambda: not site.witness.at_work())
     recovery.rescue_expired(all_work_types(), W2)
     others = live(site, "environment", engines)

@@ -205,11 +205,11 @@ def test_nothing_is_left_open_and_no_zombies(tmp_path, sandbox):
         run(["double", "code"], tmp_path, sandbox=sandbox, on_event=print)
 
     assert set(os.listdir("/proc/self/fd")) == before
-    keepers = [pid for mine in children_of(os.getpid()) for pid in children_of(mine)]
-    assert [pid for pid in keepers if children_of(pid)] == []
+    guards = [pid for mine in children_of(os.getpid()) for pid in children_of(mine)]
+    assert [pid for pid in guards if children_of(pid)] == []
 
 
-def test_a_keeper_is_used_again_and_idle_ones_are_few(tmp_path):
+def test_a_guard_is_used_again_and_idle_ones_are_few(tmp_path):
     spawner_client.close()
     run(["code", 0], tmp_path, sandbox="limits")
     [mine] = [pid for pid in children_of(os.getpid()) if children_of(pid)]
@@ -223,26 +223,26 @@ def test_a_keeper_is_used_again_and_idle_ones_are_few(tmp_path):
 
     assert again == [first]
     until = time.monotonic() + 20
-    while len(children_of(mine)) > spawner_client.IDLE_KEEPERS:
+    while len(children_of(mine)) > spawner_client.IDLE_GUARDS:
         assert time.monotonic() < until
 
 
 def test_a_late_stop_does_not_hit_the_next_child(tmp_path):
     child = supervise.spawn(witness("code", 0), cwd=tmp_path, sandbox="limits", limits=SHORT)
-    keeper = child._keeper
-    number = child._started.number
+    guard = child._guard
+    number = child._answer.number
     child.wait()
     child.stop("too late")
     child.trust_until(0)
     # Simulate messages that were under way when the report arrived.
     late = b'{"stop": 0, "number": %d}\n{"trust_until": 0, "number": %d}\n' % (number, number)
-    keeper.control.sendall(late)
+    guard.control.sendall(late)
 
     said = Said()
     with supervise.spawn(witness("sleep"), cwd=tmp_path, sandbox="limits", limits=SHORT, on_output=said) as following:
-        assert following._keeper is keeper
+        assert following._guard is guard
         wait_for("ready", following, said)
-        keeper.control.sendall(late)
+        guard.control.sendall(late)
 
         assert [following.poll(0.1) for _ in range(3)] == [None] * 3
     assert child.ended.reason == "exited"
@@ -295,7 +295,7 @@ def test_no_worker_thread_ever_forks_python():
     forking = {path.name for path in sources for word in ("preexec_fn", "os.fork(") if word in path.read_text()}
 
     # Both have a single thread and run in separate processes.
-    assert forking <= {"spawner.py", "keeper.py"}
+    assert forking <= {"spawner.py", "guard.py"}
 
 
 def test_an_end_can_be_read_aloud():

@@ -1,4 +1,4 @@
-"""Which processes die together: the child with its worker, its launcher and its keeper, but not with the thread that
+"""Which processes die together: the child with its worker, its spawner and its guard, but not with the thread that
 started it.
 """
 
@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from ade_keeper import keeper, proc
+from ade_keeper import guard, proc
 from tests.work.supervised import (
     SHORT,
     Helper,
@@ -81,7 +81,7 @@ def test_a_killed_worker_takes_all_with_it_though_a_fork_of_it_lives(tmp_path):
 
 
 @each_level
-def test_a_killed_launcher_takes_all_with_it_and_the_next_child_gets_another(tmp_path, sandbox):
+def test_a_killed_spawner_takes_all_with_it_and_the_next_child_gets_another(tmp_path, sandbox):
     word, said = token(), Said()
     with supervise.spawn(
         witness("double", "sleep", word), cwd=tmp_path, sandbox=sandbox, on_output=said, limits=SHORT
@@ -101,7 +101,7 @@ def test_a_killed_launcher_takes_all_with_it_and_the_next_child_gets_another(tmp
 
 @each_level
 @pytest.mark.parametrize(("mode", "lines"), [("sleep", ["ready"]), ("double", ["ready", "forked"])])
-def test_a_killed_keeper_takes_all_with_it_and_no_other(tmp_path, sandbox, mode, lines):
+def test_a_killed_guard_takes_all_with_it_and_no_other(tmp_path, sandbox, mode, lines):
     word, other, said = token(), token(), Said()
     with (
         supervise.spawn(witness("sleep", other), cwd=tmp_path, sandbox=sandbox, limits=SHORT) as bystander,
@@ -110,7 +110,7 @@ def test_a_killed_keeper_takes_all_with_it_and_no_other(tmp_path, sandbox, mode,
         for line in lines:
             wait_for(line, child, said)
 
-        signal.pidfd_send_signal(child._keeper.pidfd, signal.SIGKILL)
+        signal.pidfd_send_signal(child._guard.pidfd, signal.SIGKILL)
         ended = child.wait()
 
         assert (ended.reason, ended.returncode, ended.left_behind) == ("lost", None, ())
@@ -132,7 +132,7 @@ def test_when_all_in_between_are_killed_the_kernel_ends_the_child(tmp_path, sand
             wait_for("forked", child, said)
         [mine] = [pid for pid in children_of(os.getpid()) if children_of(pid)]
         os.kill(mine, signal.SIGSTOP)
-        signal.pidfd_send_signal(child._keeper.pidfd, signal.SIGKILL)
+        signal.pidfd_send_signal(child._guard.pidfd, signal.SIGKILL)
         os.kill(mine, signal.SIGKILL)
 
         assert child.wait().reason == "lost"
@@ -144,12 +144,12 @@ def test_when_all_in_between_are_killed_the_kernel_ends_the_child(tmp_path, sand
         os.kill(left.pid, signal.SIGKILL)
 
 
-def test_what_a_killed_keeper_left_is_also_reaped(tmp_path):
+def test_what_a_killed_guard_left_is_also_reaped(tmp_path):
     said = Said()
     with supervise.spawn(witness("double", "sleep"), cwd=tmp_path, sandbox="limits", on_output=said) as child:
         wait_for("ready", child, said)
         [mine] = [pid for pid in children_of(os.getpid()) if children_of(pid)]
-        signal.pidfd_send_signal(child._keeper.pidfd, signal.SIGKILL)
+        signal.pidfd_send_signal(child._guard.pidfd, signal.SIGKILL)
         child.wait()
 
     until = time.monotonic() + 20
@@ -157,7 +157,7 @@ def test_what_a_killed_keeper_left_is_also_reaped(tmp_path):
         assert time.monotonic() < until
 
 
-def test_an_idle_keeper_that_was_killed_is_not_noticed(tmp_path):
+def test_an_idle_guard_that_was_killed_is_not_noticed(tmp_path):
     run(["code", 0], tmp_path, sandbox="limits")
     for idle in spawner_client._pool._idle:
         signal.pidfd_send_signal(idle.pidfd, signal.SIGKILL)
@@ -182,8 +182,8 @@ def test_an_idle_keeper_that_was_killed_is_not_noticed(tmp_path):
     ],
     ids=str,
 )
-def test_nonsense_from_a_keeper_counts_as_a_lost_child(tmp_path, monkeypatch, nonsense):
-    """A keeper inside a sandbox is under the control of its run."""
+def test_nonsense_from_a_guard_counts_as_a_lost_child(tmp_path, monkeypatch, nonsense):
+    """A guard inside a sandbox is under the control of its run."""
     parse = spawner_client.parse
 
     def spoiled(line):
@@ -199,7 +199,7 @@ def test_nonsense_from_a_keeper_counts_as_a_lost_child(tmp_path, monkeypatch, no
 
 @each_level
 def test_a_child_outlives_the_thread_that_started_it(tmp_path, sandbox):
-    """PR_SET_PDEATHSIG alone would end it, because it applies to the thread. The launcher watches the process."""
+    """PR_SET_PDEATHSIG alone would end it, because it applies to the thread. The spawner watches the process."""
     spawner_client.close()
     word, said, started = token(), Said(), []
     options = {"cwd": tmp_path, "sandbox": sandbox, "on_output": said, "limits": SHORT}
@@ -216,27 +216,27 @@ def test_a_child_outlives_the_thread_that_started_it(tmp_path, sandbox):
         assert child.wait().returncode == 7
 
 
-def test_the_kernel_ends_the_child_with_its_keeper(tmp_path):
+def test_the_kernel_ends_the_child_with_its_guard(tmp_path):
     _, said = run(["facts"], tmp_path, sandbox="limits")
 
     assert said.json["death_signal"] == signal.SIGKILL
 
 
-def test_a_child_whose_keeper_died_before_it_asked_for_the_signal_does_not_start(tmp_path):
+def test_a_child_whose_guard_died_before_it_asked_for_the_signal_does_not_start(tmp_path):
     program = f"""
 import os
-from ade_keeper import keeper
+from ade_keeper import guard
 order = {{"argv": ["/bin/sh", "-c", "touch {tmp_path}/started"], "env": {{}}, "cwd": "/", "numbers": [], "limits": {{}},
     "sandboxed": False, "is_fork": False}}
 if os.fork() == 0:
-    keeper.become(order, [], 1 if {{wrong}} else os.getppid(), 2, keeper.execute)
+    guard.become(order, [], 1 if {{wrong}} else os.getppid(), 2, guard.execute, None)
 print(os.waitstatus_to_exitcode(os.wait()[1]), os.path.exists("{tmp_path}/started"))
 """
     with Helper(program.replace("{wrong}", "True")) as helper:
         assert helper.line() == "1 False"
 
 
-def test_a_launcher_of_another_parent_does_not_serve():
+def test_a_spawner_of_another_parent_does_not_serve():
     program = """
 import os, socket
 from work.processes.spawner import serve
@@ -248,6 +248,6 @@ except SystemExit as error: print(error)
         assert helper.line().startswith("This program must be started by process ")
 
 
-def test_the_times_of_the_keeper_fit_the_promise():
-    """The keeper checks more often than the second that a stop may exceed its grace period."""
-    assert keeper.SWEEP_SECONDS < 0.1
+def test_the_times_of_the_guard_fit_the_promise():
+    """The guard checks more often than the second that a stop may exceed its grace period."""
+    assert guard.SWEEP_SECONDS < 0.1

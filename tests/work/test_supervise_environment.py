@@ -84,7 +84,7 @@ def test_names_that_only_look_like_secrets_pass():
     assert set(names) < set(environment("/d", "/d/.tmp", dict.fromkeys(names, "")))
 
 
-def test_the_launcher_and_its_keepers_know_no_secrets(tmp_path):
+def test_the_spawner_and_its_guards_know_no_secrets(tmp_path):
     program = f"""
 import os
 os.environ["SECRET_KEY"] = "hidden-thing"

@@ -39,7 +39,7 @@ def stranger():
 
 
 def start(mode, word):
-    """Start a session leader that its parent does not watch, as a killed keeper leaves it."""
+    """Start a session leader that its parent does not watch, as a killed guard leaves it."""
     process = subprocess.Popen(witness(mode, "sleep", word), stdout=subprocess.PIPE, start_new_session=True)
     lines = 1 if mode in ("sleep", "stubborn", "polite", "heir") else 2
     for _ in range(lines):
@@ -176,7 +176,7 @@ def test_who_is_born_while_the_others_end_is_ended_too():
 
 @each_level
 def test_a_running_child_can_be_ended_by_its_record_alone(tmp_path, sandbox):
-    """Another worker ends it, whose messages the keeper does not obey."""
+    """Another worker ends it, whose messages the guard does not obey."""
     word, said = token(), Said()
     with supervise.spawn(witness("double", "sleep", word), cwd=tmp_path, sandbox=sandbox, on_output=said) as child:
         wait_for("ready", child, said)

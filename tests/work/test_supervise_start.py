@@ -147,17 +147,17 @@ def test_a_descriptor_that_is_not_open(tmp_path):
     assert error.errno == errno.EBADF
 
 
-def test_what_cannot_start_runs_nothing_and_keeps_the_keeper(tmp_path):
+def test_what_cannot_start_runs_nothing_and_keeps_the_guard(tmp_path):
     run(["code", 0], tmp_path, sandbox="limits")
     [mine] = [pid for pid in children_of(os.getpid()) if children_of(pid)]
-    keepers = children_of(mine)
+    guards = children_of(mine)
 
     refused([program(tmp_path / "engine", "#!/no/such/python\n")], tmp_path, sandbox="limits")
     ended, _ = run(["code", 3], tmp_path, sandbox="limits")
 
     assert ended.returncode == 3
-    assert children_of(mine) == keepers
-    assert [pid for keeper in keepers for pid in children_of(keeper)] == []
+    assert children_of(mine) == guards
+    assert [pid for guard in guards for pid in children_of(guard)] == []
 
 
 @pytest.mark.parametrize("room", range(9))
@@ -188,11 +188,11 @@ print(before == len(os.listdir("/proc/self/fd")), again, answer)
         closed, again, answer = helper.line().split(" ", 2)
 
     assert (closed, again) == ("True", "0")
-    # Six are enough for two pipes, the null device and the child's pidfd; a keeper already exists.
+    # Six are enough for two pipes, the null device and the child's pidfd; a guard already exists.
     assert answer == "started" if room >= 6 else "too many open files" in answer.lower()
 
 
-@pytest.mark.parametrize("who", ["launcher", "keeper"])
+@pytest.mark.parametrize("who", ["spawner", "guard"])
 def test_those_in_between_have_too_many_open_files(tmp_path, who):
     program = f"""
 import os, resource
@@ -200,16 +200,16 @@ from work.processes import supervise
 from ade_keeper.proc import processes
 def children(of): return [each.pid for each in processes() if each.parent == of]
 hold = [supervise.spawn(["sleep", "30"], cwd={str(tmp_path)!r}, sandbox="limits")]
-[target] = [launcher] = children(os.getpid())
-if {who!r} == "keeper":
-    before = children(launcher)
+[target] = [spawner] = children(os.getpid())
+if {who!r} == "guard":
+    before = children(spawner)
     supervise.spawn(["true"], cwd={str(tmp_path)!r}, sandbox="limits").wait()
-    [target] = set(children(launcher)) - set(before)
-# The lowest number that is free, and for a keeper a few that it needs before the order comes.
+    [target] = set(children(spawner)) - set(before)
+# The lowest number that is free, and for a guard a few that it needs before the order comes.
 taken = {{int(name) for name in os.listdir(f"/proc/{{target}}/fd")}}
 lowest = min(set(range(100)) - taken)
 before = resource.prlimit(target, resource.RLIMIT_NOFILE)
-resource.prlimit(target, resource.RLIMIT_NOFILE, (lowest + ({who!r} == "keeper"), before[1]))
+resource.prlimit(target, resource.RLIMIT_NOFILE, (lowest + ({who!r} == "guard"), before[1]))
 try: supervise.run(["true"], cwd={str(tmp_path)!r}, sandbox="limits")
 except supervise.CannotStart as error: print(error)
 resource.prlimit(target, resource.RLIMIT_NOFILE, before)
@@ -222,7 +222,7 @@ hold[0].close()
 
 
 @needs_nobody
-@pytest.mark.parametrize("who", ["launcher", "keeper"])
+@pytest.mark.parametrize("who", ["spawner", "guard"])
 def test_too_many_processes(who):
     """The limit does not apply to root, so another user tries."""
     program = f"""
@@ -235,9 +235,9 @@ def attempt():
     try: return supervise.run(["true"], cwd=cwd, sandbox="limits").returncode
     except supervise.CannotStart as error: return f"{{error.errno}} {{error}}"
 attempt()
-[launcher] = children(os.getpid())
-[target] = [launcher] if {who!r} == "launcher" else children(launcher)
-if {who!r} == "launcher": hold = supervise.spawn(["sleep", "30"], cwd=cwd, sandbox="limits")
+[spawner] = children(os.getpid())
+[target] = [spawner] if {who!r} == "spawner" else children(spawner)
+if {who!r} == "spawner": hold = supervise.spawn(["sleep", "30"], cwd=cwd, sandbox="limits")
 before = resource.prlimit(target, resource.RLIMIT_NPROC)
 resource.prlimit(target, resource.RLIMIT_NPROC, (1, before[1]))
 print(attempt())
@@ -253,7 +253,7 @@ import shutil; shutil.rmtree(cwd)
     assert again == "0"
 
 
-def test_a_launcher_that_does_not_answer(tmp_path, monkeypatch):
+def test_a_spawner_that_does_not_answer(tmp_path, monkeypatch):
     spawner_client.close()
     before = children_of(os.getpid())
     monkeypatch.setattr(spawner_client, "ANSWER_SECONDS", 0.2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ade_keeper import keeper
+from ade_keeper import guard
 from tests.work.supervised import (
     BUSY_SECONDS,
     SHORT,
@@ -266,7 +266,7 @@ def test_who_cannot_be_killed_is_named_and_not_waited_for(tmp_path):
         other, _ = run(["code", 3], tmp_path, sandbox="limits")
 
         assert (ended.reason, ended.returncode, ended.left_behind) == ("stopped", None, (child.process_id.pid,))
-        assert 0.2 + keeper.KILL_SECONDS <= ended.seconds < 0.2 + keeper.KILL_SECONDS + BUSY_SECONDS
+        assert 0.2 + guard.KILL_SECONDS <= ended.seconds < 0.2 + guard.KILL_SECONDS + BUSY_SECONDS
         assert "could not be killed" in str(ended)
         assert other.returncode == 3
     finally:
@@ -275,16 +275,16 @@ def test_who_cannot_be_killed_is_named_and_not_waited_for(tmp_path):
         group.rmdir()
 
 
-def test_a_keeper_that_is_stuck_is_killed_with_its_child(tmp_path, monkeypatch):
+def test_a_guard_that_is_stuck_is_killed_with_its_child(tmp_path, monkeypatch):
     monkeypatch.setattr("work.processes.child.KILL_SECONDS", 0.5)
-    monkeypatch.setattr("work.processes.child.KEEPER_SECONDS", 0.2)
+    monkeypatch.setattr("work.processes.child.GUARD_SECONDS", 0.2)
     word, said = token(), Said()
     with supervise.spawn(
         witness("double", "sleep", word), cwd=tmp_path, sandbox="limits", on_output=said, grace_seconds=0.1
     ) as child:
         wait_for("ready", child, said)
         wait_for("forked", child, said)
-        signal.pidfd_send_signal(child._keeper.pidfd, signal.SIGSTOP)
+        signal.pidfd_send_signal(child._guard.pidfd, signal.SIGSTOP)
 
         child.stop("enough")
         ended = child.wait()

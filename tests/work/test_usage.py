@@ -98,7 +98,7 @@ def test_a_look_waits_for_no_memory_map(monkeypatch):
     """Of 500 processes that only fork, each map made it wait."""
     looked = []
     monkeypatch.setattr(usage, "MAPS_SECONDS", 0)
-    monkeypatch.setattr(usage._Opened, "look_at", lambda opened, pid: looked.append(pid))
+    monkeypatch.setattr(usage._OpenFiles, "add", lambda opened, pid: looked.append(pid))
     monkeypatch.setattr(usage, "_proportional", lambda pid: 1 / 0)
     program = "import os, time\nfor _ in range(3): os.fork()\nprint('here', flush=True)\ntime.sleep(60)"
     with Helper(program, start_new_session=True) as helper:

@@ -14,21 +14,21 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from ade_keeper.keeper import KILL_SECONDS
+from ade_keeper.guard import KILL_SECONDS
 from work.processes import spawner_client
 from work.processes.identity import ProcessId
 from work.processes.output import Events, Output
-from work.processes.spawner_client import Answer, ProcessGuard
+from work.processes.spawner_client import Answer, GuardClient
 from work.processes.usage import Usage
 
 # How often a lost lease or a cancel is checked: half of the 100 ms that `supervise.run` promises.
 LOOK_SECONDS = 0.05
-# How long the keeper may exceed its own time limits before it counts as stuck.
-KEEPER_SECONDS = 2.0
+# How long the guard may exceed its own time limits before it counts as stuck.
+GUARD_SECONDS = 2.0
 # The size of a read: a pipe's capacity.
 READ_BYTES = 1 << 16
-# The reasons that a keeper may report for ending its child. None: the child ended by itself.
-WHYS = (None, "stopped", "orphaned", "trust_ended", "timed_out")
+# The reasons that a guard may report for ending its child. None: the child ended by itself.
+REASONS = (None, "stopped", "orphaned", "trust_ended", "timed_out")
 # Limit for the reported processes that could not be killed, because an event lists them.
 MOST_LEFT_BEHIND = 100
 # Limit for reads per pipe after the child is gone. It covers the largest pipe, and a surviving writer cannot extend it.
@@ -37,7 +37,7 @@ DRAIN_READS = 32
 
 @dataclass(frozen=True)
 class Ended:
-    # "lost": its keeper was killed, and the child with it.
+    # "lost": its guard was killed, and the child with it.
     reason: Literal["exited", "signalled", "timed_out", "stopped", "over_limit", "lost"]
     # The exit code or, as in subprocess, the negative number of the signal. None if it is unknown.
     returncode: int | None
@@ -62,7 +62,7 @@ class Ended:
         return self.ended - self.started
 
     def __str__(self) -> str:
-        what = {
+        message = {
             "exited": f"exited with code {self.returncode}",
             "signalled": f"was killed by {self.signal}{_USUAL_CAUSES.get(self.signal or '', '')}",
             "timed_out": "timed out",
@@ -71,7 +71,7 @@ class Ended:
             "lost": "lost: its process guard was killed",
         }[self.reason]
         left = f"; could not be killed: {', '.join(map(str, self.left_behind))}" if self.left_behind else ""
-        return f"{what} after {self.seconds:.1f} s{left}"
+        return f"{message} after {self.seconds:.1f} s{left}"
 
 
 _USUAL_CAUSES = {
@@ -106,7 +106,7 @@ class Child:
     def __init__(
         self,
         program: str,
-        keeper: ProcessGuard,
+        guard: GuardClient,
         answer: Answer,
         pipes: Pipes,
         opened: ExitStack,
@@ -114,40 +114,40 @@ class Child:
         wall_seconds: float,
         grace_seconds: float,
         process_id: ProcessId | None = None,
-        give_back: Callable[[ProcessGuard], None] = spawner_client.give_back,
+        give_back: Callable[[GuardClient], None] = spawner_client.give_back,
         usage: Usage | None = None,
     ) -> None:
         # Recovery kills this process to end the child. For a fork of a warm process it is the warm process.
         self.process_id = process_id or ProcessId.here(answer.pid, answer.start_ticks)
-        # The kernel reparents orphaned descendants of the child to the keeper, so all of them are below it.
-        self.keeper_pid = keeper.pid
+        # The kernel reparents orphaned descendants of the child to the guard, so all of them are below it.
+        self.guard_pid = guard.pid
         self._give_back = give_back
         self._usage = usage
         self._over_limit: str | None = None
         self.ended: Ended | None = None
         self._program = program
-        self._keeper = keeper
-        self._started = answer
+        self._guard = guard
+        self._answer = answer
         self._pipes = pipes
-        self._opened = opened
+        self._descriptors = opened
         self._unread = answer.unread
         self._report: dict[str, Any] | None = None
         self._stop_reason: str | None = None
-        self._closed = False
+        self._is_closed = False
         self._sending = threading.Lock()
         self._grace_seconds = grace_seconds
         self._out_of_time_at = answer.at + wall_seconds
         self._stuck_at = self._out_of_time_at + self._longest_end(grace_seconds)
         # Not epoll, which would take a descriptor per child.
         self._selector = selectors.PollSelector()
-        self._selector.register(keeper.control, selectors.EVENT_READ, self._hear)
+        self._selector.register(guard.control, selectors.EVENT_READ, self._receive)
         for descriptor, feed in pipes.feeds.items():
             self._selector.register(descriptor, selectors.EVENT_READ, partial(self._read, descriptor, feed))
-        self._hear_lines()
+        self._parse_report()
 
     @staticmethod
     def _longest_end(grace_seconds: float) -> float:
-        return grace_seconds + KILL_SECONDS + KEEPER_SECONDS
+        return grace_seconds + KILL_SECONDS + GUARD_SECONDS
 
     def wait(self, stop: Callable[[], str | None] | None = None) -> Ended:
         look_at = 0.0
@@ -164,55 +164,50 @@ class Child:
 
         Raises CannotStart if bubblewrap could not start the program, which becomes known only here.
         """
-        if self.ended or self._closed:
+        if self.ended or self._is_closed:
             return self.ended
-        for key, _ in self._selector.select(max(min(timeout_seconds, *self._seconds_until_due()), 0)):
+        timeout_seconds = min(timeout_seconds, self._pipes.output.seconds_until_due())
+        if self._usage is not None and self._over_limit is None:
+            timeout_seconds = min(timeout_seconds, self._usage.seconds_until_due())
+        for key, _ in self._selector.select(max(timeout_seconds, 0)):
             key.data()
-        self._look_at_usage()
+        if self._usage and not self._over_limit and not self._report and self._usage.seconds_until_due() <= 0:
+            self._over_limit = self._usage.excess()
+            if self._over_limit:
+                self._stuck_at = min(self._stuck_at, time.monotonic() + self._longest_end(0))
+                self._send({"stop": 0})
+                self._usage.end()
         if self._pipes.output.seconds_until_due() <= 0:
             self._pipes.output.flush()
         if self._report is None and time.monotonic() >= self._stuck_at:
-            self._signal_keeper()
+            self._kill_guard()
         if self._report is not None:
             try:
-                self.ended = self._finish(self._report)
+                self.ended = self._result_of(self._report)
             finally:
                 self.close()
         return self.ended
 
-    def _seconds_until_due(self) -> list[float]:
-        due = [self._pipes.output.seconds_until_due()]
-        return [*due, self._usage.seconds_until_due()] if self._usage and self._over_limit is None else due
-
-    def _look_at_usage(self) -> None:
-        if self._usage is None or self._over_limit or self._report or self._usage.seconds_until_due() > 0:
-            return
-        self._over_limit = self._usage.excess()
-        if self._over_limit:
-            self._stuck_at = min(self._stuck_at, time.monotonic() + self._longest_end(0))
-            self._tell({"stop": 0})
-            self._usage.end()
-
     def stop(self, reason: str, grace_seconds: float | None = None) -> None:
-        """Request SIGTERM, the grace period and SIGKILL from the keeper, without waiting. The first reason counts."""
+        """Request SIGTERM, the grace period and SIGKILL from the guard, without waiting. The first reason counts."""
         grace = self._grace_seconds if grace_seconds is None else grace_seconds
         self._stop_reason = self._stop_reason or reason
         self._stuck_at = min(self._stuck_at, time.monotonic() + self._longest_end(grace))
-        self._tell({"stop": grace})
+        self._send({"stop": grace})
 
     def trust_until(self, moment: float) -> None:
-        """Make the keeper kill the child at this moment of time.monotonic(), unless a later one is sent before.
+        """Make the guard kill the child at this moment of time.monotonic(), unless a later one is sent before.
 
         This works even if this process is stopped or hangs. It is for leases that must be renewed.
         """
-        self._tell({"trust_until": moment})
+        self._send({"trust_until": moment})
 
-    def _tell(self, command: dict[str, Any]) -> None:
-        message = json.dumps(command | {"number": self._started.number}).encode() + b"\n"
-        with self._sending, suppress(OSError):  # the keeper has ended if it is not listening
-            if not self._closed:
-                # The socket does not block. A keeper that does not read must not delay the renewal of other leases.
-                os.write(self._keeper.control.fileno(), message)
+    def _send(self, command: dict[str, Any]) -> None:
+        message = json.dumps(command | {"number": self._answer.number}).encode() + b"\n"
+        with self._sending, suppress(OSError):  # the guard has ended if it is not listening
+            if not self._is_closed:
+                # The socket does not block. A guard that does not read must not delay the renewal of other leases.
+                os.write(self._guard.control.fileno(), message)
 
     def _read(self, descriptor: int, feed: Callable[[bytes], None]) -> bool:
         try:
@@ -220,62 +215,57 @@ class Child:
         except BlockingIOError:
             return False
         if not data:
-            # A running program may close its end of the pipe. Only the keeper reports that the child has ended.
+            # A running program may close its end of the pipe. Only the guard reports that the child has ended.
             self._selector.unregister(descriptor)
             return False
         feed(data)
         return True
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         try:
-            data = self._keeper.control.recv(READ_BYTES)
+            data = self._guard.control.recv(READ_BYTES)
         except ConnectionResetError:
             data = b""
         self._unread += data
-        self._hear_lines()
+        self._parse_report()
         if self._report is None and (not data or len(self._unread) > spawner_client.ANSWER_BYTES):
-            self._report = self._report_of_lost()
+            self._report = self._lost_report()
 
-    def _hear_lines(self) -> None:
+    def _parse_report(self) -> None:
         if b"\n" in self._unread:
             line, _, self._unread = self._unread.partition(b"\n")
             try:
-                self._report = self._checked(spawner_client.parse(line))
+                # A guard in a sandbox may send anything.
+                report = spawner_client.parse(line)
+                if report["why"] not in REASONS:
+                    raise ValueError(report["why"])
+                if report["status"] is not None:
+                    os.waitstatus_to_exitcode(report["status"])
+                numbers = [report[name] for name in ("at", "max_rss_bytes", "cpu_seconds")]
+                if not all(0 <= number < spawner_client.LARGEST for number in numbers):
+                    raise ValueError(numbers)
+                left = [int(pid) for pid in report["left_behind"][:MOST_LEFT_BEHIND]]
+                at = max(self._answer.at, min(report["at"], time.monotonic()))
+                is_free = report["keeper_is_free"] is True
+                self._report = report | {"at": at, "left_behind": left, "keeper_is_free": is_free}
             except (OSError, TypeError, ValueError, KeyError, OverflowError):
-                self._report = self._report_of_lost()
+                self._report = self._lost_report()
 
-    def _checked(self, report: dict[str, Any]) -> dict[str, Any]:
-        """Return the report with its values checked, because a keeper in a sandbox may send anything.
-
-        Raises ValueError or OverflowError, or KeyError and TypeError for missing values and values of the wrong type.
-        """
-        if report["why"] not in WHYS:
-            raise ValueError(report["why"])
-        if report["status"] is not None:
-            os.waitstatus_to_exitcode(report["status"])
-        numbers = [report[name] for name in ("at", "max_rss_bytes", "cpu_seconds")]
-        if not all(0 <= number < spawner_client.LARGEST for number in numbers):
-            raise ValueError(numbers)
-        left = [int(pid) for pid in report["left_behind"][:MOST_LEFT_BEHIND]]
-        at = max(self._started.at, min(report["at"], time.monotonic()))
-        return report | {"at": at, "left_behind": left, "keeper_is_free": report["keeper_is_free"] is True}
-
-    def _report_of_lost(self) -> dict[str, Any]:
+    def _lost_report(self) -> dict[str, Any]:
         now = time.monotonic()
-        timed_out = now >= self._out_of_time_at
-        gone = _is_ready(self._started.pidfd, KILL_SECONDS)
+        is_gone = _is_ready(self._answer.pidfd, KILL_SECONDS)
         return {
             "status": None,
-            "why": "stopped" if self._stop_reason else "timed_out" if timed_out else "lost",
+            "why": "stopped" if self._stop_reason else "timed_out" if now >= self._out_of_time_at else "lost",
             "at": now,
             "max_rss_bytes": 0,
             "cpu_seconds": 0.0,
-            "left_behind": [] if gone else [self.process_id.pid],
+            "left_behind": [] if is_gone else [self.process_id.pid],
             "keeper_is_free": False,
         }
 
-    def _finish(self, report: dict[str, Any]) -> Ended:
-        self._selector.unregister(self._keeper.control)
+    def _result_of(self, report: dict[str, Any]) -> Ended:
+        self._selector.unregister(self._guard.control)
         for key in list(self._selector.get_map().values()):
             for _ in range(DRAIN_READS):
                 if not key.data():
@@ -284,14 +274,27 @@ class Child:
         if self._pipes.events:
             self._pipes.events.end()
         returncode = None if report["status"] is None else self._returncode(report)
-        reason, stop_reason = self._reason(report["why"], returncode)
+        signal_name = None
+        if returncode is not None and returncode < 0:
+            try:
+                signal_name = signal.Signals(-returncode).name
+            except ValueError:
+                signal_name = f"signal {-returncode}"  # a real-time signal has no name
+        reason: Any = report["why"] or ("signalled" if signal_name else "exited")
+        stop_reason = None
+        if self._over_limit:
+            reason = "over_limit"
+        elif reason == "trust_ended":
+            reason, stop_reason = "stopped", "no longer trusted"
+        elif reason == "stopped":
+            stop_reason = self._stop_reason
         return Ended(
             reason=reason,
             returncode=returncode,
-            signal=_signal_name(returncode),
+            signal=signal_name,
             stop_reason=stop_reason,
             over_limit=self._over_limit,
-            started=self._started.at,
+            started=self._answer.at,
             ended=report["at"],
             output_bytes=self._pipes.output.seen_bytes,
             truncated=self._pipes.output.truncated,
@@ -306,49 +309,37 @@ class Child:
         if self._pipes.sandbox_report is None:
             return code
         if code == 1 and report["why"] is None and b"exit-code" not in os.read(self._pipes.sandbox_report, READ_BYTES):
-            found = " ".join(self._pipes.output.last) or "none"
-            raise CannotStart(f"Cannot start {self._program}: bubblewrap ended without running it. Output: {found}")
+            output = " ".join(self._pipes.output.last) or "none"
+            raise CannotStart(f"Cannot start {self._program}: bubblewrap ended without running it. Output: {output}")
         # bubblewrap reports a signal as a shell does, so a program that exits with 137 looks killed.
         return 128 - code if code > 128 and code - 128 in signal.valid_signals() else code
 
-    def _reason(self, why: str | None, returncode: int | None) -> tuple[Any, str | None]:
-        if self._over_limit:
-            return "over_limit", None
-        if why == "trust_ended":
-            return "stopped", "no longer trusted"
-        if why == "stopped":
-            return "stopped", self._stop_reason
-        return why or ("signalled" if returncode is not None and returncode < 0 else "exited"), None
-
     def close(self) -> None:
         """Kill the child if it still runs, wait until it is gone, and close the descriptors."""
-        if self._closed:
+        if self._is_closed:
             return
         if self._report is None:
-            self._tell({"stop": 0})
-            self._await_report(KILL_SECONDS + KEEPER_SECONDS)
+            self._send({"stop": 0})
+            until = time.monotonic() + KILL_SECONDS + GUARD_SECONDS
+            while self._report is None and (left := until - time.monotonic()) > 0:
+                if _is_ready(self._guard.control.fileno(), left):
+                    self._receive()
         if self._report is None:
-            self._signal_keeper()
-            _is_ready(self._started.pidfd, KILL_SECONDS)
+            self._kill_guard()
+            _is_ready(self._answer.pidfd, KILL_SECONDS)
         with self._sending:
-            self._closed = True
+            self._is_closed = True
         if self._report and self._report["keeper_is_free"]:
-            self._give_back(self._keeper)
+            self._give_back(self._guard)
         else:
-            self._keeper.close()
-        self._opened.close()
+            self._guard.close()
+        self._descriptors.close()
         # It references this object's methods; a cycle would keep thousands of ended children until garbage collection.
         self._selector.close()
 
-    def _await_report(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while self._report is None and (left := until - time.monotonic()) > 0:
-            if _is_ready(self._keeper.control.fileno(), left):
-                self._hear()
-
-    def _signal_keeper(self) -> None:
+    def _kill_guard(self) -> None:
         with suppress(OSError):
-            signal.pidfd_send_signal(self._keeper.pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(self._guard.pidfd, signal.SIGKILL)
 
     def __enter__(self) -> Self:
         return self
@@ -364,12 +355,3 @@ def _is_ready(descriptor: int, seconds: float) -> bool:
     watched = select.poll()
     watched.register(descriptor, select.POLLIN)
     return bool(watched.poll(seconds * 1000))
-
-
-def _signal_name(returncode: int | None) -> str | None:
-    if returncode is None or returncode >= 0:
-        return None
-    try:
-        return signal.Signals(-returncode).name
-    except ValueError:
-        return f"signal {-returncode}"  # a real-time signal has no name

@@ -8,20 +8,20 @@ from pathlib import Path
 
 
 def shared(path: Path) -> AbstractContextManager[bool]:
-    return _locked(path, fcntl.LOCK_SH)
+    return _lock(path, fcntl.LOCK_SH)
 
 
 def alone(path: Path) -> AbstractContextManager[bool]:
-    return _locked(path, fcntl.LOCK_EX)
+    return _lock(path, fcntl.LOCK_EX)
 
 
 def alone_at_once(path: Path) -> AbstractContextManager[bool]:
     """Lock without waiting. Yields False if another process has the lock."""
-    return _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
-def _locked(path: Path, how: int) -> Iterator[bool]:
+def _lock(path: Path, how: int) -> Iterator[bool]:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

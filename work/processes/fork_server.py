@@ -1,6 +1,6 @@
 """The worker's side of a warm process: a child that has imported a program and forks a fresh process per piece of work.
 
-It is a process guard (`programs/ade_keeper/keeper.py`) in a program of its own, and also an ordinary supervised
+It is a process guard (`programs/ade_keeper/guard.py`) in a program of its own, and also an ordinary supervised
 child: it has a sandbox and ends with the worker. A fork is a `Child` like any other, one at a time.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from ade_keeper import proc
 from work.processes import supervise
 from work.processes.child import CannotStart, Child
-from work.processes.spawner_client import ProcessGuard, Wires
+from work.processes.spawner_client import GuardClient, Wires
 from work.processes.supervise import (
     GRACE_SECONDS,
     Limits,
@@ -27,7 +27,7 @@ from work.processes.supervise import (
     OnOutput,
     Path,
     connect,
-    explained,
+    explain_failure,
     place,
     spawn,
 )
@@ -58,13 +58,13 @@ class ForkServer:
         # Whether its sandbox prevents one fork from leaving anything for the next.
         self.is_walled_off = supervise.level() == "bubblewrap"
         self.used_at = time.monotonic()
-        self.said: list[str] = []
+        self._last_lines: list[str] = []
         self._limits = replace(limits or Limits(), wall_seconds=None, cpu_seconds=None)
         self._folder = os.path.abspath(cwd)
         # The process that forks, as seen from outside its sandbox. It is looked up once and not for each fork.
         self._root: proc.Process | None = None
         # None until it is ready, and while a fork uses it.
-        self._keeper: ProcessGuard | None = None
+        self._guard: GuardClient | None = None
         with ExitStack() as opened:
             self._control, there = socket.socketpair()
             opened.enter_context(self._control)
@@ -74,7 +74,7 @@ class ForkServer:
                     cwd=cwd,
                     env=env,
                     limits=self._limits,
-                    on_output=self._hear,
+                    on_output=self._keep_last,
                     pass_fds=[there.fileno()],
                     readable=readable,
                     hidden=hidden,
@@ -86,16 +86,18 @@ class ForkServer:
         """Wait until it is ready to fork. Return the reason if `stop` gives one. Raises CannotStart if the process
         ends.
         """
-        while self._keeper is None:
+        while self._guard is None:
             if reason := stop():
                 return reason
             if self._child.poll(0):
-                raise self._not_warm()
-            if _is_readable(self._control, LOOK_SECONDS):
+                raise self._failure()
+            watched = select.poll()
+            watched.register(self._control, select.POLLIN)
+            if watched.poll(LOOK_SECONDS * 1000):
                 try:
-                    self._keeper = ProcessGuard(self._control)
+                    self._guard = GuardClient(self._control)
                 except OSError as error:
-                    raise self._not_warm() from error
+                    raise self._failure() from error
                 outermost = self._child.process_id.pid
                 self._root = proc.process(first_below(outermost) if self.is_walled_off else outermost)
                 if not self.is_alone():
@@ -115,15 +117,20 @@ class ForkServer:
         trust_until: float = math.inf,
     ) -> Child:
         """Fork a child, with the same contract as `supervise.spawn`. Raises CannotStart."""
-        if self._keeper is None or self._root is None:
+        if self._guard is None or self._root is None:
             raise RuntimeError("The fork server is not ready, or not free.")
         directory, _, variables = place(cwd, env or {})
         limits = limits or Limits()
         pipes = limits.pipes(on_output, on_event)
-        keeper, self._keeper, self.forked = self._keeper, None, self.forked + 1
-        with ExitStack() as lent, ExitStack() as ours, ExitStack() as theirs, explained("a fork", directory):
-            # From here on the child closes the keeper, or gives it back.
-            lent.callback(keeper.close)
+        guard, self._guard, self.forked = self._guard, None, self.forked + 1
+        with (
+            ExitStack() as undo,
+            ExitStack() as ours,
+            ExitStack() as theirs,
+            explain_failure("a fork", directory),
+        ):
+            # From here on the child closes the guard, or gives it back.
+            undo.callback(guard.close)
             wires = Wires(ours, theirs, ())
             connect(wires, pipes, variables, stdin=stdin, events_number=EVENTS_NUMBER)
             times = limits.times(grace_seconds)
@@ -135,10 +142,10 @@ class ForkServer:
                 "is_fork": True,
                 "trust_until": trust_until,
             }
-            answer = keeper.start(order | times, wires)
+            answer = guard.start(order | times, wires)
             # Measure the warm process too, because it may use as much as its fork.
             usage = Usage(
-                self._child.keeper_pid,
+                self._child.guard_pid,
                 [self._folder],
                 limits.most(),
                 victim=self._root,
@@ -148,7 +155,7 @@ class ForkServer:
             # Recovery ends the fork server to end its forks: pids inside a sandbox mean nothing here.
             child = Child(
                 "a fork",
-                keeper,
+                guard,
                 answer,
                 pipes,
                 ours.pop_all(),
@@ -157,47 +164,41 @@ class ForkServer:
                 give_back=self._take_back,
                 usage=usage,
             )
-            lent.pop_all()
+            undo.pop_all()
             return child
 
     def is_free(self) -> bool:
         """Return whether it can fork: it is alive, and its last fork is gone."""
-        return self._keeper is not None and self._child.poll(0) is None
+        return self._guard is not None and self._child.poll(0) is None
 
     def is_alone(self) -> bool:
-        """Return whether it has no other processes. Its keeper is not asked, because an import may have changed it."""
+        """Return whether it has no other processes. Its guard is not asked, because an import may have changed it."""
         own = {self._child.process_id.pid, self._root.pid if self._root else 0}
         # The check fails if this process has no free descriptors.
         with suppress(OSError):
-            return set(islice(below(self._child.keeper_pid), len(own) + 1)) <= own
+            return set(islice(below(self._child.guard_pid), len(own) + 1)) <= own
         return False
 
     def close(self) -> None:
         """End it and everything that it forked."""
-        if self._keeper is not None:
-            self._keeper.close()
+        if self._guard is not None:
+            self._guard.close()
         self._control.close()
         self._child.close()
 
-    def _take_back(self, keeper: ProcessGuard) -> None:
-        self._keeper = keeper
+    def _take_back(self, guard: GuardClient) -> None:
+        self._guard = guard
         self.used_at = time.monotonic()
 
-    def _not_warm(self) -> CannotStart:
+    def _failure(self) -> CannotStart:
         """Return the error with the last output. Wait a moment for it: the process closes its socket before it ends."""
         ended = self._child.poll(0)
         give_up_at = time.monotonic() + LAST_WORDS_SECONDS
         while not ended and time.monotonic() < give_up_at:
             ended = self._child.poll(LOOK_SECONDS)
-        said = " ".join(self.said) or "none"
-        return CannotStart(f"Cannot keep a process warm: it {ended or 'does not answer'}. Output: {said}")
+        output = " ".join(self._last_lines) or "none"
+        return CannotStart(f"Cannot keep a process warm: it {ended or 'does not answer'}. Output: {output}")
 
-    def _hear(self, lines: list[Line]) -> None:
+    def _keep_last(self, lines: list[Line]) -> None:
         # The last lines explain why it ended.
-        self.said = [*self.said, *(line.text for line in lines)][-5:]
-
-
-def _is_readable(connection: socket.socket, seconds: float) -> bool:
-    watched = select.poll()
-    watched.register(connection, select.POLLIN)
-    return bool(watched.poll(seconds * 1000))
+        self._last_lines = [*self._last_lines, *(line.text for line in lines)][-5:]

@@ -19,7 +19,7 @@ class Mount(NamedTuple):
 
 
 def order(tasks: int | None) -> dict[str, str | int] | None:
-    """Return the keeper's instructions for the child's control group."""
+    """Return the guard's instructions for the child's control group."""
     place = folder()
     return None if place is None or tasks is None else {"folder": place, "tasks": tasks + MARGIN}
 
@@ -43,31 +43,27 @@ def folder() -> str | None:
 
 def find_candidates(mounts: str, memberships: str) -> list[str]:
     """Return folders whose groups count processes, according to /proc/self/mountinfo and /proc/self/cgroup."""
-    found = []
-    for mount in _mounts(mounts):
-        for line in memberships.splitlines():
-            number, controllers, path = line.split(":", 2)
-            if mount.version == 1 and "pids" in controllers.split(","):
-                found.append(_place(mount, path))
-            elif mount.version == 2 and number == "0":
-                # Groups for children are siblings of ours: a group with processes cannot have groups below it with
-                # controllers.
-                own = _place(mount, path)
-                found += [each for each in (own, os.path.dirname(own)) if "pids" in _counted_below(each)]
-    return found
-
-
-def _mounts(mounts: str) -> list[Mount]:
-    found = []
+    process_mounts = []
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         root, point = before.split(" ")[3:5]
         if kind == "cgroup2":
-            found.append(Mount(2, root, point))
+            process_mounts.append(Mount(2, root, point))
         elif kind == "cgroup" and "pids" in options.split(","):
-            found.append(Mount(1, root, point))
-    return found
+            process_mounts.append(Mount(1, root, point))
+    folders = []
+    for mount in process_mounts:
+        for line in memberships.splitlines():
+            number, controllers, path = line.split(":", 2)
+            if mount.version == 1 and "pids" in controllers.split(","):
+                folders.append(_place(mount, path))
+            elif mount.version == 2 and number == "0":
+                # Groups for children are siblings of ours: a group with processes cannot have groups below it with
+                # controllers.
+                own = _place(mount, path)
+                folders += [each for each in (own, os.path.dirname(own)) if "pids" in _counted_below(each)]
+    return folders
 
 
 def _place(mount: Mount, path: str) -> str:

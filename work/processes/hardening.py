@@ -36,11 +36,11 @@ def weaknesses() -> list[str]:
 
 def unenforced_limits() -> list[str]:
     """Return the limits that the kernel of this machine does not enforce."""
-    found = []
+    limits = []
     if os.geteuid() == 0 and groups.folder() is None:
-        found.append("the processes of a run are only counted twice a second: root has no control groups here")
+        limits.append("the processes of a run are only counted twice a second: root has no control groups here")
     if seccomp.program() is None:
-        found.append(f"system calls are not filtered on {os.uname().machine}")
+        limits.append(f"system calls are not filtered on {os.uname().machine}")
     if not os.path.exists("/proc/self/task/self/children") and not os.path.exists("/proc/thread-self/children"):
-        found.append("the kernel does not list the children of a process (CONFIG_PROC_CHILDREN): checks take longer")
-    return found
+        limits.append("the kernel does not list the children of a process (CONFIG_PROC_CHILDREN): checks take longer")
+    return limits

@@ -36,8 +36,8 @@ class ProcessId:
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
-        found = proc.process(pid)
-        return cls.here(pid, found.start_ticks) if found else None
+        process = proc.process(pid)
+        return cls.here(pid, process.start_ticks) if process else None
 
     @classmethod
     def here(cls, pid: int, start_ticks: int) -> Self:
@@ -45,10 +45,10 @@ class ProcessId:
 
     @classmethod
     def current(cls) -> Self:
-        found = cls.of(os.getpid())
-        if found is None:
+        current = cls.of(os.getpid())
+        if current is None:
             raise RuntimeError("This process is missing in /proc. Is /proc mounted?")
-        return found
+        return current
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
@@ -61,8 +61,8 @@ class ProcessId:
         """Return None if it belongs to another machine, boot or pid namespace. A zombie counts as dead."""
         if self.machine != _machine():
             return None
-        found = proc.process(self.pid)
-        return found is not None and found.start_ticks == self.start_ticks and found.state not in "ZX"
+        now = proc.process(self.pid)
+        return now is not None and now.start_ticks == self.start_ticks and now.state not in "ZX"
 
 
 def end_recorded(process_id: ProcessId, grace_seconds: float) -> Literal["ended", "gone", "elsewhere", "unkillable"]:
@@ -94,24 +94,22 @@ def _belonging_to(process_id: ProcessId) -> set[proc.Process]:
     leader = proc.process(process_id.pid)
     if leader is None or leader.start_ticks != process_id.start_ticks:
         return set()
-    ours = [each for each in proc.processes() if process_id.pid in (each.pid, each.group, each.session)]
-    return {each for each in _with_descendants(ours) if each.state not in "ZX"}
+    members = [each for each in proc.processes() if process_id.pid in (each.pid, each.group, each.session)]
+    return {each for each in _with_descendants(members) if each.state not in "ZX"}
 
 
 def _with_descendants(roots: Iterable[proc.Process]) -> set[proc.Process]:
-    found = set(roots)
-    for each in list(found):
-        found.update(proc.descendants(each.pid))
-    return found
+    roots = set(roots)
+    return roots.union(*(proc.descendants(each.pid) for each in roots))
 
 
 def _still_alive(known: Iterable[proc.Process]) -> set[proc.Process]:
-    now = {each: proc.process(each.pid) for each in known}
-    return {
-        each
-        for each, found in now.items()
-        if found and found.start_ticks == each.start_ticks and found.state not in "ZX"
-    }
+    alive = set()
+    for each in known:
+        now = proc.process(each.pid)
+        if now and now.start_ticks == each.start_ticks and now.state not in "ZX":
+            alive.add(each)
+    return alive
 
 
 def _send(victims: Iterable[proc.Process], *numbers: int) -> None:

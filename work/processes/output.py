@@ -44,15 +44,13 @@ class Lines:
         if text:
             self._after_return = text.endswith("\r")
         *lines, self._pending = _line_end.split(self._pending + text)
-        pieces = [piece for line in lines for piece in _pieces(line)]
+        pieces = []
+        for line in lines:
+            pieces += [line[at : at + LINE_CHARACTERS] for at in range(0, len(line), LINE_CHARACTERS)] or [""]
         while len(self._pending) > LINE_CHARACTERS or (final and self._pending):
             pieces.append(self._pending[:LINE_CHARACTERS])
             self._pending = self._pending[LINE_CHARACTERS:]
         return pieces
-
-
-def _pieces(line: str) -> list[str]:
-    return [line[at : at + LINE_CHARACTERS] for at in range(0, len(line), LINE_CHARACTERS)] or [""]
 
 
 class Output:
@@ -82,21 +80,15 @@ class Output:
         if room:
             self._add(stream, self._lines[stream].feed(data[:room]))
         if len(data) > room:
-            self._leave_out(stream, data[room:])
+            self._left_out_bytes += len(data) - room
+            self._tails[stream] = (self._tails[stream] + data[room:][-TAIL_BYTES:])[-TAIL_BYTES:]
             if not was_truncated:
                 self._end_lines()
-                self._add(
-                    stream,
-                    [f"[more than {self._limit_bytes:,} bytes of output: only the end is kept]"],
-                )
+                self._add(stream, [f"[more than {self._limit_bytes:,} bytes of output: only the end is kept]"])
 
     def _end_lines(self) -> None:
         for stream, lines in self._lines.items():
             self._add(stream, lines.feed(b"", final=True))
-
-    def _leave_out(self, stream: str, data: bytes) -> None:
-        self._left_out_bytes += len(data)
-        self._tails[stream] = (self._tails[stream] + data[-TAIL_BYTES:])[-TAIL_BYTES:]
 
     def _add(self, stream: str, texts: list[str]) -> None:
         if not texts:
@@ -106,16 +98,16 @@ class Output:
             self._due_at = time.monotonic() + BATCH_SECONDS
         self._batch += [Line(stream, text) for text in texts]
         while len(self._batch) >= BATCH_LINES:
-            self._hand_over(BATCH_LINES)
+            self._deliver_batch(BATCH_LINES)
 
     def seconds_until_due(self) -> float:
         return self._due_at - time.monotonic()
 
     def flush(self) -> None:
         while self._batch:
-            self._hand_over(BATCH_LINES)
+            self._deliver_batch(BATCH_LINES)
 
-    def _hand_over(self, count: int) -> None:
+    def _deliver_batch(self, count: int) -> None:
         batch, self._batch = self._batch[:count], self._batch[count:]
         if not self._batch:
             self._due_at = float("inf")
@@ -166,16 +158,13 @@ class Events:
             return
         self._room -= len(line)
         try:
-            event = storable(json.loads(line)) if self._fits(line) else None
+            event = storable(json.loads(line)) if self._room >= 0 and len(line) <= EVENT_BYTES else None
         except (ValueError, RecursionError):
             event = None
         if isinstance(event, dict):
             self._deliver(event)
         else:
             self.refused += 1
-
-    def _fits(self, line: bytes) -> bool:
-        return self._room >= 0 and len(line) <= EVENT_BYTES
 
 
 def storable(value: Any) -> Any:

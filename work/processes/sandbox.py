@@ -85,51 +85,50 @@ class SandboxPaths:
     is_first: bool = False
 
 
-def wrap(argv: Sequence[str], walls: SandboxPaths, *, status: int, seccomp: int | None) -> list[str]:
+def wrap(argv: Sequence[str], paths: SandboxPaths, *, status: int, seccomp: int | None) -> list[str]:
     """Return the command inside bubblewrap. A later bind covers an earlier one, so hiding comes before showing."""
     command = [
         *(bubblewrap() or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
         *("--json-status-fd", str(status)),
     ]
-    command += ["--as-pid-1"] if walls.is_first else []
-    command += ["--share-net"] if walls.network else []
+    command += ["--as-pid-1"] if paths.is_first else []
+    command += ["--share-net"] if paths.network else []
     command += ["--seccomp", str(seccomp)] if seccomp is not None else []
-    named = [*walls.readable, *walls.writable, walls.cwd]
-    shown = ["/"] if walls.network else [*SYSTEM, *SETTINGS, *installation_of(walls.program), *walls.readable]
-    command += _shown(shown)
-    for path, target in _links_of(walls.program):
-        if not any(_is_below(path, each) for each in (*shown, *named)):
-            command += ["--symlink", target, path]
+    mounted = [*paths.readable, *paths.writable, paths.cwd]
+    visible = ["/"] if paths.network else [*SYSTEM, *SETTINGS, *installation_of(paths.program), *paths.readable]
+    command += _show(visible)
+    program, links = paths.program, 0
+    while os.path.islink(program) and links < MOST_LINKS:
+        target = os.readlink(program)
+        if not any(_is_below(program, each) for each in (*visible, *mounted)):
+            command += ["--symlink", target, program]
+        program = os.path.normpath(os.path.join(os.path.dirname(program), target))
+        links += 1
     command += ["--proc", "/proc", "--dev", "/dev"]
     for path in KERNEL_SWITCHES:
         command += ["--ro-bind-try", path, path]
     # /dev/shm is on the child's own disk. A tmpfs would use memory that no limit counts, and its files would stay for
     # the next process of the same sandbox.
-    command += ["--bind", walls.scratch, "/dev/shm"]  # noqa: S108  # the path inside the sandbox
-    if not walls.network and not any(_is_below(path, TEMPORARY) for path in (*shown, *named)):
-        command += ["--bind", walls.scratch, TEMPORARY]
-    return [*command, *_hidden_and_written(walls, shown), "--chdir", walls.cwd, "--", *argv]
-
-
-def _hidden_and_written(walls: SandboxPaths, shown: Sequence[str]) -> list[str]:
-    """Hide paths below shown or writable ones, except for readable and writable paths inside them."""
-    written = [*walls.writable, walls.cwd]
-    above = [path for path in written if any(_is_below(each, path) for each in walls.hidden)]
-    covered = [path for path in walls.hidden if any(_is_below(path, each) for each in (*shown, *above))]
-    command: list[str] = []
+    command += ["--bind", paths.scratch, "/dev/shm"]  # noqa: S108  # the path inside the sandbox
+    if not paths.network and not any(_is_below(path, TEMPORARY) for path in (*visible, *mounted)):
+        command += ["--bind", paths.scratch, TEMPORARY]
+    # Hide paths below visible or writable ones, except for readable and writable paths inside them.
+    writable = [*paths.writable, paths.cwd]
+    above = [path for path in writable if any(_is_below(each, path) for each in paths.hidden)]
+    hidden = [path for path in paths.hidden if any(_is_below(path, each) for each in (*visible, *above))]
     for path in above:
         command += ["--bind", path, path]
-    for path in covered:
+    for path in hidden:
         command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
-    for path in walls.readable:
-        if any(_is_below(path, each) for each in covered):
+    for path in paths.readable:
+        if any(_is_below(path, each) for each in hidden):
             command += ["--ro-bind", path, path]
-    for path in written:
+    for path in writable:
         command += ["--bind", path, path] if path not in above else []
     # Make all file systems in memory read-only.
-    for path in ("/", "/dev", *filter(os.path.isdir, covered)):
+    for path in ("/", "/dev", *filter(os.path.isdir, hidden)):
         command += ["--remount-ro", path]
-    return command
+    return [*command, "--chdir", paths.cwd, "--", *argv]
 
 
 def installation_of(program: str) -> list[str]:
@@ -137,37 +136,23 @@ def installation_of(program: str) -> list[str]:
     itself.
     """
     home = Path(program).parent.parent
-    real = os.path.realpath(program)
-    found = [str(home)] if (home / "pyvenv.cfg").is_file() else []
-    # Both the names in use and the real paths, because version directories are often links.
-    for python in (*_base_of(home), real):
-        base = Path(python).parent.parent
-        if any(base.glob("lib/python3*/os.py")):
-            found += [str(base), os.path.realpath(base)]
-    return list(dict.fromkeys(found)) or [program]
-
-
-def _base_of(home: Path) -> list[str]:
-    """Return the base interpreter of a virtual environment, or an empty list."""
+    directories = [str(home)] if (home / "pyvenv.cfg").is_file() else []
     try:
         lines = (home / "pyvenv.cfg").read_text("utf-8").splitlines()
     except (OSError, ValueError):
-        return []
+        lines = []
     pairs = [line.partition("=") for line in lines]
-    return [f"{value.strip()}/python" for name, _, value in pairs if name.strip() == "home"]
+    # The base interpreter of a virtual environment.
+    pythons = [f"{value.strip()}/python" for name, _, value in pairs if name.strip() == "home"]
+    # Both the names in use and the real paths, because version directories are often links.
+    for python in (*pythons, os.path.realpath(program)):
+        base = Path(python).parent.parent
+        if any(base.glob("lib/python3*/os.py")):
+            directories += [str(base), os.path.realpath(base)]
+    return list(dict.fromkeys(directories)) or [program]
 
 
-def _links_of(program: str) -> list[tuple[str, str]]:
-    """Return the links that lead to a program, each with its target."""
-    found: list[tuple[str, str]] = []
-    while os.path.islink(program) and len(found) < MOST_LINKS:
-        target = os.readlink(program)
-        found.append((program, target))
-        program = os.path.normpath(os.path.join(os.path.dirname(program), target))
-    return found
-
-
-def _shown(paths: Iterable[str]) -> list[str]:
+def _show(paths: Iterable[str]) -> list[str]:
     command: list[str] = []
     shown: list[str] = []
     for path in dict.fromkeys(paths):

@@ -27,8 +27,8 @@ class ScratchDirectory:
 
     def __init__(self, root: Path) -> None:
         self.path = root / uuid4().hex
-        self._held = ExitStack()
-        self._held.enter_context(filelocks.alone(_lock(self.path)))
+        self._lock_stack = ExitStack()
+        self._lock_stack.enter_context(filelocks.alone(_lock(self.path)))
         self.path.mkdir(mode=0o700, parents=True)
 
     def place(self) -> Path:
@@ -39,20 +39,20 @@ class ScratchDirectory:
     def close(self) -> None:
         remove(self.path)
         _lock(self.path).unlink(missing_ok=True)
-        self._held.close()
+        self._lock_stack.close()
 
 
 def sweep(root: Path) -> int:
     """Remove the folders of dead workers, and what could not be removed earlier. Return how many."""
     swept = 0
-    for each in _earlier():
+    for each in _take_unremoved():
         remove(each)
         swept += 1
     with suppress(FileNotFoundError):
         for entry in [each for each in os.scandir(root) if each.name != LOCKS]:
             path = Path(entry.path)
-            with filelocks.alone_at_once(_lock(path)) as dead:
-                if dead:
+            with filelocks.alone_at_once(_lock(path)) as is_abandoned:
+                if is_abandoned:
                     remove(path)
                     _lock(path).unlink(missing_ok=True)
                     swept += 1
@@ -70,9 +70,9 @@ def workplace(below: Path, name: str) -> Iterator[Path]:
     try:
         yield path
     finally:
-        with _reporting(below):
+        with _log_errors(below):
             _empty(below, but=SCRATCH)
-        with _reporting(below), suppress(FileNotFoundError):
+        with _log_errors(below), suppress(FileNotFoundError):
             # It is mounted as the child's shared memory, so the folder itself has to stay.
             _empty(below / SCRATCH)
 
@@ -86,7 +86,7 @@ def is_intact(below: Path) -> bool:
 
 def remove(path: Path) -> None:
     """Remove a folder, whatever a child has done to it. What cannot be removed now is tried again later."""
-    for each in (path, *_earlier()):
+    for each in (path, *_take_unremoved()):
         try:
             with suppress(FileNotFoundError):
                 _empty(each)
@@ -96,13 +96,13 @@ def remove(path: Path) -> None:
             _unremoved.append(each)
 
 
-def _earlier() -> list[Path]:
-    found = []
+def _take_unremoved() -> list[Path]:
+    paths = []
     # Another thread may take some of them.
     with suppress(IndexError):
         for _ in range(len(_unremoved)):
-            found.append(_unremoved.pop())
-    return found
+            paths.append(_unremoved.pop())
+    return paths
 
 
 def _empty(folder: Path, but: str = "") -> None:
@@ -113,8 +113,8 @@ def _empty(folder: Path, but: str = "") -> None:
     """
     top = _enter(None, str(folder))
     try:
-        while found := [each for each in _entries(top) if each.name != but]:
-            for entry in found:
+        while entries := [each for each in _entries(top) if each.name != but]:
+            for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     _remove_folder(top, entry.name)
                 else:
@@ -153,7 +153,7 @@ def _enter(folder: int | None, name: str) -> int:
 
 
 @contextmanager
-def _reporting(path: Path) -> Iterator[None]:
+def _log_errors(path: Path) -> Iterator[None]:
     """Log a failed removal instead of failing the work."""
     try:
         yield

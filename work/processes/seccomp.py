@@ -136,7 +136,9 @@ def program() -> bytes | None:
     if machine not in _ARCHITECTURES:
         return None
     filters = [
-        *_when_other(_ARCHITECTURE, _ARCHITECTURES[machine], _KILL),
+        _statement(_LOAD, _ARCHITECTURE),
+        _jump(_JUMP_EQUAL, _ARCHITECTURES[machine], 1, 0),
+        _statement(_RETURN, _KILL),
         _statement(_LOAD, _NUMBER),
     ]
     if machine == "x86_64":
@@ -147,16 +149,15 @@ def program() -> bytes | None:
     for calls in (_CLONE, _UNSHARE):
         filters += _when_argument(machine, calls, 0, _JUMP_ANY_BIT, [_NAMESPACES], _KILL)
     filters += _when_argument(machine, _IOCTL, 1, _JUMP_EQUAL, [_TIOCSTI, _TIOCLINUX], _REFUSE | errno.EPERM)
-    filters += _when_socket_option(machine, _BUFFERS, _REFUSE | 0)
+    options = [part for each in _BUFFERS for part in (_jump(_JUMP_EQUAL, each, 0, 1), _statement(_RETURN, _REFUSE | 0))]
+    level = [_statement(_LOAD, _ARGUMENTS + 8), _jump(_JUMP_EQUAL, _SOL_SOCKET, 0, 1 + len(options))]
+    body = [*level, _statement(_LOAD, _ARGUMENTS + 16), *options, _statement(_LOAD, _NUMBER)]
+    filters += [_jump(_JUMP_EQUAL, getattr(_SETSOCKOPT, machine), 0, len(body)), *body]
     for calls, position in _OF_A_PROCESS.values():
         filters += _when_argument(machine, calls, position, _JUMP_EQUAL, [1], _REFUSE | errno.EPERM)
     for calls, kinds in _OF_MORE_THAN_ONE.values():
         filters += _when_argument(machine, calls, 0, _JUMP_EQUAL, kinds, _REFUSE | errno.EPERM)
     return b"".join([*filters, _statement(_RETURN, _ALLOW)])
-
-
-def _when_other(offset: int, expected: int, answer: int) -> list[bytes]:
-    return [_statement(_LOAD, offset), _jump(_JUMP_EQUAL, expected, 1, 0), _statement(_RETURN, answer)]
 
 
 def _when_called(machine: str, calls: Iterable[Calls], answer: int) -> list[bytes]:
@@ -168,16 +169,9 @@ def _when_argument(
     machine: str, calls: Calls, position: int, compare: int, values: list[int], answer: int
 ) -> list[bytes]:
     """Compare only the lower half of the argument; the kernel uses no more of these."""
-    asked = [part for value in values for part in (_jump(compare, value, 0, 1), _statement(_RETURN, answer))]
-    body = [_statement(_LOAD, _ARGUMENTS + 8 * position), *asked, _statement(_LOAD, _NUMBER)]
+    checks = [part for value in values for part in (_jump(compare, value, 0, 1), _statement(_RETURN, answer))]
+    body = [_statement(_LOAD, _ARGUMENTS + 8 * position), *checks, _statement(_LOAD, _NUMBER)]
     return [_jump(_JUMP_EQUAL, getattr(calls, machine), 0, len(body)), *body]
-
-
-def _when_socket_option(machine: str, options: list[int], answer: int) -> list[bytes]:
-    asked = [part for each in options for part in (_jump(_JUMP_EQUAL, each, 0, 1), _statement(_RETURN, answer))]
-    body = [_statement(_LOAD, _ARGUMENTS + 8), _jump(_JUMP_EQUAL, _SOL_SOCKET, 0, 1 + len(asked))]
-    body += [_statement(_LOAD, _ARGUMENTS + 16), *asked, _statement(_LOAD, _NUMBER)]
-    return [_jump(_JUMP_EQUAL, getattr(_SETSOCKOPT, machine), 0, len(body)), *body]
 
 
 def _statement(code: int, value: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The worker's side of the launcher: it starts `work/processes/spawner.py` when first needed, and orders children."""
+"""The worker's side of the spawner: it starts `work/processes/spawner.py` when first needed, and orders children."""
 
 import atexit
 import errno
@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import ade_keeper
-from ade_keeper.keeper import receive
+from ade_keeper.guard import receive
 
-# The launcher answers within a millisecond. If it takes longer than this, it or the machine is stopped.
+# The spawner answers within a millisecond. If it takes longer than this, it or the machine is stopped.
 ANSWER_SECONDS = 10.0
-# Limit for one answer. A configuration can replace the code of the keeper in its sandbox and send anything.
+# Limit for one answer. A configuration can replace the code of the guard in its sandbox and send anything.
 ANSWER_BYTES = 1 << 20
 # Limit for the numbers in an answer. NaN fails the comparison too.
 LARGEST = 1 << 62
-# About one per worker thread. A keeper beyond this number ends with its child.
-IDLE_KEEPERS = 8
+# About one per worker thread. A guard beyond this number ends with its child.
+IDLE_GUARDS = 8
 # Isolated and without site-packages, so that it starts in 6 ms and is cheap to fork.
 _PYTHON = (sys.executable, "-I", "-S", "-X", "utf8")
 # The folders of the spawner and of ade_keeper.
@@ -35,7 +35,7 @@ _PROGRAM = (
 
 
 class SpawnerClient:
-    """The launcher process. It ends with this process, not with the thread that started it."""
+    """The spawner process. It ends with this process, not with the thread that started it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,11 +43,11 @@ class SpawnerClient:
         self._doorbell: socket.socket | None = None
 
     def ring(self, descriptors: Sequence[int]) -> None:
-        """Request a keeper, which gets this socket as its control socket. Raises OSError."""
+        """Request a guard, which gets this socket as its control socket. Raises OSError."""
         with self._lock:
             with suppress(BrokenPipeError, ConnectionResetError):
                 return self._send(descriptors)
-            self._forget()  # The launcher was killed, and all its children with it. Start another.
+            self._forget()  # The spawner was killed, and all its children with it. Start another.
             return self._send(descriptors)
 
     def _send(self, descriptors: Sequence[int]) -> None:
@@ -87,7 +87,7 @@ class SpawnerClient:
         self._doorbell = self._process = None
 
     def abandon(self) -> None:
-        """Close the descriptors in a forked process, because the launcher belongs to its parent. The lock may be held
+        """Close the descriptors in a forked process, because the spawner belongs to its parent. The lock may be held
         forever.
         """
         if self._doorbell is not None:
@@ -130,7 +130,7 @@ class Wires:
 
 
 class Answer(NamedTuple):
-    """A keeper's report about the child it started."""
+    """A guard's report about the child it started."""
 
     number: int
     pid: int
@@ -149,29 +149,29 @@ class Refused(Exception):
         self.errno = number
 
 
-class ProcessGuard:
+class GuardClient:
     """The worker's side of a process guard, which keeps one child at a time. It is reused, because forking is
     expensive.
     """
 
     def __init__(self, control: socket.socket) -> None:
-        """Take over the socket, and wait until the keeper at its other end reports."""
+        """Take over the socket, and wait until the guard at its other end reports."""
         self._orders = 0
         self.control = control
         with ExitStack() as opened:
             opened.enter_context(control)
             control.settimeout(ANSWER_SECONDS)
-            found, _, self.pidfd = self._receive(opened)
-            # The keeper's own view of its pid, which differs from ours if it is inside a sandbox.
-            self.pid = _number(found, "keeper")
+            answer, _, self.pidfd = self._receive(opened)
+            # The guard's own view of its pid, which differs from ours if it is inside a sandbox.
+            self.pid = _number(answer, "keeper")
             opened.pop_all()
 
     @classmethod
-    def of(cls, launcher: SpawnerClient) -> Self:
+    def of(cls, spawner: SpawnerClient) -> Self:
         control, there = socket.socketpair()
         try:
             with there:
-                launcher.ring([there.fileno()])
+                spawner.ring([there.fileno()])
             return cls(control)
         except BaseException:
             control.close()
@@ -180,23 +180,23 @@ class ProcessGuard:
     def start(self, order: dict[str, Any], wires: Wires) -> Answer:
         """Start a child. Raises Refused.
 
-        BrokenPipeError and ConnectionResetError mean that the keeper has not read the order, so nothing was started:
+        BrokenPipeError and ConnectionResetError mean that the guard has not read the order, so nothing was started:
         the kernel resets a connection that is closed with unread data. After any other OSError the state is unknown.
         """
         self._orders += 1
         message = json.dumps(order | {"numbers": wires.numbers, "number": self._orders}).encode() + b"\n"
         # Reserve a descriptor for the child's pidfd, so that a shortage shows before the child starts.
         spare = os.dup(self.pidfd)
-        asked_at = time.monotonic()
+        sent_at = time.monotonic()
         try:
-            sent = socket.send_fds(self.control, [message], wires.descriptors)
-            self.control.sendall(message[sent:])
+            size = socket.send_fds(self.control, [message], wires.descriptors)
+            self.control.sendall(message[size:])
         finally:
             os.close(spare)
         answer, unread, pidfd = self._receive(wires.ours)
         pid, ticks, at = (_number(answer, name) for name in ("pid", "start_ticks", "at"))
-        # The time limits count from this moment. A keeper must not extend them by reporting a later one.
-        return Answer(self._orders, int(pid), int(ticks), max(asked_at, min(at, time.monotonic())), unread, pidfd)
+        # The time limits count from this moment. A guard must not extend them by reporting a later one.
+        return Answer(self._orders, int(pid), int(ticks), max(sent_at, min(at, time.monotonic())), unread, pidfd)
 
     def _receive(self, opened: ExitStack) -> tuple[dict[str, Any], bytes, int]:
         """Return the answer, further data and the descriptor. Raises Refused, or OSError if the answer is invalid."""
@@ -213,7 +213,7 @@ class ProcessGuard:
             if len(data) > ANSWER_BYTES or len(descriptors) + len(received) > 1:
                 raise OSError(errno.EPROTO, "its answer was too long")
             if not part:
-                raise ConnectionAbortedError(errno.ECONNABORTED, "the launcher was killed, or has too many open files")
+                raise ConnectionAbortedError(errno.ECONNABORTED, "the spawner was killed, or has too many open files")
             data += part
             descriptors += received
         line, _, unread = data.partition(b"\n")
@@ -233,99 +233,97 @@ class ProcessGuard:
 def parse(line: bytes) -> dict[str, Any]:
     """Raises OSError if the line is not a JSON object."""
     try:
-        found = json.loads(line)
+        answer = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise OSError(errno.EPROTO, "its answer was not JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(answer, dict):
         raise OSError(errno.EPROTO, "its answer was not an object")
-    return found
+    return answer
 
 
-def _number(found: dict[str, Any], name: str) -> Any:
-    value = found.get(name)
+def _number(answer: dict[str, Any], name: str) -> Any:
+    value = answer.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
         raise OSError(errno.EPROTO, f"its answer had no valid {name}")
     return value
 
 
 class Pool:
-    """The launcher and its idle keepers."""
+    """The spawner and its idle guards."""
 
     def __init__(self) -> None:
-        self._launcher = SpawnerClient()
+        self._spawner = SpawnerClient()
         self._retired: list[SpawnerClient] = []
-        self._idle: list[ProcessGuard] = []
+        self._idle: list[GuardClient] = []
 
-    def start(self, order: dict[str, Any], wires: Wires) -> tuple[ProcessGuard, Answer]:
+    def start(self, order: dict[str, Any], wires: Wires) -> tuple[GuardClient, Answer]:
         while True:
-            keeper, fresh = self._take()
+            guard, is_new = self._take()
             try:
-                return keeper, keeper.start(order, wires)
+                return guard, guard.start(order, wires)
             except Refused:
-                self.give_back(keeper)
+                self.give_back(guard)
                 raise
             except (BrokenPipeError, ConnectionResetError):
-                keeper.close()  # the keeper or its launcher was killed while the keeper was idle
-                if fresh:
+                guard.close()  # the guard or its spawner was killed while the guard was idle
+                if is_new:
                     raise
             except BaseException:
-                keeper.close()
+                guard.close()
                 raise
 
-    def _take(self) -> tuple[ProcessGuard, bool]:
+    def _take(self) -> tuple[GuardClient, bool]:
         with suppress(IndexError):
             return self._idle.pop(), False
-        launcher = self._launcher
+        spawner = self._spawner
         try:
             try:
-                return ProcessGuard.of(launcher), True
+                return GuardClient.of(spawner), True
             except ConnectionAbortedError:
-                return ProcessGuard.of(
-                    launcher
-                ), True  # the launcher was killed before it answered, and is restarted now
+                return GuardClient.of(spawner), True  # the spawner was killed before it answered, and is restarted now
         except TimeoutError:
-            # The launcher is stopped or stuck. Its keepers may still work and would end with it, so start another one
+            # The spawner is stopped or stuck. Its guards may still work and would end with it, so start another one
             # without ending it.
-            if self._launcher is launcher:
-                self._retired.append(launcher)
-                self._launcher = SpawnerClient()
+            if self._spawner is spawner:
+                self._retired.append(spawner)
+                self._spawner = SpawnerClient()
             raise
 
-    def give_back(self, keeper: ProcessGuard) -> None:
-        if len(self._idle) < IDLE_KEEPERS:
-            self._idle.append(keeper)
+    def give_back(self, guard: GuardClient) -> None:
+        if len(self._idle) < IDLE_GUARDS:
+            self._idle.append(guard)
         else:
-            keeper.close()
+            guard.close()
 
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
-        for each in [self._launcher, *self._retired]:
+        for each in [self._spawner, *self._retired]:
             each.close()
         self._retired.clear()
 
     def abandon(self) -> None:
         """Close the descriptors in a forked process, because everything here belongs to its parent."""
-        for keeper in self._idle:
-            keeper.close()
-        for each in [self._launcher, *self._retired]:
+        for guard in self._idle:
+            guard.close()
+        for each in [self._spawner, *self._retired]:
             each.abandon()
 
 
 _pool = Pool()
 
 
-def start(order: dict[str, Any], wires: Wires) -> tuple[ProcessGuard, Answer]:
+def start(order: dict[str, Any], wires: Wires) -> tuple[GuardClient, Answer]:
     return _pool.start(order, wires)
 
 
-def give_back(keeper: ProcessGuard) -> None:
-    """Return a keeper whose child and all its descendants are gone."""
-    _pool.give_back(keeper)
+def give_back(guard: GuardClient) -> None:
+    """Return a guard whose child and all its descendants are gone."""
+    _pool.give_back(guard)
 
 
 def close() -> None:
-    """End the launcher, its keepers and their children. The next child starts a new launcher."""
+    """End the spawner, its guards and their children. The next child starts a new spawner."""
     _pool.close()
 
 

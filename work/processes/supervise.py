@@ -2,7 +2,7 @@
 output.
 
 `run` does everything; `spawn` returns a `Child` to callers that wait for more than one thing. A worker's threads never
-fork: the launcher in `work/processes/spawner.py` forks the process guard, which starts and kills the child.
+fork: the spawner in `work/processes/spawner.py` forks the process guard, which starts and kills the child.
 """
 
 import errno
@@ -85,7 +85,7 @@ class Limits:
     event_bytes: int = 16 << 20
 
     def rlimits(self) -> dict[str, int]:
-        wanted = {
+        limits = {
             "RLIMIT_CORE": 0,  # a core dump contains the document
             "RLIMIT_CPU": self.cpu_seconds,
             "RLIMIT_FSIZE": self.file_size_bytes,
@@ -93,7 +93,7 @@ class Limits:
             "RLIMIT_NPROC": self.processes,
             "RLIMIT_AS": self.address_space_bytes,
         }
-        return {name: value for name, value in wanted.items() if value is not None}
+        return {name: value for name, value in limits.items() if value is not None}
 
     def most(self) -> Most:
         return Most(self.memory_bytes, self.tasks, self.disk_bytes)
@@ -136,7 +136,7 @@ def run(
     """Run a child and return when it has ended. Raises CannotStart.
 
     `stop` is called at least every 100 ms and ends the child by returning a reason. It and the callbacks run in this
-    thread: a slow callback delays the next call, but not the wall clock and `Child.trust_until`, which the keeper
+    thread: a slow callback delays the next call, but not the wall clock and `Child.trust_until`, which the guard
     enforces. If one of them raises, the child is killed first.
     """
     with spawn(argv, **options) as child:
@@ -178,35 +178,35 @@ def spawn(
     program = _executable(argv, directory, variables["PATH"])
     command = [program, *argv[1:]]
     pipes = limits.pipes(on_output, on_event)
-    with ExitStack() as ours, ExitStack() as theirs, explained(program, directory):
+    with ExitStack() as ours, ExitStack() as theirs, explain_failure(program, directory):
         wires = Wires(ours, theirs, pass_fds)
         connect(wires, pipes, variables, stdin=stdin)
         if (sandbox or level()) == "bubblewrap":
             shown = (_absolute(writable), _absolute(readable), _absolute(hidden))
-            walls = SandboxPaths(program, directory, scratch, network, *shown, is_first=is_first)
+            paths = SandboxPaths(program, directory, scratch, network, *shown, is_first=is_first)
             number = wires.free_number()
             pipes.sandbox_report = wires.pipe(number)
-            command = wrap(command, walls, status=number, seccomp=_filter(wires))
+            command = wrap(command, paths, status=number, seccomp=_give_filter(wires))
         times = limits.times(grace_seconds)
+        is_sandboxed = pipes.sandbox_report is not None
         order = {
             "argv": command,
             "env": variables,
             "cwd": directory,
             "limits": limits.rlimits(),
-            "sandboxed": pipes.sandbox_report is not None,
+            "sandboxed": is_sandboxed,
             "trust_until": trust_until,
             "is_fork": False,
             "group": groups.order(limits.tasks),
         }
-        keeper, answer = spawner_client.start(order | times, wires)
-        # What loses its parent comes to the keeper, which has one child at a time.
-        folders = [directory, *_absolute(writable)]
-        walled_off = pipes.sandbox_report is not None
-        usage = Usage(keeper.pid, folders, limits.most(), walled_off=walled_off, own_network=walled_off and not network)
-        return Child(program, keeper, answer, pipes, ours.pop_all(), usage=usage, **times)
+        guard, answer = spawner_client.start(order | times, wires)
+        # What loses its parent comes to the guard, which has one child at a time.
+        measured = (guard.pid, [directory, *_absolute(writable)], limits.most())
+        usage = Usage(*measured, walled_off=is_sandboxed, own_network=is_sandboxed and not network)
+        return Child(program, guard, answer, pipes, ours.pop_all(), usage=usage, **times)
 
 
-def _filter(wires: Wires) -> int | None:
+def _give_filter(wires: Wires) -> int | None:
     """Return the number of the descriptor from which bubblewrap reads the seccomp filter, or None without a filter."""
     if (program := seccomp.program()) is None:
         return None
@@ -233,28 +233,18 @@ def connect(
 
 def place(cwd: Path, env: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
     """Return the child's working directory, its folder for temporary files, and its environment."""
-    directory = _directory(cwd)
-    scratch = _scratch(directory)
-    return directory, scratch, environment(directory, scratch, env)
-
-
-def _directory(cwd: Path) -> str:
-    path = os.path.abspath(cwd)
-    if not os.path.isdir(path):
-        raise CannotStart(f"Cannot start in {path}: it must be a directory, but {_kind(path)}.", errno.ENOENT)
-    return path
-
-
-def _scratch(directory: str) -> str:
-    path = os.path.join(directory, SCRATCH)
+    directory = os.path.abspath(cwd)
+    if not os.path.isdir(directory):
+        raise CannotStart(f"Cannot start in {directory}: it must be a directory, but {_kind(directory)}.", errno.ENOENT)
+    scratch = os.path.join(directory, SCRATCH)
     try:
         with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
+            os.mkdir(scratch, 0o700)
     except OSError as error:
         raise CannotStart(f"Cannot start in {directory}: {SCRATCH} could not be made: {error}", error.errno) from error
-    if os.path.islink(path) or not os.path.isdir(path):
-        raise CannotStart(f"Cannot start in {directory}: {SCRATCH} must be a directory, but {_kind(path)}.")
-    return path
+    if os.path.islink(scratch) or not os.path.isdir(scratch):
+        raise CannotStart(f"Cannot start in {directory}: {SCRATCH} must be a directory, but {_kind(scratch)}.")
+    return directory, scratch, environment(directory, scratch, env)
 
 
 def _executable(argv: Sequence[str], directory: str, search_path: str) -> str:
@@ -270,10 +260,7 @@ def _executable(argv: Sequence[str], directory: str, search_path: str) -> str:
     if not os.path.isfile(path):
         raise CannotStart(f"Cannot start {name}: {path} must be a program, but {_kind(path)}.", errno.ENOENT)
     if not os.access(path, os.X_OK):
-        raise CannotStart(
-            f"Cannot start {name}: {path} is not executable.",
-            errno.EACCES,
-        )
+        raise CannotStart(f"Cannot start {name}: {path} is not executable.", errno.EACCES)
     return path
 
 
@@ -286,14 +273,14 @@ def _kind(path: str) -> str:
 
 
 def _absolute(paths: Sequence[Path]) -> list[str]:
-    found = [os.path.abspath(path) for path in paths]
-    for path in found:
+    absolute = [os.path.abspath(path) for path in paths]
+    for path in absolute:
         if not os.path.exists(path):
             raise CannotStart(f"Cannot start: {path}, which should be shown or hidden, does not exist.", errno.ENOENT)
-    return found
+    return absolute
 
 
-_EXPLAINED = {
+_REASONS = {
     errno.ENOENT: "its loader, or the interpreter in its #! line, does not exist",
     errno.ENOEXEC: "it is neither a program for this machine nor a script with a #! line",
     errno.EACCES: "it cannot be executed there",
@@ -305,12 +292,12 @@ _EXPLAINED = {
 
 
 @contextmanager
-def explained(program: str, directory: str) -> Iterator[None]:
+def explain_failure(program: str, directory: str) -> Iterator[None]:
     try:
         yield
     except (spawner_client.Refused, OSError) as error:
         step = f" ({error.step})" if isinstance(error, spawner_client.Refused) else ""
-        reason = _EXPLAINED.get(error.errno or 0, "")
+        reason = _REASONS.get(error.errno or 0, "")
         message = f"Cannot start {program} in {directory}: {error}{step}"
         raise CannotStart(f"{message}: {reason}" if reason else message, error.errno) from error
 
@@ -325,10 +312,10 @@ def level() -> Level:
     """Return what children get. Raises CannotStart if ADE_SANDBOX requires more."""
     if policy == "off":
         return "limits"
-    found = sandbox_level()
-    if found == "limits" and policy == "required":
+    possible = sandbox_level()
+    if possible == "limits" and policy == "required":
         raise CannotStart(NO_SANDBOX)
-    return found
+    return possible
 
 
 _LOOK_AROUND = "import os; print(os.getpid(), os.readlink('/proc/self/ns/net'), os.access('/', os.W_OK))"
@@ -341,26 +328,20 @@ def sandbox_level() -> Level:
     """
     if bubblewrap() is None:
         return "limits"
-    seen: list[Line] = []
+    lines: list[Line] = []
     try:
         with tempfile.TemporaryDirectory() as directory:
             look = [sys.executable, "-I", "-S", "-c", _LOOK_AROUND]
-            ended = run(
-                look,
-                cwd=directory,
-                limits=Limits(wall_seconds=10),
-                on_output=seen.extend,
-                sandbox="bubblewrap",
-            )
+            limits = Limits(wall_seconds=10)
+            ended = run(look, cwd=directory, limits=limits, on_output=lines.extend, sandbox="bubblewrap")
     except CannotStart as error:
         logger.warning("bubblewrap is installed but does not work here; child processes only get limits: %s", error)
         return "limits"
-    found = " ".join(line.text for line in seen)
-    pid, network, writable = [*found.split(), "", "", ""][:3]
-    walled = len(pid) == 1 and network.startswith("net:") and network != os.readlink("/proc/self/ns/net")
-    if ended.returncode == 0 and walled and writable == "False":
+    output = " ".join(line.text for line in lines)
+    pid, network, writable = [*output.split(), "", "", ""][:3]
+    is_isolated = len(pid) == 1 and network.startswith("net:") and network != os.readlink("/proc/self/ns/net")
+    if ended.returncode == 0 and is_isolated and writable == "False":
         return "bubblewrap"
-    logger.warning(
-        "bubblewrap runs but does not isolate; child processes only get limits: %s, output: %s", ended, found
-    )
+    message = "bubblewrap runs but does not isolate; child processes only get limits: %s, output: %s"
+    logger.warning(message, ended, output)
     return "limits"

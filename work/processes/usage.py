@@ -80,27 +80,27 @@ class Usage:
 
     def excess(self) -> str | None:
         """Return the exceeded limit in words that continue "over its limit of", or None."""
-        began = time.monotonic()
+        started_at = time.monotonic()
         try:
             pids: list[int] = []
             if (excess := self._excess_of_processes(pids)) is not None:
                 return excess
-            opened = _Opened()
+            open_files = _OpenFiles()
             own = pids[2:] if self._walled_off else pids
             until = time.monotonic() + MAPS_SECONDS
             for pid in random.sample(own, len(own)):
-                opened.look_at(pid)
+                open_files.add(pid)
                 if time.monotonic() > until:
                     break
-            if excess := self._excess_of_memory(pids, opened) or self._excess_of_disk(opened):
+            if excess := self._excess_of_memory(pids, open_files) or self._excess_of_disk(open_files):
                 return excess
             # The measurement took long, so the number of processes may have grown.
             return self._excess_of_processes([]) if time.monotonic() > until else None
         except _TooMany as error:
             return str(error)
         finally:
-            took = time.monotonic() - began
-            self._look_at = began + took + min(max(LOOK_SECONDS, 5 * took), LONGEST_PAUSE_SECONDS)
+            now = time.monotonic()
+            self._look_at = now + min(max(LOOK_SECONDS, 5 * (now - started_at)), LONGEST_PAUSE_SECONDS)
 
     def _excess_of_processes(self, pids: list[int]) -> str | None:
         """Append the IDs of the processes to `pids`, and stop when the limit is exceeded."""
@@ -112,37 +112,37 @@ class Usage:
                 return f"processes and threads: more than {most} at the same time"
         return None
 
-    def _excess_of_memory(self, pids: Sequence[int], opened: "_Opened") -> str | None:
+    def _excess_of_memory(self, pids: Sequence[int], open_files: "_OpenFiles") -> str | None:
         if (most := self._most.memory_bytes) is None:
             return None
-        of_kernel = _in_sockets(pids[1]) if self._own_network and len(pids) > 1 else 0
-        resident = sum(_size_of(pid)[1] * _PAGE + _swapped(pid) for pid in pids)
-        if resident + of_kernel + opened.shared_bytes > most:
+        of_kernel = _socket_memory_bytes(pids[1]) if self._own_network and len(pids) > 1 else 0
+        resident = sum(_size_of(pid)[1] * _PAGE + _swap_bytes(pid) for pid in pids)
+        if resident + of_kernel + open_files.shared_bytes > most:
             # This sum counts shared pages once per process, and mapped shared memory twice. Measure more exactly.
             until = time.monotonic() + MAPS_SECONDS
-            found = [_proportional(pid) if time.monotonic() < until else _as_resident(pid) for pid in pids]
-            unmapped = max(opened.shared_bytes - sum(shared for _, shared in found), 0)
-            taken = sum(size for size, _ in found) + unmapped + of_kernel
-            if taken > most:
-                return f"memory: {taken / _MB:.0f} MB in {len(pids)} processes, at most {most / _MB:.0f} MB"
-        if opened.has_shared_memory and (gone := _shared_bytes() - self._shared_at_first) > most:
-            return f"memory: {gone / _MB:.0f} MB of shared memory since it started, at most {most / _MB:.0f} MB"
+            sizes = [_proportional(pid) if time.monotonic() < until else _as_resident(pid) for pid in pids]
+            unmapped = max(open_files.shared_bytes - sum(shared for _, shared in sizes), 0)
+            total = sum(size for size, _ in sizes) + unmapped + of_kernel
+            if total > most:
+                return f"memory: {total / _MB:.0f} MB in {len(pids)} processes, at most {most / _MB:.0f} MB"
+        if open_files.has_shared_memory and (growth := _shared_bytes() - self._shared_at_first) > most:
+            return f"memory: {growth / _MB:.0f} MB of shared memory since it started, at most {most / _MB:.0f} MB"
         return None
 
-    def _excess_of_disk(self, opened: "_Opened") -> str | None:
+    def _excess_of_disk(self, open_files: "_OpenFiles") -> str | None:
         if (most := self._most.disk_bytes) is None:
             return None
-        taken = opened.nameless_bytes
-        hidden = opened.hidden
+        total = open_files.nameless_bytes
+        is_incomplete = open_files.is_incomplete
         for folder in self._folders:
             for size in _sizes_in(folder):
-                taken += size or 0
-                hidden = hidden or size is None
-                if taken > most:
+                total += size or 0
+                is_incomplete = is_incomplete or size is None
+                if total > most:
                     break
-        if taken > most:
+        if total > most:
             return f"disk: more than {most / _MB:.0f} MB in its files"
-        if hidden and self._free_at_first - _free_bytes(self._folders) > most:
+        if is_incomplete and self._free_at_first - _free_bytes(self._folders) > most:
             return f"disk: more than {most / _MB:.0f} MB since it started, with files that cannot be counted"
         return None
 
@@ -151,7 +151,7 @@ class _TooMany(Exception):
     """The message names the limit, in words that continue "over its limit of"."""
 
 
-class _Opened:
+class _OpenFiles:
     """Deleted files and shared memory that processes hold open or mapped, and that no folder lists."""
 
     def __init__(self) -> None:
@@ -160,68 +160,62 @@ class _Opened:
         self.shared_bytes = 0
         self.has_shared_memory = False
         # Whether there are files that cannot be counted.
-        self.hidden = False
+        self.is_incomplete = False
         self._seen: set[tuple[int, int]] = set()
         self._descriptors = self._mappings = 0
 
-    def look_at(self, pid: int) -> None:
+    def add(self, pid: int) -> None:
         with suppress(FileNotFoundError, ProcessLookupError):
             self._look_at_descriptors(pid)
-            self._look_at_mappings(pid)
+            try:
+                with open(f"/proc/{pid}/maps", "rb") as file:
+                    for line in file:
+                        self._mappings += 1
+                        if line.endswith(b" (deleted)\n"):
+                            self._add_mapping(pid, *line.split(maxsplit=5))
+            except PermissionError:
+                self.is_incomplete = True
+            if self._mappings > MOST_MAPPINGS:
+                raise _TooMany(f"memory: more than {MOST_MAPPINGS} mappings in all its processes")
 
     def _look_at_descriptors(self, pid: int) -> None:
         try:
             numbers = os.listdir(f"/proc/{pid}/fd")
         except PermissionError:
             # The kernel does not let this user inspect the process.
-            self.hidden = True
+            self.is_incomplete = True
             return
         self._descriptors += len(numbers)
         if self._descriptors > MOST_DESCRIPTORS:
             raise _TooMany(f"open files: more than {MOST_DESCRIPTORS} in all its processes")
         for number in numbers:
             with suppress(OSError):
-                found = os.stat(f"/proc/{pid}/fd/{number}")
-                if stat.S_ISREG(found.st_mode) and not found.st_nlink:
-                    self._add(found)
-                elif stat.S_ISSOCK(found.st_mode):
-                    self.hidden = self.hidden or _carries_descriptors(pid, number)
-
-    def _look_at_mappings(self, pid: int) -> None:
-        try:
-            with open(f"/proc/{pid}/maps", "rb") as file:
-                for line in file:
-                    self._mappings += 1
-                    if line.endswith(b" (deleted)\n"):
-                        self._add_mapping(pid, *line.split(maxsplit=5))
-        except PermissionError:
-            self.hidden = True
-        if self._mappings > MOST_MAPPINGS:
-            raise _TooMany(f"memory: more than {MOST_MAPPINGS} mappings in all its processes")
+                file = os.stat(f"/proc/{pid}/fd/{number}")
+                if stat.S_ISREG(file.st_mode) and not file.st_nlink:
+                    self.nameless_bytes += self._size_once(file)
+                elif stat.S_ISSOCK(file.st_mode):
+                    self.is_incomplete = self.is_incomplete or _carries_descriptors(pid, number)
 
     def _add_mapping(self, pid: int, place: bytes, mode: bytes, offset: bytes, device: bytes, *rest: bytes) -> None:
         is_shared = rest[1].startswith(_SHARED_MEMORY)
         self.has_shared_memory |= is_shared
         try:
-            found = os.stat(f"/proc/{pid}/map_files/{place.decode()}")
+            file = os.stat(f"/proc/{pid}/map_files/{place.decode()}")
         except OSError:
             # Only root may read this link.
-            self.hidden |= not is_shared
+            self.is_incomplete |= not is_shared
             return
         if is_shared:
-            self.shared_bytes += self._once(found)
+            self.shared_bytes += self._size_once(file)
         else:
-            self._add(found)
+            self.nameless_bytes += self._size_once(file)
 
-    def _add(self, found: os.stat_result) -> None:
-        self.nameless_bytes += self._once(found)
-
-    def _once(self, found: os.stat_result) -> int:
-        file = (found.st_dev, found.st_ino)
-        if file in self._seen or found.st_nlink:
+    def _size_once(self, file: os.stat_result) -> int:
+        key = (file.st_dev, file.st_ino)
+        if key in self._seen or file.st_nlink:
             return 0
-        self._seen.add(file)
-        return found.st_blocks * 512
+        self._seen.add(key)
+        return file.st_blocks * 512
 
 
 def first_below(pid: int) -> int:
@@ -238,18 +232,18 @@ def below(root: int) -> Iterator[int]:
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
             with suppress(ProcessLookupError), open(f"/proc/{pid}/task/{task}/children", "rb") as file:
-                found += map(int, file.read().split())
+                children += map(int, file.read().split())
     except FileNotFoundError:
         if not os.path.exists("/proc/thread-self/children"):
             # The kernel does not provide these lists.
-            found = [each.pid for each in proc.processes() if each.parent == pid]
+            children = [each.pid for each in proc.processes() if each.parent == pid]
     except ProcessLookupError:
         pass
-    return found
+    return children
 
 
 def _size_of(pid: int) -> tuple[int, int]:
@@ -262,7 +256,7 @@ def _size_of(pid: int) -> tuple[int, int]:
     return int(fields[17]), int(fields[21])
 
 
-def _swapped(pid: int) -> int:
+def _swap_bytes(pid: int) -> int:
     if not _has_swap():
         return 0
     with suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
@@ -280,37 +274,37 @@ def _proportional(pid: int) -> tuple[int, int]:
     """Return the memory including swap, and the part of it that is shared memory. The size of each page is divided by
     the number of processes that share it.
     """
-    taken, shared = 0, 0
+    total, shared = 0, 0
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             for line in file:
                 if line.startswith((b"Pss:", b"SwapPss:")):
-                    taken += int(line.split()[1]) * 1024
+                    total += int(line.split()[1]) * 1024
                 elif line.startswith(b"Pss_Shmem:"):
                     shared = int(line.split()[1]) * 1024
     except PermissionError:
         return _as_resident(pid)
     except (FileNotFoundError, ProcessLookupError):
         return 0, 0
-    return taken, shared
+    return total, shared
 
 
 def _as_resident(pid: int) -> tuple[int, int]:
     return _size_of(pid)[1] * _PAGE, 0
 
 
-def _in_sockets(pid: int) -> int:
+def _socket_memory_bytes(pid: int) -> int:
     """Return how much kernel memory the sockets of the network namespace can use. It belongs to no process, and sockets
     inside messages count too.
     """
-    found = 0
+    total = 0
     with suppress(OSError), open(f"/proc/{pid}/net/sockstat", "rb") as file:
         for line in file:
             if line.startswith(b"sockets: used "):
-                found += int(line.split()[2]) * _socket_bytes()
+                total += int(line.split()[2]) * _socket_bytes()
             elif line.startswith(b"TCP: inuse "):
-                found += int(line.split()[2]) * _TCP_BYTES
-    return found
+                total += int(line.split()[2]) * _TCP_BYTES
+    return total
 
 
 @cache
@@ -329,8 +323,8 @@ def _shared_bytes() -> int:
 def _free_bytes(folders: Sequence[str]) -> int:
     for folder in folders:
         with suppress(OSError):
-            found = os.statvfs(folder)
-            return found.f_bfree * found.f_frsize
+            disk = os.statvfs(folder)
+            return disk.f_bfree * disk.f_frsize
     return 0
 
 
@@ -357,7 +351,7 @@ def _sizes_in(folder: str) -> Iterator[int | None]:
         with entries:
             for entry in entries:
                 with suppress(OSError):
-                    found = entry.stat(follow_symlinks=False)
-                    yield max(found.st_blocks * 512, LEAST_FILE_BYTES)
-                    if stat.S_ISDIR(found.st_mode):
+                    status = entry.stat(follow_symlinks=False)
+                    yield max(status.st_blocks * 512, LEAST_FILE_BYTES)
+                    if stat.S_ISDIR(status.st_mode):
                         waiting.append(entry.path)

@@ -79,72 +79,25 @@ class Pool:
         """
         if not settings.ADE_WARM_ENGINES or monotonic() < self._hopeless.get(name, 0.0):
             return None
-        if found := self._idle_one(name, owner):
-            if found.fork_server.is_free() and found.started.is_current():
-                return found
-            found.close()
+        with self._lock:
+            # The most recently used process, so that surplus ones become idle long enough to be ended.
+            idle = next((each for each in reversed(self._idle) if (each.name, each.owner) == (name, owner)), None)
+            if idle is not None:
+                self._idle.remove(idle)
+        if idle is not None:
+            if idle.fork_server.is_free() and idle.started.is_current():
+                return idle
+            idle.close()
         if memory_is_short():
             self.retire(everything=True)
             return None
-        return self._started(name, owner, stop)
-
-    def give_back(self, warm: Warm) -> None:
-        spent = not warm.started.serves_many or warm.fork_server.forked >= settings.ADE_WARM_RUNS
-        if spent or not _is_idle(warm) or not scratch.is_intact(warm.folder):
-            warm.close()
-            return
-        with self._lock:
-            self._idle.append(warm)
-            # A worker with many names keeps the most recent ones.
-            most = self._most_idle()
-            surplus, self._idle = self._idle[:-most], self._idle[-most:]
-        for each in surplus:
-            each.close()
-
-    def look(self) -> int:
-        """End processes that are active although they have no work. Return how many."""
-        gone = []
-        for each in list(self._idle):
-            # Hold the lock during the check: a thread that wants this process waits a millisecond for it and does not
-            # start another one.
-            with self._lock:
-                if each in self._idle and not _is_idle(each):
-                    self._idle.remove(each)
-                    gone.append(each)
-        for each in gone:
-            log.warning("warm.not_idle", name=each.name[:12], owner=each.owner)
-            each.close()
-        return len(gone)
-
-    def retire(self, *, everything: bool = False) -> int:
-        """End processes that were idle too long, or all. Return how many."""
-        oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
-        with self._lock:
-            gone = [each for each in self._idle if everything or each.fork_server.used_at < oldest]
-            self._idle = [each for each in self._idle if each not in gone]
-        for each in gone:
-            each.close()
-        return len(gone)
-
-    def close(self) -> None:
-        self.retire(everything=True)
-        with self._lock:
-            if self._desk is not None:
-                self._desk.close()
-                self._desk = None
-
-    def _idle_one(self, name: str, owner: int | None) -> Warm | None:
-        """Return the most recently used process, so that surplus ones become idle long enough to be ended."""
-        with self._lock:
-            found = next((each for each in reversed(self._idle) if (each.name, each.owner) == (name, owner)), None)
-            if found is not None:
-                self._idle.remove(found)
-            return found
-
-    def _started(self, name: str, owner: int | None, stop: Callable[[], str | None]) -> Warm | None:
         with ExitStack() as opened:
             try:
-                warm = self._spawned(name, owner)
+                with ExitStack() as held:
+                    folder = self.desk().place()
+                    held.callback(scratch.remove, folder)
+                    started = self._start(name, folder, held)
+                    warm = Warm(name, owner, folder, started, held.pop_all())
             except CannotStart as error:
                 # This may be the machine's fault, so the next call tries again.
                 log.warning("warm.not_started", name=name[:12], error=str(error))
@@ -161,12 +114,50 @@ class Pool:
             opened.pop_all()
             return warm
 
-    def _spawned(self, name: str, owner: int | None) -> Warm:
-        with ExitStack() as held:
-            folder = self.desk().place()
-            held.callback(scratch.remove, folder)
-            started = self._start(name, folder, held)
-            return Warm(name, owner, folder, started, held.pop_all())
+    def give_back(self, warm: Warm) -> None:
+        spent = not warm.started.serves_many or warm.fork_server.forked >= settings.ADE_WARM_RUNS
+        if spent or not _is_idle(warm) or not scratch.is_intact(warm.folder):
+            warm.close()
+            return
+        with self._lock:
+            self._idle.append(warm)
+            # A worker with many names keeps the most recent ones.
+            most = self._most_idle()
+            surplus, self._idle = self._idle[:-most], self._idle[-most:]
+        for each in surplus:
+            each.close()
+
+    def look(self) -> int:
+        """End processes that are active although they have no work. Return how many."""
+        ending = []
+        for each in list(self._idle):
+            # Hold the lock during the check: a thread that wants this process waits a millisecond for it and does not
+            # start another one.
+            with self._lock:
+                if each in self._idle and not _is_idle(each):
+                    self._idle.remove(each)
+                    ending.append(each)
+        for each in ending:
+            log.warning("warm.not_idle", name=each.name[:12], owner=each.owner)
+            each.close()
+        return len(ending)
+
+    def retire(self, *, everything: bool = False) -> int:
+        """End processes that were idle too long, or all. Return how many."""
+        oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
+        with self._lock:
+            ending = [each for each in self._idle if everything or each.fork_server.used_at < oldest]
+            self._idle = [each for each in self._idle if each not in ending]
+        for each in ending:
+            each.close()
+        return len(ending)
+
+    def close(self) -> None:
+        self.retire(everything=True)
+        with self._lock:
+            if self._desk is not None:
+                self._desk.close()
+                self._desk = None
 
 
 def _is_idle(warm: Warm) -> bool:

@@ -65,8 +65,8 @@ def short(monkeypatch):
 
 @pytest.fixture
 def stuck_soon(short, monkeypatch):
-    """Regard a keeper that does not answer as stuck soon."""
-    for name in ("KILL_SECONDS", "KEEPER_SECONDS"):
+    """Regard a guard that does not answer as stuck soon."""
+    for name in ("KILL_SECONDS", "GUARD_SECONDS"):
         monkeypatch.setattr(child, name, 0.5)
 
 

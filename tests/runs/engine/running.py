@@ -185,7 +185,7 @@ def assert_no_directory_is_left():
 
 
 def assert_no_process_is_left():
-    """Check that no child remains, except the launcher with its keepers in the state after the fork, and what tests
+    """Check that no child remains, except the spawner with its guards in the state after the fork, and what tests
     share.
     """
     left = [each for each in psutil.Process().children(recursive=True) if not _stays(each)]

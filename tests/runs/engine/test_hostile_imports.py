@@ -34,32 +34,32 @@ FLOODS = {
     "descriptors": "s = socket.socket(fileno=control)\n        while True: socket.send_fds(s, [b'x'], [1])\n",
     "lines": "while True: os.write(control, b'[]' + bytes([10]))\n",
 }
-# Instead of the keeper, which is in the same process.
+# Instead of the guard, which is in the same process.
 INSTEAD = (
-    f"{WHEN_WARM}from ade_keeper.keeper import Keeper\n"
-    "    def run(keeper):\n"
+    f"{WHEN_WARM}from ade_keeper.guard import ProcessGuard\n"
+    "    def run(guard):\n"
     "        line = lambda **said: [json.dumps(said).encode() + bytes([10])]\n"
     "        me = [os.pidfd_open(os.getpid())]\n"
-    "        socket.send_fds(keeper.control, line(keeper=1), me)\n"
-    "        keeper.control.recv(65536)\n"
+    "        socket.send_fds(guard.control, line(keeper=1), me)\n"
+    "        guard.control.recv(65536)\n"
     "        {said}\n"
     "        time.sleep(600)\n"
-    "    Keeper.run = run\n"
+    "    ProcessGuard.run = run\n"
 )
-ANSWER = "socket.send_fds(keeper.control, line(pid=1, start_ticks=1, at={at}), me)"
-REPORT = "keeper.control.sendall(line(status={status}, why={why}, at=0, max_rss_bytes={rss}, cpu_seconds=0, {rest}))"
+ANSWER = "socket.send_fds(guard.control, line(pid=1, start_ticks=1, at={at}), me)"
+REPORT = "guard.control.sendall(line(status={status}, why={why}, at=0, max_rss_bytes={rss}, cpu_seconds=0, {rest}))"
 REST = "left_behind=[], keeper_is_free=True"
 LIES = {
-    "no answer": "keeper.control.sendall(b'nonsense' + bytes([10]))",
-    "deep": "keeper.control.sendall(b'[' * 100000 + bytes([10]))",
-    "no descriptor": "keeper.control.sendall(line(pid=1, start_ticks=1, at=1))",
-    "no numbers": "socket.send_fds(keeper.control, line(pid='x', start_ticks=[], at={}), me)",
-    "strange failure": "keeper.control.sendall(line(failed=[1], step=7, error=None))",
+    "no answer": "guard.control.sendall(b'nonsense' + bytes([10]))",
+    "deep": "guard.control.sendall(b'[' * 100000 + bytes([10]))",
+    "no descriptor": "guard.control.sendall(line(pid=1, start_ticks=1, at=1))",
+    "no numbers": "socket.send_fds(guard.control, line(pid='x', start_ticks=[], at={}), me)",
+    "strange failure": "guard.control.sendall(line(failed=[1], step=7, error=None))",
     "status": f"{ANSWER}; {REPORT}".format(at=1, status="'x'", why=None, rss=1, rest=REST),
     "reason": f"{ANSWER}; {REPORT}".format(at=1, status=0, why="'because'", rss=1, rest=REST),
     "size": f"{ANSWER}; {REPORT}".format(at=1, status=0, why=None, rss="float('nan')", rest=REST),
     "left": f"{ANSWER}; {REPORT}".format(at=1, status=0, why=None, rss=1, rest="left_behind=9, keeper_is_free=[]"),
-    "nothing more": f"{ANSWER}; keeper.control.close()".format(at=1),
+    "nothing more": f"{ANSWER}; guard.control.close()".format(at=1),
 }
 
 
@@ -70,7 +70,7 @@ def impatient(monkeypatch):
 
 @warm_only
 @pytest.mark.parametrize("flood", FLOODS)
-def test_what_an_import_says_in_the_place_of_the_keeper_costs_the_worker_nothing(lane, flood, impatient):
+def test_what_an_import_says_in_the_place_of_the_guard_costs_the_worker_nothing(lane, flood, impatient):
     worker = psutil.Process()
     descriptors, memory = worker.num_fds(), worker.memory_info().rss
     configuration, _ = lane.configure({"main.py": IN_A_FORK + FLOODS[flood] + STEP})
@@ -86,7 +86,7 @@ def test_what_an_import_says_in_the_place_of_the_keeper_costs_the_worker_nothing
 
 @warm_only
 @pytest.mark.parametrize("lie", LIES)
-def test_a_keeper_that_lies_harms_only_its_own_run(lane, lie, impatient, settings):
+def test_a_guard_that_lies_harms_only_its_own_run(lane, lie, impatient, settings):
     settings.ADE_RUN_TIMEOUT_SECONDS = 20
     configuration, _ = lane.configure({"main.py": INSTEAD.format(said=LIES[lie]) + STEP})
 
@@ -100,7 +100,7 @@ def test_a_keeper_that_lies_harms_only_its_own_run(lane, lie, impatient, setting
 
 @warm_only
 @pytest.mark.parametrize("at", ["1e17", "float('nan')", "float('inf')"])
-def test_a_keeper_cannot_give_its_run_more_time(lane, at, impatient, settings, stuck_soon):
+def test_a_guard_cannot_give_its_run_more_time(lane, at, impatient, settings, stuck_soon):
     settings.ADE_RUN_TIMEOUT_SECONDS = 2
     configuration, _ = lane.configure({"main.py": INSTEAD.format(said=ANSWER.format(at=at)) + STEP})
     began = time.monotonic()

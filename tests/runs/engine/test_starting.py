@@ -157,7 +157,7 @@ def test_whichever_descriptor_is_the_one_too_many_nothing_is_left_and_none_lost(
     assert run.status in ("failed", "succeeded")
     assert_no_directory_is_left()
     lane.assert_well(run.input_document)
-    # The keepers of cold starts remain for the next run.
+    # The guards of cold starts remain for the next run.
     assert len(os.listdir("/proc/self/fd")) <= before + 6
 
 
@@ -190,7 +190,7 @@ def test_a_machine_without_processes_fails_the_run_in_words(lane, monkeypatch, w
         raise BlockingIOError(11, os.strerror(11))
 
     with monkeypatch.context() as patched:
-        patched.setattr(supervise.launcher, "start", refuse)
+        patched.setattr(supervise.spawner_client, "start", refuse)
         run = lane.execute("field:a=1")
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")

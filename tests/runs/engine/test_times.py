@@ -83,7 +83,7 @@ def test_a_clock_that_is_set_ends_no_run(lane, one_second, settings, monkeypatch
 
 
 def test_an_engine_ends_with_the_lease_of_its_run(lane, short, settings):
-    """It ends even without its worker: the engine's keeper measures the time."""
+    """It ends even without its worker: the engine's guard measures the time."""
     lane.assert_well()
     run = lane.submit("stubborn", "hang")
     settings.ADE_LEASE_SECONDS = 1

@@ -129,7 +129,7 @@ def test_a_link_in_the_place_of_the_scratch_folder_is_not_followed(lane, tmp_pat
 
 def test_an_engine_that_is_killed_while_it_is_idle_is_replaced(lane):
     warm = warmed_up(lane)
-    signal.pidfd_send_signal(warm.fork_server._keeper.pidfd, signal.SIGKILL)
+    signal.pidfd_send_signal(warm.fork_server._guard.pidfd, signal.SIGKILL)
 
     assert lane.execute("field:a=1").status == "succeeded"
     assert warm not in idle()
@@ -149,7 +149,7 @@ def test_an_engine_whose_outermost_process_is_killed_is_replaced(lane, number):
 
 def test_an_engine_that_is_killed_during_a_run_ends_it_with_all_that_it_forked(lane, token):
     warm = warmed_up(lane)
-    killer = kill_when_named(lane, token, warm.fork_server._keeper.pidfd, signal.SIGKILL)
+    killer = kill_when_named(lane, token, warm.fork_server._guard.pidfd, signal.SIGKILL)
 
     run = lane.execute("double", "fork", f"name:{token}", "hang")
 
@@ -167,7 +167,7 @@ def test_descriptors_are_closed_once_when_an_engine_dies_during_a_run(lane, toke
     warm = warmed_up(lane)
     opened = sorted(os.listdir("/proc/self/fd"))
     for _ in range(3):
-        kill_when_named(lane, token, warm.fork_server._keeper.pidfd, signal.SIGKILL)
+        kill_when_named(lane, token, warm.fork_server._guard.pidfd, signal.SIGKILL)
         lane.execute(f"name:{token}", "hang")
         warm = warmed_up(lane)
 
@@ -177,7 +177,7 @@ def test_descriptors_are_closed_once_when_an_engine_dies_during_a_run(lane, toke
 def test_an_engine_that_is_stopped_during_a_run_is_ended_when_time_is_over(lane, token, settings, stuck_soon):
     warm = warmed_up(lane)
     settings.ADE_RUN_TIMEOUT_SECONDS = 2
-    killer = kill_when_named(lane, token, warm.fork_server._keeper.pidfd, signal.SIGSTOP)
+    killer = kill_when_named(lane, token, warm.fork_server._guard.pidfd, signal.SIGSTOP)
 
     run = lane.execute(f"name:{token}", "hang")
 
@@ -193,7 +193,7 @@ def test_an_engine_that_is_stopped_during_a_run_is_ended_when_time_is_over(lane,
 def test_an_engine_that_is_stopped_while_it_is_idle_is_replaced(lane, monkeypatch):
     monkeypatch.setattr(spawner_client, "ANSWER_SECONDS", 2.0)
     warm = warmed_up(lane)
-    signal.pidfd_send_signal(warm.fork_server._keeper.pidfd, signal.SIGSTOP)
+    signal.pidfd_send_signal(warm.fork_server._guard.pidfd, signal.SIGSTOP)
 
     run = lane.execute("field:a=1")
 
@@ -206,7 +206,7 @@ def test_an_engine_that_is_stopped_while_it_is_idle_is_replaced(lane, monkeypatc
 def test_a_stopped_engine_costs_a_run_its_time_and_no_more(lane, monkeypatch, settings):
     monkeypatch.setattr(spawner_client, "ANSWER_SECONDS", 2.0)
     warm = warmed_up(lane)
-    signal.pidfd_send_signal(warm.fork_server._keeper.pidfd, signal.SIGSTOP)
+    signal.pidfd_send_signal(warm.fork_server._guard.pidfd, signal.SIGSTOP)
     settings.ADE_RUN_TIMEOUT_SECONDS = 1
 
     run = lane.execute("sleep:60")
@@ -219,7 +219,7 @@ def test_a_stopped_engine_costs_a_run_its_time_and_no_more(lane, monkeypatch, se
 def test_an_engine_is_replaced_after_so_many_runs(lane, settings):
     settings.ADE_WARM_RUNS = 2
     warm = warmed_up(lane)
-    pidfd = os.dup(warm.fork_server._keeper.pidfd)
+    pidfd = os.dup(warm.fork_server._guard.pidfd)
 
     lane.execute("field:a=1")
 

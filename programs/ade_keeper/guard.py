@@ -1,15 +1,15 @@
 """The process guard: start one child after another, and keep each until it and all its descendants are gone.
 
-It uses the standard library only: the worker's launcher forks it, and it also runs as the warm engine inside the
+It uses the standard library only: the worker's spawner forks it, and it also runs as the warm engine inside the
 environments of configurations.
 
 It is a subreaper: orphaned descendants are reparented to it, even after setsid or a double fork, so it finds and kills
 all of them. It enforces the time limits, so they hold while the worker is stopped. It ends everything when the worker
-or its own parent is gone. The child in turn dies with its keeper, through PR_SET_PDEATHSIG: the kernel ties that signal
-to the thread that forked, and a keeper has only one thread.
+or its own parent is gone. The child in turn dies with its guard, through PR_SET_PDEATHSIG: the kernel ties that signal
+to the thread that forked, and a guard has only one thread.
 
-Searching /proc/*/environ for a token would need no keeper, but a program can clear its environment and cannot change
-its ancestors. A Python process per child would need no launcher, but would cost as much as a small program itself.
+Searching /proc/*/environ for a token would need no guard, but a program can clear its environment and cannot change
+its ancestors. A Python process per child would need no spawner, but would cost as much as a small program itself.
 """
 
 import array
@@ -43,11 +43,11 @@ OOM_SCORE = "800"
 _ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
 
 
-def execute(order: dict[str, Any], tell: int) -> NoReturn:
+def execute(order: dict[str, Any], _writing: int) -> NoReturn:
     os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # execve takes no shell
 
 
-class Keeper:
+class ProcessGuard:
     """Guard children that `control` orders.
 
     `turn_into` is the last step in the child. It must not return, and must close its descriptor once the program runs.
@@ -73,7 +73,7 @@ class Keeper:
                 while not self.child_is_gone() and time.monotonic() < self.give_up_at:
                     self.enforce()
                 if self.finish():
-                    return 1  # the launcher deals with the processes that are left
+                    return 1  # the spawner deals with the processes that are left
         return 0
 
     def receive_order(self) -> tuple[dict[str, Any], list[int]] | None:
@@ -87,13 +87,13 @@ class Keeper:
                     return message, descriptors
             if self.parent in self.wait_for([self.control.fileno(), self.parent]):
                 return None
-            data, received = self.hear()
+            data, received = self.receive()
             self.unread += data
             descriptors += received
             self.orphaned = not data
         return None
 
-    def hear(self) -> tuple[bytes, list[int]]:
+    def receive(self) -> tuple[bytes, list[int]]:
         try:
             data, descriptors, _ = receive(self.control, 1 << 16, DESCRIPTORS_AT_MOST)
         except ConnectionResetError:
@@ -109,35 +109,32 @@ class Keeper:
         return {each for each, _ in watched.poll(timeout)}
 
     def start(self, order: dict[str, Any], descriptors: list[int]) -> bool:
-        told, trouble = -1, b""
+        reading, error_line = -1, b""
         try:
             if time.monotonic() >= order["trust_until"]:
                 # This process was stopped in the meantime, and another worker may have claimed the work by now.
                 raise OSError(errno.ETIMEDOUT, "the claim on this work may have expired")
             if len(descriptors) != len(order["numbers"]):
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-            told, tell = os.pipe()
-            descriptors.append(tell)
-            keeper = os.getpid()
+            reading, writing = os.pipe()
+            descriptors.append(writing)
+            guard = os.getpid()
             self.group = Group.of(order.get("group"))
             self.pid = os.fork()
             if self.pid == 0:
-                become(order, descriptors[:-1], keeper, tell, self.turn_into, self.group)
+                become(order, descriptors[:-1], guard, writing, self.turn_into, self.group)
         except OSError as error:
-            trouble = failure("fork", error)
+            error_line = failure("fork", error)
         for each in descriptors:
             os.close(each)
-        trouble = trouble or self.wait_for_exec(told)
-        if told >= 0:
-            os.close(told)
-        if trouble:
-            self.leave_group()
-            self.control.sendall(trouble)
+        error_line = error_line or self.wait_for_exec(reading)
+        if reading >= 0:
+            os.close(reading)
+        if error_line:
+            if self.group:
+                self.group.remove()
+            self.control.sendall(error_line)
             return False
-        self.take_on(order)
-        return True
-
-    def take_on(self, order: dict[str, Any]) -> None:
         self.number = order["number"]
         self.grace = order["grace_seconds"]
         self.sandboxed = order["sandboxed"]
@@ -145,20 +142,21 @@ class Keeper:
         self.max_rss_bytes, self.cpu_seconds = 0, 0.0
         self.untrusted_at = order["trust_until"]
         self.kill_at = self.give_up_at = float("inf")
-        self.started = time.monotonic()
-        self.deadline = self.started + order["wall_seconds"]
+        started_at = time.monotonic()
+        self.deadline = started_at + order["wall_seconds"]
         self.pidfd = os.pidfd_open(self.pid)
-        found = proc.process(self.pid)
-        ticks = found.start_ticks if found else 0
-        message = {"pid": self.pid, "start_ticks": ticks, "at": self.started}
+        process = proc.process(self.pid)
+        message = {"pid": self.pid, "start_ticks": process.start_ticks if process else 0, "at": started_at}
         socket.send_fds(self.control, [_line(message)], [self.pidfd])
+        return True
 
-    def wait_for_exec(self, told: int) -> bytes:
-        if told in self.wait_for([told, self.control.fileno(), self.parent]):
-            trouble = os.read(told, 1 << 16)
-            if trouble:
+    def wait_for_exec(self, reading: int) -> bytes:
+        """Return the error that the child has written to this pipe, or nothing once the program runs."""
+        if reading in self.wait_for([reading, self.control.fileno(), self.parent]):
+            error_line = os.read(reading, 1 << 16)
+            if error_line:
                 os.waitpid(self.pid, 0)
-            return trouble
+            return error_line
         os._exit(1)  # The worker or the parent is gone. Our death kills the child.
 
     def child_is_gone(self) -> bool:
@@ -168,22 +166,18 @@ class Keeper:
         if self.parent in ready:
             self.become_orphan()
         elif self.control.fileno() in ready:
-            self.obey()
+            data, _ = self.receive()
+            if not data:
+                self.become_orphan()
+            *lines, self.unread = (self.unread + data).split(b"\n")
+            for command in map(json.loads, lines):
+                if command["number"] != self.number:
+                    continue
+                if "trust_until" in command:
+                    self.untrusted_at = command["trust_until"]
+                else:
+                    self.begin_end("stopped", command["stop"])
         return self.pidfd in ready
-
-    def obey(self) -> None:
-        data, _ = self.hear()
-        if not data:
-            self.become_orphan()
-        *lines, self.unread = (self.unread + data).split(b"\n")
-        for line in lines:
-            command = json.loads(line)
-            if command["number"] != self.number:
-                continue
-            if "trust_until" in command:
-                self.untrusted_at = command["trust_until"]
-            else:
-                self.begin_end("stopped", command["stop"])
 
     def become_orphan(self) -> None:
         self.orphaned = True
@@ -206,36 +200,33 @@ class Keeper:
     def begin_end(self, why: str, grace: float) -> None:
         self.why = self.why or why
         self.kill_at = min(self.kill_at, time.monotonic() + grace)
-        if grace > 0:
-            self.ask_to_end()
-
-    def ask_to_end(self) -> None:
-        group = self.group_to_ask()
+        if grace <= 0:
+            return
+        # With bubblewrap, send SIGTERM to the group inside the sandbox: bubblewrap itself would end at once and kill
+        # the program.
+        inner = [each for each in proc.processes() if each.parent == self.pid] if self.sandboxed else []
+        group = next((each.group for each in inner if each.group == each.session), self.pid)
         # A stopped process handles SIGTERM only after it continues.
         for number in (signal.SIGTERM, signal.SIGCONT):
             with contextlib.suppress(OSError):
                 os.killpg(group, number)
 
-    def group_to_ask(self) -> int:
-        """Return the process group to send SIGTERM to.
-
-        With bubblewrap this is the group inside the sandbox: bubblewrap itself would end at once and kill the program.
-        """
-        inner = [each for each in proc.processes() if each.parent == self.pid] if self.sandboxed else []
-        return next((each.group for each in inner if each.group == each.session), self.pid)
-
     def finish(self) -> list[int]:
-        ended = time.monotonic()
+        ended_at = time.monotonic()
         pid, status, usage = os.wait4(self.pid, os.WNOHANG)
         self.count(usage)
         os.close(self.pidfd)
-        self.stop_forks()
+        if self.group:
+            # Forbid further forks; otherwise each look could find more processes.
+            with contextlib.suppress(OSError):
+                self.group.limit(0)
         left = self.end_the_rest()
-        self.leave_group()
+        if self.group:
+            self.group.remove()
         report = {
             "status": status if pid else None,
             "why": self.why,
-            "at": ended,
+            "at": ended_at,
             "max_rss_bytes": self.max_rss_bytes,
             "cpu_seconds": self.cpu_seconds,
             "left_behind": left,
@@ -244,16 +235,6 @@ class Keeper:
         with contextlib.suppress(OSError):
             self.control.sendall(_line(report))
         return left
-
-    def stop_forks(self) -> None:
-        """Forbid further forks; otherwise each look could find more processes."""
-        if self.group:
-            with contextlib.suppress(OSError):
-                self.group.limit(0)
-
-    def leave_group(self) -> None:
-        if self.group:
-            self.group.remove()
 
     def end_the_rest(self) -> list[int]:
         give_up_at = min(self.give_up_at, time.monotonic() + KILL_SECONDS)
@@ -289,8 +270,8 @@ class Keeper:
 def become(
     order: dict[str, Any],
     descriptors: list[int],
-    keeper: int,
-    tell: int,
+    guard: int,
+    writing: int,
     turn_into: Callable[[dict[str, Any], int], NoReturn],
     group: Group | None,
 ) -> NoReturn:
@@ -300,8 +281,8 @@ def become(
         os.setsid()
         step = "prctl"
         proc.prctl(proc.PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != keeper:
-            os._exit(1)  # the keeper died before the signal was set
+        if os.getppid() != guard:
+            os._exit(1)  # the guard died before the signal was set
         # A fork of a warm engine has inherited this flag and the OOM score.
         if not order["sandboxed"] and not order["is_fork"]:
             proc.prctl(proc.PR_SET_NO_NEW_PRIVS, 1)  # bubblewrap sets it itself, and is set-uid on some hosts
@@ -316,42 +297,34 @@ def become(
             with contextlib.suppress(OSError):
                 proc.protect_devices()
         step = "descriptors"
-        tell = _place(descriptors, order["numbers"], tell)
+        numbers: list[int] = order["numbers"]
+        above = max(numbers) + 1
+        *sources, writing = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, above) for each in [*descriptors, writing]]
+        for source, number in zip(sources, numbers, strict=False):
+            os.dup2(source, number)
         step = "chdir"
         os.chdir(order["cwd"])
         os.umask(0o077)
-        _restore_signals(is_fork=order["is_fork"])
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        # A fork is a Python process already and needs Python's signal handling, which turns SIGPIPE into an exception.
+        for number in () if order["is_fork"] else _ignored:
+            signal.signal(number, signal.SIG_DFL)
         step = "limits"
         _limit(order["limits"])
         step = "exec"
-        turn_into(order, tell)
+        turn_into(order, writing)
     except BaseException as error:
-        # Catch everything: this process must never return into the keeper's code.
-        os.write(tell, failure(step, error))
+        # Catch everything: this process must never return into the guard's code.
+        os.write(writing, failure(step, error))
     finally:
         os._exit(127)
 
 
-def _place(descriptors: list[int], numbers: list[int], tell: int) -> int:
-    above = max(numbers) + 1
-    out_of_the_way = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, above) for each in [*descriptors, tell]]
-    for source, number in zip(out_of_the_way, numbers, strict=False):
-        os.dup2(source, number)
-    return out_of_the_way[-1]
-
-
-def _restore_signals(*, is_fork: bool) -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    # A fork is a Python process already and needs Python's signal handling, which turns SIGPIPE into an exception.
-    for number in () if is_fork else _ignored:
-        signal.signal(number, signal.SIG_DFL)
-
-
 def _limit(limits: dict[str, int]) -> None:
-    for name, wanted in limits.items():
+    for name, limit in limits.items():
         number = getattr(resource, name)
         most = resource.getrlimit(number)[1]
-        soft = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        soft = limit if most == resource.RLIM_INFINITY else min(limit, most)
         # RLIMIT_CPU sends a signal at the soft limit; at the hard limit the kernel kills.
         hard = soft + 1 if name == "RLIMIT_CPU" and soft != most else soft
         resource.setrlimit(number, (soft, hard))
