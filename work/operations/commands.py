@@ -41,7 +41,7 @@ class Exit(IntEnum):
     DONE = 0
     REFUSED = 1
     USAGE = 2
-    # Fixed because of gunicorn: see `EXIT_CODE` in config/environment.py.
+    # Fixed because of gunicorn: see `EXIT_CODE` in config/environment_reader.py.
     SETTINGS = 3
     QUEUE_FULL = 4
     DATABASE_AWAY = 5
