@@ -6,7 +6,7 @@ from datetime import timedelta
 from django.apps import apps
 from django.conf import settings
 
-from config.findings import Finding, Level, ok, warn
+from config.findings import Finding, ok, warn
 from schedules import firing, ledger
 from schedules.jobs import all_jobs
 from schedules.ledger import State
@@ -25,10 +25,9 @@ NOT_RUN = (State.MISSED, State.MISFIRED)
 
 
 def schedules_are_watched() -> Finding:
-    held = SchedulerLease.objects.filter(expires_at__gt=clock.now()).first()
-    number = len(list(all_jobs()))
-    if held:
-        return ok(f"{held.owner} watches the schedules of {number} jobs")
+    lease = SchedulerLease.objects.filter(expires_at__gt=clock.now()).first()
+    if lease:
+        return ok(f"{lease.owner} watches the schedules of {len(list(all_jobs()))} jobs")
     if not Worker.objects.alive().exists():
         return warn("no worker is alive to watch the schedules", "Start one with `manage.py worker`.")
     here = "" if settings.ADE_SCHEDULES else "; ADE_SCHEDULES is false here"
@@ -41,13 +40,17 @@ def schedules_are_watched() -> Finding:
 
 def slots_are_run() -> Finding:
     jobs = ScheduledJob.objects.filter(name__in=[job.name for job in all_jobs()], retired_at__isnull=True)
-    missing = {row: number for row in jobs.order_by("name") if (number := _not_run(row))}
+    missing: dict[ScheduledJob, int] = {}
+    for row in jobs.order_by("name"):
+        now = clock.now()
+        counts = ledger.counts(ledger.of(row, since=now - LATELY, until=now, most=MOST_SLOTS))
+        if number := sum(counts.get(state, 0) for state in NOT_RUN):
+            missing[row] = number
     if not missing:
         return ok("no slot of the last day was missed")
-    said = ", ".join(f"{number} of {row.name}" for row, number in missing.items())
-    return Finding(
-        Level.WARN,
-        f"slots of the last day that have not run: {said}",
+    numbers = ", ".join(f"{number} of {row.name}" for row, number in missing.items())
+    return warn(
+        f"slots of the last day that have not run: {numbers}",
         "`manage.py job ledger NAME` shows the reasons. To run them after all:"
         " `manage.py job backfill NAME --from TIME --to TIME`.",
         tuple(("scheduled_job", row.pk) for row in missing),
@@ -55,23 +58,19 @@ def slots_are_run() -> Finding:
 
 
 def schedules_are_ours() -> Finding:
-    found = [*_strange_schedules(), *_strange_messages()]
-    if not found:
+    problems = list(_problems_of_schedules())
+    if number := apps.get_model("django_q", "OrmQ").objects.count():
+        problems.append(f"{number} messages are in the queue of django-q2, which no program reads")
+    if not problems:
         return ok("the schedules of django-q2 match the jobs, and its queue is empty")
     return warn(
-        "; ".join(found),
+        "; ".join(problems),
         "Only the schedules of ADE's jobs belong there, and a worker that watches them repairs those within a minute."
         " Find out where the others come from, and delete them: they never run.",
     )
 
 
-def _not_run(row: ScheduledJob) -> int:
-    now = clock.now()
-    counts = ledger.counts(ledger.of(row, since=now - LATELY, until=now, most=MOST_SLOTS))
-    return sum(counts.get(state, 0) for state in NOT_RUN)
-
-
-def _strange_schedules() -> Iterator[str]:
+def _problems_of_schedules() -> Iterator[str]:
     schedules = apps.get_model("django_q", "Schedule").objects.order_by("name", "id")
     jobs = {row.name: row for row in ScheduledJob.objects.filter(retired_at__isnull=True)}
     seen = set()
@@ -93,8 +92,3 @@ def _is_off(next_run: object, row: ScheduledJob) -> bool:
     """Return whether the schedule would ring too late. If it rings too early, no slot is due."""
     following = firing.next_due(row)
     return bool(next_run != following and max(following, clock.now() - LATE) < next_run)  # type: ignore[operator]
-
-
-def _strange_messages() -> Iterator[str]:
-    if number := apps.get_model("django_q", "OrmQ").objects.count():
-        yield f"{number} messages are in the queue of django-q2, which no program reads"
