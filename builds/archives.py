@@ -10,7 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import IO, Any
@@ -170,10 +170,19 @@ def _decode(name: bytes) -> str:
 
 
 def _problems(entries: list[_Entry], end: int) -> Iterator[str]:
-    yield from _problems_of_names(entries)
+    honest = []
+    for name, times in Counter(entry.name for entry in entries).items():
+        reasons = [reason for pattern, reason in _TRICKS if pattern.search(name)]
+        if reasons:
+            yield f"The path {shown(name)} is not allowed: {', '.join(reasons)}."
+        elif not contents.is_byproduct(name):
+            honest.append(name)
+        if times > 1:
+            yield f"The path {shown(name)} occurs {times} times."
+    folders = [name.removesuffix("/") for name in honest if name.endswith("/")]
+    yield from contents.problems_of_paths([name for name in honest if not name.endswith("/")], folders)
     for entry in entries:
-        yield from _problems_of_kind(entry)
-        yield from _problems_of_headers(entry)
+        yield from _problems_of_entry(entry)
     placed = sorted(entries, key=lambda entry: (entry.offset, entry.end))
     for one, next in pairwise(placed):
         if next.offset < one.end:
@@ -188,21 +197,7 @@ def _problems(entries: list[_Entry], end: int) -> Iterator[str]:
         yield f"All files together may have at most {contents.MOST_PACKAGE_BYTES} bytes, not {size}."
 
 
-def _problems_of_names(entries: Iterable[_Entry]) -> Iterator[str]:
-    honest = []
-    for name, times in Counter(entry.name for entry in entries).items():
-        reasons = [reason for pattern, reason in _TRICKS if pattern.search(name)]
-        if reasons:
-            yield f"The path {shown(name)} is not allowed: {', '.join(reasons)}."
-        elif not contents.is_byproduct(name):
-            honest.append(name)
-        if times > 1:
-            yield f"The path {shown(name)} occurs {times} times."
-    folders = [name.removesuffix("/") for name in honest if name.endswith("/")]
-    yield from contents.problems_of_paths([name for name in honest if not name.endswith("/")], folders)
-
-
-def _problems_of_kind(entry: _Entry) -> Iterator[str]:
+def _problems_of_entry(entry: _Entry) -> Iterator[str]:
     expected = stat.S_IFDIR if entry.is_folder else stat.S_IFREG
     # Zero if the file comes from a system without modes.
     kind = stat.S_IFMT(entry.attributes >> 16) or expected
@@ -219,9 +214,6 @@ def _problems_of_kind(entry: _Entry) -> Iterator[str]:
         at += 4 + size
     for meaning in {_EXTRAS[id] for id in ids & _EXTRAS.keys()}:
         yield f"The extra data of {shown(entry.name)} is not allowed: {meaning}."
-
-
-def _problems_of_headers(entry: _Entry) -> Iterator[str]:
     if entry.flags & _ENCRYPTED:
         yield f"{shown(entry.name)} is encrypted. Use a zip file without a password."
     if entry.method not in (_STORED, _DEFLATED) or entry.flags & _PATCH:

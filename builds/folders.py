@@ -70,7 +70,12 @@ class _Reader:
             with _open(entry.name, _FOLDER | os.O_NOFOLLOW, folder) as below:
                 self.walk(below, f"{path}/")
         elif entry.is_file(follow_symlinks=False):
-            self._read_file(folder, entry.name, path)
+            with _open(entry.name, _FILE, folder) as descriptor:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise OSError(0, "it is no longer a file")
+                with open(descriptor, "rb", closefd=False) as file:
+                    self.files[path] = file.read(self.left + 1)
+            self.left -= len(self.files[path])
         else:
             kind = "a device, a pipe or a socket"
             if entry.is_symlink():
@@ -78,14 +83,6 @@ class _Reader:
             elif entry.is_dir(follow_symlinks=False):
                 kind = "a folder whose path is too long"
             self.problems.append(f"{shown(path)} is {kind}. A package may only contain files and folders.")
-
-    def _read_file(self, folder: int, name: str, path: str) -> None:
-        with _open(name, _FILE, folder) as descriptor:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(0, "it is no longer a file")
-            with open(descriptor, "rb", closefd=False) as file:
-                self.files[path] = file.read(self.left + 1)
-        self.left -= len(self.files[path])
         if self.left < 0:
             most = contents.MOST_PACKAGE_BYTES
             raise BadPackage([f"All files together may have at most {most} bytes, but have more, up to {shown(path)}."])

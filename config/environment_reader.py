@@ -1,13 +1,11 @@
 """Reads the settings of config/environment.py, and refuses values that are wrong alone or together."""
 
 import importlib.util
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from config.environment import KINDS, NEEDED_BY, SETTINGS
-from config.values import DatabaseUrl, Kind, Networks, Setting, Text, Url, Words
 
 # gunicorn stops for a worker that exits with 3. With any other code it would restart it forever.
 EXIT_CODE = 3
@@ -28,9 +26,9 @@ def read(source: Mapping[str, str]) -> dict[str, Any]:
         # Env.str() would not do: it reads a value that begins with $, as a random key may, as another variable's name.
         text = source.get(setting.name, "").strip() or setting.default
         try:
-            values[setting.name] = setting.kind.parse(text) if text else _empty(setting.kind)
+            values[setting.name] = setting.parse(text)
         except ValueError:
-            problems.append(f"{setting.name} is {_shown(setting, text)!r}; use {setting.kind.allowed}.")
+            problems.append(f"{setting.name} is {setting.shown(text)!r}; use {setting.kind.allowed}.")
     problems += [] if problems else _contradictions(values)
     if problems:
         raise BadEnvironment(problems)
@@ -48,19 +46,6 @@ def stop(problems: list[str]) -> NoReturn:
     lines = "".join(f"  {problem}\n" for problem in problems)
     sys.stderr.write(f"ADE cannot start with these settings:\n{lines}Each setting is explained in .env.example.\n")
     raise SystemExit(EXIT_CODE)
-
-
-def _empty(kind: Kind) -> Any:
-    if isinstance(kind, Text):
-        return ""
-    return [] if isinstance(kind, Words | Networks) else None
-
-
-def _shown(setting: Setting, text: str) -> str:
-    if isinstance(setting.kind, Url | DatabaseUrl):
-        # Hide the password of a URL; the rest helps to find the mistake.
-        return re.sub(r"(://[^:/?#@]*):.*@", r"\1:***@", text)
-    return "***" if setting.secret else text
 
 
 def _contradictions(values: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """The checks of `manage.py doctor` on scheduled jobs: their scheduler, missed slots, and the tables of django-q2."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 from django.apps import apps
@@ -58,7 +57,21 @@ def slots_are_run() -> Finding:
 
 
 def schedules_are_ours() -> Finding:
-    problems = list(_problems_of_schedules())
+    problems = []
+    schedules = apps.get_model("django_q", "Schedule").objects.order_by("name", "id")
+    jobs = {row.name: row for row in ScheduledJob.objects.filter(retired_at__isnull=True)}
+    names = set()
+    for schedule in schedules[:MOST_SLOTS]:
+        name = f"schedule {schedule.pk} ({schedule.name})"
+        row = jobs.get(schedule.name)
+        if schedule.func != FUNCTION or schedule.args != repr((schedule.name,)):
+            problems.append(f"{name} does not call a job of ADE")
+        elif row is None or schedule.name in names:
+            problems.append(f"{name} belongs to no job, or is a duplicate")
+        elif schedule.cron != row.cron or schedule.next_run is None or _is_off(schedule.next_run, row):
+            problems.append(f"{name} has different times from its job")
+        names.add(schedule.name)
+    problems += [f"{name} has no schedule" for name in sorted(jobs.keys() - names)]
     if number := apps.get_model("django_q", "OrmQ").objects.count():
         problems.append(f"{number} messages are in the queue of django-q2, which no program reads")
     if not problems:
@@ -68,24 +81,6 @@ def schedules_are_ours() -> Finding:
         "Only the schedules of ADE's jobs belong there, and a worker that watches them repairs those within a minute."
         " Find out where the others come from, and delete them: they never run.",
     )
-
-
-def _problems_of_schedules() -> Iterator[str]:
-    schedules = apps.get_model("django_q", "Schedule").objects.order_by("name", "id")
-    jobs = {row.name: row for row in ScheduledJob.objects.filter(retired_at__isnull=True)}
-    seen = set()
-    for schedule in schedules[:MOST_SLOTS]:
-        name = f"schedule {schedule.pk} ({schedule.name})"
-        row = jobs.get(schedule.name)
-        if schedule.func != FUNCTION or schedule.args != repr((schedule.name,)):
-            yield f"{name} does not call a job of ADE"
-        elif row is None or schedule.name in seen:
-            yield f"{name} belongs to no job, or is a duplicate"
-        elif schedule.cron != row.cron or schedule.next_run is None or _is_off(schedule.next_run, row):
-            yield f"{name} has different times from its job"
-        seen.add(schedule.name)
-    for name in sorted(jobs.keys() - seen):
-        yield f"{name} has no schedule"
 
 
 def _is_off(next_run: object, row: ScheduledJob) -> bool:

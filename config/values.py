@@ -30,16 +30,6 @@ class Kind(Protocol):
 
 
 @dataclass(frozen=True)
-class Setting:
-    name: str
-    kind: Kind
-    # As text, so that a default is parsed exactly like an operator's value.
-    default: str
-    help: str
-    secret: bool = False
-
-
-@dataclass(frozen=True)
 class Text:
     allowed: str = "any text"
 
@@ -211,3 +201,28 @@ class Url:
         if not known or parts.port == 0:
             raise ValueError
         return text.rstrip("/")
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    kind: Kind
+    # As text, so that a default is parsed exactly like an operator's value.
+    default: str
+    help: str
+    secret: bool = False
+
+    def parse(self, text: str) -> Any:
+        """Parse a value, which may be empty. Raise ValueError if it is not allowed."""
+        if text:
+            return self.kind.parse(text)
+        if isinstance(self.kind, Text):
+            return ""
+        return [] if isinstance(self.kind, Words | Networks) else None
+
+    def shown(self, text: str) -> str:
+        """Return a value for a message."""
+        if isinstance(self.kind, Url | DatabaseUrl):
+            # Hide the password of a URL; the rest helps to find the mistake.
+            return re.sub(r"(://[^:/?#@]*):.*@", r"\1:***@", text)
+        return "***" if self.secret else text

@@ -263,7 +263,9 @@ def table(rows: Sequence[Row], *columns: str) -> str:
     if not rows:
         return "None."
     lines = [[name.replace("_", " ").upper() for name in columns]]
-    lines += [[_cell(row.get(name)) for name in columns] for row in rows]
+    for row in rows:
+        texts = [clean(" ".join(_text(row.get(name)).split())) for name in columns]
+        lines.append([text if len(text) <= WIDEST_CELL else f"{text[: WIDEST_CELL - 1]}…" for text in texts])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
     return "\n".join(line.rstrip() for line in padded)
@@ -286,11 +288,6 @@ def history(events: Iterable[Row]) -> str:
 def clean(text: str) -> str:
     """Escape control characters: names and messages come from anywhere, and a terminal interprets what it prints."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
-
-
-def _cell(value: object) -> str:
-    text = clean(" ".join(_text(value).split()))
-    return text if len(text) <= WIDEST_CELL else f"{text[: WIDEST_CELL - 1]}…"
 
 
 def _text(value: object) -> str:

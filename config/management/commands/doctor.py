@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from config.doctor import Check, Level, all_checks
+from config.doctor import Level, all_checks
 from config.file_checks import Files
 from work.operations.commands import Answer, Exit, Failure, OperatorCommand, clean
 
@@ -28,7 +28,15 @@ class Command(OperatorCommand):
         )
 
     def answer(self, **options: Any) -> Answer:
-        checks = _select(options["names"], thorough=options["thorough"], files=Files(options["files"]))
+        checks = list(all_checks(thorough=options["thorough"], files=Files(options["files"])))
+        prefixes = options["names"]
+        for prefix in prefixes:
+            if not any(check.name.startswith(prefix) for check in checks):
+                known = ", ".join(dict.fromkeys(check.name.partition(".")[0] for check in checks))
+                message = f"Unknown check {prefix!r}. Checks begin with: {known}."
+                raise Failure(message, Exit.USAGE, "usage", wanted=prefix)
+        if prefixes:
+            checks = [check for check in checks if check.is_ground or check.name.startswith(tuple(prefixes))]
         width = max(len(check.name) for check in checks)
         rows: list[dict[str, Any]] = []
         for check in checks:
@@ -57,13 +65,3 @@ class Command(OperatorCommand):
         counts = [f"{levels[Level.OK]} ok", f"{levels[Level.WARN]} with a warning", f"{levels[Level.FAIL]} failed"]
         counts += [f"{len(skipped)} not run"] if skipped else []
         return Answer(data, f"\n{', '.join(counts)}.", Exit.REFUSED if levels[Level.FAIL] else Exit.DONE)
-
-
-def _select(names: list[str], *, thorough: bool, files: Files) -> list[Check]:
-    checks = list(all_checks(thorough=thorough, files=files))
-    for name in names:
-        if not any(check.name.startswith(name) for check in checks):
-            known = ", ".join(dict.fromkeys(check.name.partition(".")[0] for check in checks))
-            message = f"Unknown check {name!r}. Checks begin with: {known}."
-            raise Failure(message, Exit.USAGE, "usage", wanted=name)
-    return [check for check in checks if check.is_ground or not names or check.name.startswith(tuple(names))]
