@@ -27,8 +27,8 @@ class ConfigurationFilter(NamedFilter):
 
     def offered(self, request: HttpRequest) -> "QuerySet[Any]":
         """Offer only configurations of the selected workspace, if there is one."""
-        workspace, seen = id_of(request.GET.get("workspace")), self.named(request)
-        return seen if workspace is None else seen.filter(workspace=workspace)
+        workspace, configurations = id_of(request.GET.get("workspace")), self.named(request)
+        return configurations if workspace is None else configurations.filter(workspace=workspace)
 
 
 class FilesField(forms.JSONField):
@@ -90,17 +90,8 @@ class ConfigurationAdmin(ScopedAdmin):
     list_display_links = ["id", "name"]
     list_filter = [WorkspaceFilter]
     search_fields = ["name"]
-    fields = [
-        "workspace",
-        "name",
-        "entry_point",
-        "python_version",
-        "requirements",
-        "files",
-        "contents_sha256",
-        "created_at",
-        "updated_at",
-    ]
+    fields = ["workspace", "name", "entry_point", "python_version", "requirements", "files"]
+    fields += ["contents_sha256", "created_at", "updated_at"]
     readonly_fields = ["contents_sha256", "created_at", "updated_at"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -139,8 +130,8 @@ class BuildAdmin(OperatedAdmin):
     readonly_fields = ["workspace"]
     actions = ["again", "cancel"]
     offered = {
-        "again": frozenset({"failed", "cancelled"}),
-        "cancel": frozenset({"queued", "building"}),
+        "again": frozenset({Build.Status.FAILED, Build.Status.CANCELLED}),
+        "cancel": frozenset({Build.Status.QUEUED, Build.Status.BUILDING}),
     }
 
     @admin.action(description="Build again", permissions=["operate"])
@@ -148,18 +139,18 @@ class BuildAdmin(OperatedAdmin):
         def again(build: Build, *, actor: str) -> Outcome:
             return Outcome.MADE if lifecycle.again(build.pk, actor=actor) else Outcome.NOT_ENDED
 
-        def ahead(build: Build) -> Outcome:
+        def predict(build: Build) -> Outcome:
             return Outcome.MADE if build.status in BUILD_STATES["again"].origins else Outcome.NOT_ENDED
 
-        return self.do_each(request, "again", builds, Operation(again, ahead))
+        return self.do_each(request, "again", builds, Operation(again, predict))
 
     @admin.action(description="Cancel", permissions=["operate"])
     def cancel(self, request: HttpRequest, builds: Any) -> HttpResponse | None:
         def cancel(build: Build, *, actor: str, reason: str) -> Outcome:
             return of_cancel(BUILD_STATES, build.status, lifecycle.cancel(build, actor=actor, reason=reason))
 
-        wish = Operation(cancel, lambda build: of_cancel_ahead(BUILD_STATES, build.status), takes_reason=True)
-        return self.do_each(request, "cancel", builds, wish)
+        operation = Operation(cancel, lambda build: of_cancel_ahead(BUILD_STATES, build.status), takes_reason=True)
+        return self.do_each(request, "cancel", builds, operation)
 
     @admin.display(description="workspace")
     def workspace(self, build: Build) -> Workspace:

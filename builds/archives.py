@@ -10,7 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import IO, Any
@@ -96,17 +96,17 @@ def read(file: IO[bytes]) -> tuple[dict[str, bytes], list[str]]:
     if len(data) > MOST_BYTES:
         raise BadPackage([f"The zip file is larger than {MOST_BYTES} bytes."])
     count, start, end = _find_list(data)
-    entries = list(_listed(data, count, start, end))
+    entries = list(_read_list(data, count, start, end))
     if problems := list(_problems(entries, start)):
         raise BadPackage(problems)
-    found, problems = {}, []
+    files, problems = {}, []
     for entry in entries:
         if entry.is_kept:
             try:
-                found[entry.name] = _unpacked(data, entry)
+                files[entry.name] = _unpack(data, entry)
             except ValueError as error:
                 problems.append(f"{shown(entry.name)} is damaged: {error}.")
-    return found, problems
+    return files, problems
 
 
 def write(files: Mapping[str, bytes], file: IO[bytes]) -> None:
@@ -137,12 +137,12 @@ def _find_list(data: bytes) -> tuple[int, int, int]:
     return count, start, end
 
 
-def _listed(data: bytes, count: int, at: int, end: int) -> Iterator[_Entry]:
+def _read_list(data: bytes, count: int, at: int, end: int) -> Iterator[_Entry]:
     for _ in range(count):
-        listed = _header(_LISTED, _LISTED_SIGNATURE, data, at)
-        flags, method, crc, packed, size = listed[3], listed[4], *listed[7:10]
-        length, extra_length, comment_length = listed[10:13]
-        attributes, offset = listed[15:17]
+        header = _header(_LISTED, _LISTED_SIGNATURE, data, at)
+        flags, method, crc, packed, size = header[3], header[4], *header[7:10]
+        length, extra_length, comment_length = header[10:13]
+        attributes, offset = header[15:17]
         at += _LISTED.size
         name, extra = data[at : at + length], data[at + length : at + length + extra_length]
         at += length + extra_length + comment_length
@@ -151,8 +151,8 @@ def _listed(data: bytes, count: int, at: int, end: int) -> Iterator[_Entry]:
         # One byte more than expected shows the difference, and a thousand entries cannot each read one long name.
         again = data[offset + _LOCAL.size : offset + _LOCAL.size + min(local[9], length + 1)]
         yield _Entry(
-            *(_decoded(name), flags, method, crc, packed, size, attributes, extra, offset, start),
-            local=(_decoded(again), *local[2:4], *local[6:9]),
+            *(_decode(name), flags, method, crc, packed, size, attributes, extra, offset, start),
+            local=(_decode(again), *local[2:4], *local[6:9]),
         )
     if at != end:
         raise BadPackage([f"The length of the list does not match its {count} entries."])
@@ -164,26 +164,12 @@ def _header(kind: struct.Struct, signature: bytes, data: bytes, at: int) -> tupl
     return kind.unpack_from(data, at)
 
 
-def _decoded(name: bytes) -> str:
+def _decode(name: bytes) -> str:
     # Names that are not ASCII are refused anyway, whatever encoding they were meant in.
     return name.decode(errors="surrogateescape")
 
 
 def _problems(entries: list[_Entry], end: int) -> Iterator[str]:
-    yield from _problems_of_names(entries)
-    for entry in entries:
-        yield from _problems_of_kind(entry)
-        yield from _problems_of_packing(entry)
-        yield from _problems_of_local(entry)
-    yield from _problems_of_places(entries, end)
-    kept = [entry for entry in entries if entry.is_kept]
-    if len(kept) > contents.MOST_FILES + 2:
-        yield f"A package may have at most {contents.MOST_FILES} files besides its description, not {len(kept)}."
-    if (size := sum(entry.size for entry in kept)) > contents.MOST_PACKAGE_BYTES:
-        yield f"All files together may have at most {contents.MOST_PACKAGE_BYTES} bytes, not {size}."
-
-
-def _problems_of_names(entries: Iterable[_Entry]) -> Iterator[str]:
     honest = []
     for name, times in Counter(entry.name for entry in entries).items():
         reasons = [reason for pattern, reason in _TRICKS if pattern.search(name)]
@@ -195,31 +181,39 @@ def _problems_of_names(entries: Iterable[_Entry]) -> Iterator[str]:
             yield f"The path {shown(name)} occurs {times} times."
     folders = [name.removesuffix("/") for name in honest if name.endswith("/")]
     yield from contents.problems_of_paths([name for name in honest if not name.endswith("/")], folders)
+    for entry in entries:
+        yield from _problems_of_entry(entry)
+    placed = sorted(entries, key=lambda entry: (entry.offset, entry.end))
+    for one, next in pairwise(placed):
+        if next.offset < one.end:
+            yield f"The entries {shown(one.name)} and {shown(next.name)} overlap."
+    for entry in placed:
+        if entry.end > end:
+            yield f"The entry {shown(entry.name)} overlaps the list of entries."
+    kept = [entry for entry in entries if entry.is_kept]
+    if len(kept) > contents.MOST_FILES + 2:
+        yield f"A package may have at most {contents.MOST_FILES} files besides its description, not {len(kept)}."
+    if (size := sum(entry.size for entry in kept)) > contents.MOST_PACKAGE_BYTES:
+        yield f"All files together may have at most {contents.MOST_PACKAGE_BYTES} bytes, not {size}."
 
 
-def _problems_of_kind(entry: _Entry) -> Iterator[str]:
-    wanted = stat.S_IFDIR if entry.is_folder else stat.S_IFREG
+def _problems_of_entry(entry: _Entry) -> Iterator[str]:
+    expected = stat.S_IFDIR if entry.is_folder else stat.S_IFREG
     # Zero if the file comes from a system without modes.
-    kind = stat.S_IFMT(entry.attributes >> 16) or wanted
-    if kind != wanted:
-        yield f"{shown(entry.name)} must be {_KINDS[wanted]}, not {_KINDS.get(kind, 'something else')}."
+    kind = stat.S_IFMT(entry.attributes >> 16) or expected
+    if kind != expected:
+        yield f"{shown(entry.name)} must be {_KINDS[expected]}, not {_KINDS.get(kind, 'something else')}."
     elif entry.attributes & _DOS_NEITHER or (entry.attributes & _DOS_FOLDER and not entry.is_folder):
-        yield f"{shown(entry.name)} must be {_KINDS[wanted]}, but its attributes say something else."
+        yield f"{shown(entry.name)} must be {_KINDS[expected]}, but its attributes say something else."
     if entry.is_folder and entry.size:
         yield f"The folder {shown(entry.name)} must be empty, but has {entry.size} bytes."
-    for what in {_EXTRAS[id] for id in _extras(entry.extra) if id in _EXTRAS}:
-        yield f"The extra data of {shown(entry.name)} is not allowed: {what}."
-
-
-def _extras(extra: bytes) -> Iterator[int]:
-    at = 0
-    while at + 4 <= len(extra):
-        id, size = struct.unpack_from("<2H", extra, at)
-        yield id
+    at, ids = 0, set()
+    while at + 4 <= len(entry.extra):
+        id, size = struct.unpack_from("<2H", entry.extra, at)
+        ids.add(id)
         at += 4 + size
-
-
-def _problems_of_packing(entry: _Entry) -> Iterator[str]:
+    for meaning in {_EXTRAS[id] for id in ids & _EXTRAS.keys()}:
+        yield f"The extra data of {shown(entry.name)} is not allowed: {meaning}."
     if entry.flags & _ENCRYPTED:
         yield f"{shown(entry.name)} is encrypted. Use a zip file without a password."
     if entry.method not in (_STORED, _DEFLATED) or entry.flags & _PATCH:
@@ -231,47 +225,29 @@ def _problems_of_packing(entry: _Entry) -> Iterator[str]:
             f"{shown(entry.name)} expands from {entry.packed} to {entry.size} bytes, more than"
             f" {LARGEST_RATIO} times its compressed size."
         )
-
-
-def _problems_of_local(entry: _Entry) -> Iterator[str]:
-    """Check the local header against the list. Programs differ in which one they read."""
+    # Check the local header against the list. Programs differ in which one they read.
     name, flags, method, *sizes = entry.local
-    telling = _ENCRYPTED | _SIZES_FOLLOW | _PATCH
-    is_same = (name, flags & telling, method) == (entry.name, entry.flags & telling, entry.method)
+    relevant = _ENCRYPTED | _SIZES_FOLLOW | _PATCH
+    is_same = (name, flags & relevant, method) == (entry.name, entry.flags & relevant, entry.method)
     if not is_same or (not flags & _SIZES_FOLLOW and sizes != [entry.crc, entry.packed, entry.size]):
         yield f"{shown(entry.name)} differs between the list of entries and its own header, which says {shown(name)}."
 
 
-def _problems_of_places(entries: Iterable[_Entry], end: int) -> Iterator[str]:
-    placed = sorted(entries, key=lambda entry: (entry.offset, entry.end))
-    for one, next in pairwise(placed):
-        if next.offset < one.end:
-            both = f"{shown(one.name)} and {shown(next.name)}"
-            yield f"The entries {both} overlap."
-    for entry in placed:
-        if entry.end > end:
-            yield f"The entry {shown(entry.name)} overlaps the list of entries."
-
-
-def _unpacked(data: bytes, entry: _Entry) -> bytes:
-    packed = data[entry.start : entry.end]
-    found = packed if entry.method == _STORED else _inflated(packed, entry.size)
-    if zlib.crc32(found) != entry.crc:
-        raise ValueError(f"its {entry.size} bytes do not match its checksum")
-    return found
-
-
-def _inflated(packed: bytes, size: int) -> bytes:
-    inflating = zlib.decompressobj(-zlib.MAX_WBITS)
-    try:
-        # One byte more than declared is enough to detect a wrong size.
-        found = inflating.decompress(packed, size + 1)
-    except zlib.error:
-        raise ValueError(f"it cannot be decompressed to {size} bytes") from None
-    if len(found) > size:
-        raise ValueError(f"it has more than {size} bytes")
-    if len(found) < size or not inflating.eof:
-        raise ValueError(f"it has {len(found)} bytes instead of {size}, or no end")
-    if inflating.unused_data:
-        raise ValueError(f"it has data after its {size} bytes")
-    return found
+def _unpack(data: bytes, entry: _Entry) -> bytes:
+    content, size = data[entry.start : entry.end], entry.size
+    if entry.method == _DEFLATED:
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            # One byte more than declared is enough to detect a wrong size.
+            content = inflater.decompress(content, size + 1)
+        except zlib.error:
+            raise ValueError(f"it cannot be decompressed to {size} bytes") from None
+        if len(content) > size:
+            raise ValueError(f"it has more than {size} bytes")
+        if len(content) < size or not inflater.eof:
+            raise ValueError(f"it has {len(content)} bytes instead of {size}, or no end")
+        if inflater.unused_data:
+            raise ValueError(f"it has data after its {size} bytes")
+    if zlib.crc32(content) != entry.crc:
+        raise ValueError(f"its {size} bytes do not match its checksum")
+    return content

@@ -51,7 +51,7 @@ LONGEST_MESSAGE = 2000
 LONGEST_NAME = 100
 MOST_STEPS = 1000
 # The last lines of a program's output, to explain a failure.
-SAID_LINES = 30
+LAST_LINES = 30
 
 
 class BuildFailed(Exception):
@@ -73,11 +73,11 @@ class Watch:
     stop: Callable[[], str | None] = lambda: None
     on_start: Callable[[Child], None] = lambda child: None
     say: Callable[[list[Line]], None] = lambda lines: None
-    said: list[str] = field(default_factory=list)
+    last_lines: list[str] = field(default_factory=list)
 
     def run(self, what: str, argv: list[str], cwd: Path, limits: Limits, **options: Any) -> Ended:
         """Run a program. Raise Interrupted if it was stopped, and BuildFailed if the time is over."""
-        self.said = []
+        self.last_lines = []
         left = max(self.until - time.monotonic(), 0.1)
         own = limits.wall_seconds or math.inf
         ended = supervise.run(
@@ -86,7 +86,7 @@ class Watch:
             limits=replace(limits, wall_seconds=min(left, own)),
             stop=self.stop,
             on_start=self.on_start,
-            on_output=self._hear,
+            on_output=self._take_lines,
             hidden=hidden_paths.places(),
             **options,
         )
@@ -97,22 +97,22 @@ class Watch:
             raise BuildFailed("TIMED_OUT", f"{what}: not finished within {when}")
         return ended
 
-    def _hear(self, lines: list[Line]) -> None:
-        self.said = [*self.said, *(line.text for line in lines)][-SAID_LINES:]
+    def _take_lines(self, lines: list[Line]) -> None:
+        self.last_lines = [*self.last_lines, *(line.text for line in lines)][-LAST_LINES:]
         self.say(lines)
 
-    def tell(self, text: str) -> None:
+    def log(self, text: str) -> None:
         self.say([Line("build", text)])
 
 
 @dataclass(frozen=True)
-class Made:
+class BuildResult:
     lock: str
     size_bytes: int
     steps: list[str]
 
 
-def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None) -> Made:
+def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None) -> BuildResult:
     """Make the environment of this fingerprint on this host. With a lock, install exactly its packages."""
     if fingerprint.of_build(fingerprint.of_contents(snapshot)) != wanted:
         raise BuildFailed(
@@ -122,13 +122,13 @@ def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None)
             " processes, then run again.",
         )
     with environments.staging(wanted) as staged:
-        made = _make(snapshot, staged, watch, lock)
-        environments.publish(staged, environments.name_of(wanted, made.lock))
-    return made
+        result = _make(snapshot, staged, watch, lock)
+        environments.publish(staged, environments.name_of(wanted, result.lock))
+    return result
 
 
 @contextmanager
-def made_for_once(snapshot: Snapshot, watch: Watch) -> Iterator[tuple[Path, Made]]:
+def made_for_once(snapshot: Snapshot, watch: Watch) -> Iterator[tuple[Path, BuildResult]]:
     """Yield an environment that is never published, and is removed afterwards."""
     with environments.staging(fingerprint.of_contents(snapshot)) as staged:
         yield staged.home, _make(snapshot, staged, watch, None)
@@ -138,31 +138,46 @@ def resolve(snapshot: Snapshot, work: Path, watch: Watch) -> str:
     """Return the lock of the requirements, or an empty string without requirements."""
     if not has_requirements(snapshot["requirements"]):
         return ""
-    wanted, lock = work / "requirements.txt", work / "lock.txt"
-    wanted.write_text(snapshot["requirements"], "utf-8")
-    watch.tell("locking the requirements")
+    requirements, lock = work / "requirements.txt", work / "lock.txt"
+    requirements.write_text(snapshot["requirements"], "utf-8")
+    watch.log("locking the requirements")
 
     def compile_lock(*, offline: bool) -> None:
-        command = uv.compile_lock(_python(snapshot), wanted, lock, offline=offline)
+        command = uv.compile_lock(_python(snapshot), requirements, lock, offline=offline)
         _uv("The requirements cannot be met", command, work, watch)
 
     _with_or_without_network(compile_lock, watch)
     return lock.read_text("utf-8")
 
 
-def _make(snapshot: Snapshot, staged: Staging, watch: Watch, lock: str | None) -> Made:
+def _make(snapshot: Snapshot, staged: Staging, watch: Watch, lock: str | None) -> BuildResult:
     started = time.monotonic()
-    wanted = fingerprint.of_build(fingerprint.of_contents(snapshot))
-    watch.tell("making the environment")
+    build_fingerprint = fingerprint.of_build(fingerprint.of_contents(snapshot))
+    watch.log("making the environment")
     empty = _make_empty(snapshot, staged, watch)
     if lock is None:
         lock = resolve(snapshot, staged.work, watch)
     if lock:
         _install(snapshot, staged, empty, lock, watch)
-    _add_ours(snapshot, empty.packages, staged.home)
-    destination = environments.path_of(environments.name_of(wanted, lock))
-    _compile(staged, empty.python, destination, watch)
-    marker = {"fingerprint": wanted, "entry_point": snapshot["entry_point"]}
+    try:
+        for package in (ade_engine, ade_keeper):
+            source = Path(package.__path__[0])
+            shutil.copytree(source, empty.packages / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+        environments.write_configuration(staged.home, snapshot["files"])
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        message = f"A package has a file at a path of the engine or of the configuration: {error}"
+        raise BuildFailed("BUILD_FAILED", message) from error
+
+    # Compile to bytecode, with the final paths for tracebacks. Runs cannot write bytecode themselves.
+    destination = environments.path_of(environments.name_of(build_fingerprint, lock))
+    folders = [str(path) for path in (staged.home / "lib", staged.home / environments.CONFIGURATION)]
+    argv = [empty.python, "-I", "-S", "-m", "compileall", "-f", "-q", "-s", str(staged.home), "-p", str(destination)]
+    # Some packages ship files that do not compile. The import reports it if such a file is ever imported.
+    ended = watch.run("Compiling", [*argv, *folders], staged.work, COMPILE_LIMITS, writable=[staged.home])
+    if ended.over_limit:
+        raise BuildFailed("BUILD_FAILED", f"Compiling exceeded its limit of {ended.over_limit}")
+
+    marker = {"fingerprint": build_fingerprint, "entry_point": snapshot["entry_point"]}
     environments.write_marker(staged.home, **marker)
     size = environments.size_of(staged.home)
     environments.write_marker(staged.home, **marker, size_bytes=size)
@@ -171,8 +186,8 @@ def _make(snapshot: Snapshot, staged: Staging, watch: Watch, lock: str | None) -
     if changes := integrity.compare(staged.home, seal):
         message = f"Importing the entry point changed the environment, which must stay unchanged: {changes}"
         raise BuildFailed("CHECK_FAILED", message)
-    watch.tell(f"ready in {time.monotonic() - started:.1f} s: {size / 2**20:.1f} MB, steps {', '.join(steps)}")
-    return Made(lock, size, steps)
+    watch.log(f"ready in {time.monotonic() - started:.1f} s: {size / 2**20:.1f} MB, steps {', '.join(steps)}")
+    return BuildResult(lock, size, steps)
 
 
 def has_requirements(text: str) -> bool:
@@ -200,7 +215,7 @@ def _make_empty(snapshot: Snapshot, staged: Staging, watch: Watch) -> _Empty:
 def _install(snapshot: Snapshot, staged: Staging, empty: _Empty, lock: str, watch: Watch) -> None:
     path = staged.work / "lock.txt"
     path.write_text(lock, "utf-8")
-    watch.tell("installing")
+    watch.log("installing")
 
     def install(*, offline: bool, cached: bool = True) -> None:
         if integrity.compare(staged.home, empty.files):
@@ -213,12 +228,12 @@ def _install(snapshot: Snapshot, staged: Staging, empty: _Empty, lock: str, watc
     _with_or_without_network(install, watch)
     problems = _problems_of_packages(staged.home, empty)
     if problems and not settings.ADE_BUILD_OFFLINE:
-        watch.tell(f"{integrity.in_short(problems)}: installing without the cache, which may have been modified")
+        watch.log(f"{integrity.in_short(problems)}: installing without the cache, which may have been modified")
         _with_or_without_network(partial(install, cached=False), watch)
         problems = _problems_of_packages(staged.home, empty)
     if problems:
-        named = integrity.in_short(problems)
-        raise BuildFailed("BUILD_FAILED", f"The installed files do not match the RECORD of their packages: {named}")
+        message = f"The installed files do not match the RECORD of their packages: {integrity.in_short(problems)}"
+        raise BuildFailed("BUILD_FAILED", message)
 
 
 def _problems_of_packages(home: Path, empty: _Empty) -> list[str]:
@@ -232,17 +247,6 @@ def _problems_of_packages(home: Path, empty: _Empty) -> list[str]:
     return [*integrity.check_packages(home, empty.packages, empty.files), *replaced]
 
 
-def _add_ours(snapshot: Snapshot, packages: Path, home: Path) -> None:
-    try:
-        for package in (ade_engine, ade_keeper):
-            source = Path(package.__path__[0])
-            shutil.copytree(source, packages / source.name, ignore=shutil.ignore_patterns("__pycache__"))
-        environments.write_configuration(home, snapshot["files"])
-    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        message = f"A package has a file at a path of the engine or of the configuration: {error}"
-        raise BuildFailed("BUILD_FAILED", message) from error
-
-
 def _with_or_without_network(attempt: Callable[..., None], watch: Watch) -> None:
     if settings.ADE_BUILD_OFFLINE:
         return attempt(offline=True)
@@ -251,7 +255,7 @@ def _with_or_without_network(attempt: Callable[..., None], watch: Watch) -> None
     except BuildFailed as failed:
         if not uv.lacks_network(str(failed)):
             raise
-        watch.tell("the package index is unreachable: trying the cached packages")
+        watch.log("the package index is unreachable: trying the cached packages")
         try:
             return attempt(offline=True)
         except BuildFailed as again:
@@ -266,42 +270,28 @@ def _uv(trouble: str, argv: list[str], cwd: Path, watch: Watch, *writable: Path)
         raise BuildFailed("BUILD_FAILED", f"{trouble}: {_reason(ended, watch)}")
 
 
-def _compile(staged: Staging, python: str, destination: Path, watch: Watch) -> None:
-    """Compile to bytecode, with the final paths for tracebacks. Runs cannot write bytecode themselves."""
-    folders = [str(path) for path in (staged.home / "lib", staged.home / environments.CONFIGURATION)]
-    argv = [python, "-I", "-S", "-m", "compileall", "-f", "-q", "-s", str(staged.home), "-p", str(destination)]
-    # Some packages ship files that do not compile. The import reports it if such a file is ever imported.
-    ended = watch.run("Compiling", [*argv, *folders], staged.work, COMPILE_LIMITS, writable=[staged.home])
-    if ended.over_limit:
-        raise BuildFailed("BUILD_FAILED", f"Compiling exceeded its limit of {ended.over_limit}")
-
-
 def _check(staged: Staging, watch: Watch) -> list[str]:
-    watch.tell("importing the entry point")
+    """Import the entry point in the sandbox. Return the names of its steps."""
+    watch.log("importing the entry point")
     argv = [environments.python_of(staged.home), "-I", "-X", "utf8", "-m", "ade_engine", "check"]
     limits = Limits(wall_seconds=CHECK_SECONDS)
-    told: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     ended = watch.run(
-        "Importing the entry point",
-        argv,
-        staged.work,
-        limits,
-        readable=[staged.home],
-        on_event=told.update,
+        "Importing the entry point", argv, staged.work, limits, readable=[staged.home], on_event=report.update
     )
-    if ended.returncode != 0 or not told.get("steps"):
-        reason = str(told.get("error") or _reason(ended, watch))
+    if ended.returncode != 0 or not report.get("steps"):
+        reason = str(report.get("error") or _reason(ended, watch))
         raise BuildFailed("CHECK_FAILED", f"The entry point cannot be imported: {reason[:LONGEST_MESSAGE]}")
-    return [str(name)[:LONGEST_NAME] for name in list(told["steps"])[:MOST_STEPS]]
+    return [str(name)[:LONGEST_NAME] for name in list(report["steps"])[:MOST_STEPS]]
 
 
 def _reason(ended: Ended, watch: Watch) -> str:
     if ended.over_limit:
         return str(ended)
-    said = " ".join(line.strip() for line in watch.said if line.strip())
-    return said[-1500:] if said else str(ended)
+    output = " ".join(line.strip() for line in watch.last_lines if line.strip())
+    return output[-1500:] if output else str(ended)
 
 
 def _python(snapshot: Snapshot) -> str:
-    wanted = snapshot["python_version"]
-    return sys.executable if wanted in ("", fingerprint.PYTHON_VERSION) else wanted
+    version = snapshot["python_version"]
+    return sys.executable if version in ("", fingerprint.PYTHON_VERSION) else version

@@ -26,16 +26,16 @@ class NameTaken(Exception):
 
 def store(workspace: Workspace, package: Package, *, name: str | None = None) -> tuple[Configuration, Stored]:
     """Store a package under its own or another name. Identical contents are not written again."""
-    found, is_new = _found(workspace, package, name)
-    return found, Stored.CREATED if is_new else replace(found, package)
+    configuration, is_new = _get_or_create(workspace, package, name)
+    return configuration, Stored.CREATED if is_new else replace(configuration, package)
 
 
 def create(workspace: Workspace, package: Package, *, name: str | None = None) -> Configuration:
     """Create a configuration under the package's own or another name. Raises NameTaken and BadPackage."""
-    made, is_new = _found(workspace, package, name)
+    configuration, is_new = _get_or_create(workspace, package, name)
     if not is_new:
-        raise NameTaken(made)
-    return made
+        raise NameTaken(configuration)
+    return configuration
 
 
 def replace(configuration: Configuration, package: Package) -> Stored:
@@ -58,8 +58,8 @@ def packed(configuration: Configuration) -> Package:
     )
 
 
-def _found(workspace: Workspace, package: Package, name: str | None) -> tuple[Configuration, bool]:
-    named = package if name is None else dataclasses.replace(package, name=name)
-    if problems := list(packages.problems_of(named)):
+def _get_or_create(workspace: Workspace, package: Package, name: str | None) -> tuple[Configuration, bool]:
+    package = package if name is None else dataclasses.replace(package, name=name)
+    if problems := list(packages.problems_of(package)):
         raise BadPackage(problems)
-    return Configuration.objects.get_or_create(workspace=workspace, name=named.name, defaults=named.snapshot())
+    return Configuration.objects.get_or_create(workspace=workspace, name=package.name, defaults=package.snapshot())

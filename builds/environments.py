@@ -34,8 +34,8 @@ SEALS = ".seals"
 # Checking all files of a large environment takes some 10 ms, so runs in quick succession skip it.
 LOOK_SECONDS = 10.0
 _MISSING = "is missing"
-# Name -> when its files were last found unchanged (time.monotonic()), and in which directory.
-_looked: dict[str, tuple[float, int]] = {}
+# Name -> when its files were last checked and unchanged (time.monotonic()), and in which directory.
+_checked: dict[str, tuple[float, int]] = {}
 
 log = structlog.get_logger(__name__)
 
@@ -114,10 +114,10 @@ def why_unusable(name: str) -> str:
     """
     if not exists(name):
         return _MISSING
-    looked_at, inode = _looked.get(name, (-LOOK_SECONDS, 0))
-    if time.monotonic() - looked_at < LOOK_SECONDS and inode == _inode(name):
+    checked_at, inode = _checked.get(name, (-LOOK_SECONDS, 0))
+    if time.monotonic() - checked_at < LOOK_SECONDS and inode == _inode(name):
         return ""
-    return _look(name)
+    return _check(name)
 
 
 def read_seal(name: str) -> Seal | None:
@@ -127,7 +127,7 @@ def read_seal(name: str) -> Seal | None:
 @contextmanager
 def in_use(name: str) -> Iterator[Path]:
     """Protect the environment from removal. It may not exist yet."""
-    with filelocks.shared(_lock(name)):
+    with filelocks.shared(_use_lock(name)):
         path = path_of(name)
         with suppress(FileNotFoundError):
             os.utime(path)
@@ -137,15 +137,15 @@ def in_use(name: str) -> Iterator[Path]:
 @contextmanager
 def staging(fingerprint: str) -> Iterator[Staging]:
     name = f"{BUILDING}{fingerprint[:12]}-{uuid4().hex}"
-    with filelocks.alone(_lock(name)):
-        made = Staging(root() / name)
+    with filelocks.alone(_use_lock(name)):
+        staged = Staging(root() / name)
         try:
-            made.root.mkdir(mode=0o700, parents=True)
-            made.work.mkdir()
-            yield made
+            staged.root.mkdir(mode=0o700, parents=True)
+            staged.work.mkdir()
+            yield staged
         finally:
-            erase(made.root)
-    _lock(name).unlink(missing_ok=True)
+            erase(staged.root)
+    _use_lock(name).unlink(missing_ok=True)
 
 
 def publish(staged: Staging, name: str) -> bool:
@@ -153,23 +153,23 @@ def publish(staged: Staging, name: str) -> bool:
 
     Return False if another process has published it already; its environment is the same and is used instead.
     """
-    with filelocks.alone(_publishing(name)):
-        if exists(name) and not _look(name):
+    with filelocks.alone(_publishing_lock(name)):
+        if exists(name) and not _check(name):
             return False
-        _put_away(name)
+        _rename_away(name)
         _seal_path(name).parent.mkdir(mode=0o700, exist_ok=True)
         os.replace(staged.seal, _seal_path(name))
         os.rename(staged.home, path_of(name))
-        _looked[name] = (time.monotonic(), _inode(name))
+        _checked[name] = (time.monotonic(), _inode(name))
     return True
 
 
 def seal(staged: Staging) -> Seal:
     """Make the environment read-only and write its seal."""
     integrity.protect(staged.home)
-    made = integrity.make_seal(staged.home)
-    integrity.write_seal(staged.seal, made)
-    return made
+    files = integrity.make_seal(staged.home)
+    integrity.write_seal(staged.seal, files)
+    return files
 
 
 def write_configuration(home: Path, files: dict[str, str]) -> None:
@@ -181,7 +181,6 @@ def write_configuration(home: Path, files: dict[str, str]) -> None:
 
 
 def write_marker(home: Path, **values: str | int) -> None:
-    """Write the file that the engine and lists of environments read."""
     (home / MARKER).write_text(json.dumps(values))
 
 
@@ -195,30 +194,28 @@ def size_of(directory: Path) -> int:
 
 def stored() -> list[Stored]:
     """Return all environments, longest unused first."""
-    found = []
+    environments = []
     with suppress(FileNotFoundError):
         for entry in os.scandir(root()):
             if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                 path = Path(entry.path)
-                found.append(Stored(entry.name, path, _told_size(path), entry.stat().st_mtime))
-    return sorted(found, key=lambda each: each.used_at)
-
-
-def _told_size(path: Path) -> int:
-    with suppress(OSError, ValueError):
-        return int(json.loads((path / MARKER).read_bytes()).get("size_bytes", 0))
-    return size_of(path)
+                try:
+                    size = int(json.loads((path / MARKER).read_bytes()).get("size_bytes", 0))
+                except (OSError, ValueError):
+                    size = size_of(path)
+                environments.append(Stored(entry.name, path, size, entry.stat().st_mtime))
+    return sorted(environments, key=lambda each: each.used_at)
 
 
 def remove(name: str) -> bool:
     """Remove an environment. Return False if it is in use."""
-    with filelocks.alone_at_once(_lock(name)) as ours:
+    with filelocks.alone_at_once(_use_lock(name)) as ours:
         if ours:
-            with filelocks.alone(_publishing(name)):
-                gone = _put_away(name)
-    if ours and gone:
+            with filelocks.alone(_publishing_lock(name)):
+                renamed = _rename_away(name)
+    if ours and renamed:
         # Erased after the locks are released, so that no build waits for it.
-        erase(gone)
+        erase(renamed)
     return ours
 
 
@@ -230,9 +227,9 @@ def erase(tree: Path) -> None:
 
 def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: bool = False) -> Pruned:
     """Remove environments that are unused for too long, and then the longest unused until the rest fits the size."""
-    found, pruned = stored(), Pruned([], [])
-    left = sum(each.size_bytes for each in found)
-    for each in found:
+    environments, pruned = stored(), Pruned([], [])
+    left = sum(each.size_bytes for each in environments)
+    for each in environments:
         too_old = unused_seconds is not None and time.time() - each.used_at > unused_seconds
         too_much = most_bytes is not None and left > most_bytes
         if not too_old and not too_much:
@@ -246,37 +243,43 @@ def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: boo
 
 
 def is_free(name: str) -> bool:
-    with filelocks.alone_at_once(_lock(name)) as ours:
+    with filelocks.alone_at_once(_use_lock(name)) as ours:
         return ours
 
 
+def tidy(_owner: str = "") -> int:
+    """Remove half-made and long-unused environments of this host. Always return 0, because no rows change."""
+    swept = sweep()
+    pruned = prune(unused_seconds=settings.ADE_ENVIRONMENT_UNUSED_SECONDS, most_bytes=settings.ADE_ENVIRONMENTS_BYTES)
+    if swept or pruned.removed:
+        log.info("environments.tidied", swept=swept, pruned=[each.fingerprint[:12] for each in pruned.removed])
+    return 0
+
+
 def sweep() -> int:
-    """Remove half-made and half-removed environments. Return how many."""
+    """Remove half-made and half-removed environments, and seals without an environment. Return how many environments
+    were removed.
+    """
     swept = 0
     with suppress(FileNotFoundError):
         for entry in list(os.scandir(root())):
             if not entry.name.startswith((BUILDING, REMOVED)):
                 continue
-            with filelocks.alone_at_once(_lock(entry.name)) as dead:
+            with filelocks.alone_at_once(_use_lock(entry.name)) as dead:
                 if dead:
                     erase(Path(entry.path))
-                    _lock(entry.name).unlink(missing_ok=True)
+                    _use_lock(entry.name).unlink(missing_ok=True)
                     swept += 1
-        _sweep_seals()
+        # Seals of environments that were deleted by hand, and half-written ones.
+        for entry in list(os.scandir(root() / SEALS)):
+            seal = Path(entry)
+            with filelocks.alone_at_once(_publishing_lock(seal.stem)) as ours:
+                if ours and (seal.suffix == ".new" or not path_of(seal.stem).exists()):
+                    seal.unlink()
     return swept
 
 
-def _sweep_seals() -> None:
-    """Remove seals of environments that were deleted by hand, and half-written ones."""
-    with suppress(FileNotFoundError):
-        for entry in list(os.scandir(root() / SEALS)):
-            seal = Path(entry)
-            with filelocks.alone_at_once(_publishing(seal.stem)) as ours:
-                if ours and (seal.suffix == ".new" or not path_of(seal.stem).exists()):
-                    seal.unlink()
-
-
-def _look(name: str) -> str:
+def _check(name: str) -> str:
     """Like `why_unusable`, but always check the files."""
     inode, now = _inode(name), time.monotonic()
     sealed = read_seal(name)
@@ -291,13 +294,13 @@ def _look(name: str) -> str:
         return f"was changed after it was made: {changes}"
     if changes.has_new_times:
         _seal_again(name, inode)
-    _looked[name] = (now, inode)
+    _checked[name] = (now, inode)
     return ""
 
 
 def _seal_again(name: str, inode: int) -> None:
     """Update the times in the seal, so that the next check need not read the files. The content is unchanged."""
-    with filelocks.alone_at_once(_publishing(name)) as ours:
+    with filelocks.alone_at_once(_publishing_lock(name)) as ours:
         sealed = read_seal(name)
         if not ours or sealed is None or inode != _inode(name):
             return
@@ -306,16 +309,16 @@ def _seal_again(name: str, inode: int) -> None:
             integrity.write_seal(_seal_path(name), now)
 
 
-def _put_away(name: str) -> Path | None:
-    """Rename it out of the way. The caller holds the publishing lock. Return None if it does not exist."""
-    _looked.pop(name, None)
-    gone = root() / f"{REMOVED}{uuid4().hex}"
+def _rename_away(name: str) -> Path | None:
+    """Rename it and remove its seal. The caller holds the publishing lock. Return None if it does not exist."""
+    _checked.pop(name, None)
+    renamed = root() / f"{REMOVED}{uuid4().hex}"
     _seal_path(name).unlink(missing_ok=True)
     try:
-        os.rename(path_of(name), gone)
+        os.rename(path_of(name), renamed)
     except FileNotFoundError:
         return None
-    return gone
+    return renamed
 
 
 def _inode(name: str) -> int:
@@ -329,9 +332,9 @@ def _seal_path(name: str) -> Path:
     return root() / SEALS / f"{name}.json"
 
 
-def _publishing(name: str) -> Path:
+def _publishing_lock(name: str) -> Path:
     return root() / LOCKS / f"{name}.publishing"
 
 
-def _lock(name: str) -> Path:
+def _use_lock(name: str) -> Path:
     return root() / LOCKS / name

@@ -36,11 +36,6 @@ def _sha256(value: object) -> str:
     ).hexdigest()
 
 
-def _engine_version() -> str:
-    """Hash the engine's sources. An environment contains a copy, which must be the version that its host expects."""
-    sources = [path for package in (ade_engine, ade_keeper) for path in Path(package.__path__[0]).glob("*.py")]
-    texts = {f"{path.parent.name}/{path.name}": path.read_text("utf-8") for path in sources}
-    return _sha256(texts)[:12]
-
-
-ENGINE_VERSION = _engine_version()
+# The hash of the engine's sources. An environment contains a copy, which must be the version that its host expects.
+_SOURCES = [path for package in (ade_engine, ade_keeper) for path in Path(package.__path__[0]).glob("*.py")]
+ENGINE_VERSION = _sha256({f"{path.parent.name}/{path.name}": path.read_text("utf-8") for path in _SOURCES})[:12]

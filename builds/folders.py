@@ -19,10 +19,10 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 def read(path: Path) -> tuple[dict[str, bytes], list[str]]:
     """Return the files, and the problems of single files. Raise BadPackage if there is too much to read."""
-    reading = _Reading()
-    with _opened(path, _FOLDER) as folder:
-        reading.walk(folder, "")
-    return reading.found, reading.problems
+    reader = _Reader()
+    with _open(path, _FOLDER) as folder:
+        reader.walk(folder, "")
+    return reader.files, reader.problems
 
 
 def write(files: Mapping[str, bytes], path: Path, *, force: bool = False) -> list[str]:
@@ -31,79 +31,71 @@ def write(files: Mapping[str, bytes], path: Path, *, force: bool = False) -> lis
         raise FileExistsError(f"{path} is not a folder")
     if path.exists() and not force and any(path.iterdir()):
         raise FileExistsError(f"the folder {path} is not empty")
-    there = read(path)[0] if path.exists() else {}
+    existing = read(path)[0] if path.exists() else {}
     for name, content in sorted(files.items()):
-        _write(path, name, content)
-    return sorted(there.keys() - files.keys())
+        target = path / name
+        for place in [target, *target.parents]:
+            if place != path and place.is_relative_to(path) and place.is_symlink():
+                raise FileExistsError(f"{place} is a symbolic link")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Never write through a link, or into a file with a second name.
+        target.unlink(missing_ok=True)
+        with target.open("xb") as file:
+            file.write(content)
+    return sorted(existing.keys() - files.keys())
 
 
-class _Reading:
+class _Reader:
     def __init__(self) -> None:
-        self.found: dict[str, bytes] = {}
+        self.files: dict[str, bytes] = {}
         self.problems: list[str] = []
         self.left = contents.MOST_PACKAGE_BYTES
 
     def walk(self, folder: int, above: str) -> None:
         with os.scandir(folder) as entries:
-            seen = list(islice(entries, MOST_ENTRIES + 1))
-        if len(seen) > MOST_ENTRIES:
+            first = list(islice(entries, MOST_ENTRIES + 1))
+        if len(first) > MOST_ENTRIES:
             raise BadPackage([f"The folder {shown(above or '.')} has more than {MOST_ENTRIES} entries."])
-        for entry in sorted(seen, key=lambda entry: entry.name):
+        for entry in sorted(first, key=lambda entry: entry.name):
             path = f"{above}{entry.name}"
             if contents.is_byproduct(path):
                 continue
             try:
-                self._take(folder, entry, path)
+                self._read_entry(folder, entry, path)
             except OSError as error:
                 self.problems.append(f"Could not read {shown(path)}: {error.strerror}.")
 
-    def _take(self, folder: int, entry: "os.DirEntry[str]", path: str) -> None:
+    def _read_entry(self, folder: int, entry: "os.DirEntry[str]", path: str) -> None:
         if entry.is_dir(follow_symlinks=False) and len(path) < contents.LONGEST_PATH:
-            with _opened(entry.name, _FOLDER | os.O_NOFOLLOW, folder) as below:
+            with _open(entry.name, _FOLDER | os.O_NOFOLLOW, folder) as below:
                 self.walk(below, f"{path}/")
         elif entry.is_file(follow_symlinks=False):
-            self._read(folder, entry.name, path)
+            with _open(entry.name, _FILE, folder) as descriptor:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise OSError(0, "it is no longer a file")
+                with open(descriptor, "rb", closefd=False) as file:
+                    self.files[path] = file.read(self.left + 1)
+            self.left -= len(self.files[path])
         else:
-            self.problems.append(f"{shown(path)} is {_kind(entry)}. A package may only contain files and folders.")
-
-    def _read(self, folder: int, name: str, path: str) -> None:
-        with _opened(name, _FILE, folder) as file:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise OSError(0, "it is no longer a file")
-            with open(file, "rb", closefd=False) as opened:
-                self.found[path] = opened.read(self.left + 1)
-        self.left -= len(self.found[path])
+            kind = "a device, a pipe or a socket"
+            if entry.is_symlink():
+                kind = "a symbolic link"
+            elif entry.is_dir(follow_symlinks=False):
+                kind = "a folder whose path is too long"
+            self.problems.append(f"{shown(path)} is {kind}. A package may only contain files and folders.")
         if self.left < 0:
             most = contents.MOST_PACKAGE_BYTES
             raise BadPackage([f"All files together may have at most {most} bytes, but have more, up to {shown(path)}."])
-        if len(self.found) > contents.MOST_FILES + 2:
+        if len(self.files) > contents.MOST_FILES + 2:
             raise BadPackage(
                 [f"A package may have at most {contents.MOST_FILES} files, but has more, up to {shown(path)}."]
             )
 
 
-def _kind(entry: "os.DirEntry[str]") -> str:
-    if entry.is_symlink():
-        return "a symbolic link"
-    return "a folder whose path is too long" if entry.is_dir(follow_symlinks=False) else "a device, a pipe or a socket"
-
-
-def _write(top: Path, name: str, content: bytes) -> None:
-    target = top / name
-    for place in [target, *target.parents]:
-        if place != top and place.is_relative_to(top) and place.is_symlink():
-            raise FileExistsError(f"{place} is a symbolic link")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # Never write through a link, or into a file with a second name.
-    target.unlink(missing_ok=True)
-    with target.open("xb") as file:
-        file.write(content)
-
-
 @contextmanager
-def _opened(path: str | Path, flags: int, folder: int | None = None) -> Iterator[int]:
-    opened = os.open(path, flags, dir_fd=folder)
+def _open(path: str | Path, flags: int, folder: int | None = None) -> Iterator[int]:
+    descriptor = os.open(path, flags, dir_fd=folder)
     try:
-        yield opened
+        yield descriptor
     finally:
-        os.close(opened)
+        os.close(descriptor)

@@ -5,7 +5,7 @@ import time
 from django.conf import settings
 
 from builds import builder, lifecycle
-from builds.builder import BuildFailed, Made, Watch
+from builds.builder import BuildFailed, BuildResult, Watch
 from builds.models import Build
 from work import failpoints
 from work.claims import Claim, Interrupted
@@ -13,7 +13,7 @@ from work.journal import Journal
 from work.processes.supervise import CannotStart
 
 
-def do(claim: Claim) -> Made:
+def do(claim: Claim) -> BuildResult:
     journal = Journal(claim)
     build = Build.objects.only("snapshot", "fingerprint").get(pk=claim.id)
     watch = Watch(
@@ -32,15 +32,16 @@ def do(claim: Claim) -> Made:
         failpoints.hit("build.exited")
 
 
-def succeed(claim: Claim, made: Made) -> bool:
-    return lifecycle.succeed(claim, lock=made.lock, size_bytes=made.size_bytes)
+def succeed(claim: Claim, result: BuildResult) -> bool:
+    return lifecycle.succeed(claim, lock=result.lock, size_bytes=result.size_bytes)
 
 
 def fail(claim: Claim, error: BaseException) -> bool:
+    failure_type, message = "BUILD_FAILED", f"Internal error: {error!r}"
     if isinstance(error, BuildFailed):
-        return lifecycle.fail(claim, error.failure_type, str(error))
-    if isinstance(error, CannotStart):
-        return lifecycle.fail(claim, "BUILD_FAILED", str(error))
-    if isinstance(error, OSError):
-        return lifecycle.fail(claim, "BUILD_FAILED", f"The environment could not be written: {error}")
-    return lifecycle.fail(claim, "BUILD_FAILED", f"Internal error: {error!r}")
+        failure_type, message = error.failure_type, str(error)
+    elif isinstance(error, CannotStart):
+        message = str(error)
+    elif isinstance(error, OSError):
+        message = f"The environment could not be written: {error}"
+    return lifecycle.fail(claim, failure_type, message)

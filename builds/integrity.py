@@ -54,24 +54,21 @@ class Changes:
         return bool(self.missing or self.added or self.changed)
 
     def __str__(self) -> str:
-        named = [f"{path} {what}" for path, what in self._sorted()]
-        return in_short(named)
-
-    def _sorted(self) -> list[tuple[str, str]]:
         kinds = (("was changed", self.changed), ("is missing", self.missing), ("was added", self.added))
-        return sorted((path, what) for what, paths in kinds for path in paths)
+        pairs = sorted((path, what) for what, paths in kinds for path in paths)
+        return in_short([f"{path} {what}" for path, what in pairs])
 
 
 def make_seal(home: Path) -> Seal:
-    found = {path: _entry(home / path) for path in _paths(home)}
-    return {path: entry for path, entry in found.items() if entry is not None}
+    entries = {path: _entry(home / path) for path in _paths(home)}
+    return {path: entry for path, entry in entries.items() if entry is not None}
 
 
 def write_seal(path: Path, seal: Seal) -> None:
     """Write a seal in one rename, so that no reader sees half of it. One writer at a time."""
-    written = path.with_suffix(".new")
-    written.write_text(json.dumps(seal, separators=(",", ":")), "utf-8")
-    os.replace(written, path)
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(seal, separators=(",", ":")), "utf-8")
+    os.replace(new, path)
 
 
 def read_seal(path: Path) -> Seal | None:
@@ -84,10 +81,10 @@ def read_seal(path: Path) -> Seal | None:
 def compare(home: Path, seal: Seal, *, thorough: bool = False) -> Changes:
     """Compare a tree with its seal. Read only files with a changed size or time, or with `thorough` all files."""
     changes = Changes()
-    found = set(_paths(home))
-    changes.added = sorted(found - seal.keys())
+    paths = set(_paths(home))
+    changes.added = sorted(paths - seal.keys())
     for path, sealed in seal.items():
-        quick = _entry(home / path, read=False) if path in found else None
+        quick = _entry(home / path, read=False) if path in paths else None
         if quick is None:
             changes.missing.append(path)
             continue
@@ -155,6 +152,10 @@ class _Claim(NamedTuple):
     digest: str
     needs_hash: bool
 
+    def matches(self, file: Path) -> bool:
+        digest = bytes.fromhex(_hash(file, self.algorithm))
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=") == self.digest.rstrip("=")
+
 
 def _claims(home: Path, packages: Path, package: str, info: Path) -> Iterator[_Claim]:
     top, own_folder = os.path.relpath(packages, home), os.path.relpath(info, home)
@@ -184,8 +185,7 @@ def _problems_of_file(home: Path, path: str, claimants: list[_Claim], *, is_own:
         return
     if len(claimants) == 1 and not claimants[0].needs_hash:
         return
-    right = [claim for claim in claimants if claim.algorithm in ALGORITHMS and _holds(home / path, claim)]
-    if len(right) == len(claimants):
+    if all(claim.algorithm in ALGORITHMS and claim.matches(home / path) for claim in claimants):
         return
     if len(claimants) > 1:
         yield f"{path} belongs to {names}, which overwrite each other's files"
@@ -193,11 +193,6 @@ def _problems_of_file(home: Path, path: str, claimants: list[_Claim], *, is_own:
         yield f"{path} has no checksum in the RECORD of {names}"
     else:
         yield f"{path} differs from the RECORD of {names}"
-
-
-def _holds(path: Path, claim: _Claim) -> bool:
-    digest = bytes.fromhex(_hash(path, claim.algorithm))
-    return base64.urlsafe_b64encode(digest).decode().rstrip("=") == claim.digest.rstrip("=")
 
 
 def _paths(home: Path) -> Iterator[str]:
@@ -215,17 +210,17 @@ def _paths(home: Path) -> Iterator[str]:
 
 def _entry(path: Path, *, read: bool = True) -> Entry | None:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if stat.S_ISDIR(found.st_mode):
-        return Entry(found.st_mode)
-    entry = Entry(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    if stat.S_ISDIR(status.st_mode):
+        return Entry(status.st_mode)
+    entry = Entry(status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     # If the file cannot be read, its content is unknown and the hash stays empty.
     with suppress(OSError):
-        if read and stat.S_ISREG(found.st_mode):
+        if read and stat.S_ISREG(status.st_mode):
             return entry._replace(sha256=_hash(path, "sha256"))
-        if read and stat.S_ISLNK(found.st_mode):
+        if read and stat.S_ISLNK(status.st_mode):
             return entry._replace(sha256=hashlib.sha256(os.fsencode(os.readlink(path))).hexdigest())
     return entry
 
@@ -237,7 +232,7 @@ def _hash(path: Path, algorithm: str) -> str:
 
 
 def _change_mode(path: Path, *, add: int = 0, remove: int = 0) -> None:
-    found = os.lstat(path).st_mode
-    wanted = (stat.S_IMODE(found) | add) & ~remove
-    if not stat.S_ISLNK(found) and wanted != stat.S_IMODE(found):
-        os.chmod(path, wanted)
+    mode = os.lstat(path).st_mode
+    new_mode = (stat.S_IMODE(mode) | add) & ~remove
+    if not stat.S_ISLNK(mode) and new_mode != stat.S_IMODE(mode):
+        os.chmod(path, new_mode)

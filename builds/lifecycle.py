@@ -16,19 +16,23 @@ from work.state_machine import LOG_LINE, By, StateMachine, Transition
 BUILD_STATES = StateMachine(
     kind="build",
     model=Build,
-    initial="queued",
+    initial=Build.Status.QUEUED,
     created="BUILD_QUEUED",
     table={
-        "start": Transition(("queued",), "building", By.WORKER, "BUILD_STARTED"),
-        "succeed": Transition(("building",), "ready", By.HOLDER, "BUILD_READY"),
-        "fail": Transition(("building",), "failed", By.HOLDER, "BUILD_FAILED"),
-        "cancel": Transition(("queued",), "cancelled", By.PERSON, "BUILD_CANCELLED"),
-        "request_cancel": Transition(("building",), "building", By.PERSON, "BUILD_CANCEL_REQUESTED"),
-        "stop": Transition(("building",), "cancelled", By.HOLDER, "BUILD_CANCELLED"),
-        "again": Transition(("failed", "cancelled"), "queued", By.PERSON, "BUILD_QUEUED_AGAIN"),
-        "release": Transition(("building",), "queued", By.RECOVERY, "BUILD_RELEASED"),
-        "give_up": Transition(("building",), "failed", By.RECOVERY, "BUILD_FAILED"),
-        "drop": Transition(("building",), "cancelled", By.RECOVERY, "BUILD_CANCELLED"),
+        "start": Transition((Build.Status.QUEUED,), Build.Status.BUILDING, By.WORKER, "BUILD_STARTED"),
+        "succeed": Transition((Build.Status.BUILDING,), Build.Status.READY, By.HOLDER, "BUILD_READY"),
+        "fail": Transition((Build.Status.BUILDING,), Build.Status.FAILED, By.HOLDER, "BUILD_FAILED"),
+        "cancel": Transition((Build.Status.QUEUED,), Build.Status.CANCELLED, By.PERSON, "BUILD_CANCELLED"),
+        "request_cancel": Transition(
+            (Build.Status.BUILDING,), Build.Status.BUILDING, By.PERSON, "BUILD_CANCEL_REQUESTED"
+        ),
+        "stop": Transition((Build.Status.BUILDING,), Build.Status.CANCELLED, By.HOLDER, "BUILD_CANCELLED"),
+        "again": Transition(
+            (Build.Status.FAILED, Build.Status.CANCELLED), Build.Status.QUEUED, By.PERSON, "BUILD_QUEUED_AGAIN"
+        ),
+        "release": Transition((Build.Status.BUILDING,), Build.Status.QUEUED, By.RECOVERY, "BUILD_RELEASED"),
+        "give_up": Transition((Build.Status.BUILDING,), Build.Status.FAILED, By.RECOVERY, "BUILD_FAILED"),
+        "drop": Transition((Build.Status.BUILDING,), Build.Status.CANCELLED, By.RECOVERY, "BUILD_CANCELLED"),
     },
     events={
         "BUILD_QUEUED": "A submission needed a fingerprint that had no build.",
@@ -61,10 +65,13 @@ def get_or_create_build(configuration: Configuration, *, actor: str) -> Chosen:
     """Return the build of this configuration's current contents. Create it, or queue it again if it failed some time
     ago.
     """
-    wanted = fingerprint.of_build(configuration.contents_sha256)
-    build = _find(configuration.pk, wanted) or _create(configuration.pk, actor)
-    if build.status in ("failed", "cancelled") and _is_forgotten(build.id) and again(build.id, actor=actor):
-        return Chosen(build.id, "queued")
+    build_fingerprint = fingerprint.of_build(configuration.contents_sha256)
+    build = _find(configuration.pk, build_fingerprint) or _create(configuration.pk, actor)
+    if build.status in (Build.Status.FAILED, Build.Status.CANCELLED):
+        limit = clock.now() - timedelta(seconds=NEGATIVE_CACHE_SECONDS)
+        is_old = Build.objects.filter(pk=build.id, finished_at__lt=limit).exists()
+        if is_old and again(build.id, actor=actor):
+            return Chosen(build.id, Build.Status.QUEUED)
     return build
 
 
@@ -97,29 +104,29 @@ def cancel(build: Build, *, actor: str, reason: str = "") -> str:
 
 def again(build_id: int, *, actor: str) -> bool:
     """Queue the build again. Return False if it has neither failed nor been cancelled."""
-    clean: dict[str, Any] = {"failure_type": "", "error_message": "", "losses": 0, "queued_at": clock.now()}
-    clean |= {"cancel_requested_at": None, "cancel_requested_by": "", "awaited": True}
-    if not lifecycle.move(BUILD_STATES, build_id, "again", actor=actor, **clean):
+    values: dict[str, Any] = {"failure_type": "", "error_message": "", "losses": 0, "queued_at": clock.now()}
+    values |= {"cancel_requested_at": None, "cancel_requested_by": "", "awaited": True}
+    if not lifecycle.move(BUILD_STATES, build_id, "again", actor=actor, **values):
         return False
     wakeups.ring(BUILD_STATES.kind)
     return True
 
 
-def rescue(found: LostClaim) -> str | None:
+def rescue(lost: LostClaim) -> str | None:
     """Recover a build. An accepted cancel ends it; otherwise it is queued, or fails if over time or after too many
     losses.
     """
-    if found.move("drop", guards={"cancel_requested_at__isnull": False}):
+    if lost.move("drop", guards={"cancel_requested_at__isnull": False}):
         return "drop"
-    message = found.rule
-    if found.rule != OVER_BUDGET:
-        guards = {"cancel_requested_at__isnull": True, "losses__lt": LOSSES - found.losses}
-        if found.move("release", message=message, guards=guards, losses=F("losses") + found.losses):
+    message = lost.rule
+    if lost.rule != OVER_BUDGET:
+        guards = {"cancel_requested_at__isnull": True, "losses__lt": LOSSES - lost.losses}
+        if lost.move("release", message=message, guards=guards, losses=F("losses") + lost.losses):
             wakeups.ring(BUILD_STATES.kind)
             return "release"
         message = f"{message}; {LOSSES} workers were lost while building it"
-    failure = {"failure_type": found.failure_type, "error_message": message}
-    return found.move("give_up", message=message, guards={"cancel_requested_at__isnull": True}, **failure)
+    failure = {"failure_type": lost.failure_type, "error_message": message}
+    return lost.move("give_up", message=message, guards={"cancel_requested_at__isnull": True}, **failure)
 
 
 def _finish(claim: Claim, verb: str, **options: Any) -> bool:
@@ -130,31 +137,28 @@ def _finish(claim: Claim, verb: str, **options: Any) -> bool:
     return moved
 
 
-def _find(configuration_id: int, wanted: str) -> Chosen | None:
-    found = compiled.rows(_of_fingerprint, configuration_id, wanted)
-    return Chosen(*found[0]) if found else None
+def _find(configuration_id: int, build_fingerprint: str) -> Chosen | None:
+    rows = compiled.rows(_with_fingerprint, configuration_id, build_fingerprint)
+    return Chosen(*rows[0]) if rows else None
 
 
-def _of_fingerprint(configuration_id: int, wanted: str) -> "QuerySet[Build, tuple[int, str]]":
-    return Build.objects.filter(configuration_id=configuration_id, fingerprint=wanted).values_list("pk", "status")
+# A function of the module, because it is the key of the compiled SQL.
+def _with_fingerprint(configuration_id: int, build_fingerprint: str) -> "QuerySet[Build, tuple[int, str]]":
+    builds = Build.objects.filter(configuration_id=configuration_id, fingerprint=build_fingerprint)
+    return builds.values_list("pk", "status")
 
 
 def _create(configuration_id: int, actor: str) -> Chosen:
     # Read and hash it again, so that the fingerprint matches the stored contents, and the snapshot is complete.
     snapshot = Configuration.objects.get(pk=configuration_id).snapshot()
-    wanted = fingerprint.of_build(fingerprint.of_contents(snapshot))
-    values = {"configuration_id": configuration_id, "fingerprint": wanted, "snapshot": snapshot}
+    build_fingerprint = fingerprint.of_build(fingerprint.of_contents(snapshot))
+    values = {"configuration_id": configuration_id, "fingerprint": build_fingerprint, "snapshot": snapshot}
     try:
         # A savepoint, so that the loser of this race can go on in its own transaction.
         with transaction.atomic():
             (id,) = lifecycle.create(BUILD_STATES, values, actor=actor)
     except IntegrityError:
-        if build := _find(configuration_id, wanted):
+        if build := _find(configuration_id, build_fingerprint):
             return build
         raise
-    return Chosen(id, "queued")
-
-
-def _is_forgotten(build_id: int) -> bool:
-    limit = clock.now() - timedelta(seconds=NEGATIVE_CACHE_SECONDS)
-    return Build.objects.filter(pk=build_id, finished_at__lt=limit).exists()
+    return Chosen(id, Build.Status.QUEUED)

@@ -15,8 +15,8 @@ CONTENTS = frozenset({"entry_point", "requirements", "files", "python_version"})
 class ConfigurationQuerySet(models.QuerySet["Configuration"]):
     def update(self, **values: Any) -> int:
         # Only save() may write these, because it also writes their hash.
-        if changed := CONTENTS & values.keys():
-            raise TypeError(f"Configuration.{', '.join(sorted(changed))} is written by save() only")
+        if contents := CONTENTS & values.keys():
+            raise TypeError(f"Configuration.{', '.join(sorted(contents))} is written by save() only")
         return super().update(**values)
 
     def for_user(self, user: User) -> "ConfigurationQuerySet":
@@ -84,7 +84,7 @@ class BuildQuerySet(SubjectQuerySet["Build"]):
         return self.select_related("configuration__workspace").defer(*large)
 
     def claimable(self, now: Any) -> "BuildQuerySet":
-        return self.filter(status="queued").order_by("queued_at", "id")
+        return self.filter(status=Build.Status.QUEUED).order_by("queued_at", "id")
 
     def ended(self) -> "BuildQuerySet":
         return self.filter(status__in=Build.TERMINAL)
@@ -104,8 +104,8 @@ class Build(Work):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
-    ACTIVE = CLAIMED = "building"
-    TERMINAL = frozenset({"ready", "failed", "cancelled"})
+    ACTIVE = CLAIMED = Status.BUILDING
+    TERMINAL = frozenset({Status.READY, Status.FAILED, Status.CANCELLED})
 
     configuration = models.ForeignKey(Configuration, on_delete=models.PROTECT, related_name="builds", db_index=False)
     fingerprint = models.CharField(max_length=64)

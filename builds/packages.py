@@ -5,10 +5,10 @@ This module does not use the database; `builds/configurations.py` does. The rule
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from builds import archives, contents, fingerprint, folders
 from builds.contents import MANIFEST, REQUIREMENTS, BadPackage, shown
@@ -61,12 +61,12 @@ def read_zip(file: IO[bytes]) -> Package:
 
 def write_directory(package: Package, path: Path, *, force: bool = False) -> list[str]:
     """Write to a new or empty folder, or with `force` to any. Return the other files in it, which stay."""
-    return folders.write(_written(package), path, force=force)
+    return folders.write(_files_of(package), path, force=force)
 
 
 def write_zip(package: Package, file: IO[bytes]) -> None:
     """Write a zip file whose bytes depend only on the package."""
-    archives.write(_written(package), file)
+    archives.write(_files_of(package), file)
 
 
 def problems_of(package: Package) -> Iterator[str]:
@@ -77,28 +77,35 @@ def problems_of(package: Package) -> Iterator[str]:
     yield from contents.problems_of_files(dict(package.files))
 
 
-def _written(package: Package) -> dict[str, bytes]:
+def _files_of(package: Package) -> dict[str, bytes]:
     if problems := list(problems_of(package)):
         raise BadPackage(problems)
-    texts = {MANIFEST: _manifest_of(package), REQUIREMENTS: package.requirements, **package.files}
+    values = {"name": package.name, "entry_point": package.entry_point, "python": package.python_version}
+    # A JSON string is also valid TOML, unless characters outside ASCII are escaped.
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
+    texts = {MANIFEST: "".join([f"[{_TABLE}]\n", *lines]), REQUIREMENTS: package.requirements, **package.files}
     if not package.requirements:
         del texts[REQUIREMENTS]
     return {path: text.encode() for path, text in texts.items()}
 
 
-def _manifest_of(package: Package) -> str:
-    values = {"name": package.name, "entry_point": package.entry_point, "python": package.python_version}
-    # A JSON string is also valid TOML, unless characters outside ASCII are escaped.
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
-    return "".join([f"[{_TABLE}]\n", *lines])
-
-
-def _package(found: Mapping[str, bytes], problems: list[str]) -> Package:
-    texts = {path: text for path, content in found.items() if (text := _text(path, content, problems)) is not None}
+def _package(files: Mapping[str, bytes], problems: list[str]) -> Package:
+    texts: dict[str, str] = {}
+    for path, content in files.items():
+        try:
+            texts[path] = content.decode()
+        except UnicodeDecodeError as error:
+            byte = content[error.start]
+            problems.append(f"{shown(path)} is not UTF-8 text: it has the byte 0x{byte:02x} at {error.start}.")
     manifest = texts.pop(MANIFEST, None)
-    if MANIFEST not in found:
-        problems.append(_no_manifest(found))
-    values = _KEYS | (_values(manifest, problems) if manifest is not None else {})
+    if MANIFEST not in files:
+        deeper = sorted(path for path in files if path.endswith(f"/{MANIFEST}"))
+        problems.append(
+            f"{MANIFEST} must be at the top of the package, not at {shown(deeper[0])}: pack the content of that folder."
+            if deeper
+            else f"The package has no {MANIFEST} at its top."
+        )
+    values = _KEYS | (_read_manifest(manifest, problems) if manifest is not None else {})
     package = Package(
         name=values["name"],
         entry_point=values["entry_point"],
@@ -112,55 +119,27 @@ def _package(found: Mapping[str, bytes], problems: list[str]) -> Package:
     return package
 
 
-def _text(path: str, content: bytes, problems: list[str]) -> str | None:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        byte = content[error.start]
-        problems.append(f"{shown(path)} is not UTF-8 text: it has the byte 0x{byte:02x} at {error.start}.")
-        return None
-
-
-def _no_manifest(found: Iterable[str]) -> str:
-    deeper = sorted(path for path in found if path.endswith(f"/{MANIFEST}"))
-    if deeper:
-        return (
-            f"{MANIFEST} must be at the top of the package, not at {shown(deeper[0])}: pack the content of that folder."
-        )
-    return f"The package has no {MANIFEST} at its top."
-
-
-def _values(manifest: str, problems: list[str]) -> dict[str, str]:
+def _read_manifest(manifest: str, problems: list[str]) -> dict[str, str]:
     """Return the valid values of the manifest, and add a problem for each invalid one."""
     try:
-        parsed = _parsed(manifest)
-    except ValueError as error:
-        problems.append(f"{MANIFEST} is not valid TOML: {error}.")
-        return {}
-    problems += _problems_of_manifest(parsed)
-    table = parsed.get(_TABLE)
-    return {key: value for key, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
-
-
-def _parsed(manifest: str) -> dict[str, Any]:
-    if (size := len(manifest.encode())) > contents.MOST_MANIFEST_BYTES:
-        raise ValueError(f"it has {size} bytes, and at most {contents.MOST_MANIFEST_BYTES} are allowed")
-    try:
+        if (size := len(manifest.encode())) > contents.MOST_MANIFEST_BYTES:
+            raise ValueError(f"it has {size} bytes, and at most {contents.MOST_MANIFEST_BYTES} are allowed")
         # Some editors write a byte order mark.
-        return tomllib.loads(manifest.removeprefix("\ufeff"))
-    except RecursionError:
-        raise ValueError("its values are nested too deeply") from None
-
-
-def _problems_of_manifest(parsed: Mapping[str, Any]) -> Iterator[str]:
-    table = parsed.get(_TABLE)
+        data = tomllib.loads(manifest.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        reason = "its values are nested too deeply" if isinstance(error, RecursionError) else str(error)
+        problems.append(f"{MANIFEST} is not valid TOML: {reason}.")
+        return {}
+    table = data.get(_TABLE)
     if not isinstance(table, dict):
-        yield f"{MANIFEST} has no table [{_TABLE}]{'' if table is None else f', but another value named {_TABLE}'}."
-        return
-    for key in [*(key for key in parsed if key != _TABLE), *(key for key in table if key not in _KEYS)]:
-        yield f"Unknown key {shown(key)} in {MANIFEST}. Known keys of [{_TABLE}]: {', '.join(_KEYS)}."
+        other = "" if table is None else f", but another value named {_TABLE}"
+        problems.append(f"{MANIFEST} has no table [{_TABLE}]{other}.")
+        return {}
+    for key in [*(key for key in data if key != _TABLE), *(key for key in table if key not in _KEYS)]:
+        problems.append(f"Unknown key {shown(key)} in {MANIFEST}. Known keys of [{_TABLE}]: {', '.join(_KEYS)}.")
     for key in _KEYS:
         if not isinstance(table.get(key, ""), str):
-            yield f"{key} in {MANIFEST} must be a text in quotes, not {shown(table[key])}."
+            problems.append(f"{key} in {MANIFEST} must be a text in quotes, not {shown(table[key])}.")
     if "name" not in table:
-        yield f"The table [{_TABLE}] in {MANIFEST} has no name."
+        problems.append(f"The table [{_TABLE}] in {MANIFEST} has no name.")
+    return {key: value for key, value in table.items() if isinstance(value, str)}

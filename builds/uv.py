@@ -49,16 +49,8 @@ def variables() -> dict[str, str]:
 def compile_lock(python: str, requirements: Path, lock: Path, *, offline: bool) -> list[str]:
     """Return the command that pins every version, with the hashes of its files."""
     return [
-        *(
-            program(),
-            "pip",
-            "compile",
-            "--quiet",
-            "--generate-hashes",
-            "--no-header",
-            "--no-annotate",
-            "--no-emit-index-url",
-        ),
+        *(program(), "pip", "compile", "--quiet"),
+        *("--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url"),
         *("--only-binary", ":all:", "--python", python, "--output-file", str(lock), *_offline(offline)),
         *("--", str(requirements)),
     ]
@@ -78,8 +70,8 @@ def install(home: Path, lock: Path, *, offline: bool, cached: bool = True) -> li
     ]
 
 
-def lacks_network(said: str) -> bool:
-    return _NO_NETWORK.search(said) is not None
+def lacks_network(output: str) -> bool:
+    return _NO_NETWORK.search(output) is not None
 
 
 def _offline(offline: bool) -> list[str]:

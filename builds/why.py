@@ -22,20 +22,18 @@ def explain(build: Build, crew: Crew | None = None, *, user: User | None = None)
         return why.of_others(BUILD_STATES, now, now.status, now.status)
     crew = crew or Crew.now()
     ahead = why.count(_ahead, now.queued_at, now.pk)
-    return why.of_queued(
-        BUILD_STATES,
-        now.pk,
-        [why.of_worker(crew, BUILD_STATES), why.of_capacity(crew, BUILD_STATES, ahead, _names(user))],
-    )
+    gates = [why.of_worker(crew, BUILD_STATES), why.of_capacity(crew, BUILD_STATES, ahead, _names(user))]
+    return why.of_queued(BUILD_STATES, now.pk, gates)
 
 
 def _names(user: User | None) -> Names | None:
     if user is None:
         return None
-    seen = Build.objects.for_user(user)
-    return lambda ids: set(seen.filter(pk__in=ids).values_list("pk", flat=True))
+    visible = Build.objects.for_user(user)
+    return lambda ids: set(visible.filter(pk__in=ids).values_list("pk", flat=True))
 
 
+# A function of the module, because it is the key of the compiled SQL.
 def _ahead(queued_at: datetime, id: int) -> "QuerySet[Build, tuple[int]]":
     not_later = Build.objects.claimable(queued_at).filter(queued_at__lte=queued_at)
     return why.counted(not_later.filter(Q(queued_at__lt=queued_at) | Q(pk__lt=id)))

@@ -1,4 +1,4 @@
-from builds import handler, lifecycle, periodic
+from builds import environments, handler, lifecycle
 from builds.builder import BuildFailed
 from work.processes.supervise import CannotStart
 from work.work_types import Handler, PeriodicTask, WorkType
@@ -17,5 +17,5 @@ BUILD = WorkType(
     rescue=lifecycle.rescue,
     budget="ADE_BUILD_TIMEOUT",
     # It handles files and not rows, so nothing waits for it.
-    periodic_tasks=(PeriodicTask(periodic.tidy, every=60, when_rung=False),),
+    periodic_tasks=(PeriodicTask(environments.tidy, every=60, when_rung=False),),
 )

@@ -16,7 +16,8 @@ from api.openapi import FORMS
 from config.api import api
 from console.frame import show
 
-Told = Mapping[str, Any]
+# A part of the OpenAPI description.
+Schema = Mapping[str, Any]
 
 BOUNDS = {
     "minLength": "at least {} characters",
@@ -27,7 +28,7 @@ BOUNDS = {
     "maxItems": "at most {}",
 }
 # Bounds of database columns, which are not worth showing.
-UNSAID = 2**63 - 1
+HIDDEN_BOUND = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -66,66 +67,56 @@ class Part:
 
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponseBase:
-    context = {"parts": _parts(), "codes": [(code, *told) for code, told in CODES.items()]}
+    context = {"parts": _parts(), "codes": [(code, *meaning) for code, meaning in CODES.items()]}
     return show(request, "console/api_docs.html", "The API", context)
 
 
 @cache
 def _parts() -> Sequence[Part]:
-    told = api.get_openapi_schema()
-    found: dict[str, list[Operation]] = {tag["name"]: [] for tag in told["tags"]}
-    for path, methods in told["paths"].items():
+    schema = api.get_openapi_schema()
+    operations: dict[str, list[Operation]] = {tag["name"]: [] for tag in schema["tags"]}
+    for path, methods in schema["paths"].items():
         for method, each in methods.items():
-            found[each["tags"][0]].append(_operation(method.upper(), path, each, told["components"]))
-    about = {tag["name"]: tag["description"] for tag in told["tags"]}
-    return [Part(name, about[name], operations) for name, operations in found.items() if operations]
+            statuses = each["responses"]
+            operation = Operation(
+                id=each["operationId"],
+                method=method.upper(),
+                path=path,
+                title=each["summary"],
+                about=each.get("description", ""),
+                scopes=[scope for way in each.get("security", []) for scope in way.get("token", [])],
+                values=list(_values(each, schema["components"])),
+                answers=[(status, _example(answer)) for status, answer in statuses.items() if int(status) < 400],
+                refusals=[status for status in statuses if int(status) >= 400],
+                call=_call(method.upper(), path, each),
+            )
+            operations[each["tags"][0]].append(operation)
+    about = {tag["name"]: tag["description"] for tag in schema["tags"]}
+    return [Part(name, about[name], each) for name, each in operations.items() if each]
 
 
-def _operation(method: str, path: str, told: Told, components: Told) -> Operation:
-    statuses = told["responses"]
-    return Operation(
-        id=told["operationId"],
-        method=method,
-        path=path,
-        title=told["summary"],
-        about=told.get("description", ""),
-        scopes=[scope for way in told.get("security", []) for scope in way.get("token", [])],
-        values=[*_parameters(told, components), *_body(told, components)],
-        answers=[(status, _look(each)) for status, each in statuses.items() if int(status) < 400],
-        refusals=[status for status in statuses if int(status) >= 400],
-        call=_call(method, path, told),
-    )
-
-
-def _parameters(told: Told, components: Told) -> Iterator[Value]:
-    for each in told.get("parameters", []):
-        found = _resolved(each, components)
-        yield _value(found["name"], found["in"], found["schema"], found.get("required", False), found)
-
-
-def _body(told: Told, components: Told) -> Iterator[Value]:
-    for kind, content in told.get("requestBody", {}).get("content", {}).items():
-        schema, where = _resolved(content["schema"], components), "form" if kind in FORMS else "body"
+def _values(operation: Schema, components: Schema) -> Iterator[Value]:
+    for reference in operation.get("parameters", []):
+        parameter = _resolve(reference, components)
+        kind, about = parameter["schema"], parameter.get("description") or parameter["schema"].get("description") or ""
+        yield Value(parameter["name"], parameter["in"], _kind(kind), parameter.get("required", False), about)
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+        schema, where = _resolve(content["schema"], components), "form" if kind in FORMS else "body"
         for name, each in schema.get("properties", {}).items():
-            yield _value(name, where, each, name in schema.get("required", []), each)
+            yield Value(name, where, _kind(each), name in schema.get("required", []), each.get("description") or "")
         if "properties" not in schema:
             yield Value("", where, f"{_kind(schema)} ({kind})", is_needed=True, about=schema.get("description", ""))
 
 
-def _value(name: str, where: str, schema: Told, is_needed: bool, told: Told) -> Value:
-    about = told.get("description") or schema.get("description") or ""
-    return Value(name, where, _kind(schema), is_needed, about)
+def _resolve(schema: Schema, components: Schema) -> Schema:
+    if "$ref" not in schema:
+        return schema
+    *_, group, name = schema["$ref"].split("/")
+    resolved: Schema = components[group][name]
+    return resolved
 
 
-def _resolved(told: Told, components: Told) -> Told:
-    if "$ref" not in told:
-        return told
-    *_, group, name = told["$ref"].split("/")
-    found: Told = components[group][name]
-    return found
-
-
-def _kind(schema: Told) -> str:
+def _kind(schema: Schema) -> str:
     """Describe the type in words."""
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
@@ -138,24 +129,26 @@ def _kind(schema: Told) -> str:
     kind = str(schema.get("type", "anything"))
     if kind == "array":
         kind = f"list of {_kind(schema.get('items', {}))}"
-    bounds = [said.format(schema[name]) for name, said in BOUNDS.items() if schema.get(name, UNSAID) != UNSAID]
+    bounds = [
+        text.format(schema[name]) for name, text in BOUNDS.items() if schema.get(name, HIDDEN_BOUND) != HIDDEN_BOUND
+    ]
     return ", ".join([schema.get("format", kind), *bounds])
 
 
-def _look(told: Told) -> str:
-    for kind, content in told.get("content", {}).items():
+def _example(answer: Schema) -> str:
+    for kind, content in answer.get("content", {}).items():
         if "example" in content:
             example = content["example"]
             return example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
-        return f"{told.get('description', '')} ({kind})"
-    return str(told.get("description", ""))
+        return f"{answer.get('description', '')} ({kind})"
+    return str(answer.get("description", ""))
 
 
-def _call(method: str, path: str, told: Told) -> str:
+def _call(method: str, path: str, operation: Schema) -> str:
     """Return a curl command that calls the operation."""
     words = ['curl -H "Authorization: Bearer $ADE_TOKEN"']
     words += [f"-X {method}"] if method != "GET" else []
-    for kind, content in told.get("requestBody", {}).get("content", {}).items():
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         if kind in FORMS:
             words += [f"-F {name}=@…" for name in content["schema"].get("required", [])]
         elif "example" in content:

@@ -10,6 +10,7 @@ import resource
 import socket
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
@@ -81,20 +82,18 @@ class Connections:
 
     def _make_room(self, client: str) -> bool:
         """Close the connection (of this client, if given) that has waited longest or sends slowest."""
-        longest = next((each for each in self._waiting if not client or each.client == client), None)
-        found = longest or self._slowest(client)
-        if found is None:
+        connection = next((each for each in self._waiting if not client or each.client == client), None)
+        if connection is None:
+            # The slowest sender among connections that have exceeded BODY_SECONDS.
+            sending = [each for each in self._sending if not client or each.client == client]
+            late = [each for each in sending if each.seconds_of_body() > BODY_SECONDS]
+            connection = min(late, key=lambda each: each.body_bytes / each.seconds_of_body(), default=None)
+        if connection is None:
             return False
-        self.seldom.say("web.waiting_connections_closed", client=found.client, limit=self.most_of_one)
-        self.leave(found)
-        found.end()
+        self.seldom.say("web.waiting_connections_closed", client=connection.client, limit=self.most_of_one)
+        self.leave(connection)
+        connection.end()
         return True
-
-    def _slowest(self, client: str) -> "Connection | None":
-        """Return the slowest sender among connections that have exceeded BODY_SECONDS."""
-        sending = [each for each in self._sending if not client or each.client == client]
-        late = [each for each in sending if each.seconds_of_body() > BODY_SECONDS]
-        return min(late, key=lambda each: each.body_bytes / each.seconds_of_body(), default=None)
 
 
 class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hints
@@ -110,8 +109,8 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
 
     @property
     def connections(self) -> Connections:
-        found: Connections = self.worker.connections
-        return found
+        connections: Connections = self.worker.connections
+        return connections
 
     def connection_made(self, transport: Any) -> None:
         peer = transport.get_extra_info("peername")
@@ -123,10 +122,16 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
             self._conn_lost_handled = self._closed = True
             transport.abort()
             return
-        _notice_the_dead(transport)
+        # A peer without a network never closes: enable keep-alive and a timeout for unacknowledged data.
+        peer_socket = transport.get_extra_info("socket")
+        if peer_socket is not None and peer_socket.family in (socket.AF_INET, socket.AF_INET6):
+            peer_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if hasattr(socket, "TCP_USER_TIMEOUT"):
+                peer_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(WRITE_SECONDS * 1000))
         super().connection_made(transport)
         self.connections.waits(self)
-        self._set_timer(HEADER_SECONDS, self._headers_are_late)
+        message = f"The request headers did not arrive within {HEADER_SECONDS:.0f} s."
+        self._set_timer(HEADER_SECONDS, partial(self._time_out, message))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connections.leave(self)
@@ -178,9 +183,6 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
             self._request_ready.set()
         if self.transport is not None:
             self.transport.abort()
-
-    def _headers_are_late(self) -> None:
-        self._time_out(f"The request headers did not arrive within {HEADER_SECONDS:.0f} s.")
 
     def _look_at_the_body(self) -> None:
         left = self._body_until - self.worker.loop.time()
@@ -258,13 +260,3 @@ def connections_possible(wanted: int) -> int:
     fewer = max(1, (soft - OTHER_DESCRIPTORS) // DESCRIPTORS_PER_CONNECTION)
     log.warning("web.fewer_connections", wanted=wanted, possible=fewer, open_files=soft)
     return fewer
-
-
-def _notice_the_dead(transport: Any) -> None:
-    """Enable keep-alive and a timeout for unacknowledged data, because a peer without a network never closes."""
-    peer = transport.get_extra_info("socket")
-    if peer is None or peer.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(WRITE_SECONDS * 1000))

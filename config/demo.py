@@ -1,11 +1,13 @@
 """The demo user and workspace that `manage.py up` creates at its first start."""
 
 import secrets
+from contextlib import suppress
 
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from builds import configurations, packages
+from builds import packages
+from builds.configurations import store
 from builds.models import Configuration
 from documents import intake, lifecycle
 from documents.intake import AlreadyThere
@@ -42,10 +44,24 @@ def demo_workspace(user: User) -> None:
     if Membership.objects.filter(user=user).exists():
         return
     workspace = Workspace.objects.filter(name=WORKSPACE).first() or lifecycle.create_workspace(WORKSPACE)
-    found = {folder: _configuration(workspace, folder) for folder in dict.fromkeys(folder for folder, _ in RUNS)}
-    documents = {name: _document(workspace, name) for name in DOCUMENTS}
+    configurations: dict[str, Configuration] = {}
+    for folder in dict.fromkeys(folder for folder, _ in RUNS):
+        package = packages.read(EXAMPLES / folder)
+        # A configuration that was changed stays as it is.
+        existing = Configuration.objects.filter(workspace=workspace, name=package.name).first()
+        configurations[folder] = existing or store(workspace, package)[0]
+    documents: dict[str, Document] = {}
+    for name in DOCUMENTS:
+        try:
+            documents[name] = intake.add_file(workspace, EXAMPLES / "documents" / name, actor=USERNAME)
+        except AlreadyThere as there:
+            documents[name] = there.document
     for folder, name in RUNS:
-        _run(found[folder], documents[name])
+        if Run.objects.filter(configuration=configurations[folder], input_document=documents[name]).exists():
+            continue
+        # The queue may be limited to less than the demo needs. Everything else is created all the same.
+        with suppress(QueueFull):
+            runs.submit(configurations[folder], documents[name], actor=USERNAME)
     # Added last, so that an interrupted start is resumed.
     lifecycle.add_member(workspace, user.pk, Membership.Role.ADMIN)
 
@@ -55,29 +71,3 @@ def new_password(user: User) -> str:
     user.set_password(password)
     user.save()
     return password
-
-
-def _configuration(workspace: Workspace, folder: str) -> Configuration:
-    package = packages.read(EXAMPLES / folder)
-    # A configuration that was changed stays as it is.
-    return (
-        Configuration.objects.filter(workspace=workspace, name=package.name).first()
-        or (configurations.store(workspace, package)[0])
-    )
-
-
-def _document(workspace: Workspace, name: str) -> Document:
-    try:
-        return intake.add_file(workspace, EXAMPLES / "documents" / name, actor=USERNAME)
-    except AlreadyThere as there:
-        return there.document
-
-
-def _run(configuration: Configuration, document: Document) -> None:
-    if Run.objects.filter(configuration=configuration, input_document=document).exists():
-        return
-    try:
-        runs.submit(configuration, document, actor=USERNAME)
-    except QueueFull:
-        # The queue is limited to less than the demo needs. Everything else is created all the same.
-        return

@@ -1,6 +1,7 @@
 """The checks of `manage.py doctor`: settings, storage, database, workers, and then the invariants."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -19,18 +20,16 @@ from django.utils.text import capfirst
 from builds import uv
 from config import job_checks
 from config.environment_checks import environments_are_sealed
-from config.feed_checks import feeds_answer
 from config.file_checks import Files, files_are_whole
 from config.findings import Finding as Finding
 from config.findings import Level as Level
 from config.findings import fail, ok, warn
-from config.mounts import NETWORK_FILE_SYSTEMS, file_system_of
-from config.service_checks import services_answer
+from config.remote_checks import feeds_answer, services_answer
 from config.token_checks import demo_user_is_for_trying, tokens_last
 from documents import fulltext, indexing, storage, vectors
 from documents.extraction.local import ocr_engine
 from documents.extraction.outcome import OCR_ADVICE
-from documents.models import Stage
+from documents.models import DocumentProcessingJob, Stage
 from documents.models.columns import has_vectors
 from work import clock, schema
 from work.health import FEW_FREE_BYTES, LEAST_FREE_BYTES
@@ -45,6 +44,13 @@ MOST_OFFENDERS = 10
 CLOCK_SECONDS = 5.0
 COUNTED = 1000
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
+NETWORK_FILE_SYSTEMS = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ncpfs", "ceph", "glusterfs", "lustre", "beegfs"),
+        *("gpfs", "ocfs2", "gfs2", "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "davfs"),
+    }
+)
+MOUNTS = Path("/proc/self/mountinfo")
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ class Check:
     # If it fails, later checks cannot run.
     is_ground: bool = False
 
-    def made(self) -> Finding:
+    def run(self) -> Finding:
         try:
             return self.look()
         except (DatabaseError, OSError) as error:
@@ -99,13 +105,16 @@ def all_checks(*, thorough: bool = False, files: Files = Files.SAMPLE) -> Iterat
 
 
 def system_checks() -> Finding:
-    found = checks.run_checks(include_deployment_checks=not settings.DEBUG)
-    spoken = [message for message in found if message.level >= checks.WARNING and not message.is_silenced()]
-    if not spoken:
+    problems = [
+        message
+        for message in checks.run_checks(include_deployment_checks=not settings.DEBUG)
+        if message.level >= checks.WARNING and not message.is_silenced()
+    ]
+    if not problems:
         return ok("Django's system checks found no problems")
-    said = "; ".join(f"{message.id}: {' '.join(str(message.msg).split())}" for message in spoken)
-    serious = any(message.level >= checks.ERROR for message in spoken)
-    return (fail if serious else warn)(said, "Run `manage.py check --deploy` for details.")
+    text = "; ".join(f"{message.id}: {' '.join(str(message.msg).split())}" for message in problems)
+    is_serious = any(message.level >= checks.ERROR for message in problems)
+    return (fail if is_serious else warn)(text, "Run `manage.py check --deploy` for details.")
 
 
 def nothing_for_tests() -> Finding:
@@ -117,8 +126,10 @@ def nothing_for_tests() -> Finding:
 def no_debugging_for_others() -> Finding:
     others = sorted(set(settings.ALLOWED_HOSTS) - LOCAL_HOSTS)
     if settings.DEBUG and others:
-        found = f"DEBUG is true, and ALLOWED_HOSTS has {', '.join(others)}"
-        return warn(found, "Error pages show internal details to strangers. Set DEBUG to false.")
+        return warn(
+            f"DEBUG is true, and ALLOWED_HOSTS has {', '.join(others)}",
+            "Error pages show internal details to strangers. Set DEBUG to false.",
+        )
     return ok(f"DEBUG is {str(settings.DEBUG).lower()}")
 
 
@@ -159,37 +170,37 @@ def directory_is_writable() -> Finding:
 def storage_has_space() -> Finding:
     free = {path: shutil.disk_usage(path).free for path in (settings.VAR_DIR, settings.MEDIA_ROOT) if path.exists()}
     path, least = min(free.items(), key=lambda item: item[1])
-    found = f"{least / 2**30:.1f} GB are free in {path}"
+    message = f"{least / 2**30:.1f} GB are free in {path}"
     if least < LEAST_FREE_BYTES:
-        return fail(found, "Free disk space now: the next file or row may not fit.")
-    return warn(found, "Free disk space soon.") if least < FEW_FREE_BYTES else ok(found)
+        return fail(message, "Free disk space now: the next file or row may not fit.")
+    return warn(message, "Free disk space soon.") if least < FEW_FREE_BYTES else ok(message)
 
 
 def uv_is_there() -> Finding:
     advice = "Builds need uv. Install requirements/base.txt, for example with `make setup`."
     try:
         program = uv.program()
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+        version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         return fail(" ".join(str(error).split()), advice)
-    return ok(f"{said.strip()}, {program}")
+    return ok(f"{version.strip()}, {program}")
 
 
 def children_are_walled_off() -> Finding:
-    found = f"ADE_SANDBOX={settings.ADE_SANDBOX}. {hardening.SAID[hardening.NO_SANDBOX]}"
     if hardening.NO_SANDBOX in hardening.weaknesses():
-        return fail(found, hardening.ADVICE[hardening.NO_SANDBOX])
+        message = f"ADE_SANDBOX={settings.ADE_SANDBOX}. {hardening.SAID[hardening.NO_SANDBOX]}"
+        return fail(message, hardening.ADVICE[hardening.NO_SANDBOX])
     return ok("engines, readers and builds run inside bubblewrap")
 
 
 def limits_are_enforced() -> Finding:
-    looked_at = "the memory, processes and disk space of a run are checked twice a second"
+    always = "the memory, processes and disk space of a run are checked twice a second"
     if missing := hardening.unenforced_limits():
         return warn(
-            f"{looked_at}; {'; '.join(missing)}",
+            f"{always}; {'; '.join(missing)}",
             "See docs/security.md for the limits that each kind of machine enforces.",
         )
-    return ok(f"the kernel enforces the limits of each process; {looked_at}")
+    return ok(f"the kernel enforces the limits of each process; {always}")
 
 
 def scans_are_read() -> Finding:
@@ -221,10 +232,10 @@ def migrations_are_applied() -> Finding:
 def clocks_agree() -> Finding:
     clock.measure()
     off = (datetime.now(UTC) - clock.now()).total_seconds()
-    found = f"the clock of this host differs from the database's by {off:+.1f} s"
+    message = f"the clock of this host differs from the database's by {off:+.1f} s"
     if abs(off) > CLOCK_SECONDS:
-        return warn(found, "ADE uses the database's clock. Synchronise both with NTP, so that logs can be compared.")
-    return ok(found)
+        return warn(message, "ADE uses the database's clock. Synchronise both with NTP, so that logs can be compared.")
+    return ok(message)
 
 
 def sqlite_is_on_a_local_disk() -> Finding:
@@ -238,14 +249,30 @@ def sqlite_is_on_a_local_disk() -> Finding:
     return ok(f"{path} is on {kind or 'an unknown file system'}")
 
 
+def file_system_of(path: str, mounts: str | None = None) -> str | None:
+    """Return Linux's name for the type of the file system that contains a file, or None if it is unknown."""
+    if mounts is None:
+        if not MOUNTS.exists():
+            return None
+        mounts = MOUNTS.read_text(errors="surrogateescape")
+    best, kind = "", None
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), before.split()[4])
+        # A later mount at the same point hides the earlier one.
+        if len(point) >= len(best) and os.path.commonpath([point, path]) == point:
+            best, kind = point, after.split()[0]
+    return kind
+
+
 def sqlite_mode() -> Finding:
-    wanted = {"journal_mode": "wal", "foreign_keys": "1"}
+    expected = {"journal_mode": "wal", "foreign_keys": "1"}
     with connection.cursor() as cursor:
-        found = {name: str(cursor.execute(f"PRAGMA {name}").fetchone()[0]) for name in wanted}
-    said = ", ".join(f"{name} is {value}" for name, value in found.items())
-    if found != wanted:
-        return fail(said, "WAL and foreign keys must be on. config/settings.py sets both for every connection.")
-    return ok(said)
+        actual = {name: str(cursor.execute(f"PRAGMA {name}").fetchone()[0]) for name in expected}
+    message = ", ".join(f"{name} is {value}" for name, value in actual.items())
+    if actual != expected:
+        return fail(message, "WAL and foreign keys must be on. config/databases.py sets both for every connection.")
+    return ok(message)
 
 
 def isolation() -> Finding:
@@ -292,11 +319,11 @@ def vectors_are_indexed() -> Finding:
 
 def workers_are_alive() -> Finding:
     alive = Worker.objects.alive().count()
-    waiting = ", ".join(said for _, said in _waiting())
+    waiting = ", ".join(number for _, number in _waiting())
     if alive and not Worker.objects.available().exists():
-        found = f"{alive} alive, but all of them are draining and take no work; waiting: {waiting or 'nothing'}"
         return warn(
-            found, "Their process manager starts new ones when they have stopped. Otherwise run `manage.py worker`."
+            f"{alive} alive, but all of them are draining and take no work; waiting: {waiting or 'nothing'}",
+            "Their process manager starts new ones when they have stopped. Otherwise run `manage.py worker`.",
         )
     if alive:
         return ok(f"{alive} alive; waiting: {waiting or 'nothing'}")
@@ -306,9 +333,9 @@ def workers_are_alive() -> Finding:
 
 def workers_have_slots() -> Finding:
     alive = list(Worker.objects.available())
-    slots = {kind for worker in alive for kind, number in worker.lanes.items() if number}
+    slots = {kind for worker in alive for kind, concurrency in worker.lanes.items() if concurrency}
     # Kinds without a handler are advanced by periodic tasks of every worker.
-    lacking = [said for kind, said in _waiting() if kind.handler is not None and kind.name not in slots]
+    lacking = [number for kind, number in _waiting() if kind.handler is not None and kind.name not in slots]
     if alive and lacking:
         return warn(
             f"no worker has a thread for: {', '.join(lacking)}", "Start one that has; see `manage.py worker --help`."
@@ -317,8 +344,11 @@ def workers_have_slots() -> Finding:
 
 
 def workers_are_of_this_version() -> Finding:
-    others = [f"{worker.owner} runs {worker.version}" for worker in Worker.objects.alive().order_by("id")]
-    others = [said for said in others if not said.endswith(f" runs {settings.ADE_VERSION}")]
+    others = [
+        f"{worker.owner} runs {worker.version}"
+        for worker in Worker.objects.alive().order_by("id")
+        if worker.version != settings.ADE_VERSION
+    ]
     if others:
         return warn(
             f"{'; '.join(others)}; this is {settings.ADE_VERSION}", "Restart them: they still run the old code."
@@ -327,13 +357,13 @@ def workers_are_of_this_version() -> Finding:
 
 
 def holds(invariant: Invariant) -> Finding:
-    found = invariant.breaches(MOST_OFFENDERS + 1)
-    if not found:
+    breaches = invariant.breaches(MOST_OFFENDERS + 1)
+    if not breaches:
         return ok("holds")
-    more = " and more" if len(found) > MOST_OFFENDERS else ""
-    offenders = tuple(found[:MOST_OFFENDERS])
-    said = ", ".join(f"{kind} {id}" for kind, id in offenders)
-    return fail(f"{invariant.promise} Violated by: {said}{more}.", invariant.advice, offenders)
+    more = " and more" if len(breaches) > MOST_OFFENDERS else ""
+    offenders = tuple(breaches[:MOST_OFFENDERS])
+    names = ", ".join(f"{kind} {id}" for kind, id in offenders)
+    return fail(f"{invariant.promise} Violated by: {names}{more}.", invariant.advice, offenders)
 
 
 def _waiting() -> Iterator[tuple[WorkType, str]]:
@@ -345,7 +375,7 @@ def _waiting() -> Iterator[tuple[WorkType, str]]:
             origins = {origin for move in takes if move.target == model.ACTIVE for origin in move.origins}
             rows = kind.states.rows.filter(status__in=origins)
             # The same condition as in its `claimable`: stages of a job that was given back cannot be claimed.
-            rows = rows.filter(job__status="PROCESSING") if model is Stage else rows
+            rows = rows.filter(job__status=DocumentProcessingJob.Status.PROCESSING) if model is Stage else rows
             if count := rows[: COUNTED + 1].count():
                 number = f"over {COUNTED}" if count > COUNTED else str(count)
                 yield kind, f"{number} {model._meta.verbose_name_plural if count > 1 else model._meta.verbose_name}"

@@ -1,27 +1,19 @@
-"""All settings from the environment, each declared once.
+"""All settings from the environment, each declared once. `python -m config.environment` prints `.env.example`."""
 
-`python -m config.environment` prints `.env.example`.
-"""
-
-import importlib.util
-import re
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
 
 from config.values import (
+    AZURE_CONTAINER,
+    KEY,
+    NAME,
     AzureConnection,
-    AzureContainer,
     DatabaseUrl,
     Days,
     DaysByStatus,
     Flag,
-    Key,
-    Kind,
-    Name,
     Networks,
     OneOf,
+    Setting,
     Text,
     Url,
     Whole,
@@ -29,30 +21,7 @@ from config.values import (
     Zone,
 )
 
-WEEK_SECONDS = 7 * 24 * 3600
-# gunicorn stops for a worker that exits with 3. With any other code it would restart it forever.
-EXIT_CODE = 3
-# Anyone who guesses SECRET_KEY can sign in as any user.
-LEAST_KEY, LEAST_DIFFERENT = 32, 5
-
-
-class BadEnvironment(Exception):
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-
-
-@dataclass(frozen=True)
-class Setting:
-    name: str
-    kind: Kind
-    # As text, so that a default is parsed exactly like an operator's value.
-    default: str
-    help: str
-    secret: bool = False
-
-
-SECONDS = Whole(1, WEEK_SECONDS)
+SECONDS = Whole(1, 7 * 24 * 3600)
 SLOTS = Whole(1, 256)
 PER_MINUTE = Whole(0, 10_000_000)
 
@@ -69,13 +38,7 @@ SETTINGS = (
         "var",
         "Directory for everything that ADE writes on this machine, relative to manage.py.",
     ),
-    Setting(
-        "DATABASE_URL",
-        DatabaseUrl(),
-        "",
-        "URL of the database. Empty: SQLite in ADE_VAR_DIR.",
-        secret=True,
-    ),
+    Setting("DATABASE_URL", DatabaseUrl(), "", "URL of the database. Empty: SQLite in ADE_VAR_DIR.", secret=True),
     Setting("DEBUG", Flag(), "true", "Development mode. Set it to false where other people can reach ADE."),
     Setting(
         "SECRET_KEY",
@@ -98,12 +61,7 @@ SETTINGS = (
         "",
         "Maximum number of queued and running runs; new ones are refused above it. Empty: no limit.",
     ),
-    Setting(
-        "ADE_MAX_UPLOAD_BYTES",
-        Whole(1, 1 << 40),
-        str(100 << 20),
-        "Maximum size of an uploaded file in bytes.",
-    ),
+    Setting("ADE_MAX_UPLOAD_BYTES", Whole(1, 1 << 40), str(100 << 20), "Maximum size of an uploaded file in bytes."),
     Setting(
         "ADE_STORAGE",
         OneOf(("local", "azure")),
@@ -119,7 +77,7 @@ SETTINGS = (
     ),
     Setting(
         "ADE_AZURE_CONTAINER",
-        AzureContainer(),
+        AZURE_CONTAINER,
         "documents",
         "Container for all files, used with ADE_STORAGE=azure. It must be private.",
     ),
@@ -215,10 +173,7 @@ SETTINGS = (
         " Numeric libraries reserve more than they use.",
     ),
     Setting(
-        "ADE_RUN_PROCESSES",
-        Whole(8, 100_000),
-        "512",
-        "Maximum number of concurrent processes and threads of a run.",
+        "ADE_RUN_PROCESSES", Whole(8, 100_000), "512", "Maximum number of concurrent processes and threads of a run."
     ),
     Setting(
         "ADE_RUN_DISK_BYTES",
@@ -324,12 +279,12 @@ SETTINGS = (
     Setting("ADE_AZURE_DI_ENDPOINT", Url(), "", "Endpoint of the Azure Document Intelligence resource."),
     Setting(
         "ADE_AZURE_DI_KEY",
-        Key(),
+        KEY,
         "",
         "Key of the Azure Document Intelligence resource: one of its two keys.",
         secret=True,
     ),
-    Setting("ADE_AZURE_MODEL", Name(), "prebuilt-layout", "Model of Azure Document Intelligence."),
+    Setting("ADE_AZURE_MODEL", NAME, "prebuilt-layout", "Model of Azure Document Intelligence."),
     Setting(
         "ADE_EMBEDDER",
         OneOf(("local", "openai")),
@@ -337,13 +292,10 @@ SETTINGS = (
         "Source of text vectors: local (a model of ADE itself) or openai (OpenAI, which costs money per text).",
     ),
     Setting(
-        "ADE_OPENAI_URL",
-        Url(),
-        "https://api.openai.com/v1",
-        "Address of OpenAI or of a service with the same API.",
+        "ADE_OPENAI_URL", Url(), "https://api.openai.com/v1", "Address of OpenAI or of a service with the same API."
     ),
-    Setting("ADE_OPENAI_KEY", Key(), "", "OpenAI API key.", secret=True),
-    Setting("ADE_OPENAI_MODEL", Name(), "text-embedding-3-small", "OpenAI model for text vectors."),
+    Setting("ADE_OPENAI_KEY", KEY, "", "OpenAI API key.", secret=True),
+    Setting("ADE_OPENAI_MODEL", NAME, "text-embedding-3-small", "OpenAI model for text vectors."),
     Setting(
         "ADE_OPENAI_DIMENSIONS",
         Whole(1, 2000),
@@ -392,10 +344,7 @@ SETTINGS = (
         "Maximum time in seconds that a processing job stays in progress while no worker works on it.",
     ),
     Setting(
-        "ADE_DRAIN_SECONDS",
-        SECONDS,
-        "30",
-        "Time in seconds in which a stopping worker finishes its running work.",
+        "ADE_DRAIN_SECONDS", SECONDS, "30", "Time in seconds in which a stopping worker finishes its running work."
     ),
     Setting(
         "ADE_EXIT_SECONDS",
@@ -411,7 +360,7 @@ SETTINGS = (
         "Time in seconds that a starting worker waits for the database and its migrations before it exits with an"
         " error.",
     ),
-    Setting("WORKER_NAME", Name(), "", "Name of this machine's worker. Empty: the host name."),
+    Setting("WORKER_NAME", NAME, "", "Name of this machine's worker. Empty: the host name."),
     Setting("ADE_LOG_FORMAT", OneOf(("text", "json")), "text", "Format of log lines."),
     Setting(
         "ADE_LOG_LEVEL",
@@ -438,97 +387,11 @@ NEEDED_BY = (
 )
 
 
-def read(source: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    problems: list[str] = []
-    for setting in SETTINGS:
-        # Env.str() would not do: it reads a value that begins with $, as a random key may, as another variable's name.
-        text = source.get(setting.name, "").strip() or setting.default
-        try:
-            values[setting.name] = setting.kind.parse(text) if text else empty(setting.kind)
-        except ValueError:
-            problems.append(refusal(setting, text))
-    problems += [] if problems else contradictions(values)
-    if problems:
-        raise BadEnvironment(problems)
-    return values
-
-
-def read_or_exit(source: Mapping[str, str]) -> dict[str, Any]:
-    try:
-        return read(source)
-    except BadEnvironment as bad:
-        stop(bad.problems)
-
-
-def stop(problems: list[str]) -> NoReturn:
-    lines = "".join(f"  {problem}\n" for problem in problems)
-    sys.stderr.write(f"ADE cannot start with these settings:\n{lines}Each setting is explained in .env.example.\n")
-    raise SystemExit(EXIT_CODE)
-
-
-def empty(kind: Kind) -> Any:
-    if isinstance(kind, Text):
-        return ""
-    return [] if isinstance(kind, Words | Networks) else None
-
-
-def refusal(setting: Setting, text: str) -> str:
-    return f"{setting.name} is {shown(setting, text)!r}; use {setting.kind.allowed}."
-
-
-def shown(setting: Setting, text: str) -> str:
-    if not setting.secret:
-        return _without_password(text) if isinstance(setting.kind, Url) else text
-    return _without_password(text) if isinstance(setting.kind, DatabaseUrl) else "***"
-
-
-def _without_password(text: str) -> str:
-    """Hide the password of a URL; the rest helps to find the mistake."""
-    return re.sub(r"(://[^:/?#@]*):.*@", r"\1:***@", text)
-
-
-def contradictions(values: Mapping[str, Any]) -> Iterator[str]:
-    if not values["DEBUG"] and not values["SECRET_KEY"]:
-        yield "SECRET_KEY is ''; with DEBUG=false, use a secret text; 50 random characters are safe."
-    elif not values["DEBUG"] and not _is_hard_to_guess(values["SECRET_KEY"]):
-        yield (
-            f"SECRET_KEY is ***; with DEBUG=false, use at least {LEAST_KEY} characters, {LEAST_DIFFERENT} of them "
-            "different; 50 random characters are safe."
-        )
-    if not values["DEBUG"] and "*" in values["ALLOWED_HOSTS"]:
-        yield (
-            "ALLOWED_HOSTS is '*'; with DEBUG=false, use the host names of ADE, or .example.org for all names below "
-            "one. If any name is allowed, strangers can choose where links in answers lead."
-        )
-    if not values["ADE_ALLOW_FAILPOINTS"]:
-        for name in ("ADE_FAILPOINTS", "ADE_TEST_APPS"):
-            if values[name]:
-                yield f"{name} is {values[name]!r}; leave it empty unless ADE_ALLOW_FAILPOINTS=true."
-    for chooser, choice, needed in NEEDED_BY:
-        if values[chooser] == choice:
-            for name in needed:
-                if not values[name]:
-                    yield f"{name} is ''; with {chooser}={choice}, use {KINDS[name].allowed}."
-    database = values["DATABASE_URL"]
-    if database and database["ENGINE"] == "mssql" and importlib.util.find_spec("mssql") is None:
-        yield (
-            "DATABASE_URL is mssql://…; install the packages of requirements/mssql.txt, or use sqlite:// or "
-            "postgres://."
-        )
-
-
-def _is_hard_to_guess(key: str) -> bool:
-    return len(key) >= LEAST_KEY and len(set(key)) >= LEAST_DIFFERENT
-
-
 def example() -> str:
-    head = "# Copy to .env and change what you need. Every value below is the default.\n"
-    return head + "".join(f"\n{example_of(setting)}" for setting in SETTINGS)
-
-
-def example_of(setting: Setting) -> str:
-    return f"# {setting.help}\n# Allowed: {setting.kind.allowed}.\n#{setting.name}={setting.default}\n"
+    return "# Copy to .env and change what you need. Every value below is the default.\n" + "".join(
+        f"\n# {setting.help}\n# Allowed: {setting.kind.allowed}.\n#{setting.name}={setting.default}\n"
+        for setting in SETTINGS
+    )
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ def environments_are_sealed(*, thorough: bool) -> Finding:
     """
     changed: list[str] = []
     unsealed: list[str] = []
-    found = environments.stored()
-    for each in found:
+    stored = environments.stored()
+    for each in stored:
         seal = environments.read_seal(each.name)
         if seal is None:
             unsealed.append(each.name[:12])
@@ -26,13 +26,13 @@ def environments_are_sealed(*, thorough: bool) -> Finding:
     how = "all checksums" if thorough else "sizes and times"
     if changed:
         return fail(
-            f"{len(changed)} of {len(found)} environments were changed after they were built: {'; '.join(changed)}",
+            f"{len(changed)} of {len(stored)} environments were changed after they were built: {'; '.join(changed)}",
             f"Find out who can write to {environments.root()}. Runs never use a changed environment; the next one "
             "builds it again. `manage.py build prune --unused-days 0` removes all that are not in use.",
         )
     if unsealed:
         return warn(
-            f"{len(unsealed)} of {len(found)} environments have no seal: {', '.join(unsealed)}",
+            f"{len(unsealed)} of {len(stored)} environments have no seal: {', '.join(unsealed)}",
             "An older version built them, or the seals were removed. The next run of each builds it again.",
         )
-    return ok(f"{len(found)} environments match their seals, by {how}")
+    return ok(f"{len(stored)} environments match their seals, by {how}")

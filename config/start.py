@@ -16,21 +16,21 @@ def refuse_an_older_schema() -> None:
 
     An unavailable database is no reason not to start: each request handles that.
     """
-    found: list[str] = []
+    reasons: list[str] = []
+
+    def check() -> None:
+        try:
+            if reason := schema.behind():
+                reasons.append(reason)
+        except Error:
+            pass
+        finally:
+            connection.close()
+
     # A separate thread and connection, because the importing code may run in an event loop.
-    asking = Thread(target=_ask, args=[found])
-    asking.start()
-    asking.join()
-    if found:
-        sys.stderr.write(f"The web server does not start: {found[0]}, then start again.\n")
+    thread = Thread(target=check)
+    thread.start()
+    thread.join()
+    if reasons:
+        sys.stderr.write(f"The web server does not start: {reasons[0]}, then start again.\n")
         sys.exit(APP_LOAD_ERROR)
-
-
-def _ask(found: list[str]) -> None:
-    try:
-        if missing := schema.behind():
-            found.append(missing)
-    except Error:
-        pass
-    finally:
-        connection.close()

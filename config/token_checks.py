@@ -26,18 +26,18 @@ log = structlog.get_logger(__name__)
 def tokens_last() -> Finding:
     usable = ApiToken.objects.usable()
     ending = usable.filter(expires_at__lt=clock.now() + SOON).select_related("workspace").order_by("expires_at", "id")
-    found = list(ending[: MOST_NAMED + 1])
-    if not found:
+    tokens = list(ending[: MOST_NAMED + 1])
+    if not tokens:
         return ok(f"no token expires within {SOON.days} days")
-    named = ", ".join(
-        f"{token.pk} ({token} of {token.workspace}, {token.expires_at:%Y-%m-%d})" for token in found[:MOST_NAMED]
+    names = ", ".join(
+        f"{token.pk} ({token} of {token.workspace}, {token.expires_at:%Y-%m-%d})" for token in tokens[:MOST_NAMED]
     )
-    more = " and more" if len(found) > MOST_NAMED else ""
-    advice = (
-        "Create new ones for the programs, then revoke the old: `manage.py token create`, `manage.py token revoke`."
+    more = " and more" if len(tokens) > MOST_NAMED else ""
+    return warn(
+        f"expiring within {SOON.days} days: {names}{more}",
+        "Create new ones for the programs, then revoke the old: `manage.py token create`, `manage.py token revoke`.",
+        tuple(("token", token.pk) for token in tokens[:MOST_NAMED]),
     )
-    offenders = tuple(("token", token.pk) for token in found[:MOST_NAMED])
-    return Finding(Level.WARN, f"expiring within {SOON.days} days: {named}{more}", advice, offenders)
 
 
 def demo_user_is_for_trying() -> Finding:
@@ -53,6 +53,6 @@ def warn_of_demo_user() -> None:
     """Log a warning at the start of a web process. An unavailable database is reported elsewhere."""
     try:
         if (finding := demo_user_is_for_trying()).level is Level.WARN:
-            log.warning("web.demo_user", found=finding.found, advice=finding.advice)
+            log.warning("web.demo_user", found=finding.message, advice=finding.advice)
     except DatabaseError:
         log.info("web.demo_user_not_checked")

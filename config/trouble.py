@@ -11,7 +11,7 @@ from django.db.utils import Error
 from api.outages import is_full_disk
 
 # By prefix of SQLite's error names. Any other error is a defect of ADE.
-_SQLITE = {
+_SQLITE_PROBLEMS = {
     "SQLITE_CANTOPEN": "cannot be opened. Its directory must exist, and this user must be able to write to both.",
     "SQLITE_READONLY": "cannot be written. This user must be able to write to the file and its directory.",
     "SQLITE_PERM": "cannot be written. This user must be able to write to the file and its directory.",
@@ -35,28 +35,22 @@ def sentence(error: BaseException) -> str | None:
         cause = cause.__cause__ or cause.__context__
     if cause is None:
         return None
-    found = " ".join(str(cause).split())
+    text = " ".join(str(cause).split())
     if is_full_disk(cause):
-        room = f"Free disk space for the database and for {settings.VAR_DIR} (ADE_VAR_DIR), then start again."
-        return f"The disk is full: {found}. {room}"
+        advice = f"Free disk space for the database and for {settings.VAR_DIR} (ADE_VAR_DIR), then start again."
+        return f"The disk is full: {text}. {advice}"
     if isinstance(cause, sqlite3.Error):
-        return _of_sqlite(cause, found)
+        name = getattr(cause, "sqlite_errorname", "")
+        problem = next((problem for prefix, problem in _SQLITE_PROBLEMS.items() if name.startswith(prefix)), None)
+        return problem and f"The database {connection.settings_dict['NAME']} {problem} (Error: {text}.)"
     if isinstance(cause, psycopg.errors.InsufficientPrivilege):
-        return f"The database user lacks a permission: {found}. {_RIGHTS}"
+        return f"The database user lacks a permission: {text}. {_RIGHTS}"
     if isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "08").startswith(_AWAY):
-        return f"Cannot connect to the database: {found}. {_CONNECT}"
-    return _of_files(cause) if isinstance(cause, OSError) else None
-
-
-def _of_sqlite(error: sqlite3.Error, found: str) -> str | None:
-    name = getattr(error, "sqlite_errorname", "")
-    said = next((said for begins, said in _SQLITE.items() if name.startswith(begins)), None)
-    return said and f"The database {connection.settings_dict['NAME']} {said} (Error: {found}.)"
-
-
-def _of_files(error: OSError) -> str | None:
-    """Explain errors with files that ADE writes. A missing file of its code is a defect."""
-    if not isinstance(error.filename, str) or not Path(error.filename).is_relative_to(settings.VAR_DIR):
+        return f"Cannot connect to the database: {text}. {_CONNECT}"
+    if not isinstance(cause, OSError) or not isinstance(cause.filename, str):
+        return None
+    # Only files that ADE writes: a missing file of its code is a defect.
+    if not Path(cause.filename).is_relative_to(settings.VAR_DIR):
         return None
     advice = "This user must be able to write to everything in ADE_VAR_DIR."
-    return f"{error.filename} cannot be used: {error.strerror}. {advice}"
+    return f"{cause.filename} cannot be used: {cause.strerror}. {advice}"

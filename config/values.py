@@ -38,13 +38,22 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Name:
-    allowed: str = "at most 64 letters, digits, dots, dashes and underscores"
+class Pattern:
+    pattern: str
+    allowed: str
 
     def parse(self, text: str) -> str:
-        if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text) is None:
+        if re.fullmatch(self.pattern, text) is None:
             raise ValueError
         return text
+
+
+NAME = Pattern(r"[A-Za-z0-9._-]{1,64}", "at most 64 letters, digits, dots, dashes and underscores")
+AZURE_CONTAINER = Pattern(
+    r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*", "3 to 63 lower-case letters, digits and single dashes between them"
+)
+# It is sent in a header, which allows no other characters.
+KEY = Pattern(r"[!-~]{1,1000}", "a key as the service shows it, without spaces")
 
 
 @dataclass(frozen=True)
@@ -182,16 +191,6 @@ class AzureConnection:
 
 
 @dataclass(frozen=True)
-class AzureContainer:
-    allowed: str = "3 to 63 lower-case letters, digits and single dashes between them"
-
-    def parse(self, text: str) -> str:
-        if re.fullmatch(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*", text) is None:
-            raise ValueError
-        return text
-
-
-@dataclass(frozen=True)
 class Url:
     allowed: str = "https://HOST or http://HOST, with a port and a path if needed, and no password"
 
@@ -205,11 +204,25 @@ class Url:
 
 
 @dataclass(frozen=True)
-class Key:
-    allowed: str = "a key as the service shows it, without spaces"
+class Setting:
+    name: str
+    kind: Kind
+    # As text, so that a default is parsed exactly like an operator's value.
+    default: str
+    help: str
+    secret: bool = False
 
-    # The key is sent in a header, which allows no other characters.
-    def parse(self, text: str) -> str:
-        if re.fullmatch(r"[!-~]{1,1000}", text) is None:
-            raise ValueError
-        return text
+    def parse(self, text: str) -> Any:
+        """Parse a value, which may be empty. Raise ValueError if it is not allowed."""
+        if text:
+            return self.kind.parse(text)
+        if isinstance(self.kind, Text):
+            return ""
+        return [] if isinstance(self.kind, Words | Networks) else None
+
+    def shown(self, text: str) -> str:
+        """Return a value for a message."""
+        if isinstance(self.kind, Url | DatabaseUrl):
+            # Hide the password of a URL; the rest helps to find the mistake.
+            return re.sub(r"(://[^:/?#@]*):.*@", r"\1:***@", text)
+        return "***" if self.secret else text

@@ -1,7 +1,7 @@
 import pytest
 
 from api.addresses import address_of, origin_of
-from config.environment import read
+from config.environment_reader import read
 
 pytestmark = pytest.mark.edge
 

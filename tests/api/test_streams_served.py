@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from api import tokens
-from config import settings
+from config import databases
 from tests.api.streaming import Served
 from tests.factories import RunFactory, bring_to
 from tests.stepping import terminate, until
@@ -110,7 +110,7 @@ def test_open_streams_have_a_connection_together(serve, run, path, token):
     name = f"program 0 of {os.getpid()}"
 
     # The pool keeps its connections open for minutes.
-    assert connections_of(name) <= settings.POOL["max_size"] < len(streams)
+    assert connections_of(name) <= databases.POOL["max_size"] < len(streams)
     for stream in streams:
         stream.close()
     assert served.get("/admin/login/")[0] == 200

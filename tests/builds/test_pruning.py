@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from builds import environments
-from builds.periodic import tidy
+from builds.environments import tidy
 from runs import engines
 from runs.work_types import RUN
 from tests.builds.making import built, left_behind, path_of, ran, run_of, slot, step, value_of

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from builds import environments
-from builds.periodic import tidy
+from builds.environments import tidy
 from tests.builds.making import built, left_behind, log_of, path_of, queued, ran, step, work_on, writable
 from work.processes import filelocks
 

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError
 
-from config import environment
+from config import environment_reader
 from work.operations.commands import EXIT_CODES, MEANINGS, Exit, clean, fields, table
 
 pytestmark = pytest.mark.edge
@@ -74,7 +74,7 @@ def test_every_exit_code_is_explained():
 
 
 def test_what_is_wrong_with_the_settings_has_the_code_that_stops_a_web_server():
-    assert Exit.SETTINGS == environment.EXIT_CODE
+    assert Exit.SETTINGS == environment_reader.EXIT_CODE
 
 
 def test_columns_are_aligned():

@@ -13,8 +13,8 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from builds import environments, integrity
 from config import VERSION, doctor
+from config.doctor import file_system_of
 from config.findings import Level
-from config.mounts import file_system_of
 from config.token_checks import demo_user_is_for_trying, warn_of_demo_user
 from documents.models import Document
 from tests.azurite import KEY, connection_string, storages, stored_files

@@ -84,7 +84,7 @@ def test_doctor_names_tokens_that_expire_soon():
     found = tokens_last()
 
     assert (found.level, found.offenders) == ("warn", (("token", soon.pk),))
-    assert "nightly import" in found.found
+    assert "nightly import" in found.message
     tokens.revoke(soon, actor="olga")
     assert tokens_last().level == "ok"
 

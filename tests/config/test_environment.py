@@ -5,7 +5,7 @@ import sys
 import pytest
 from django.conf import settings
 
-from config import environment
+from config import environment, environment_reader
 from runs.models import Run
 from schedules.models import JobRun
 
@@ -54,8 +54,8 @@ SECONDS = [setting.name for setting in environment.SETTINGS if setting.kind is e
 
 
 def problems(**source):
-    with pytest.raises(environment.BadEnvironment) as caught:
-        environment.read(source)
+    with pytest.raises(environment_reader.BadEnvironment) as caught:
+        environment_reader.read(source)
     return caught.value.problems
 
 
@@ -98,7 +98,7 @@ def test_passwords_do_not_appear_in_messages():
 
 @pytest.mark.parametrize("name", SECONDS)
 def test_every_time_works_down_to_one_second(name):
-    assert environment.read({name: "1"})[name] == 1
+    assert environment_reader.read({name: "1"})[name] == 1
 
 
 def test_the_times_are_all_known():
@@ -106,7 +106,7 @@ def test_the_times_are_all_known():
 
 
 def test_defaults_are_the_agreed_ones():
-    values = environment.read({})
+    values = environment_reader.read({})
 
     assert (
         values
@@ -128,13 +128,13 @@ def test_defaults_are_the_agreed_ones():
 
 
 def test_how_long_something_is_kept():
-    values = environment.read({"ADE_KEEP_ARTICLES_DAYS": "OFF", "ADE_KEEP_RUNS": "succeeded=90, failed = 365"})
+    values = environment_reader.read({"ADE_KEEP_ARTICLES_DAYS": "OFF", "ADE_KEEP_RUNS": "succeeded=90, failed = 365"})
 
     assert values["ADE_KEEP_ARTICLES_DAYS"] is None
     assert values["ADE_KEEP_RUNS"] == {"succeeded": 90, "failed": 365}
     assert (
-        environment.read({})["ADE_KEEP_RUNS"]
-        == environment.read({"ADE_KEEP_JOB_RUNS": "off"})["ADE_KEEP_JOB_RUNS"]
+        environment_reader.read({})["ADE_KEEP_RUNS"]
+        == environment_reader.read({"ADE_KEEP_JOB_RUNS": "off"})["ADE_KEEP_JOB_RUNS"]
         == {}
     )
 
@@ -145,18 +145,18 @@ def test_the_statuses_are_those_in_which_it_has_ended(name, model):
 
 
 def test_an_empty_value_is_the_default():
-    assert environment.read({"ADE_QUEUE_SIZE": "", "ADE_MAX_CONCURRENCY": " "}) == environment.read({})
+    assert environment_reader.read({"ADE_QUEUE_SIZE": "", "ADE_MAX_CONCURRENCY": " "}) == environment_reader.read({})
 
 
 def test_a_key_that_begins_with_a_dollar_is_a_key():
-    assert environment.read({"SECRET_KEY": "$HOME-and-more"})["SECRET_KEY"] == "$HOME-and-more"
+    assert environment_reader.read({"SECRET_KEY": "$HOME-and-more"})["SECRET_KEY"] == "$HOME-and-more"
 
 
 def test_without_debug_a_secret_key_is_required():
     [problem] = problems(DEBUG="false")
 
     assert problem.startswith("SECRET_KEY is ''; with DEBUG=false, use a secret text")
-    assert environment.read({"DEBUG": "false", "SECRET_KEY": RANDOM})["SECRET_KEY"] == RANDOM
+    assert environment_reader.read({"DEBUG": "false", "SECRET_KEY": RANDOM})["SECRET_KEY"] == RANDOM
 
 
 @pytest.mark.parametrize("key", ["x", "x" * 50, "k3y-" * 8, "a1b2c3d4" * 3])
@@ -164,21 +164,21 @@ def test_a_key_that_can_be_guessed_is_refused_where_others_reach_ade(key):
     [problem] = problems(DEBUG="false", SECRET_KEY=key)
 
     assert problem.startswith("SECRET_KEY is ***; with DEBUG=false, use at least 32 characters")
-    assert environment.read({"SECRET_KEY": key})["SECRET_KEY"] == key
+    assert environment_reader.read({"SECRET_KEY": key})["SECRET_KEY"] == key
 
 
 def test_not_every_host_name_is_allowed_where_others_reach_ade():
     [problem] = problems(DEBUG="false", SECRET_KEY=RANDOM, ALLOWED_HOSTS="ade.example.org,*")
 
     assert problem.startswith("ALLOWED_HOSTS is '*'; with DEBUG=false, use the host names of ADE")
-    assert environment.read({"ALLOWED_HOSTS": "*"})["ALLOWED_HOSTS"] == ["*"]
+    assert environment_reader.read({"ALLOWED_HOSTS": "*"})["ALLOWED_HOSTS"] == ["*"]
 
 
 def test_azure_needs_its_connection():
     [problem] = problems(ADE_STORAGE="azure")
 
     assert problem.startswith("ADE_AZURE_STORAGE_CONNECTION is ''; with ADE_STORAGE=azure, use AccountName=NAME;")
-    values = environment.read({"ADE_STORAGE": "azure", "ADE_AZURE_STORAGE_CONNECTION": CONNECTION})
+    values = environment_reader.read({"ADE_STORAGE": "azure", "ADE_AZURE_STORAGE_CONNECTION": CONNECTION})
     assert (values["ADE_AZURE_STORAGE_CONNECTION"], values["ADE_AZURE_CONTAINER"]) == (CONNECTION, "documents")
 
 
@@ -206,7 +206,7 @@ def test_what_is_for_tests_is_refused_elsewhere(name):
 
     assert problem.startswith(f"{name} is ")
     assert "ADE_ALLOW_FAILPOINTS" in problem
-    assert environment.read({name: "run.claimed:kill9", "ADE_ALLOW_FAILPOINTS": "true"})[name]
+    assert environment_reader.read({name: "run.claimed:kill9", "ADE_ALLOW_FAILPOINTS": "true"})[name]
 
 
 @pytest.mark.parametrize(
@@ -218,25 +218,25 @@ def test_what_is_for_tests_is_refused_elsewhere(name):
     ],
 )
 def test_database_urls(url, engine, name, host):
-    database = environment.read({"DATABASE_URL": url})["DATABASE_URL"]
+    database = environment_reader.read({"DATABASE_URL": url})["DATABASE_URL"]
 
     assert (database["ENGINE"], database["NAME"], database["HOST"]) == (engine, name, host)
 
 
 def test_a_directory_as_postgres_host_becomes_an_option():
-    database = environment.read({"DATABASE_URL": "postgres://postgres:@/postgres?host=/tmp/pg"})["DATABASE_URL"]
+    database = environment_reader.read({"DATABASE_URL": "postgres://postgres:@/postgres?host=/tmp/pg"})["DATABASE_URL"]
 
     assert database["OPTIONS"] == {"host": "/tmp/pg"}
 
 
 def test_mssql_needs_its_packages(monkeypatch):
     url = "mssql://u:p%40ss@host:1433/ade?driver=FreeTDS"
-    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(environment_reader.importlib.util, "find_spec", lambda name: None)
     [problem] = problems(DATABASE_URL=url)
     assert "requirements/mssql.txt" in problem
 
-    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: object())
-    assert environment.read({"DATABASE_URL": url})["DATABASE_URL"]["ENGINE"] == "mssql"
+    monkeypatch.setattr(environment_reader.importlib.util, "find_spec", lambda name: object())
+    assert environment_reader.read({"DATABASE_URL": url})["DATABASE_URL"]["ENGINE"] == "mssql"
 
 
 def test_the_example_file_is_the_table():
@@ -248,13 +248,13 @@ def test_the_example_file_changes_nothing(tmp_path):
     lines = dict(line.split("=", 1) for line in uncommented if line.split("=")[0].isupper())
 
     assert len(lines) == len(environment.SETTINGS)
-    assert environment.read(lines) == environment.read({})
+    assert environment_reader.read(lines) == environment_reader.read({})
 
 
 def test_a_process_with_bad_values_ends_with_one_message_and_no_traceback(tmp_path):
     ended = check(tmp_path, ADE_MAX_CONCURRENCY="lots", DEBUG="maybe")
 
-    assert ended.returncode == environment.EXIT_CODE
+    assert ended.returncode == environment_reader.EXIT_CODE
     assert "ADE_MAX_CONCURRENCY is 'lots'" in ended.stderr
     assert "DEBUG is 'maybe'" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -267,7 +267,7 @@ def test_a_directory_that_cannot_be_made_is_said_so(tmp_path):
 
     ended = check(tmp_path, ADE_VAR_DIR=str(in_the_way))
 
-    assert ended.returncode == environment.EXIT_CODE
+    assert ended.returncode == environment_reader.EXIT_CODE
     assert f"ADE_VAR_DIR is '{in_the_way}'" in ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -284,7 +284,7 @@ def test_the_env_file_is_read_and_the_process_environment_wins(tmp_path):
 
 def test_the_storage_follows_the_settings(tmp_path):
     ended = check(tmp_path, ADE_STORAGE="azure", ADE_AZURE_STORAGE_CONNECTION="AccountName=ade;AccountKey=hunter2")
-    assert ended.returncode == environment.EXIT_CODE
+    assert ended.returncode == environment_reader.EXIT_CODE
     assert "hunter2" not in ended.stderr
 
     chosen = {"ADE_STORAGE": "azure", "ADE_AZURE_STORAGE_CONNECTION": CONNECTION, "ADE_AZURE_CONTAINER": "files"}

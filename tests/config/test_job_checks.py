@@ -37,13 +37,13 @@ def test_somebody_looks_at_the_schedules(noon):
 
     finding = job_checks.schedules_are_watched()
 
-    assert (finding.level, finding.found) == (Level.OK, f"{W1} watches the schedules of 2 jobs")
+    assert (finding.level, finding.message) == (Level.OK, f"{W1} watches the schedules of 2 jobs")
 
 
 def test_nobody_looks_for_no_worker_is_there(noon):
     finding = job_checks.schedules_are_watched()
 
-    assert (finding.level, finding.found) == (Level.WARN, "no worker is alive to watch the schedules")
+    assert (finding.level, finding.message) == (Level.WARN, "no worker is alive to watch the schedules")
 
 
 def test_nobody_looks_though_workers_are_there(noon, settings):
@@ -56,7 +56,7 @@ def test_nobody_looks_though_workers_are_there(noon, settings):
     finding = job_checks.schedules_are_watched()
 
     said = "workers are alive, but none watches the schedules; ADE_SCHEDULES is false here, so no job runs by itself"
-    assert (finding.level, finding.found) == (Level.WARN, said)
+    assert (finding.level, finding.message) == (Level.WARN, said)
 
 
 def test_all_slots_have_run_or_are_still_in_time(noon):
@@ -74,7 +74,7 @@ def test_slots_that_have_not_run_are_counted_for_each_job(noon):
     finding = job_checks.slots_are_run()
 
     said = "slots of the last day that have not run: 2 of each, 11 of frequent"
-    assert (finding.level, finding.found) == (Level.WARN, said)
+    assert (finding.level, finding.message) == (Level.WARN, said)
     assert finding.offenders == tuple(
         ("scheduled_job", ScheduledJob.objects.get(name=name).pk) for name in ("each", "frequent")
     )
@@ -126,26 +126,26 @@ def test_a_schedule_that_is_not_as_it_should_be_is_named(noon, columns, said):
     finding = job_checks.schedules_are_ours()
 
     assert finding.level is Level.WARN
-    assert f"schedule {schedule.pk} ({columns.get('name', 'frequent')}) {said}" in finding.found
+    assert f"schedule {schedule.pk} ({columns.get('name', 'frequent')}) {said}" in finding.message
 
 
 def test_two_schedules_of_one_job(noon):
     first = Schedule.objects.get(name="frequent")
     Schedule.objects.create(name="frequent", func=first.func, args=first.args, cron=first.cron, next_run=first.next_run)
 
-    assert "belongs to no job, or is a duplicate" in job_checks.schedules_are_ours().found
+    assert "belongs to no job, or is a duplicate" in job_checks.schedules_are_ours().message
 
 
 def test_a_job_without_a_schedule(noon):
     Schedule.objects.filter(name="frequent").delete()
 
-    assert job_checks.schedules_are_ours().found == "frequent has no schedule"
+    assert job_checks.schedules_are_ours().message == "frequent has no schedule"
 
 
 def test_messages_in_the_queue_of_django_q(noon):
     OrmQ.objects.create(key="ade", payload="x", lock=NOON)
 
-    assert job_checks.schedules_are_ours().found == "1 messages are in the queue of django-q2, which no program reads"
+    assert job_checks.schedules_are_ours().message == "1 messages are in the queue of django-q2, which no program reads"
 
 
 @pytest.mark.parametrize("check", ["schedules.watched", "schedules.slots", "schedules.table"])

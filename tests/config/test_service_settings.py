@@ -7,7 +7,7 @@ import sys
 import pytest
 from django.conf import settings
 
-from config import environment
+from config import environment_reader
 
 pytestmark = pytest.mark.once
 
@@ -26,8 +26,8 @@ STARTS = {
 
 
 def problems(**source):
-    with pytest.raises(environment.BadEnvironment) as caught:
-        environment.read(source)
+    with pytest.raises(environment_reader.BadEnvironment) as caught:
+        environment_reader.read(source)
     assert not any(secret in problem for problem in caught.value.problems for secret in SECRETS)
     return caught.value.problems
 
@@ -37,14 +37,14 @@ def without(values, name):
 
 
 def test_f20_without_services_nothing_is_needed():
-    values = environment.read({})
+    values = environment_reader.read({})
 
     assert (values["ADE_EXTRACTOR"], values["ADE_EMBEDDER"]) == ("local", "local")
     assert (values["ADE_AZURE_DI_KEY"], values["ADE_OPENAI_KEY"]) == (None, None)
 
 
 def test_f20_with_all_that_they_need_services_are_taken():
-    values = environment.read(AZURE | OPENAI)
+    values = environment_reader.read(AZURE | OPENAI)
 
     assert values["ADE_AZURE_DI_ENDPOINT"] == "https://ade.cognitiveservices.azure.com"
     assert (values["ADE_AZURE_MODEL"], values["ADE_OPENAI_MODEL"]) == ("prebuilt-layout", "text-embedding-3-small")
@@ -117,7 +117,7 @@ def test_f20_nothing_starts_without_them(tmp_path, arguments):
         [sys.executable, *arguments], cwd=settings.BASE_DIR, env=source, capture_output=True, text=True, check=False
     )
 
-    assert ended.returncode == environment.EXIT_CODE
+    assert ended.returncode == environment_reader.EXIT_CODE
     assert "ADE_AZURE_DI_ENDPOINT is ''; with ADE_EXTRACTOR=azure, use https://HOST" in ended.stderr
     assert "ADE_OPENAI_KEY is ''; with ADE_EMBEDDER=openai, use a key" in ended.stderr
     assert not any(secret in ended.stderr + ended.stdout for secret in SECRETS)

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 from django.views.debug import get_default_exception_reporter_filter
 
-from config.settings import database, pooled
+from config import databases
 from tests.azurite import KEY, connection_string, storages
 
 pytestmark = pytest.mark.edge
@@ -128,30 +128,37 @@ def test_pages_about_errors_leave_out_what_opens_the_storage(settings):
 def test_the_file_of_sqlite_is_for_its_owner_alone(tmp_path):
     path = tmp_path / "ade.sqlite3"
 
-    database({"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)})
+    databases.database({"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)}, settings.BASE_DIR, settings.VAR_DIR)
 
     assert path.stat().st_mode & 0o777 == 0o600
     path.write_text("kept")
     path.chmod(0o640)
-    database({"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)})
+    databases.database({"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)}, settings.BASE_DIR, settings.VAR_DIR)
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("kept", 0o640)
 
 
 def test_a_file_of_sqlite_in_a_folder_that_is_not_there_is_told_by_who_connects(tmp_path):
     name = str(tmp_path / "nowhere" / "ade.sqlite3")
 
-    assert database({"ENGINE": "django.db.backends.sqlite3", "NAME": name})["NAME"] == Path(name)
+    assert databases.database(
+        {"ENGINE": "django.db.backends.sqlite3", "NAME": name}, settings.BASE_DIR, settings.VAR_DIR
+    )["NAME"] == Path(name)
 
 
 def test_only_the_web_keeps_connections_and_a_bounded_number():
-    config = database({"ENGINE": "django.db.backends.postgresql", "NAME": "ade"})
+    config = databases.database(
+        {"ENGINE": "django.db.backends.postgresql", "NAME": "ade"}, settings.BASE_DIR, settings.VAR_DIR
+    )
 
     assert "pool" not in config["OPTIONS"]
-    kept = pooled(config)
+    kept = databases.pooled(config, settings.ADE_WEB_STATEMENT_SECONDS)
     assert 1 <= kept["OPTIONS"]["pool"]["max_size"] <= 20
     assert (kept["CONN_MAX_AGE"], kept["CONN_HEALTH_CHECKS"]) == (0, True)
     assert kept["OPTIONS"]["options"] == "-c statement_timeout=30000"
     config["OPTIONS"]["options"] = "-c search_path=ade"
-    assert pooled(config)["OPTIONS"]["options"] == "-c search_path=ade -c statement_timeout=30000"
+    assert (
+        databases.pooled(config, settings.ADE_WEB_STATEMENT_SECONDS)["OPTIONS"]["options"]
+        == "-c search_path=ade -c statement_timeout=30000"
+    )
     sqlite = {"ENGINE": "django.db.backends.sqlite3", "NAME": "ade"}
-    assert pooled(sqlite) == sqlite
+    assert databases.pooled(sqlite, settings.ADE_WEB_STATEMENT_SECONDS) == sqlite

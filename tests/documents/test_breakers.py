@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from config.service_checks import services_answer
+from config.remote_checks import services_answer
 from documents import backoff, breakers, lifecycle, orchestrator, stages, why
 from documents.extraction import ExtractionFailed
 from documents.models import Document, DocumentProcessingJob, OutsideService, Stage
@@ -261,7 +261,7 @@ def test_doctor_names_who_is_away(asked):
 
     finding = services_answer()
 
-    assert (finding.level, f"{AZURE} unavailable since" in finding.found, "503" in finding.found) == (
+    assert (finding.level, f"{AZURE} unavailable since" in finding.message, "503" in finding.message) == (
         "warn",
         True,
         True,

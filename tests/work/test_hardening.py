@@ -97,7 +97,7 @@ def test_doctor_fails_without_a_sandbox(monkeypatch, bare):
     found = children_are_walled_off()
 
     assert found.level == Level.FAIL
-    assert "including its secret key and the files of all workspaces" in found.found
+    assert "including its secret key and the files of all workspaces" in found.message
 
 
 def test_doctor_names_the_limits_that_the_kernel_does_not_enforce(monkeypatch):
@@ -111,6 +111,6 @@ def test_doctor_names_the_limits_that_the_kernel_does_not_enforce(monkeypatch):
     with_groups = limits_are_enforced()
 
     assert as_root.level == Level.WARN
-    assert "the processes of a run are only counted twice a second" in as_root.found
-    assert "number of processes" not in as_another.found
-    assert "number of processes" not in with_groups.found
+    assert "the processes of a run are only counted twice a second" in as_root.message
+    assert "number of processes" not in as_another.message
+    assert "number of processes" not in with_groups.message

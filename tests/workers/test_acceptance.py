@@ -10,7 +10,7 @@ import pytest
 from django.db.models import Count
 
 from builds.models import Build
-from config import environment
+from config import environment_reader
 from runs import lifecycle as runs
 from runs.lifecycle import QueueFull
 from runs.models import Run
@@ -150,7 +150,7 @@ def test_a_step_has_two_attempts(site, engines, fails, outcome, steps):
 
 
 def test_a_run_may_take_two_minutes_and_a_tick_is_a_second_unless_somebody_says_otherwise():
-    values = environment.read({"DEBUG": "true"})
+    values = environment_reader.read({"DEBUG": "true"})
 
     assert (values["ADE_RUN_TIMEOUT_SECONDS"], values["ADE_TICK_SECONDS"], values["ADE_MAX_CONCURRENCY"]) == (120, 1, 2)
 

@@ -43,12 +43,12 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at r
     def count(self) -> int:
         rows = self.object_list
         assert isinstance(rows, QuerySet)
-        counted = rows.order_by()[: MOST_COUNTED + 1].count()
-        return AtLeast(MOST_COUNTED) if counted > MOST_COUNTED else counted
+        number = rows.order_by()[: MOST_COUNTED + 1].count()
+        return AtLeast(MOST_COUNTED) if number > MOST_COUNTED else number
 
 
-def choice_filter(name: str, choices: Callable[[], Lookups], chosen: Callable[[Any, str], Any] | None = None) -> Any:
-    """Make a list filter for a column with few values. `chosen` filters the queryset if equality will not do."""
+def choice_filter(name: str, choices: Callable[[], Lookups], narrow: Callable[[Any, str], Any] | None = None) -> Any:
+    """Make a list filter for a column with few values. `narrow` filters the queryset if equality will not do."""
 
     class ChoiceFilter(admin.SimpleListFilter):
         title = name.replace("_", " ")
@@ -64,7 +64,7 @@ def choice_filter(name: str, choices: Callable[[], Lookups], chosen: Callable[[A
             if word not in dict(choices()):
                 # Never ignore an unknown value: an action may apply to all rows of the list.
                 return queryset.none()
-            return chosen(queryset, word) if chosen else queryset.filter(**{name: word})
+            return narrow(queryset, word) if narrow else queryset.filter(**{name: word})
 
     return ChoiceFilter
 
@@ -81,14 +81,14 @@ def of_one(name: str) -> Any:
             return bool(self.value())
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
-            asked = self.value()
-            return [(asked, f"{name} {asked}")] if asked and id_of(asked) is not None else []
+            id = self.value()
+            return [(id, f"{name} {id}")] if id and id_of(id) is not None else []
 
         def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-            asked = self.value()
-            if not asked:
+            id = self.value()
+            if not id:
                 return queryset
-            return queryset.filter(**{f"{name}_id": asked}) if self.lookup_choices else queryset.none()
+            return queryset.filter(**{f"{name}_id": id}) if self.lookup_choices else queryset.none()
 
     return OfOne
 
@@ -106,31 +106,28 @@ class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Allow only the filters of the list, and no other column of this or another table."""
-        return lookup in {getattr(offered, "parameter_name", None) for offered in self.list_filter}
+        return lookup in {getattr(list_filter, "parameter_name", None) for list_filter in self.list_filter}
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Search a number, alone or after a word as in "run 17", as an id. Only if no row has it, search it as text."""
         term = search_term.replace("\0", "").strip()
-        if found := re.fullmatch(r"(?:[a-z_ ]+ )?#?([0-9]{1,19})", term):
-            by_id = queryset.filter(pk=min(int(found[1]), LARGEST_ID))
+        if match := re.fullmatch(r"(?:[a-z_ ]+ )?#?([0-9]{1,19})", term):
+            by_id = queryset.filter(pk=min(int(match[1]), LARGEST_ID))
             if by_id.exists():
                 return by_id, False
         for word in term.split():
-            queryset = queryset.filter(self._holding(word))
+            condition = Q()
+            for name in self.search_fields:
+                relation, _, column = str(name).rpartition("__")
+                if relation:
+                    # No join: it would look up the related row for each of a million rows.
+                    related: Any = self.model._meta.get_field(relation).related_model
+                    ids = related._base_manager.filter(**{f"{column}__icontains": word}).values("pk")
+                    condition |= Q(**{f"{relation}__in": ids})
+                else:
+                    condition |= Q(**{f"{column}__icontains": word})
+            queryset = queryset.filter(condition)
         return queryset, False
-
-    def _holding(self, word: str) -> Q:
-        found = Q()
-        for name in self.search_fields:
-            relation, _, column = str(name).rpartition("__")
-            if relation:
-                # No join: it would look up the related row for each of a million rows.
-                related: Any = self.model._meta.get_field(relation).related_model
-                ids = related._base_manager.filter(**{f"{column}__icontains": word}).values("pk")
-                found |= Q(**{f"{relation}__in": ids})
-            else:
-                found |= Q(**{f"{column}__icontains": word})
-        return found
 
 
 class ReadOnlyAdmin(LongListAdmin):
@@ -210,13 +207,13 @@ class VerbAdmin(SubjectAdmin):
             context["buttons"] = [(verb, getattr(self, verb).short_description) for verb in verbs]
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def do_each(self, request: HttpRequest, verb: str, rows: Any, wish: Operation) -> HttpResponse | None:
+    def do_each(self, request: HttpRequest, verb: str, rows: Any, operation: Operation) -> HttpResponse | None:
         """Apply the verb to one row at once. For rows selected in a list, answer with the preview page first."""
         if bulk.is_chosen_in_a_list(request):
-            return bulk.answer(self, request, verb, rows, wish)
-        ended: list[RowResult] = []
-        apply(rows, wish, self.operated(request), ended, actor=request.user.get_username(), reason="")
-        bulk.tell(self, request, ended)
+            return bulk.answer(self, request, verb, rows, operation)
+        results: list[RowResult] = []
+        apply(rows, operation, self.operated(request), results, actor=request.user.get_username(), reason="")
+        bulk.show_results(self, request, results)
         return None
 
 
@@ -235,8 +232,8 @@ def is_referred_to(row: Model) -> bool:
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    list_display = ["id", "at", "subject", "sequence", "kind", "change", "actor", "said"]
-    list_filter = [choice_filter("subject_kind", lambda: [(name, name) for name in _names()])]
+    list_display = ["id", "at", "subject", "sequence", "kind", "change", "actor", "event_message"]
+    list_filter = [choice_filter("subject_kind", lambda: [(name, name) for name in _subject_kinds()])]
     search_fields = ["subject_id"]
     search_help_text = "An id: of an event, or of the row that events belong to"
 
@@ -249,19 +246,19 @@ class EventAdmin(ReadOnlyAdmin):
         return " → ".join(dict.fromkeys(filter(None, (event.from_status, event.to_status))))
 
     @admin.display(description="message")
-    def said(self, event: Event) -> str:
+    def event_message(self, event: Event) -> str:
         return short(event.message)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Search events of "run 17", or of anything with the id 17. Any other search would read all events."""
-        kinds = _names()
-        found = re.fullmatch(r"(?:([a-z_]+) )?#?([0-9]{1,19})", search_term.replace("\0", "").strip())
+        kinds = _subject_kinds()
+        match = re.fullmatch(r"(?:([a-z_]+) )?#?([0-9]{1,19})", search_term.replace("\0", "").strip())
         if not search_term:
             return queryset, False
-        if not found or found[1] not in (None, *kinds):
+        if not match or match[1] not in (None, *kinds):
             return queryset.none(), False
-        about = [found[1]] if found[1] else kinds
-        return queryset.filter(subject_kind__in=about, subject_id=min(int(found[2]), LARGEST_ID)), False
+        kinds = [match[1]] if match[1] else kinds
+        return queryset.filter(subject_kind__in=kinds, subject_id=min(int(match[2]), LARGEST_ID)), False
 
 
 @admin.register(Worker)
@@ -290,5 +287,5 @@ class WorkerAdmin(VerbAdmin):
         return self.do_each(request, "drain", rows, draining.wish())
 
 
-def _names() -> list[str]:
+def _subject_kinds() -> list[str]:
     return [*(kind.name for kind in all_work_types()), *(states.kind for states in other_subjects())]

@@ -31,6 +31,29 @@ MOST_NAMED = 20
 MOST_SHOWN = 100
 
 
+class _Form:
+    """The form of a list, of its preview or of a result page: the selected rows, and how far the action got."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.url = request.get_full_path()
+        self.key = request.POST.get("once", "")
+        self.until, self.after, self.so_far, self.previewed = (
+            id_of(request.POST.get(name)) for name in ("until", "after", "so_far", "rehearsed")
+        )
+        self.selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
+        self.selected_ids = {id for text in self.selected if (id := id_of(text)) is not None}
+        # "1" if the user selected all rows that match the filter, and not single rows.
+        self.across = request.POST.get("select_across", "0")
+        self.is_across = self.across == "1"
+        reason = " ".join(request.POST.get("reason", "").replace("\0", "").split())
+        self.reason = reason[: previews.LONGEST_REASON]
+
+    def next(self, **values: Any) -> dict[str, Any]:
+        """Return the values of the next form."""
+        repeated = {"url": self.url, "chosen": self.selected, "across": self.across, "until": self.until}
+        return repeated | {"once": once.new_key()} | values
+
+
 def is_chosen_in_a_list(request: HttpRequest) -> bool:
     return ACTION_CHECKBOX_NAME in request.POST
 
@@ -38,164 +61,133 @@ def is_chosen_in_a_list(request: HttpRequest) -> bool:
 def urls(site: Any) -> list[URLPattern]:
     """Return the URLs of the result pages, for the admin of one model."""
     name = f"{site.opts.app_label}_{site.opts.model_name}_outcome"
+
+    def view(page: Any) -> Any:
+        return site.admin_site.admin_view(lambda request, key: page(site, request, key))
+
     return [
-        path("outcome/<slug:key>/", _of(site, outcome_page), name=name),
-        path("outcome/<slug:key>/csv/", _of(site, outcome_table), name=f"{name}_table"),
+        path("outcome/<slug:key>/", view(outcome_page), name=name),
+        path("outcome/<slug:key>/csv/", view(outcome_table), name=f"{name}_table"),
     ]
 
 
-def answer(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Operation) -> HttpResponse:
+def answer(site: Any, request: HttpRequest, verb: str, rows: Any, operation: Operation) -> HttpResponse:
     """Answer a list's form: first with the preview, and when that is confirmed, with the result."""
-    key, until = request.POST.get("once", ""), _number(request, "until")
-    if not re.fullmatch("[A-Za-z0-9_-]{16,64}", key) or until is None:
-        return _rehearsal(site, request, verb, rows, wish)
-    if once.begin(request.user, key):
-        rows = rows if _is_across(request) else _chosen(site, request)
-        _do(site, request, verb, rows.filter(pk__lte=until), wish)
-    return HttpResponseRedirect(reverse(_name(site, "outcome"), args=[key]))
+    form = _Form(request)
+    if not re.fullmatch("[A-Za-z0-9_-]{16,64}", form.key) or form.until is None:
+        return _preview_page(site, request, verb, rows, operation)
+    if once.begin(request.user, form.key):
+        # Rows that were selected one by one count even if the filter of the list no longer matches them.
+        rows = rows if form.is_across else site.get_queryset(request).filter(pk__in=form.selected_ids)
+        _do_batch(site, request, verb, rows.filter(pk__lte=form.until), operation)
+    return HttpResponseRedirect(reverse(_url_name(site, "outcome"), args=[form.key]))
 
 
-def tell(site: Any, request: HttpRequest, ended: Sequence[RowResult]) -> None:
-    outcomes = Counter(each.outcome for each in ended)
-    said = sentence(site.model, outcomes, site.states.claimed if site.states else None)
-    site.message_user(request, said, messages.SUCCESS if DONE & outcomes.keys() else messages.WARNING)
-    if made := [each.made for each in ended if each.made]:
+def show_results(site: Any, request: HttpRequest, results: Sequence[RowResult]) -> None:
+    outcomes = Counter(result.outcome for result in results)
+    message = sentence(site.model, outcomes, site.states.claimed if site.states else None)
+    site.message_user(request, message, messages.SUCCESS if DONE & outcomes.keys() else messages.WARNING)
+    if new_rows := [result.made for result in results if result.made]:
         links = format_html_join(
-            ", ", '<a href="{}">{}</a>', ((_page_of(row), previews.called(row)) for row in made[:MOST_NAMED])
+            ", ", '<a href="{}">{}</a>', ((_page_of(row), previews.title_of(row)) for row in new_rows[:MOST_NAMED])
         )
-        more = f" and {len(made) - MOST_NAMED:,} more" if len(made) > MOST_NAMED else ""
+        more = f" and {len(new_rows) - MOST_NAMED:,} more" if len(new_rows) > MOST_NAMED else ""
         site.message_user(request, format_html("New: {}{}.", links, more))
 
 
-def outcome_page(site: Any, request: HttpRequest, key: str) -> HttpResponse:
-    told = _told(site, request, key)
-    outcomes = Counter(Outcome(outcome) for _, _, outcome, *_ in told.get("rows", ()))
+def _preview_page(site: Any, request: HttpRequest, verb: str, rows: Any, operation: Operation) -> HttpResponse:
+    result = preview(rows, operation, site.operated(request))
+    newest = rows.order_by("-pk").values_list("pk", flat=True).first() if result.is_cut else None
+    label = getattr(site, verb).short_description
+    will_do = sum(number for outcome, number in result.outcomes.items() if outcome in DONE)
+    kind = site.opts.verbose_name if will_do == 1 else site.opts.verbose_name_plural
     context = {
-        **told,
-        "title": f"{told['label']}: results of {len(told['rows']):,}" if told else "Results",
+        "title": f"{label}: preview",
+        "label": label,
+        "verb": verb,
+        "said": result.message,
+        "will_do": will_do,
+        "button": label if result.is_cut else f"{label}: {will_do:,} {kind}",
+        "each": [(each.row, ahead(each.outcome), each.outcome in DONE) for each in result.each[:MOST_SHOWN]],
+        "hidden": len(result.each) - MOST_SHOWN,
+        "is_cut": result.is_cut,
+        "is_in_pieces": len(result.each) > previews.MOST_AT_ONCE,
+        "most_at_once": previews.MOST_AT_ONCE,
+        "takes_reason": operation.takes_reason,
+        "form": _Form(request).next(
+            until=newest or (result.each[-1].row.pk if result.each else 0),
+            rehearsed=0 if result.is_cut else len(result.each),
+        ),
+        "change": _url_name(site, "change"),
+    }
+    return _page(site, request, "admin/rehearsal.html", context)
+
+
+def outcome_page(site: Any, request: HttpRequest, key: str) -> HttpResponse:
+    stored = _stored_results(site, request, key)
+    outcomes = Counter(Outcome(outcome) for _, _, outcome, *_ in stored.get("rows", ()))
+    context = {
+        **stored,
+        "title": f"{stored['label']}: results of {len(stored['rows']):,}" if stored else "Results",
         "outcomes": [(outcome.value, number, outcome in DONE) for outcome, number in outcomes.items()],
-        "table": reverse(_name(site, "outcome_table"), args=[key]),
-        "is_told": bool(told),
-        "change": _name(site, "change"),
+        "table": reverse(_url_name(site, "outcome_table"), args=[key]),
+        "is_told": bool(stored),
+        "change": _url_name(site, "change"),
         "MOST_AT_ONCE": previews.MOST_AT_ONCE,
     }
     return _page(site, request, "admin/outcome.html", context)
 
 
 def outcome_table(site: Any, request: HttpRequest, key: str) -> HttpResponse:
-    told = _told(site, request, key)
-    name = f"{site.opts.model_name}-{told.get('verb', 'act')}"
-    return previews.table(name, site.opts.verbose_name, told.get("rows", ()))
+    stored = _stored_results(site, request, key)
+    name = f"{site.opts.model_name}-{stored.get('verb', 'act')}"
+    return previews.table(name, site.opts.verbose_name, stored.get("rows", ()))
 
 
-def _rehearsal(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Operation) -> HttpResponse:
-    rehearsal = preview(rows, wish, site.operated(request))
-    newest = rows.order_by("-pk").values_list("pk", flat=True).first() if rehearsal.is_cut else None
-    label = getattr(site, verb).short_description
-    will_do = sum(number for outcome, number in rehearsal.outcomes.items() if outcome in DONE)
-    kind = site.opts.verbose_name if will_do == 1 else site.opts.verbose_name_plural
-    context = {
-        "title": f"{label}: preview",
-        "label": label,
-        "verb": verb,
-        "said": rehearsal.said,
-        "will_do": will_do,
-        "button": label if rehearsal.is_cut else f"{label}: {will_do:,} {kind}",
-        "each": [(each.row, ahead(each.outcome), each.outcome in DONE) for each in rehearsal.each[:MOST_SHOWN]],
-        "hidden": len(rehearsal.each) - MOST_SHOWN,
-        "is_cut": rehearsal.is_cut,
-        "is_in_pieces": len(rehearsal.each) > previews.MOST_AT_ONCE,
-        "most_at_once": previews.MOST_AT_ONCE,
-        "takes_reason": wish.takes_reason,
-        "form": _form(request)
-        | {
-            "until": newest or (rehearsal.each[-1].row.pk if rehearsal.each else 0),
-            "rehearsed": 0 if rehearsal.is_cut else len(rehearsal.each),
-        },
-        "change": _name(site, "change"),
-    }
-    return _page(site, request, "admin/rehearsal.html", context)
-
-
-def _do(site: Any, request: HttpRequest, verb: str, rows: Any, wish: Operation) -> None:
-    found = rows.filter(pk__gt=_number(request, "after") or 0).order_by("pk")[: previews.MOST_AT_ONCE + 1]
-    piece, has_more = list(found[: previews.MOST_AT_ONCE]), len(found) > previews.MOST_AT_ONCE
-    reason = " ".join(request.POST.get("reason", "").replace("\0", "").split())[: previews.LONGEST_REASON]
-    gone = [] if _is_across(request) else _gone(request, rows)
+def _do_batch(site: Any, request: HttpRequest, verb: str, rows: Any, operation: Operation) -> None:
+    """Apply the action to the next rows, and store the result under the key of the form."""
+    form = _Form(request)
+    after = form.after or 0
+    next_rows = rows.filter(pk__gt=after).order_by("pk")[: previews.MOST_AT_ONCE + 1]
+    batch, has_more = list(next_rows[: previews.MOST_AT_ONCE]), len(next_rows) > previews.MOST_AT_ONCE
+    missing: list[RowResult] = []
+    if not form.is_across:
+        selected_ids = {id for id in form.selected_ids if id <= (form.until or 0)}
+        missing_ids = selected_ids - set(rows.values_list("pk", flat=True))
+        missing = [RowResult(id, "", Outcome.NOT_FOUND, None) for id in sorted(missing_ids)]
     done: list[RowResult] = []
     try:
-        apply(piece, wish, site.operated(request), done, actor=request.user.get_username(), reason=reason)
+        apply(batch, operation, site.operated(request), done, actor=request.user.get_username(), reason=form.reason)
     finally:
         # This also runs if one row fails: the rows before it are done.
-        has_more = has_more or len(done) < len(piece)
-        ended = done if has_more else [*done, *gone]
-        so_far, rehearsed = (_number(request, "so_far") or 0) + len(ended), _number(request, "rehearsed") or 0
-        told = {
+        has_more = has_more or len(done) < len(batch)
+        results = done if has_more else [*done, *missing]
+        so_far, previewed = (form.so_far or 0) + len(results), form.previewed or 0
+        stored = {
             "model": site.opts.label_lower,
             "verb": verb,
             "label": getattr(site, verb).short_description,
-            "reason": reason,
-            "rows": previews.told(ended, _page_of),
+            "reason": form.reason,
+            "rows": previews.told(results, _page_of),
             "so_far": so_far,
             "has_more": has_more,
-            "rehearsed": rehearsed,
+            "rehearsed": previewed,
             # The number of rows that no longer match. Rows selected one by one are reported one by one instead.
-            "left": max(0, rehearsed - so_far) if _is_across(request) else 0,
-            "form": _form(request)
-            | {
-                "after": done[-1].id if done else _number(request, "after") or 0,
-                "so_far": so_far,
-                "rehearsed": rehearsed,
-            },
+            "left": max(0, previewed - so_far) if form.is_across else 0,
+            "form": form.next(after=done[-1].id if done else after, so_far=so_far, rehearsed=previewed),
         }
-        once.keep(request.user, request.POST["once"], told)
-    tell(site, request, ended)
+        once.keep(request.user, form.key, stored)
+    show_results(site, request, results)
 
 
-def _is_across(request: HttpRequest) -> bool:
-    """Return whether the user selected all rows that match the filter, and not single rows."""
-    return request.POST.get("select_across") == "1"
-
-
-def _chosen(site: Any, request: HttpRequest) -> Any:
-    """Return the selected rows, even if the filter of the list no longer matches them."""
-    return site.get_queryset(request).filter(pk__in=_chosen_ids(request))
-
-
-def _chosen_ids(request: HttpRequest) -> set[int]:
-    return {id for text in request.POST.getlist(ACTION_CHECKBOX_NAME) if (id := id_of(text)) is not None}
-
-
-def _gone(request: HttpRequest, rows: Any) -> list[RowResult]:
-    """Return the selected rows that no longer exist."""
-    until = _number(request, "until") or 0
-    ids = {id for id in _chosen_ids(request) if id <= until} - set(rows.values_list("pk", flat=True))
-    return [RowResult(id, "", Outcome.NOT_FOUND, None) for id in sorted(ids)]
-
-
-def _form(request: HttpRequest) -> dict[str, Any]:
-    """Return the values that the next form must repeat."""
-    return {
-        "url": request.get_full_path(),
-        "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
-        "across": request.POST.get("select_across", "0"),
-        "until": _number(request, "until"),
-        "once": once.new_key(),
-    }
-
-
-def _told(site: Any, request: HttpRequest, key: str) -> dict[str, Any]:
+def _stored_results(site: Any, request: HttpRequest, key: str) -> dict[str, Any]:
     """Return the stored result, which is empty while the action runs. Raise Http404 if there is none for this user."""
     if not site.has_view_permission(request):
         raise PermissionDenied
-    told = once.find(request.user, key)
-    if told is None or told.get("model", site.opts.label_lower) != site.opts.label_lower:
+    stored = once.find(request.user, key)
+    if stored is None or stored.get("model", site.opts.label_lower) != site.opts.label_lower:
         raise Http404("This result does not exist, or belongs to another user. Results are kept for one day.")
-    return told
-
-
-def _of(site: Any, view: Any) -> Any:
-    return site.admin_site.admin_view(lambda request, key: view(site, request, key))
+    return stored
 
 
 def _page(site: Any, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
@@ -203,13 +195,9 @@ def _page(site: Any, request: HttpRequest, template: str, context: dict[str, Any
     return TemplateResponse(request, template, around | context)
 
 
-def _name(site: Any, what: str) -> str:
-    return f"admin:{site.opts.app_label}_{site.opts.model_name}_{what}"
+def _url_name(site: Any, page: str) -> str:
+    return f"admin:{site.opts.app_label}_{site.opts.model_name}_{page}"
 
 
 def _page_of(row: Model) -> str:
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
-
-
-def _number(request: HttpRequest, name: str) -> int | None:
-    return id_of(request.POST.get(name))

