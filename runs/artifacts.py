@@ -29,7 +29,7 @@ DEEPEST = 8
 LONGEST_NAME = 255
 
 
-class NotKept(Exception):
+class BadArtifact(Exception):
     """A file of a run cannot be stored. The message says which one and why."""
 
     def __init__(self, message: str, *, over_limit: bool = False) -> None:
@@ -53,7 +53,7 @@ class Made:
 def store(directory: Path, run_id: int, token: int) -> list[dict[str, Any]]:
     """Copy all artifacts below this working directory to the storage. Return the values of their rows.
 
-    Raises NotKept, and then stores none of them.
+    Raises BadArtifact, and then stores none of them.
     """
     kept: list[dict[str, Any]] = []
     try:
@@ -128,7 +128,7 @@ def _made(directory: Path) -> Iterator[Made]:
     try:
         root = _open_folder(directory, None)
     except FileNotFoundError as error:
-        raise NotKept("The working directory of the run is missing.") from error
+        raise BadArtifact("The working directory of the run is missing.") from error
     try:
         folder = _open_folder(Path(ARTIFACTS), root)
     except FileNotFoundError:
@@ -141,7 +141,7 @@ def _made(directory: Path) -> Iterator[Made]:
         if count > MOST_FILES or total > MOST_BYTES:
             made.file.close()
             found = f"has more than {MOST_FILES}" if count > MOST_FILES else f"has {total:,} bytes up to {made.name!r}"
-            raise NotKept(
+            raise BadArtifact(
                 f"A run may have at most {MOST_FILES} artifacts of {MOST_BYTES:,} bytes in total; this one {found}.",
                 over_limit=True,
             )
@@ -155,7 +155,7 @@ def _open_folder(path: Path, folder: int | None) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise NotKept(f"{path.name!r} is not a readable directory: {error.strerror}.") from error
+        raise BadArtifact(f"{path.name!r} is not a readable directory: {error.strerror}.") from error
 
 
 def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:
@@ -169,7 +169,9 @@ def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:
             if stat.S_ISDIR(found.st_mode):
                 if depth >= DEEPEST:
                     os.close(descriptor)
-                    raise NotKept(f"Artifacts may be at most {DEEPEST} folders deep, not {path!r}.", over_limit=True)
+                    raise BadArtifact(
+                        f"Artifacts may be at most {DEEPEST} folders deep, not {path!r}.", over_limit=True
+                    )
                 yield from _below(descriptor, f"{path}/", depth + 1)
                 continue
             _check_file(descriptor, path, found)
@@ -185,7 +187,7 @@ def _open(folder: int, name: str, path: str) -> int:
         return os.open(name, flags, dir_fd=folder)
     except OSError as error:
         kind = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
-        raise NotKept(f"Artifact {path!r} cannot be stored: {kind}.") from error
+        raise BadArtifact(f"Artifact {path!r} cannot be stored: {kind}.") from error
 
 
 def _check_file(descriptor: int, path: str, found: os.stat_result) -> None:
@@ -196,14 +198,14 @@ def _check_file(descriptor: int, path: str, found: os.stat_result) -> None:
         problem = f"it has {found.st_nlink} names, and a hard link may lead anywhere"
     if problem:
         os.close(descriptor)
-        raise NotKept(f"Artifact {path!r} cannot be stored: {problem}.")
+        raise BadArtifact(f"Artifact {path!r} cannot be stored: {problem}.")
 
 
 def _checked_name(path: str) -> str:
     printable = path.isprintable() and not any(0xD800 <= ord(c) <= 0xDFFF for c in path)
     if not printable or len(path) > LONGEST_NAME:
         shown = path[:80].encode(errors="backslashreplace").decode()
-        raise NotKept(
+        raise BadArtifact(
             f"The name of an artifact must be printable and at most {LONGEST_NAME} characters long, not {shown!r}."
         )
     return path

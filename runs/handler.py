@@ -17,7 +17,7 @@ from builds.builder import BuildFailed, Watch
 from builds.models import Build
 from documents.models import Document
 from runs import artifacts, engines, lifecycle, scratch
-from runs.artifacts import NotKept
+from runs.artifacts import BadArtifact
 from runs.engine_session import EngineFailed, EngineSession, Failure, Results
 from runs.scratch import NoDocument
 from work import failpoints
@@ -34,7 +34,7 @@ PAUSE_SECONDS = 0.5
 # Environment names by build id. A ready build never changes, so its name is read once.
 _environments: dict[int, str] = {}
 # Failures that are not defects of ADE.
-EXPECTED = (EngineFailed, NotKept, NoDocument, BuildFailed, CannotStart)
+EXPECTED = (EngineFailed, BadArtifact, NoDocument, BuildFailed, CannotStart)
 # The columns of the document for the engine, and its workspace. The order is as in the model.
 COLUMNS = (
     *("id", "workspace_id", "name", "file", "content_type", "size_bytes", "sha256"),
@@ -70,7 +70,7 @@ def succeed(claim: Claim, results: Results) -> bool:
 def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, EngineFailed):
         return lifecycle.fail(claim, error.failure_type, str(error))
-    if isinstance(error, NotKept):
+    if isinstance(error, BadArtifact):
         kind = Failure.LIMIT_EXCEEDED if error.over_limit else Failure.ENGINE_FAILED
         return lifecycle.fail(claim, kind, str(error))
     if isinstance(error, BuildFailed):
