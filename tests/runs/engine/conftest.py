@@ -60,7 +60,7 @@ def witnesses(transactional_db, workspace, witness_environment):
 def short(monkeypatch):
     """Kill processes soon if they do not end on request."""
     monkeypatch.setitem(supervise.spawn.__kwdefaults__, "grace_seconds", 0.3)
-    monkeypatch.setitem(engines.Zygote.spawn.__kwdefaults__, "grace_seconds", 0.3)
+    monkeypatch.setitem(engines.ForkServer.spawn.__kwdefaults__, "grace_seconds", 0.3)
 
 
 @pytest.fixture

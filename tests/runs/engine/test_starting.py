@@ -31,7 +31,7 @@ def test_nothing_of_ours_runs_code_between_fork_and_exec():
 
     assert sources
     assert [path for path in sources if "preexec_fn" in path.read_text() or "os.fork()" in path.read_text()] == [
-        django_settings.BASE_DIR / "work" / "children" / "launch.py"
+        django_settings.BASE_DIR / "work" / "processes" / "spawner.py"
     ]
 
 
@@ -190,7 +190,7 @@ def test_a_machine_without_processes_fails_the_run_in_words(lane, monkeypatch, w
         raise BlockingIOError(11, os.strerror(11))
 
     with monkeypatch.context() as patched:
-        patched.setattr(supervise.launcher, "start", refuse)
+        patched.setattr(supervise.spawner_client, "start", refuse)
         run = lane.execute("field:a=1")
 
     assert error_of(run)[:2] == ("failed", "ENGINE_FAILED")
