@@ -321,12 +321,19 @@ def in_the_way() -> dict[str, "QuerySet[Any]"]:
     """Return querysets about the outer run that must be empty for a claim, with the blocking run as `first`."""
     same_document = Run.objects.filter(input_document_id=OuterRef("input_document_id")).annotate(first=F("pk"))
     in_turn = same_document.filter(status=Run.Status.QUEUED, gate__in=IN_TURN).order_by("created_at", "id")
+    # Ended builds with their oldest run whose gate is still shut. Usually there is none, and no run is read.
+    created_at, id = OuterRef(OuterRef("created_at")), OuterRef(OuterRef("pk"))
+    of_build = Run.objects.filter(input_document_id=OuterRef(OuterRef("input_document_id")), build=OuterRef("pk"))
+    # With the first condition the index excludes all later runs.
+    older = of_build.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
+    older = older.filter(status=Run.Status.QUEUED, gate=Run.Gate.BUILD).order_by("created_at", "id")
+    ended_builds = Build.objects.unheeded().annotate(first=Subquery(older.values("pk")[:1]))
     return {
         "running": same_document.filter(status=Run.Status.RUNNING).exclude(pk=OuterRef("pk")),
         # Two conditions, so that each is a single index lookup even with thousands of runs of the same moment.
         "older": in_turn.filter(created_at__lt=OuterRef("created_at")),
         "older_of_same_moment": in_turn.filter(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk")),
-        "older_of_ended_build": _ended_builds(),
+        "older_of_ended_build": ended_builds.filter(first__isnull=False).order_by("pk"),
     }
 
 
@@ -337,14 +344,3 @@ def first_of(rows: "QuerySet[Any]") -> Subquery:
     provides, keeps it from walking all waiting runs.
     """
     return Subquery(rows.values("first")[:1])
-
-
-def _ended_builds() -> "QuerySet[Build]":
-    """Return ended builds with their oldest run whose gate is still shut. Usually there is none, and no run is read."""
-    created_at, id = OuterRef(OuterRef("created_at")), OuterRef(OuterRef("pk"))
-    of_document = Run.objects.filter(input_document_id=OuterRef(OuterRef("input_document_id")), build=OuterRef("pk"))
-    # With the first condition the index excludes all later runs.
-    older = of_document.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
-    older = older.filter(status=Run.Status.QUEUED, gate=Run.Gate.BUILD).order_by("created_at", "id")
-    ended = Build.objects.unheeded().annotate(first=Subquery(older.values("pk")[:1]))
-    return ended.filter(first__isnull=False).order_by("pk")

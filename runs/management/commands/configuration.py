@@ -104,7 +104,14 @@ class Command(NounCommand):
         )
 
     def check_package(self, *, wanted: str, document: Path | None, output: Path | None, json: bool, **_: Any) -> Answer:
-        _check_paths(document, output)
+        if document is not None and not document.is_file():
+            raise not_found("file", str(document), "give the path of a document")
+        if output is not None and document is None:
+            message = "--output needs --document: without a document there are no artifacts."
+            raise Failure(message, Exit.USAGE, "usage")
+        if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
+            message = f"--output must be a new or empty folder, but {str(output)!r} is not. Choose another one."
+            raise Failure(message, Exit.USAGE, "usage")
         try:
             if Path(wanted).exists():
                 package = _read(Path(wanted))
@@ -127,17 +134,6 @@ class Command(NounCommand):
         for line in lines:
             self.stdout.write(clean(line.text))
         self.stdout.flush()
-
-
-def _check_paths(document: Path | None, output: Path | None) -> None:
-    if document is not None and not document.is_file():
-        raise not_found("file", str(document), "give the path of a document")
-    if output is not None and document is None:
-        message = "--output needs --document: without a document there are no artifacts."
-        raise Failure(message, Exit.USAGE, "usage")
-    if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
-        message = f"--output must be a new or empty folder, but {str(output)!r} is not. Choose another one."
-        raise Failure(message, Exit.USAGE, "usage")
 
 
 def _answer_of_check(data: dict[str, Any]) -> Answer:

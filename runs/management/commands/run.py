@@ -158,7 +158,14 @@ class Command(WatchedCommand):
         rows: list[dict[str, Any]] = list(artifacts.values(*ARTIFACT_COLUMNS))
         if to is not None:
             for row, artifact in zip(rows, artifacts, strict=True):
-                row["path"] = str(_copy(artifact, to))
+                details = {"artifact": artifact.name, "path": str(to)}
+                try:
+                    row["path"] = str(copy_out(artifact, to))
+                except Damaged as error:
+                    raise Failure(str(error), Exit.REFUSED, "not_written", **details) from error
+                except OSError as error:
+                    message = f"Could not copy {artifact.name} to {to}: {error.strerror}."
+                    raise Failure(message, Exit.REFUSED, "not_written", **details) from error
         columns = ("name", "size_bytes", "content_type", *(["path"] if to else []))
         return Answer({"artifacts": rows}, table(rows, *columns))
 
@@ -180,16 +187,6 @@ class Command(WatchedCommand):
             return Outcome.MADE, {"new_run": new.pk}
 
         return of_each("run", ids, Run.objects.listed().in_bulk(ids), again, "new_run")
-
-
-def _copy(artifact: Artifact, to: Path) -> Path:
-    try:
-        return copy_out(artifact, to)
-    except (OSError, Damaged) as error:
-        message = (
-            str(error) if isinstance(error, Damaged) else f"Could not copy {artifact.name} to {to}: {error.strerror}."
-        )
-        raise Failure(message, Exit.REFUSED, "not_written", artifact=artifact.name, path=str(to)) from error
 
 
 def _row(values: Row) -> dict[str, Any]:
