@@ -160,7 +160,11 @@ def _below(folder: int, prefix: str, depth: int) -> Iterator[OpenFile]:
             names = sorted(entry.name for entry in entries)
         for name in names:
             path = f"{prefix}{name}"
-            _check_name(path)
+            printable = path.isprintable() and not any(0xD800 <= ord(c) <= 0xDFFF for c in path)
+            if not printable or len(path) > LONGEST_NAME:
+                shown = path[:80].encode(errors="backslashreplace").decode()
+                rule = f"must be printable and at most {LONGEST_NAME} characters long"
+                raise BadArtifact(f"The name of an artifact {rule}, not {shown!r}.")
             try:
                 # Non-blocking: a pipe without a writer would block forever.
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -190,12 +194,3 @@ def _check_file(descriptor: int, path: str, status: os.stat_result) -> None:
     if problem:
         os.close(descriptor)
         raise BadArtifact(f"Artifact {path!r} cannot be stored: {problem}.")
-
-
-def _check_name(path: str) -> None:
-    printable = path.isprintable() and not any(0xD800 <= ord(c) <= 0xDFFF for c in path)
-    if not printable or len(path) > LONGEST_NAME:
-        shown = path[:80].encode(errors="backslashreplace").decode()
-        raise BadArtifact(
-            f"The name of an artifact must be printable and at most {LONGEST_NAME} characters long, not {shown!r}."
-        )

@@ -92,11 +92,11 @@ def leave_build(run_ids: list[int]) -> int:
     """Let runs whose build is ready join the other queued runs of their documents, by age."""
     waiting = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED, gate=Run.Gate.BUILD)
     documents = set(waiting.values_list("input_document_id", flat=True))
-    left = waiting.update(gate=Run.Gate.DOCUMENT)
-    open_ones = Run.objects.filter(input_document_id__in=documents, status=Run.Status.QUEUED, gate__in=IN_TURN)
-    open_ones.filter(gate=Run.Gate.OPEN).update(gate=Run.Gate.DOCUMENT)
+    number = waiting.update(gate=Run.Gate.DOCUMENT)
+    in_turn = Run.objects.filter(input_document_id__in=documents, status=Run.Status.QUEUED, gate__in=IN_TURN)
+    in_turn.filter(gate=Run.Gate.OPEN).update(gate=Run.Gate.DOCUMENT)
     _open(_heads(documents))
-    return left
+    return number
 
 
 def open_forgotten(_owner: str = "") -> int:

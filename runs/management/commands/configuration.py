@@ -88,8 +88,18 @@ class Command(NounCommand):
 
     def export(self, *, configuration: str, path: Path, force: bool, **_: Any) -> Answer:
         match = find_configuration(configuration)
+        others: list[str] = []
         try:
-            others = _write(configurations.packed(match), path, force=force)
+            package = configurations.packed(match)
+            if path.suffix.lower() != ".zip":
+                others = packages.write_directory(package, path, force=force)
+            else:
+                content = io.BytesIO()
+                packages.write_zip(package, content)
+                if force:
+                    path.unlink(missing_ok=True)
+                with path.open("xb") as file:
+                    file.write(content.getbuffer())
         except BadPackage as bad:
             raise _refusal(str(match), bad) from bad
         except OSError as error:
@@ -143,8 +153,15 @@ def _answer_of_check(data: dict[str, Any]) -> Answer:
         lock = [line.removesuffix(" \\") for line in (data["lock"] or "").splitlines() if line[:1].strip(" #")]
         row = {"name": data["name"], "fingerprint": data["fingerprint"], "packages": ", ".join(lock)}
         parts.append(f"\n{fields(row | {'environment': environments[data['environment']]})}")
-    if data.get("run") is not None:
-        parts += _parts_of_trial(data["run"])
+    if run := data.get("run"):
+        path = ["path"] if any(row["path"] for row in run["artifacts"]) else []
+        parts += [
+            f"Ran for {run['seconds']} s.",
+            table(run["steps"], "step", "attempt", "seconds", "result") if run["steps"] else "",
+            "\n".join(clean(f"[{line['step'] or line['stream']}] {line['message']}") for line in run["log"]),
+            table(run["fields"], "name", "value", "confidence", "page", "step") if run["fields"] else "No fields.",
+            table(run["artifacts"], "name", "size_bytes", *path) if run["artifacts"] else "No artifacts.",
+        ]
     if data["problems"]:
         number = len(data["problems"])
         lines = [f"{number} problem{'s' if number > 1 else ''} found:"]
@@ -158,17 +175,6 @@ def _answer_of_check(data: dict[str, Any]) -> Answer:
     return Answer(data, "\n\n".join(part for part in parts if part), Exit.DONE if data["ok"] else Exit.REFUSED)
 
 
-def _parts_of_trial(run: dict[str, Any]) -> list[str]:
-    path = ["path"] if any(row["path"] for row in run["artifacts"]) else []
-    return [
-        f"Ran for {run['seconds']} s.",
-        table(run["steps"], "step", "attempt", "seconds", "result") if run["steps"] else "",
-        "\n".join(clean(f"[{line['step'] or line['stream']}] {line['message']}") for line in run["log"]),
-        table(run["fields"], "name", "value", "confidence", "page", "step") if run["fields"] else "No fields.",
-        table(run["artifacts"], "name", "size_bytes", *path) if run["artifacts"] else "No artifacts.",
-    ]
-
-
 def _read(path: Path) -> Package:
     try:
         if not path.exists():
@@ -177,18 +183,6 @@ def _read(path: Path) -> Package:
     except OSError as error:
         message = f"Could not read the package {str(path)!r}: {error}."
         raise Failure(message, Exit.REFUSED, "not_readable", path=str(path)) from error
-
-
-def _write(package: Package, path: Path, *, force: bool) -> list[str]:
-    if path.suffix.lower() != ".zip":
-        return packages.write_directory(package, path, force=force)
-    whole = io.BytesIO()
-    packages.write_zip(package, whole)
-    if force:
-        path.unlink(missing_ok=True)
-    with path.open("xb") as file:
-        file.write(whole.getbuffer())
-    return []
 
 
 def _refusal(name: str, bad: BadPackage) -> Failure:

@@ -17,7 +17,6 @@ from work.operations.commands import (
     Exit,
     Failure,
     NounCommand,
-    Row,
     actor_of,
     add_actor,
     add_limit,
@@ -114,17 +113,26 @@ class Command(NounCommand):
         return Answer(explanation.to_json(), in_words(explanation))
 
     def ledger(self, *, name: str, since: datetime | None, until: datetime | None, limit: int, **_: Any) -> Answer:
-        row = _row_of(name)
+        job = _row_of(name)
         entries: Sequence[ledger.Entry] = []
-        if row.pk is not None and since is None and until is None:
-            entries = ledger.latest(row, past=limit, coming=COMING)
-        elif row.pk is not None:
-            entries = ledger.of(row, since=since, until=until or clock.now(), most=limit)
+        if job.pk is not None and since is None and until is None:
+            entries = ledger.latest(job, past=limit, coming=COMING)
+        elif job.pk is not None:
+            entries = ledger.of(job, since=since, until=until or clock.now(), most=limit)
         now = job_status.of(name)
         data = {"job": now.name, "last_success": now.last_success, "next_slot": now.next_slot}
         counts = ledger.counts(entries)
         rows = [asdict(entry) for entry in entries]
-        shown = [row | {"state": _spaced(row["state"]), "told": _remarks_on(row)} for row in rows]
+        shown = []
+        for row in rows:
+            remarks = [] if row["is_scheduled"] else ["by hand"]
+            if row["asked_by"] and row["job_run"]:
+                remarks.append(f"requested by {row['asked_by']}")
+            if row["covers"]:
+                remarks.append(f"replaces {row['covers']:%Y-%m-%d %H:%M}")
+            if row["reason"]:
+                remarks.append(row["reason"])
+            shown.append(row | {"state": _spaced(row["state"]), "told": "; ".join(remarks)})
         total = ", ".join(f"{number} {_spaced(state)}" for state, number in counts.items()) or "no slots"
         summary = {"shown": total, "last success": now.last_success, "next slot": now.next_slot}
         return Answer(data | {"counts": counts, "slots": rows}, f"{table(shown, *SLOTS_SHOWN)}\n\n{fields(summary)}")
@@ -245,19 +253,6 @@ def _answer_of_pause(name: str, outcome: Outcome) -> Answer:
     data = {"job": name, "result": outcome, "paused_by": now.paused_by or None, "paused_at": now.paused_at}
     exit = Exit.DONE if outcome in (Outcome.PAUSED, Outcome.RESUMED) else Exit.REFUSED
     return Answer(data, fields(data), exit)
-
-
-def _remarks_on(row: Row) -> str:
-    remarks = []
-    if not row["is_scheduled"]:
-        remarks.append("by hand")
-    if row["asked_by"] and row["job_run"]:
-        remarks.append(f"requested by {row['asked_by']}")
-    if row["covers"]:
-        remarks.append(f"replaces {row['covers']:%Y-%m-%d %H:%M}")
-    if row["reason"]:
-        remarks.append(row["reason"])
-    return "; ".join(remarks)
 
 
 def _spaced(state: str) -> str:
