@@ -37,7 +37,7 @@ class RunAdmin(OperatedAdmin):
     ]
     readonly_fields = ["outcome", "waits_for", "found", "made"]
     actions = ["cancel", "again"]
-    offered = {"cancel": frozenset({"queued", "running"}), "again": frozenset(Run.Status.values)}
+    offered = {"cancel": frozenset({Run.Status.QUEUED, Run.Status.RUNNING}), "again": frozenset(Run.Status.values)}
 
     @admin.action(description="Cancel", permissions=["operate"])
     def cancel(self, request: HttpRequest, runs: Any) -> HttpResponse | None:
@@ -58,29 +58,26 @@ class RunAdmin(OperatedAdmin):
 
     @admin.display(description="waiting for")
     def waits_for(self, run: Run) -> str:
-        return run.get_gate_display() if run.status == "queued" and run.gate else "-"
+        return run.get_gate_display() if run.status == Run.Status.QUEUED and run.gate else "-"
 
     @admin.display(description="found")
     def found(self, run: Run) -> str:
         fields = run.fields.order_by("position")[: MOST_NAMED + 1]
-        named = ((_page_of(field), f"{field.name} = {short(str(field.value))}") for field in fields)
-        return _listed(list(named), f"{reverse('admin:runs_runfield_changelist')}?run={run.pk}")
+        page = "admin:runs_runfield_change"
+        links = [(reverse(page, args=[each.pk]), f"{each.name} = {short(str(each.value))}") for each in fields]
+        return _links(links, f"{reverse('admin:runs_runfield_changelist')}?run={run.pk}")
 
     @admin.display(description="made")
     def made(self, run: Run) -> str:
         artifacts = run.artifacts.order_by("pk")[: MOST_NAMED + 1]
-        named = ((reverse("runs:download_artifact", args=[each.pk]), each.name) for each in artifacts)
-        return _listed(list(named), f"{reverse('admin:runs_artifact_changelist')}?run={run.pk}")
+        links = [(reverse("runs:download_artifact", args=[each.pk]), each.name) for each in artifacts]
+        return _links(links, f"{reverse('admin:runs_artifact_changelist')}?run={run.pk}")
 
 
-def _page_of(field: RunField) -> str:
-    return reverse("admin:runs_runfield_change", args=[field.pk])
-
-
-def _listed(named: list[tuple[str, str]], everything: str) -> str:
+def _links(links: list[tuple[str, str]], everything: str) -> str:
     """Return one link per line, up to a limit, and then a link to all of them."""
-    shown = format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', named[:MOST_NAMED])
-    return format_html('{}<br><a href="{}">all</a>', shown, everything) if len(named) > MOST_NAMED else shown or "-"
+    shown = format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', links[:MOST_NAMED])
+    return format_html('{}<br><a href="{}">all</a>', shown, everything) if len(links) > MOST_NAMED else shown or "-"
 
 
 @admin.register(Queue)

@@ -29,7 +29,7 @@ DEEPEST = 8
 LONGEST_NAME = 255
 
 
-class NotKept(Exception):
+class BadArtifact(Exception):
     """A file of a run cannot be stored. The message says which one and why."""
 
     def __init__(self, message: str, *, over_limit: bool = False) -> None:
@@ -42,7 +42,7 @@ class Damaged(Exception):
 
 
 @dataclass(frozen=True)
-class Made:
+class OpenFile:
     """An open file below the artifacts folder of a run."""
 
     name: str
@@ -53,17 +53,17 @@ class Made:
 def store(directory: Path, run_id: int, token: int) -> list[dict[str, Any]]:
     """Copy all artifacts below this working directory to the storage. Return the values of their rows.
 
-    Raises NotKept, and then stores none of them.
+    Raises BadArtifact, and then stores none of them.
     """
-    kept: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     try:
-        for number, made in enumerate(_made(directory), 1):
-            with made.file:
-                kept.append(_store(made, f"runs/{run_id}/{token}/{number:04}"))
+        for number, each in enumerate(_files_of(directory), 1):
+            with each.file:
+                rows.append(_store(each, f"runs/{run_id}/{token}/{number:04}"))
     except BaseException:
-        discard(kept)
+        discard(rows)
         raise
-    return kept
+    return rows
 
 
 def copy_out(artifact: Artifact, directory: Path) -> Path:
@@ -83,52 +83,48 @@ def copy_out(artifact: Artifact, directory: Path) -> Path:
 
 def look(directory: Path, into: Path | None) -> list[dict[str, Any]]:
     """Check the artifacts below this working directory by the same rules, and copy them to `into` if given."""
-    found = []
-    for made in _made(directory):
-        with made.file:
-            path = _copied(made, into) if into else None
-            found.append({"name": made.name, "size_bytes": made.size_bytes, "path": path and str(path)})
-    return found
+    rows = []
+    for each in _files_of(directory):
+        with each.file:
+            path = into / each.name if into else None
+            if path:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("xb") as file:
+                    shutil.copyfileobj(each.file, file, 1 << 20)
+            rows.append({"name": each.name, "size_bytes": each.size_bytes, "path": path and str(path)})
+    return rows
 
 
-def discard(kept: list[dict[str, Any]]) -> None:
+def discard(rows: list[dict[str, Any]]) -> None:
     """Delete files that were stored for a claim that had been lost."""
-    for values in kept:
+    for row in rows:
         with suppress(OSError):
-            default_storage.delete(values["file"])
+            default_storage.delete(row["file"])
 
 
-def _store(made: Made, path: str) -> dict[str, Any]:
-    reader = Hashed(made.file, made.name)
+def _store(artifact: OpenFile, path: str) -> dict[str, Any]:
+    reader = Hashed(artifact.file, artifact.name)
     try:
-        stored = default_storage.save(path, reader)
+        key = default_storage.save(path, reader)
     except BaseException:
         # Part of the file may have been stored.
         with suppress(OSError):
             default_storage.delete(path)
         raise
     return {
-        "name": made.name,
-        "file": stored,
+        "name": artifact.name,
+        "file": key,
         "size_bytes": reader.seen_bytes,
         "sha256": reader.sha256.hexdigest(),
-        "content_type": mimetypes.guess_type(made.name)[0] or BINARY,
+        "content_type": mimetypes.guess_type(artifact.name)[0] or BINARY,
     }
 
 
-def _copied(made: Made, into: Path) -> Path:
-    path = into / made.name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as file:
-        shutil.copyfileobj(made.file, file, 1 << 20)
-    return path
-
-
-def _made(directory: Path) -> Iterator[Made]:
+def _files_of(directory: Path) -> Iterator[OpenFile]:
     try:
         root = _open_folder(directory, None)
     except FileNotFoundError as error:
-        raise NotKept("The working directory of the run is missing.") from error
+        raise BadArtifact("The working directory of the run is missing.") from error
     try:
         folder = _open_folder(Path(ARTIFACTS), root)
     except FileNotFoundError:
@@ -136,16 +132,16 @@ def _made(directory: Path) -> Iterator[Made]:
     finally:
         os.close(root)
     count = total = 0
-    for made in _below(folder, "", 0):
-        count, total = count + 1, total + made.size_bytes
+    for each in _below(folder, "", 0):
+        count, total = count + 1, total + each.size_bytes
         if count > MOST_FILES or total > MOST_BYTES:
-            made.file.close()
-            found = f"has more than {MOST_FILES}" if count > MOST_FILES else f"has {total:,} bytes up to {made.name!r}"
-            raise NotKept(
-                f"A run may have at most {MOST_FILES} artifacts of {MOST_BYTES:,} bytes in total; this one {found}.",
+            each.file.close()
+            excess = f"has more than {MOST_FILES}" if count > MOST_FILES else f"has {total:,} bytes up to {each.name!r}"
+            raise BadArtifact(
+                f"A run may have at most {MOST_FILES} artifacts of {MOST_BYTES:,} bytes in total; this one {excess}.",
                 over_limit=True,
             )
-        yield made
+        yield each
 
 
 def _open_folder(path: Path, folder: int | None) -> int:
@@ -155,55 +151,46 @@ def _open_folder(path: Path, folder: int | None) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise NotKept(f"{path.name!r} is not a readable directory: {error.strerror}.") from error
+        raise BadArtifact(f"{path.name!r} is not a readable directory: {error.strerror}.") from error
 
 
-def _below(folder: int, prefix: str, depth: int) -> Iterator[Made]:
+def _below(folder: int, prefix: str, depth: int) -> Iterator[OpenFile]:
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries)
         for name in names:
-            path = _checked_name(f"{prefix}{name}")
-            descriptor = _open(folder, name, path)
-            found = os.fstat(descriptor)
-            if stat.S_ISDIR(found.st_mode):
-                if depth >= DEEPEST:
-                    os.close(descriptor)
-                    raise NotKept(f"Artifacts may be at most {DEEPEST} folders deep, not {path!r}.", over_limit=True)
+            path = f"{prefix}{name}"
+            printable = path.isprintable() and not any(0xD800 <= ord(c) <= 0xDFFF for c in path)
+            if not printable or len(path) > LONGEST_NAME:
+                shown = path[:80].encode(errors="backslashreplace").decode()
+                rule = f"must be printable and at most {LONGEST_NAME} characters long"
+                raise BadArtifact(f"The name of an artifact {rule}, not {shown!r}.")
+            try:
+                # Non-blocking: a pipe without a writer would block forever.
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                descriptor = os.open(name, flags, dir_fd=folder)
+            except OSError as error:
+                kind = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+                raise BadArtifact(f"Artifact {path!r} cannot be stored: {kind}.") from error
+            status = os.fstat(descriptor)
+            if not stat.S_ISDIR(status.st_mode):
+                _check_file(descriptor, path, status)
+                yield OpenFile(path, os.fdopen(descriptor, "rb"), status.st_size)
+            elif depth < DEEPEST:
                 yield from _below(descriptor, f"{path}/", depth + 1)
-                continue
-            _check_file(descriptor, path, found)
-            yield Made(path, os.fdopen(descriptor, "rb"), found.st_size)
+            else:
+                os.close(descriptor)
+                raise BadArtifact(f"Artifacts may be at most {DEEPEST} folders deep, not {path!r}.", over_limit=True)
     finally:
         os.close(folder)
 
 
-def _open(folder: int, name: str, path: str) -> int:
-    # Non-blocking: a pipe without a writer would block forever.
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        return os.open(name, flags, dir_fd=folder)
-    except OSError as error:
-        kind = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
-        raise NotKept(f"Artifact {path!r} cannot be stored: {kind}.") from error
-
-
-def _check_file(descriptor: int, path: str, found: os.stat_result) -> None:
+def _check_file(descriptor: int, path: str, status: os.stat_result) -> None:
     problem = ""
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         problem = "it is not a regular file"
-    elif found.st_nlink != 1:
-        problem = f"it has {found.st_nlink} names, and a hard link may lead anywhere"
+    elif status.st_nlink != 1:
+        problem = f"it has {status.st_nlink} names, and a hard link may lead anywhere"
     if problem:
         os.close(descriptor)
-        raise NotKept(f"Artifact {path!r} cannot be stored: {problem}.")
-
-
-def _checked_name(path: str) -> str:
-    printable = path.isprintable() and not any(0xD800 <= ord(c) <= 0xDFFF for c in path)
-    if not printable or len(path) > LONGEST_NAME:
-        shown = path[:80].encode(errors="backslashreplace").decode()
-        raise NotKept(
-            f"The name of an artifact must be printable and at most {LONGEST_NAME} characters long, not {shown!r}."
-        )
-    return path
+        raise BadArtifact(f"Artifact {path!r} cannot be stored: {problem}.")

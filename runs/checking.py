@@ -8,14 +8,15 @@ import json
 import mimetypes
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.files import File
+from django.db.models import QuerySet
 
 from builds import builder, environments, fingerprint
 from builds.builder import BuildFailed, Watch
@@ -25,13 +26,13 @@ from documents.extraction import ExtractionFailed, local
 from documents.intake import BINARY
 from documents.models import Document
 from runs import artifacts, engines, scratch, syntax
-from runs.artifacts import NotKept
+from runs.artifacts import BadArtifact
 from runs.engine_session import EngineFailed, EngineSession
 from work.changes import INFO
 from work.journal import LOG
 from work.processes import hidden_paths, supervise
 from work.processes.scratch import ScratchDirectory, workplace
-from work.processes.supervise import CannotStart, Ended, Limits, Line
+from work.processes.supervise import CannotStart, Limits, Line
 
 # The limits for reading the document of a trial run.
 MOST_PAGES = 100
@@ -52,7 +53,7 @@ class Problem:
 
 
 @dataclass
-class Ran:
+class Trial:
     seconds: float = 0.0
     steps: list[dict[str, Any]] = field(default_factory=list)
     fields: list[dict[str, Any]] = field(default_factory=list)
@@ -69,7 +70,7 @@ class Report:
     lock: str | None = None
     # The output of making the environment.
     log: list[str] = field(default_factory=list)
-    run: Ran | None = None
+    run: Trial | None = None
 
     def hear(self, lines: list[Line]) -> None:
         self.log.extend(line.text for line in lines)
@@ -90,15 +91,22 @@ def check(
     read or the output cannot be written.
     """
     report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), list(problems_of_syntax(snapshot)))
-    watch = _watch(say or report.hear)
+    seconds = settings.ADE_BUILD_TIMEOUT
+    watch = Watch(
+        until=time.monotonic() + seconds,
+        time=f"the time limit of a build, {seconds} s (ADE_BUILD_TIMEOUT)",
+        say=say or report.hear,
+    )
     try:
         if report.problems:
             # Making an environment would only report the syntax errors again. The requirements are checked all the
             # same.
-            _resolve(snapshot, watch, report)
+            with environments.staging(report.fingerprint) as staged:
+                report.lock = builder.resolve(snapshot, staged.work, watch)
         else:
             with _environment(snapshot, watch, report) as environment:
-                _run(environment, document, output, report)
+                if document is not None:
+                    _run(environment, document, output, report)
     except (BuildFailed, CannotStart) as error:
         report.add("build", str(error))
     return report
@@ -106,9 +114,8 @@ def check(
 
 def glance(snapshot: Snapshot) -> Report:
     """Check what takes only a moment: the syntax, and whether a build has the environment. Raises CannotStart."""
-    report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), _parsed_apart(snapshot))
-    ready = Build.objects.filter(fingerprint=report.fingerprint, status="ready").order_by("-id")
-    if build := ready.only("lock").first():
+    report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), _problems_by_child(snapshot))
+    if build := _ready_builds(report.fingerprint).only("lock").first():
         report.environment, report.lock = "ready", build.lock
     return report
 
@@ -117,84 +124,70 @@ def problems_of_syntax(snapshot: Snapshot) -> Iterator[Problem]:
     """Check the syntax if the configuration uses ADE's own Python. Another Python checks when the
     environment is made.
     """
+    if _is_of_our_python(snapshot):
+        for path, message, line in syntax.problems(snapshot["files"]):
+            yield Problem("syntax", message, path, line)
+
+
+def _problems_by_child(snapshot: Snapshot) -> list[Problem]:
+    """Like `problems_of_syntax`, but in a child process, because parsing may crash it."""
     if not _is_of_our_python(snapshot):
-        return
-    yield from _told(syntax.problems(snapshot["files"]))
+        return []
+    output: list[str] = []
+    with closing(ScratchDirectory(scratch.root())) as folder, workplace(folder.path, "syntax") as directory:
+        (directory / "files.json").write_text(json.dumps(snapshot["files"]), "utf-8")
+        end = supervise.run(
+            [sys.executable, "-I", syntax.__file__, "files.json"],
+            cwd=directory,
+            limits=PARSING,
+            on_output=lambda lines: output.extend(line.text for line in lines),
+            readable=[Path(syntax.__file__)],
+            hidden=hidden_paths.places(),
+        )
+    if end.returncode != 0:
+        return [Problem("syntax", f"The files could not be parsed: Python {end}.")]
+    return [Problem("syntax", message, path, line) for path, message, line in map(json.loads, output)]
 
 
 def _is_of_our_python(snapshot: Snapshot) -> bool:
     return snapshot["python_version"] in ("", fingerprint.PYTHON_VERSION)
 
 
-def _told(found: Iterable[syntax.Found]) -> Iterator[Problem]:
-    for path, message, line in found:
-        yield Problem("syntax", message, path, line)
-
-
-def _parsed_apart(snapshot: Snapshot) -> list[Problem]:
-    """Like `problems_of_syntax`, but in a child process, because parsing may crash it."""
-    if not _is_of_our_python(snapshot):
-        return []
-    said: list[str] = []
-    desk = ScratchDirectory(scratch.root())
-    try:
-        with workplace(desk.path, "syntax") as directory:
-            (directory / "files.json").write_text(json.dumps(snapshot["files"]), "utf-8")
-            ended = supervise.run(
-                [sys.executable, "-I", syntax.__file__, "files.json"],
-                cwd=directory,
-                limits=PARSING,
-                on_output=lambda lines: said.extend(line.text for line in lines),
-                readable=[Path(syntax.__file__)],
-                hidden=hidden_paths.places(),
-            )
-    finally:
-        desk.close()
-    if ended.returncode != 0:
-        return [Problem("syntax", f"The files could not be parsed: Python {ended}.")]
-    return list(_told(json.loads(line) for line in said))
-
-
-def _resolve(snapshot: Snapshot, watch: Watch, report: Report) -> None:
-    with environments.staging(report.fingerprint) as staged:
-        report.lock = builder.resolve(snapshot, staged.work, watch)
+def _ready_builds(fingerprint: str) -> "QuerySet[Build]":
+    return Build.objects.filter(fingerprint=fingerprint, status=Build.Status.READY).order_by("-id")
 
 
 @contextmanager
 def _environment(snapshot: Snapshot, watch: Watch, report: Report) -> Iterator[Path]:
-    ready = Build.objects.filter(fingerprint=report.fingerprint, status="ready")
-    for lock in ready.order_by("-id").values_list("lock", flat=True):
+    for lock in _ready_builds(report.fingerprint).values_list("lock", flat=True):
         name = environments.name_of(report.fingerprint, lock)
         with environments.in_use(name) as path:
             if environments.is_usable(name):
                 report.environment, report.lock = "ready", lock
                 yield path
                 return
-    with builder.made_for_once(snapshot, watch) as (path, made):
-        report.environment, report.lock = "made", made.lock
+    with builder.made_for_once(snapshot, watch) as (path, environment):
+        report.environment, report.lock = "made", environment.lock
         yield path
 
 
-def _watch(say: Callable[[list[Line]], None]) -> Watch:
-    seconds = settings.ADE_BUILD_TIMEOUT
-    until = time.monotonic() + seconds
-    return Watch(until=until, time=f"the time limit of a build, {seconds} s (ADE_BUILD_TIMEOUT)", say=say)
-
-
-def _run(environment: Path, document: Path | None, output: Path | None, report: Report) -> None:
-    if document is None:
-        return
-    report.run = Ran()
-    desk = ScratchDirectory(scratch.root())
+def _run(environment: Path, path: Path, output: Path | None, report: Report) -> None:
+    report.run = trial = Trial()
+    seconds = settings.ADE_RUN_TIMEOUT_SECONDS
+    recorder = _Recorder(trial)
+    session = EngineSession(recorder)
     try:
-        with workplace(desk.path, "check") as directory:
-            _lay_out(directory, document, desk.place())
-            _execute(environment, directory, report.run)
-            report.run.artifacts = artifacts.look(directory, output)
-    except (EngineFailed, NotKept) as error:
+        with closing(ScratchDirectory(scratch.root())) as folder, workplace(folder.path, "check") as directory:
+            _lay_out(directory, path, folder.place())
+            limits = engines.limits(seconds)
+            with engines.start_cold(environment, directory, limits, recorder.lines, session.hear) as child:
+                end = child.wait()
+            trial.seconds = round(end.seconds, 3)
+            trial.fields = session.fields
+            session.judge(end, seconds)
+            trial.artifacts = artifacts.look(directory, output)
+    except (EngineFailed, BadArtifact) as error:
         report.add("run", str(error))
-    finally:
-        desk.close()
 
 
 def _lay_out(directory: Path, path: Path, reading: Path) -> None:
@@ -206,45 +199,35 @@ def _lay_out(directory: Path, path: Path, reading: Path) -> None:
             content_type=content_type,
             size_bytes=path.stat().st_size,
             sha256=hashlib.file_digest(file, "sha256").hexdigest(),
-            **_extracted(path, content_type, reading),
+            **_extract(path, content_type, reading),
         )
         scratch.lay_out(directory, document)
 
 
-def _extracted(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
+def _extract(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
     """Extract the text, as for a processed document."""
     try:
-        found = local.extract(path, content_type, 1, MOST_PAGES, reading, wall_seconds=READ_SECONDS)
+        extraction = local.extract(path, content_type, 1, MOST_PAGES, reading, wall_seconds=READ_SECONDS)
     except ExtractionFailed:
-        return {"status": "failed"}
-    pages = json.loads(found.path.read_bytes())["pages"]
-    return {"status": "processed", "pages": found.pages_total, "text": "\n\n".join(page["text"] for page in pages)}
+        return {"status": Document.Status.FAILED}
+    pages = json.loads(extraction.path.read_bytes())["pages"]
+    text = "\n\n".join(page["text"] for page in pages)
+    return {"status": Document.Status.PROCESSED, "pages": extraction.pages_total, "text": text}
 
 
-def _execute(environment: Path, directory: Path, ran: Ran) -> None:
-    seconds = settings.ADE_RUN_TIMEOUT_SECONDS
-    record = _Record(ran)
-    session = EngineSession(record)
-    with engines.start_cold(environment, directory, engines.limits(seconds), record.lines, session.hear) as child:
-        ended: Ended = child.wait()
-    ran.seconds = round(ended.seconds, 3)
-    ran.fields = session.fields
-    session.judge(ended, seconds)
-
-
-class _Record:
+class _Recorder:
     """Takes the place of a journal, and collects the events in the report."""
 
-    def __init__(self, ran: Ran) -> None:
-        self._ran = ran
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
 
     def tell(self, kind: str, message: str = "", data: Mapping[str, Any] | None = None, level: int = INFO) -> None:
-        told = dict(data or {})
+        data = dict(data or {})
         if kind == LOG:
-            line = {"stream": told.get("stream"), "step": told.get("step"), "level": level, "message": message}
-            self._ran.log.append(line)
+            line = {"stream": data.get("stream"), "step": data.get("step"), "level": level, "message": message}
+            self._trial.log.append(line)
         elif result := _ATTEMPTS.get(kind):
-            self._ran.steps.append({name: told[name] for name in ("step", "attempt", "seconds")} | {"result": result})
+            self._trial.steps.append({name: data[name] for name in ("step", "attempt", "seconds")} | {"result": result})
 
     def look(self) -> None:
         """Do nothing: no events wait to be written."""

@@ -51,20 +51,22 @@ def by_minute(user: AbstractUser, since: datetime, most: int, theirs: Collection
     else:
         newest = newest.filter(pk__gte=RawSQL(first, params))  # noqa: S611
         sql, params = newest.values("created_at", "now")[:most].query.sql_with_params()
-    rows = statements.rows(_COUNTED.format(newest=sql, minute=_MINUTE[connection.vendor]), params)
-    return [Minute(_moment(first), outcome, runs) for first, outcome, runs in rows]
+    minutes = []
+    for moment, outcome, runs in statements.rows(
+        _COUNTED.format(newest=sql, minute=_MINUTE[connection.vendor]), params
+    ):
+        # SQLite returns text, in UTC.
+        is_text = isinstance(moment, str)
+        first_at = datetime.fromisoformat(moment).replace(tzinfo=UTC) if is_text else moment
+        minutes.append(Minute(first_at, outcome, runs))
+    return minutes
 
 
 def _by_orm(newest: Any, most: int) -> Sequence[Minute]:
     first = Coalesce(Subquery(newest.values("pk")[most - 1 : most]), 0)
     minutes = newest.filter(pk__gte=first).order_by().annotate(minute=TruncMinute("created_at"))
     # Plain columns: SQL Server does not recognise an expression with parameters when it is repeated.
-    counted = minutes.values("minute", "status", "failure_type").annotate(first=Min("created_at"), runs=Count("pk"))
-    rows = counted.values_list("first", "status", "failure_type", "runs")
+    counts = minutes.values("minute", "status", "failure_type").annotate(first=Min("created_at"), runs=Count("pk"))
+    rows = counts.values_list("first", "status", "failure_type", "runs")
     timed_out = Run.Failure.TIMED_OUT
     return [Minute(first, "timed_out" if why == timed_out else status, runs) for first, status, why, runs in rows]
-
-
-def _moment(value: Any) -> datetime:
-    """Convert SQLite's text, which is in UTC."""
-    return value if isinstance(value, datetime) else datetime.fromisoformat(value).replace(tzinfo=UTC)

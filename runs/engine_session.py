@@ -59,61 +59,47 @@ class EngineSession:
         self._journal = journal
         self._result: dict[str, Any] | None = None
         self._progress_at = 0.0
-        self._strange = 0
+        self._unreadable = 0
         self._log_room, self._log_cut = MOST_LOG, False
 
     def hear(self, event: dict[str, Any]) -> None:
-        tell = getattr(self, f"_on_{event.get('kind')}", None)
-        if tell is None:
-            self._strange += 1
+        handle = getattr(self, f"_on_{event.get('kind')}", None)
+        if handle is None:
+            self._unreadable += 1
             return
         try:
-            tell(event)
+            handle(event)
         except (KeyError, TypeError, ValueError):
-            self._strange += 1
+            self._unreadable += 1
         # Many events may come at once, and the number of unwritten ones has a limit.
         self._journal.look()
 
-    def judge(self, ended: Ended, limit_seconds: float) -> list[dict[str, Any]]:
+    def judge(self, end: Ended, limit_seconds: float) -> list[dict[str, Any]]:
         """Return the fields. Raises Interrupted or EngineFailed."""
-        if ended.stop_reason:
-            raise Interrupted(ended.stop_reason)
-        if ended.over_limit:
-            message = f"The engine exceeded its limit of {ended.over_limit}{self._where()}."
+        if end.stop_reason:
+            raise Interrupted(end.stop_reason)
+        if end.over_limit:
+            message = f"The engine exceeded its limit of {end.over_limit}{self._where()}."
             raise EngineFailed(Failure.LIMIT_EXCEEDED, message)
-        if ended.reason == "timed_out":
+        if end.reason == "timed_out":
             raise EngineFailed(Failure.TIMED_OUT, f"Timed out after {limit_seconds:g} s{self._where()}.")
-        if ended.reason == "lost":
-            raise EngineFailed(Failure.PROCESS_TERMINATED, f"The engine was {ended}{self._where()}.")
+        if end.reason == "lost":
+            raise EngineFailed(Failure.PROCESS_TERMINATED, f"The engine was {end}{self._where()}.")
         if self._result is not None and self._result["outcome"] != "succeeded":
-            raise self._failure(self._result)
-        if ended.signal in _LIMIT_SIGNALS:
-            limit = _LIMIT_SIGNALS[ended.signal]
+            raise _failure_of(self._result)
+        if end.signal in _LIMIT_SIGNALS:
+            limit = _LIMIT_SIGNALS[end.signal]
             raise EngineFailed(Failure.LIMIT_EXCEEDED, f"The engine exceeded its limit of {limit}{self._where()}.")
         # The result may be among the refused events.
-        if not ended.signal and (strange := ended.events_refused + self._strange):
+        if not end.signal and (refused := end.events_refused + self._unreadable):
             raise EngineFailed(
                 Failure.LIMIT_EXCEEDED,
-                f"{strange} results of the engine were unreadable, too many or too large.",
+                f"{refused} results of the engine were unreadable, too many or too large.",
             )
-        if self._result is None or ended.returncode != 0:
-            told = "" if self._result else ", without reporting a result"
-            raise EngineFailed(Failure.ENGINE_FAILED, f"The engine {ended}{self._where()}{told}.")
+        if self._result is None or end.returncode != 0:
+            silence = "" if self._result else ", without reporting a result"
+            raise EngineFailed(Failure.ENGINE_FAILED, f"The engine {end}{self._where()}{silence}.")
         return self.fields
-
-    def _failure(self, result: dict[str, Any]) -> EngineFailed:
-        kind, error, step = (str(result.get(name) or "").strip() for name in ("type", "error", "step"))
-        reason = ": ".join(filter(None, [kind, error])) or "it reported no reason"
-        if result["outcome"] == "rejected":
-            return EngineFailed(Failure.REJECTED, error or reason)
-        if kind == "MemoryError":
-            return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: exceeded its memory limit: {error}")
-        if kind == "OSError" and _FILE_TOO_LARGE in error:
-            limit = _LIMIT_SIGNALS["SIGXFSZ"]
-            return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: exceeded its limit of {limit}: {error}")
-        if not step:
-            return EngineFailed(Failure.ENGINE_FAILED, reason)
-        return EngineFailed(Failure.STEP_FAILED, f"step {step[:100]}: {reason}")
 
     def _where(self) -> str:
         return f" in step {self.step}" if self.step else ""
@@ -124,14 +110,14 @@ class EngineSession:
             self._journal.tell("STEP_STARTED", self.step, {"step": self.step, "attempt": 1})
 
     def _on_step_succeeded(self, event: dict[str, Any]) -> None:
-        self._journal.tell("STEP_SUCCEEDED", self.step, _of_attempt(event))
+        self._journal.tell("STEP_SUCCEEDED", self.step, _data_of_attempt(event))
         self.step = ""
 
     def _on_step_retried(self, event: dict[str, Any]) -> None:
-        self._journal.tell("STEP_RETRIED", _message(event), _of_attempt(event), LEVELS["warning"])
+        self._journal.tell("STEP_RETRIED", _message_of(event), _data_of_attempt(event), LEVELS["warning"])
 
     def _on_step_failed(self, event: dict[str, Any]) -> None:
-        self._journal.tell("STEP_FAILED", _message(event), _of_attempt(event), LEVELS["error"])
+        self._journal.tell("STEP_FAILED", _message_of(event), _data_of_attempt(event), LEVELS["error"])
 
     def _on_log(self, event: dict[str, Any]) -> None:
         message, level = str(event["message"])[:LONGEST_LINE], LEVELS[event["level"]]
@@ -176,10 +162,25 @@ class EngineSession:
         self._result = event
 
 
-def _of_attempt(event: dict[str, Any]) -> dict[str, Any]:
+def _failure_of(result: dict[str, Any]) -> EngineFailed:
+    kind, error, step = (str(result.get(name) or "").strip() for name in ("type", "error", "step"))
+    reason = ": ".join(filter(None, [kind, error])) or "it reported no reason"
+    if result["outcome"] == "rejected":
+        return EngineFailed(Failure.REJECTED, error or reason)
+    if kind == "MemoryError":
+        return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: exceeded its memory limit: {error}")
+    if kind == "OSError" and _FILE_TOO_LARGE in error:
+        limit = _LIMIT_SIGNALS["SIGXFSZ"]
+        return EngineFailed(Failure.LIMIT_EXCEEDED, f"step {step}: exceeded its limit of {limit}: {error}")
+    if not step:
+        return EngineFailed(Failure.ENGINE_FAILED, reason)
+    return EngineFailed(Failure.STEP_FAILED, f"step {step[:100]}: {reason}")
+
+
+def _data_of_attempt(event: dict[str, Any]) -> dict[str, Any]:
     names = ("step", "attempt", "seconds", "type", "error")
     return {name: event[name] for name in names if name in event}
 
 
-def _message(event: dict[str, Any]) -> str:
+def _message_of(event: dict[str, Any]) -> str:
     return f"{event['step']}: {event['type']}: {event['error']}"

@@ -120,10 +120,6 @@ def start_cold(
     )
 
 
-def _most_idle() -> int:
-    # Twice the number of worker threads: a worker that uses many builds keeps the most recent.
-    return 2 * settings.ADE_MAX_CONCURRENCY
-
-
-POOL = Pool(scratch.root, _start, _most_idle)
+# Idle engines: twice the number of worker threads, so a worker that uses many builds keeps the most recent.
+POOL = Pool(scratch.root, _start, lambda: 2 * settings.ADE_MAX_CONCURRENCY)
 atexit.register(POOL.close)

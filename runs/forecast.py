@@ -17,12 +17,12 @@ from runs import why
 from runs.lifecycle import RUN_STATES
 from runs.models import BACKWARDS, IN_TURN, OUTCOME, Run, RunQuerySet
 from work import clock
-from work.why import MOST_COUNTED, Crew, Explanation, Gate
+from work.why import MOST_COUNTED, Crew, Explanation
 
 # The number of recent runs whose duration predicts the next one. If the configuration has none, runs of any
 # configuration are searched among this many ids.
 RECENT, AMONG = 50, 10_000
-SAID = {
+REASONS = {
     "paused": "the run queue is paused",
     "worker": "no live worker takes runs",
     "draining": "all workers that take runs are draining",
@@ -49,56 +49,57 @@ def of_explained(run: Run, explanation: Explanation) -> Forecast:
     gates = {gate.name: gate for gate in explanation.gates}
     if not gates:
         return Forecast(explanation.status, None, "not in the queue", None, explanation.message)
-    ahead = _ahead(run)
-    counted = len(ahead) <= MOST_COUNTED
-    position, words = (len(ahead) + 1, str(len(ahead) + 1)) if counted else (None, f"over {MOST_COUNTED:,}")
-    found = _unsaid(gates, counted=counted) or _estimated(run, ahead)
-    start, based_on = (None, found) if isinstance(found, str) else found
-    return Forecast(explanation.status, position, words, start, based_on)
-
-
-def _unsaid(gates: dict[str, Gate], *, counted: bool) -> str:
-    """Return why there is no estimate, or an empty string."""
-    for name in ("paused", "worker", "build"):
-        if gates[name].holds:
-            said = "draining" if gates[name].data.get("draining") else name
-            return f"No estimate: {SAID[said]}."
-    return "" if counted else f"No estimate: over {MOST_COUNTED:,} runs are ahead of it."
-
-
-def _ahead(run: Run) -> list[int]:
-    """Return the documents of older runs that will start without waiting for a build, oldest first.
-
-    This includes runs that wait for another run of their document: they too take a thread before this run.
-    """
-    in_turn = Run.objects.filter(status="queued", gate__in=IN_TURN)
+    # The documents of older runs that will start without waiting for a build, oldest first. This includes runs that
+    # wait for another run of their document: they too take a thread before this run.
+    in_turn = Run.objects.filter(status=Run.Status.QUEUED, gate__in=IN_TURN)
     # With the first condition the index excludes all later runs.
     older = in_turn.filter(created_at__lte=run.created_at).filter(Q(created_at__lt=run.created_at) | Q(pk__lt=run.pk))
-    return list(older.order_by("created_at", "id").values_list("input_document_id", flat=True)[: MOST_COUNTED + 1])
+    documents = older.order_by("created_at", "id").values_list("input_document_id", flat=True)
+    ahead = list(documents[: MOST_COUNTED + 1])
+    if len(ahead) > MOST_COUNTED:
+        position, words = None, f"over {MOST_COUNTED:,}"
+    else:
+        position, words = len(ahead) + 1, str(len(ahead) + 1)
+    for name in ("paused", "worker", "build"):
+        if gates[name].holds:
+            reason = REASONS["draining" if gates[name].data.get("draining") else name]
+            return Forecast(explanation.status, position, words, None, f"No estimate: {reason}.")
+    if position is None:
+        message = f"No estimate: over {MOST_COUNTED:,} runs are ahead of it."
+        return Forecast(explanation.status, None, words, None, message)
+    start, basis = _estimate(run, ahead)
+    return Forecast(explanation.status, position, words, start, basis)
 
 
-def _estimated(run: Run, ahead: Sequence[int]) -> tuple[datetime, str] | str:
-    seconds, whose = _recent_seconds(run)
+def _estimate(run: Run, ahead: Sequence[int]) -> tuple[datetime | None, str]:
+    """Return when the run will start, and the basis of the estimate or the reason why there is none."""
+    successes = Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(now="succeeded").order_by("backwards")
+    seconds, whose = _seconds(successes.filter(configuration_id=run.configuration_id)), "of its configuration"
     if not seconds:
-        return "No estimate: no run has succeeded yet."
-    each, now, crew = median(seconds), clock.now(), Crew.now()
-    slots = crew.slots(RUN_STATES.kind)
-    columns = ("lease_owner", "input_document_id", "started_at")
-    begun = [
-        (owner, document, _left(each, started_at, now))
-        for owner, document, started_at in Run.objects.filter(status="running").values_list(*columns)
-    ]
-    at_work = sorted(left for owner, _, left in begun if owner in slots)
-    free_in = (at_work + [0.0] * max(0, slots.total() - len(at_work)))[: slots.total()]
+        among = Run.objects.filter(pk__gt=run.pk - AMONG, status=Run.Status.SUCCEEDED).order_by("-pk")
+        seconds, whose = _seconds(among), "of any configuration"
+    if not seconds:
+        return None, "No estimate: no run has succeeded yet."
+    each, now = median(seconds), clock.now()
+    threads = Crew.now().slots(RUN_STATES.kind)
+    busy: dict[int, float] = {}
+    free_in = []
+    running = Run.objects.filter(status=Run.Status.RUNNING).values_list(
+        "lease_owner", "input_document_id", "started_at"
+    )
+    for owner, document, started_at in running:
+        busy[document] = max(0.0, each - (now - started_at).total_seconds()) if started_at else each
+        if owner in threads:
+            free_in.append(busy[document])
+    free_in = (sorted(free_in) + [0.0] * max(0, threads.total() - len(free_in)))[: threads.total()]
     if not free_in:
-        return f"No estimate: {SAID['worker']}."
-    busy = {document: left for _, document, left in begun}
+        return None, f"No estimate: {REASONS['worker']}."
     wait = _until_turn(free_in, [*ahead, run.input_document_id], busy, each)
-    based_on = (
-        f"runs ahead of it: {len(ahead)}; threads of live workers: {slots.total()}; {each:.1f} s per run"
+    basis = (
+        f"runs ahead of it: {len(ahead)}; threads of live workers: {threads.total()}; {each:.1f} s per run"
         f" (median of the last {len(seconds)} successful runs {whose})"
     )
-    return now + timedelta(seconds=wait), based_on
+    return now + timedelta(seconds=wait), basis
 
 
 def _until_turn(free_in: list[float], documents: Sequence[int], busy: Mapping[int, float], each: float) -> float:
@@ -128,19 +129,8 @@ def _until_turn(free_in: list[float], documents: Sequence[int], busy: Mapping[in
             heapq.heappush(later, (moment + each, document))
 
 
-def _left(each: float, started_at: datetime | None, now: datetime) -> float:
-    return max(0.0, each - (now - started_at).total_seconds()) if started_at else each
-
-
-def _recent_seconds(run: Run) -> tuple[Sequence[float], str]:
-    done = Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(now="succeeded").order_by("backwards")
-    own = _seconds(done.filter(configuration_id=run.configuration_id))
-    if own:
-        return own, "of its configuration"
-    among = Run.objects.filter(pk__gt=run.pk - AMONG, status="succeeded").order_by("-pk")
-    return _seconds(among), "of any configuration"
-
-
 def _seconds(runs: RunQuerySet) -> list[float]:
     times = runs.values_list("started_at", "finished_at")[:RECENT]
-    return [(ended - began).total_seconds() for began, ended in times if began and ended]
+    return [
+        (finished_at - started_at).total_seconds() for started_at, finished_at in times if started_at and finished_at
+    ]

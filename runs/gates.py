@@ -22,16 +22,19 @@ from work.sql import compiled, statements
 BATCH = 2000
 
 
-def behind_document(document_ids: list[int]) -> list[str]:
+def for_new_runs(document_ids: list[int]) -> list[str]:
     """Return the gates for new runs of these documents, in this order. Only the first run of a free document gets an
     open one.
     """
-    waited_for = set(_busy(document_ids))
-    found = []
+    if len(document_ids) == 1:
+        busy = {id for (id,) in compiled.rows(_busy_document, document_ids[0])}
+    else:
+        busy = set(_busy_documents().filter(pk__in=document_ids).values_list("pk", flat=True))
+    gates = []
     for id in document_ids:
-        found.append(Run.Gate.DOCUMENT if id in waited_for else Run.Gate.OPEN)
-        waited_for.add(id)
-    return [gate.value for gate in found]
+        gates.append((Run.Gate.DOCUMENT if id in busy else Run.Gate.OPEN).value)
+        busy.add(id)
+    return gates
 
 
 def await_build(build_id: int) -> None:
@@ -56,7 +59,7 @@ def stop_awaiting() -> int:
     skip_locked = connection.features.has_select_for_update_skip_locked
     # Lock before looking: a submission in progress is then either visible here, or waits for this transaction.
     locked = set(ended.select_for_update(skip_locked=skip_locked)[:BATCH])
-    waiting = Run.objects.filter(build__in=locked, status="queued", gate="build")
+    waiting = Run.objects.filter(build__in=locked, status=Run.Status.QUEUED, gate=Run.Gate.BUILD)
     idle = locked.difference(waiting.values_list("build_id", flat=True).distinct()) if locked else set()
     return Build.objects.filter(pk__in=idle).update(awaited=False) if idle else 0
 
@@ -64,7 +67,7 @@ def stop_awaiting() -> int:
 def open_document(document_id: int) -> bool:
     """Open the gate of the document's next run, after one has ended."""
     oldest = compiled.rows(_oldest_queued, document_id)
-    if not oldest or oldest[0][1] != "document" or not _open([oldest[0][0]]):
+    if not oldest or oldest[0][1] != Run.Gate.DOCUMENT or not _open([oldest[0][0]]):
         return False
     wakeups.ring("run")
     return True
@@ -72,45 +75,46 @@ def open_document(document_id: int) -> bool:
 
 def ended_builds() -> list[tuple[int, str, str]]:
     """Return the ended builds that queued runs still wait for, as (id, status, error message)."""
-    waited_for = Run.objects.filter(status="queued", gate="build").values("build_id").distinct()
+    waited_for = Run.objects.filter(status=Run.Status.QUEUED, gate=Run.Gate.BUILD).values("build_id").distinct()
     return list(Build.objects.ended().filter(pk__in=waited_for).values_list("pk", "status", "error_message"))
 
 
-def behind_build(build_id: int) -> list[int]:
+def runs_waiting_for(build_id: int) -> list[int]:
     """Return the oldest queued runs that wait for this build."""
-    waiting = Run.objects.filter(build_id=build_id, status="queued", gate="build").order_by("created_at", "id")
+    waiting = Run.objects.filter(build_id=build_id, status=Run.Status.QUEUED, gate=Run.Gate.BUILD).order_by(
+        "created_at", "id"
+    )
     return list(waiting.values_list("pk", flat=True)[:BATCH])
 
 
 @transaction.atomic
 def leave_build(run_ids: list[int]) -> int:
     """Let runs whose build is ready join the other queued runs of their documents, by age."""
-    waiting = Run.objects.filter(pk__in=run_ids, status="queued", gate="build")
+    waiting = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED, gate=Run.Gate.BUILD)
     documents = set(waiting.values_list("input_document_id", flat=True))
-    left = waiting.update(gate="document")
-    open_ones = Run.objects.filter(input_document_id__in=documents, status="queued", gate__in=IN_TURN)
-    open_ones.filter(gate="").update(gate="document")
+    number = waiting.update(gate=Run.Gate.DOCUMENT)
+    in_turn = Run.objects.filter(input_document_id__in=documents, status=Run.Status.QUEUED, gate__in=IN_TURN)
+    in_turn.filter(gate=Run.Gate.OPEN).update(gate=Run.Gate.DOCUMENT)
     _open(_heads(documents))
-    return left
+    return number
 
 
 def open_forgotten(_owner: str = "") -> int:
     """Open gates whose reason is gone, for example because a submission raced with the end of a run."""
-    live = Run.objects.order_by().values_list("input_document_id", flat=True)
-    shut = live.filter(status="queued", gate="document")
+    documents = Run.objects.order_by().values_list("input_document_id", flat=True)
+    queued = Run.objects.filter(status=Run.Status.QUEUED)
     # Sets instead of joins: with outdated statistics the planner would choose nested loops over a hundred thousand
     # rows.
-    forgotten = shut.difference(live.filter(status="running"), live.filter(status="queued", gate=""))
-    return _open(_heads({*forgotten[:BATCH], *_behind_shut()}))
-
-
-def _behind_shut() -> list[int]:
-    """Return the documents whose next run is blocked by an older run with a shut gate."""
-    # Only the runs that claims meet first; others follow once these are gone.
-    first = Run.objects.filter(status="queued", gate="").order_by("created_at", "id").values_list("pk", flat=True)
-    earlier, same_moment = (in_the_way()[name].filter(gate="document") for name in ("older", "older_of_same_moment"))
-    barred = Run.objects.filter(Exists(earlier) | Exists(same_moment), pk__in=list(first[:BATCH]))
-    return list(barred.values_list("input_document_id", flat=True))
+    forgotten = documents.filter(status=Run.Status.QUEUED, gate=Run.Gate.DOCUMENT).difference(
+        documents.filter(status=Run.Status.RUNNING), documents.filter(status=Run.Status.QUEUED, gate=Run.Gate.OPEN)
+    )
+    # Documents whose next run is blocked by an older run with a shut gate. Only the runs that claims meet first are
+    # checked; others follow once these are gone.
+    first = queued.filter(gate=Run.Gate.OPEN).order_by("created_at", "id").values_list("pk", flat=True)
+    older = (in_the_way()[name].filter(gate=Run.Gate.DOCUMENT) for name in ("older", "older_of_same_moment"))
+    earlier, same_moment = map(Exists, older)
+    blocked = Run.objects.filter(earlier | same_moment, pk__in=list(first[:BATCH]))
+    return _open(_heads({*forgotten[:BATCH], *blocked.values_list("input_document_id", flat=True)}))
 
 
 def _awaited(build_id: int) -> "QuerySet[Build, tuple[bool]]":
@@ -131,27 +135,29 @@ def _busy_documents() -> DocumentQuerySet:
     """Return documents with a running run, or with a queued one that goes before any new run. Its gate may be shut."""
     same = Run.objects.filter(input_document_id=OuterRef("pk"))
     return Document.objects.filter(
-        Exists(same.filter(status="running")) | Exists(same.filter(status="queued", gate__in=IN_TURN))
+        Exists(same.filter(status=Run.Status.RUNNING)) | Exists(same.filter(status=Run.Status.QUEUED, gate__in=IN_TURN))
     )
 
 
 def _oldest_queued(document_id: int) -> "QuerySet[Run, tuple[int, str]]":
     """Select (run, gate) of the run whose turn it is, or nothing while another one is running."""
     of_document = Run.objects.filter(input_document_id=document_id)
-    queued = of_document.filter(~Exists(of_document.filter(status="running")), status="queued", gate__in=IN_TURN)
+    queued = of_document.filter(
+        ~Exists(of_document.filter(status=Run.Status.RUNNING)), status=Run.Status.QUEUED, gate__in=IN_TURN
+    )
     return queued.order_by("created_at", "id").values_list("pk", "gate")[:1]
 
 
 def _heads(document_ids: Iterable[int]) -> list[int]:
     """Return the oldest run with a shut gate of each document that has no running run."""
-    running = Run.objects.filter(status="running", input_document_id__in=document_ids)
+    running = Run.objects.filter(status=Run.Status.RUNNING, input_document_id__in=document_ids)
     free = set(document_ids).difference(running.values_list("input_document_id", flat=True))
     age = Window(RowNumber(), partition_by="input_document_id", order_by=["created_at", "id"])
-    queued = Run.objects.filter(input_document_id__in=free, status="queued", gate__in=IN_TURN)
-    return list(queued.filter(gate="document").annotate(age=age).filter(age=1).values_list("pk", flat=True))
+    queued = Run.objects.filter(input_document_id__in=free, status=Run.Status.QUEUED, gate__in=IN_TURN)
+    return list(queued.filter(gate=Run.Gate.DOCUMENT).annotate(age=age).filter(age=1).values_list("pk", flat=True))
 
 
 def _open(ids: list[int]) -> int:
     # The Coalesce keeps PostgreSQL from walking an index of queued rows to find these ids.
-    queued = Run.objects.annotate(status_now=Coalesce("status", Value(""))).filter(status_now="queued")
-    return queued.filter(pk__in=ids, gate="document").update(gate="") if ids else 0
+    queued = Run.objects.annotate(status_now=Coalesce("status", Value(""))).filter(status_now=Run.Status.QUEUED)
+    return queued.filter(pk__in=ids, gate=Run.Gate.DOCUMENT).update(gate=Run.Gate.OPEN) if ids else 0

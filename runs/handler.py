@@ -17,7 +17,7 @@ from builds.builder import BuildFailed, Watch
 from builds.models import Build
 from documents.models import Document
 from runs import artifacts, engines, lifecycle, scratch
-from runs.artifacts import NotKept
+from runs.artifacts import BadArtifact
 from runs.engine_session import EngineFailed, EngineSession, Failure, Results
 from runs.scratch import NoDocument
 from work import failpoints
@@ -25,17 +25,16 @@ from work.changes import WARNING
 from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.processes.scratch import remove, workplace
-from work.processes.supervise import CannotStart, Child, Ended
+from work.processes.supervise import CannotStart
 from work.processes.warm import Warm
 from work.sql import compiled
 
-# The pause between attempts to read, while the claim is trusted. Giving up would fail the run, which is claimed only
-# once.
+# The pause between attempts to read.
 PAUSE_SECONDS = 0.5
 # Environment names by build id. A ready build never changes, so its name is read once.
 _environments: dict[int, str] = {}
 # Failures that are not defects of ADE.
-EXPECTED = (EngineFailed, NotKept, NoDocument, BuildFailed, CannotStart)
+EXPECTED = (EngineFailed, BadArtifact, NoDocument, BuildFailed, CannotStart)
 # The columns of the document for the engine, and its workspace. The order is as in the model.
 COLUMNS = (
     *("id", "workspace_id", "name", "file", "content_type", "size_bytes", "sha256"),
@@ -49,7 +48,7 @@ def do(claim: Claim) -> Results:
     started = time.monotonic()
     journal = Journal(claim)
     try:
-        document, name = _patiently(claim, partial(_read, claim))
+        document, name = _read(claim)
         with environments.in_use(name) as environment:
             if reason := environments.why_unusable(name):
                 _materialize(claim, journal, started, reason)
@@ -62,16 +61,16 @@ def do(claim: Claim) -> Results:
 
 
 def succeed(claim: Claim, results: Results) -> bool:
-    kept = lifecycle.succeed(claim, data=results.data, fields=results.fields, artifacts=results.artifacts)
-    if not kept:
+    succeeded = lifecycle.succeed(claim, data=results.data, fields=results.fields, artifacts=results.artifacts)
+    if not succeeded:
         artifacts.discard(results.artifacts)
-    return kept
+    return succeeded
 
 
 def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, EngineFailed):
         return lifecycle.fail(claim, error.failure_type, str(error))
-    if isinstance(error, NotKept):
+    if isinstance(error, BadArtifact):
         kind = Failure.LIMIT_EXCEEDED if error.over_limit else Failure.ENGINE_FAILED
         return lifecycle.fail(claim, kind, str(error))
     if isinstance(error, BuildFailed):
@@ -120,47 +119,58 @@ class _Execution:
 
     def _execute(self, directory: Path, warm: Warm | None) -> Results:
         failpoints.hit("engine.before_spawn")
-        with self._start(directory, warm) as child:
-            self.journal.keep(child)
-            failpoints.hit("engine.spawned")
-            ended = child.wait(self.journal.why_stop)
-        failpoints.hit("engine.exited")
-        if ended.left_behind:
-            self._tell_what_is_left(ended)
-        fields = self.session.judge(ended, settings.ADE_RUN_TIMEOUT_SECONDS)
-        made = artifacts.store(directory, self.claim.id, self.claim.holder.token)
-        return Results(fields, made, _told(ended, warm, fields, made))
-
-    def _tell_what_is_left(self, ended: Ended) -> None:
-        """Record processes that could not be killed. The run ends all the same.
-
-        They never return to user code, and no other run uses their directory or their engine.
-        """
-        pids = ", ".join(map(str, ended.left_behind))
-        message = f"Processes that could not be killed are stuck in the kernel of this machine: {pids}"
-        self.journal.tell("PROCESSES_LEFT_BEHIND", message, {"pids": list(ended.left_behind)}, WARNING)
-        log.warning("engine.processes_left_behind", claim=str(self.claim), pids=list(ended.left_behind))
-
-    def _start(self, directory: Path, warm: Warm | None) -> Child:
         limits = engines.limits(max(self.until - time.monotonic(), 0.1))
-        told = (limits, self.journal.lines, self.session.hear, self.claim.trusted_until)
+        wiring = (limits, self.journal.lines, self.session.hear, self.claim.trusted_until)
         try:
             if warm is not None:
-                return engines.start_warm(warm, directory, *told)
-            return engines.start_cold(self.environment, directory, *told)
+                child = engines.start_warm(warm, directory, *wiring)
+            else:
+                child = engines.start_cold(self.environment, directory, *wiring)
         except CannotStart:
             # Raise Interrupted instead if the reason is that the claim is no longer trusted.
             self.claim.go_on()
             raise
+        with child:
+            self.journal.keep(child)
+            failpoints.hit("engine.spawned")
+            end = child.wait(self.journal.why_stop)
+        failpoints.hit("engine.exited")
+        if end.left_behind:
+            # The run ends all the same: these processes never return to user code, and no other run uses their
+            # directory or their engine.
+            pids = list(end.left_behind)
+            message = "Processes that could not be killed are stuck in the kernel of this machine: "
+            self.journal.tell("PROCESSES_LEFT_BEHIND", message + ", ".join(map(str, pids)), {"pids": pids}, WARNING)
+            log.warning("engine.processes_left_behind", claim=str(self.claim), pids=pids)
+        fields = self.session.judge(end, settings.ADE_RUN_TIMEOUT_SECONDS)
+        stored = artifacts.store(directory, self.claim.id, self.claim.holder.token)
+        data = {
+            "engine": "warm" if warm else "cold",
+            "seconds": round(end.seconds, 4),
+            "cpu_seconds": round(end.cpu_seconds, 4),
+            "max_rss_bytes": end.max_rss_bytes,
+            "fields": len(fields),
+            "artifacts": len(stored),
+        }
+        return Results(fields, stored, data)
 
 
 def _read(claim: Claim) -> tuple[Document, str]:
+    """Return the document and the name of its environment. Retry while the claim is trusted, because giving up would
+    fail the run, which is claimed only once.
+    """
     build_id = claim.values["build_id"]
-    if build_id not in _environments:
-        found = Build.objects.values_list("fingerprint", "lock").get(pk=build_id)
-        _environments[build_id] = environments.name_of(*found)
-    (row,) = compiled.rows(_document, claim.values["input_document_id"])
-    return Document.from_db(connection.alias, list(COLUMNS), list(row)), _environments[build_id]
+    while True:
+        try:
+            if build_id not in _environments:
+                build = Build.objects.values_list("fingerprint", "lock").get(pk=build_id)
+                _environments[build_id] = environments.name_of(*build)
+            (row,) = compiled.rows(_document, claim.values["input_document_id"])
+            return Document.from_db(connection.alias, list(COLUMNS), list(row)), _environments[build_id]
+        except OperationalError:
+            connection.close()
+            claim.go_on()
+            time.sleep(PAUSE_SECONDS)
 
 
 def _document(id: int) -> "QuerySet[Document, Any]":
@@ -182,24 +192,3 @@ def _materialize(claim: Claim, journal: Journal, started: float, reason: str) ->
         say=journal.lines,
     )
     builder.make(build.snapshot, build.fingerprint, watch, build.lock)
-
-
-def _patiently(claim: Claim, read: Callable[[], Any]) -> Any:
-    while True:
-        try:
-            return read()
-        except OperationalError:
-            connection.close()
-            claim.go_on()
-            time.sleep(PAUSE_SECONDS)
-
-
-def _told(ended: Ended, warm: Warm | None, fields: list[Any], made: list[Any]) -> dict[str, Any]:
-    return {
-        "engine": "warm" if warm else "cold",
-        "seconds": round(ended.seconds, 4),
-        "cpu_seconds": round(ended.cpu_seconds, 4),
-        "max_rss_bytes": ended.max_rss_bytes,
-        "fields": len(fields),
-        "artifacts": len(made),
-    }

@@ -13,46 +13,34 @@ GATE_SECONDS = 300
 
 _ENDED = words(Run.TERMINAL)
 
-
-def _one_running(dialect: Dialect) -> str:
-    return """
-        SELECT 'document', input_document_id FROM runs
-        WHERE status = 'running' GROUP BY input_document_id HAVING COUNT(*) > 1"""
-
-
-def _overlaps(dialect: Dialect) -> str:
-    # In the order in which the events were written. A run that overlaps any other overlaps the one that started before
-    # it.
-    return f"""
-        SELECT 'run', o.id FROM (
-            SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
-                OVER (PARTITION BY r.input_document_id ORDER BY e.started) AS before_ended
-            FROM runs r JOIN (
-                SELECT subject_id, MIN(CASE WHEN to_status = 'running' THEN id END) AS started,
-                    MIN(CASE WHEN to_status IN ({_ENDED}) THEN id END) AS ended
-                FROM events WHERE subject_kind = 'run' AND to_status <> '' GROUP BY subject_id
-            ) e ON e.subject_id = r.id
-            WHERE e.started IS NOT NULL
-        ) o WHERE o.started < o.before_ended"""
-
-
-def _lives(dialect: Dialect) -> str:
-    return f"""
-        SELECT 'run', subject_id FROM events WHERE subject_kind = 'run' AND to_status <> '' GROUP BY subject_id
-        HAVING SUM(CASE WHEN from_status = 'queued' AND to_status = 'running' THEN 1 ELSE 0 END) > 1
-            OR SUM(CASE WHEN to_status IN ({_ENDED}) THEN 1 ELSE 0 END) > 1
-            OR MAX(CASE WHEN to_status NOT IN ({_ENDED}) THEN sequence END)
-                > MIN(CASE WHEN to_status IN ({_ENDED}) THEN sequence END)"""
-
-
-def _unready_builds(dialect: Dialect) -> str:
-    return """
-        SELECT 'run', r.id FROM runs r JOIN builds b ON b.id = r.build_id
-        WHERE r.status IN ('running', 'succeeded') AND b.status <> 'ready'"""
-
-
-def _broken_cancels(dialect: Dialect) -> str:
-    return "SELECT 'run', id FROM runs WHERE cancel_requested_at IS NOT NULL AND status IN ('succeeded', 'failed')"
+_ONE_RUNNING = """
+    SELECT 'document', input_document_id FROM runs
+    WHERE status = 'running' GROUP BY input_document_id HAVING COUNT(*) > 1"""
+# In the order in which the events were written. A run that overlaps any other overlaps the one that started before
+# it.
+_OVERLAPS = f"""
+    SELECT 'run', o.id FROM (
+        SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
+            OVER (PARTITION BY r.input_document_id ORDER BY e.started) AS before_ended
+        FROM runs r JOIN (
+            SELECT subject_id, MIN(CASE WHEN to_status = 'running' THEN id END) AS started,
+                MIN(CASE WHEN to_status IN ({_ENDED}) THEN id END) AS ended
+            FROM events WHERE subject_kind = 'run' AND to_status <> '' GROUP BY subject_id
+        ) e ON e.subject_id = r.id
+        WHERE e.started IS NOT NULL
+    ) o WHERE o.started < o.before_ended"""
+_LIVES = f"""
+    SELECT 'run', subject_id FROM events WHERE subject_kind = 'run' AND to_status <> '' GROUP BY subject_id
+    HAVING SUM(CASE WHEN from_status = 'queued' AND to_status = 'running' THEN 1 ELSE 0 END) > 1
+        OR SUM(CASE WHEN to_status IN ({_ENDED}) THEN 1 ELSE 0 END) > 1
+        OR MAX(CASE WHEN to_status NOT IN ({_ENDED}) THEN sequence END)
+            > MIN(CASE WHEN to_status IN ({_ENDED}) THEN sequence END)"""
+_UNREADY_BUILDS = """
+    SELECT 'run', r.id FROM runs r JOIN builds b ON b.id = r.build_id
+    WHERE r.status IN ('running', 'succeeded') AND b.status <> 'ready'"""
+_BROKEN_CANCELS = (
+    "SELECT 'run', id FROM runs WHERE cancel_requested_at IS NOT NULL AND status IN ('succeeded', 'failed')"
+)
 
 
 def _overtaken(dialect: Dialect) -> str:
@@ -101,40 +89,37 @@ def _unknown_waits(dialect: Dialect) -> str:
     )
 
 
-def _left_of_pruned(dialect: Dialect) -> str:
-    return """
-        SELECT DISTINCT 'run', r.id FROM runs r JOIN artifacts a ON a.run_id = r.id WHERE r.pruned_at IS NOT NULL"""
-
-
+_LEFT_OF_PRUNED = """
+    SELECT DISTINCT 'run', r.id FROM runs r JOIN artifacts a ON a.run_id = r.id WHERE r.pruned_at IS NOT NULL"""
 INVARIANTS = (
     Invariant(
         "one_run_at_a_time_is_running_on_a_document",
         "A document has at most one running run.",
-        _one_running,
+        lambda _: _ONE_RUNNING,
         "The constraint run_one_running_per_document is missing: compare the schema with the migrations.",
     ),
     Invariant(
         "runs_of_a_document_never_overlap",
         "A run of a document starts only when the one before it has ended.",
-        _overlaps,
+        lambda _: _OVERLAPS,
         DEFECT,
     ),
     Invariant(
         "a_run_starts_once_and_ends_once",
         "A run is claimed at most once and ends at most once, and nothing comes after its end.",
-        _lives,
+        lambda _: _LIVES,
         DEFECT,
     ),
     Invariant(
         "a_run_runs_only_with_a_ready_build",
         "The build of every running or succeeded run is ready.",
-        _unready_builds,
+        lambda _: _UNREADY_BUILDS,
         DEFECT,
     ),
     Invariant(
         "an_accepted_cancel_of_a_run_binds",
         "A run whose cancellation was accepted ends as cancelled.",
-        _broken_cancels,
+        lambda _: _BROKEN_CANCELS,
         DEFECT,
     ),
     Invariant(
@@ -159,7 +144,7 @@ INVARIANTS = (
     Invariant(
         "a_pruned_run_has_made_nothing",
         "A pruned run has no artifacts.",
-        _left_of_pruned,
+        lambda _: _LEFT_OF_PRUNED,
         DEFECT,
     ),
 )

@@ -26,19 +26,19 @@ T = TypeVar("T")
 RUN_STATES = StateMachine(
     kind="run",
     model=Run,
-    initial="queued",
+    initial=Run.Status.QUEUED,
     created="RUN_QUEUED",
     pruned="RUN_PRUNED",
     table={
-        "start": Transition(("queued",), "running", By.WORKER, "RUN_STARTED"),
-        "succeed": Transition(("running",), "succeeded", By.HOLDER, "RUN_SUCCEEDED"),
-        "fail": Transition(("running",), "failed", By.HOLDER, "RUN_FAILED"),
-        "cancel": Transition(("queued",), "cancelled", By.PERSON, "RUN_CANCELLED"),
-        "request_cancel": Transition(("running",), "running", By.PERSON, "RUN_CANCEL_REQUESTED"),
-        "stop": Transition(("running",), "cancelled", By.HOLDER, "RUN_CANCELLED"),
-        "refuse": Transition(("queued",), "failed", By.POLICY, "RUN_FAILED"),
-        "orphan": Transition(("running",), "failed", By.RECOVERY, "RUN_FAILED"),
-        "drop": Transition(("running",), "cancelled", By.RECOVERY, "RUN_CANCELLED"),
+        "start": Transition((Run.Status.QUEUED,), Run.Status.RUNNING, By.WORKER, "RUN_STARTED"),
+        "succeed": Transition((Run.Status.RUNNING,), Run.Status.SUCCEEDED, By.HOLDER, "RUN_SUCCEEDED"),
+        "fail": Transition((Run.Status.RUNNING,), Run.Status.FAILED, By.HOLDER, "RUN_FAILED"),
+        "cancel": Transition((Run.Status.QUEUED,), Run.Status.CANCELLED, By.PERSON, "RUN_CANCELLED"),
+        "request_cancel": Transition((Run.Status.RUNNING,), Run.Status.RUNNING, By.PERSON, "RUN_CANCEL_REQUESTED"),
+        "stop": Transition((Run.Status.RUNNING,), Run.Status.CANCELLED, By.HOLDER, "RUN_CANCELLED"),
+        "refuse": Transition((Run.Status.QUEUED,), Run.Status.FAILED, By.POLICY, "RUN_FAILED"),
+        "orphan": Transition((Run.Status.RUNNING,), Run.Status.FAILED, By.RECOVERY, "RUN_FAILED"),
+        "drop": Transition((Run.Status.RUNNING,), Run.Status.CANCELLED, By.RECOVERY, "RUN_CANCELLED"),
     },
     events={
         "RUN_QUEUED": "It was submitted.",
@@ -91,13 +91,13 @@ class OtherWorkspace(Exception):
 
 def submit(configuration: Configuration, document: Document, *, actor: str) -> Run:
     def create() -> Run:
-        constant, gates_of = _prepare(configuration, [document.pk], actor)
-        values = {**constant, "input_document_id": document.pk, "gate": gates_of[0]}
-        with _held([document.pk], constant, gates_of):
+        shared, (gate,) = _prepare(configuration, [document.pk], actor)
+        values = {**shared, "input_document_id": document.pk, "gate": gate}
+        with _guard_insert([document.pk], shared, [gate]):
             run: Run = lifecycle.create_one(RUN_STATES, values, actor=actor)
         return run
 
-    return _admitted(configuration, [document], create)
+    return _admit(configuration, [document], create)
 
 
 def submit_many(configuration: Configuration, documents: Sequence[Document], *, actor: str) -> list[int]:
@@ -105,12 +105,12 @@ def submit_many(configuration: Configuration, documents: Sequence[Document], *, 
 
     def create() -> list[int]:
         ids = [document.pk for document in documents]
-        constant, gates_of = _prepare(configuration, ids, actor)
-        varying: dict[str, Any] = {"input_document_id": ids, "gate": gates_of}
-        with _held(ids, constant, gates_of):
-            return lifecycle.create(RUN_STATES, constant, varying=varying, actor=actor)
+        shared, run_gates = _prepare(configuration, ids, actor)
+        varying: dict[str, Any] = {"input_document_id": ids, "gate": run_gates}
+        with _guard_insert(ids, shared, run_gates):
+            return lifecycle.create(RUN_STATES, shared, varying=varying, actor=actor)
 
-    return _admitted(configuration, documents, create) if documents else []
+    return _admit(configuration, documents, create) if documents else []
 
 
 def run_again(run: Run, *, actor: str) -> Run:
@@ -171,13 +171,13 @@ def publish_artifact(claim: Claim, values: Data) -> bool:
     return False
 
 
-class Pruned(NamedTuple):
+class PruneResult(NamedTuple):
     events: int
     # Files that no row refers to any more.
     files: list[str]
 
 
-def prune(ids: Sequence[int], where: Q, *, actor: str) -> Pruned:
+def prune(ids: Sequence[int], where: Q, *, actor: str) -> PruneResult:
     """Delete events, log and artifacts of the given runs that match `where`. Their fields stay."""
     files: list[str] = []
 
@@ -185,80 +185,79 @@ def prune(ids: Sequence[int], where: Q, *, actor: str) -> Pruned:
         artifacts = Artifact.objects.filter(run__in=ids)
         files.extend(artifacts.values_list("file", flat=True))
         sums = artifacts.order_by().values("run").annotate(number=Count("pk"), size=Sum("size_bytes"))
-        gone = {each["run"]: {"artifacts": each["number"], "size_bytes": each["size"]} for each in sums}
+        data = {each["run"]: {"artifacts": each["number"], "size_bytes": each["size"]} for each in sums}
         artifacts.delete()
-        return gone
+        return data
 
     with failpoints.inside("retention.runs.before_commit"):
-        gone = lifecycle.prune(RUN_STATES, ids, where=where, actor=actor, also=delete_artifacts)
-    return Pruned(sum(each["events"] for each in gone.values()), files)
+        data = lifecycle.prune(RUN_STATES, ids, where=where, actor=actor, also=delete_artifacts)
+    return PruneResult(sum(each["events"] for each in data.values()), files)
 
 
 def apply_build_results(owner: str) -> int:
     """Advance queued runs whose build has ended: into their turn, or to their end."""
-    heeded = refused = 0
+    advanced = refusals = 0
     for build_id, status, error in gates.ended_builds():
-        waiting = gates.behind_build(build_id)
-        if status == "ready":
-            heeded += patiently(lambda runs=waiting: gates.leave_build(runs))  # type: ignore[misc]  # bound at once
+        run_ids = gates.runs_waiting_for(build_id)
+        if status == Build.Status.READY:
+            advanced += patiently(lambda ids=run_ids: gates.leave_build(ids))  # type: ignore[misc]  # bound at once
         else:
-            ended = "failed" if status == "failed" else f"was {status}"
-            why = f"Build {build_id} {ended}{f': {error}' if error else '.'}"
-            refused += sum(_refuse(run_id, build_id, status, why, owner) for run_id in waiting[: REFUSALS - refused])
-    heeded += refused
+            end = "failed" if status == Build.Status.FAILED else f"was {status}"
+            message = f"Build {build_id} {end}{f': {error}' if error else '.'}"
+            for run_id in run_ids[: REFUSALS - refusals]:
+                refusals += _refuse(run_id, build_id, status, message, owner)
     gates.stop_awaiting()
-    if heeded:
+    if advanced or refusals:
         wakeups.ring(RUN_STATES.kind)
-    return heeded
+    return advanced + refusals
 
 
-def rescue(found: LostClaim) -> str | None:
+def rescue(lost: LostClaim) -> str | None:
     """Recover a run: cancelled if a cancel was accepted, otherwise failed, because a run is claimed only once."""
-    asked = {"cancel_requested_at__isnull": False}
-    failure = {"failure_type": found.failure_type, "error_message": found.rule}
-    verb = found.move("drop", guards=asked) or found.move(
-        "orphan", message=found.rule, guards={"cancel_requested_at__isnull": True}, **failure
+    verb = lost.move("drop", guards={"cancel_requested_at__isnull": False}) or lost.move(
+        "orphan",
+        message=lost.rule,
+        guards={"cancel_requested_at__isnull": True},
+        failure_type=lost.failure_type,
+        error_message=lost.rule,
     )
     if verb:
         # Open the next run's gate now instead of waiting for `open_forgotten`. If its row is locked, do not wait for
         # it.
         with suppress(OperationalError), transaction.atomic():
-            gates.open_document(Run.objects.values_list("input_document_id", flat=True).get(pk=found.id))
+            gates.open_document(Run.objects.values_list("input_document_id", flat=True).get(pk=lost.id))
     return verb
 
 
-def _admitted(configuration: Configuration, documents: Sequence[Document], create: Callable[[], T]) -> T:
+def _admit(configuration: Configuration, documents: Sequence[Document], create: Callable[[], T]) -> T:
     if any(document.workspace_id != configuration.workspace_id for document in documents):
         raise OtherWorkspace(
             f"Configuration {configuration.pk} can only process documents of workspace {configuration.workspace_id}."
         )
     if purged := next((document for document in documents if document.purged_at), None):
         raise Purged(purged)
-    limit = settings.ADE_QUEUE_SIZE
-    made = patiently(lambda: _alone(create) if limit is None else _within(limit, len(documents), create))
+    result = patiently(lambda: _create_within_limit(len(documents), create))
     failpoints.hit("run.created")
-    return made
+    return result
 
 
-def _alone(create: Callable[[], T]) -> T:
+def _create_within_limit(number: int, create: Callable[[], T]) -> T:
+    limit = settings.ADE_QUEUE_SIZE
     # On SQLite a transaction holds the write lock, so what was checked stays true, and runs are created in order.
-    with transaction.atomic() if connection.vendor == "sqlite" else nullcontext():
+    in_transaction = limit is not None or connection.vendor == "sqlite"
+    with transaction.atomic() if in_transaction else nullcontext():
+        if limit is not None:
+            # All submissions lock this row, so that the check and the insert are atomic.
+            Admission.objects.select_for_update().get_or_create(pk=1)
+            live = sum(count for (count,) in compiled.rows(_live))
+            failpoints.hit("run.create.counted")
+            if live + number > limit:
+                raise QueueFull(limit, live, number)
         return create()
 
 
-@transaction.atomic
-def _within(limit: int, asked: int, create: Callable[[], T]) -> T:
-    # All submissions lock this row, so that the check and the insert are atomic.
-    Admission.objects.select_for_update().get_or_create(pk=1)
-    live = sum(count for (count,) in compiled.rows(_live))
-    failpoints.hit("run.create.counted")
-    if live + asked > limit:
-        raise QueueFull(limit, live, asked)
-    return create()
-
-
 @contextmanager
-def _held(document_ids: list[int], constant: Data, gates_of: list[str]) -> Iterator[None]:
+def _guard_insert(document_ids: list[int], shared: Data, run_gates: list[str]) -> Iterator[None]:
     """Protect the insert of the runs.
 
     A purge skips these documents until the runs are visible, and a claim that sees the runs sees the mark on their
@@ -267,22 +266,22 @@ def _held(document_ids: list[int], constant: Data, gates_of: list[str]) -> Itera
     # An outer transaction suffices: a refused submission has written nothing that a savepoint would have to undo.
     with nullcontext() if connection.in_atomic_block else transaction.atomic():
         retention.hold(document_ids)
-        if Run.Gate.BUILD in gates_of:
-            gates.await_build(constant["build_id"])
+        if Run.Gate.BUILD in run_gates:
+            gates.await_build(shared["build_id"])
         yield
 
 
 def _prepare(configuration: Configuration, document_ids: list[int], actor: str) -> tuple[dict[str, Any], list[str]]:
     """Return the values that all new runs share, and the gate of each."""
     build = get_or_create_build(configuration, actor=actor)
-    constant = {
+    shared = {
         "workspace_id": configuration.workspace_id,
         "configuration_id": configuration.pk,
         "build_id": build.id,
     }
-    if build.status != "ready":
-        return constant, [Run.Gate.BUILD.value] * len(document_ids)
-    return constant, gates.behind_document(document_ids)
+    if build.status != Build.Status.READY:
+        return shared, [Run.Gate.BUILD.value] * len(document_ids)
+    return shared, gates.for_new_runs(document_ids)
 
 
 def _finish(claim: Claim, verb: str, **options: Any) -> bool:
@@ -294,22 +293,30 @@ def _finish(claim: Claim, verb: str, **options: Any) -> bool:
 
 
 def _live() -> "QuerySet[Any, Any]":
-    # One statement sees one snapshot. With two, a run that is claimed in between would be counted twice.
-    return _count_of("queued").union(_count_of("running"), all=True)
-
-
-def _count_of(status: str) -> "QuerySet[Any, Any]":
-    # Use one status per query, as a literal, so that a partial index applies.
-    return Run.objects.filter(status=status).order_by().values("status").annotate(n=Count("pk")).values_list("n")
+    # Use one status per query, so that a partial index applies. One statement sees one snapshot: with two, a run that
+    # is claimed in between would be counted twice.
+    queued, running = (
+        Run.objects.filter(status=status).order_by().values("status").annotate(n=Count("pk")).values_list("n")
+        for status in (Run.Status.QUEUED, Run.Status.RUNNING)
+    )
+    return queued.union(running, all=True)
 
 
 def _refuse(run_id: int, build_id: int, status: str, message: str, owner: str) -> bool:
-    failure: dict[str, Any] = {"failure_type": Run.Failure.BUILD_FAILED, "error_message": message}
     # Repeat the condition: the build may have been queued again since it was read.
     still = Q(Exists(Build.objects.filter(pk=build_id, status=status)))
-    told: dict[str, Any] = {"actor": owner, "message": message, "data": {"build": build_id}}
     try:
-        return lifecycle.move(RUN_STATES, run_id, "refuse", where=still, **told, **failure)
+        return lifecycle.move(
+            RUN_STATES,
+            run_id,
+            "refuse",
+            where=still,
+            actor=owner,
+            message=message,
+            data={"build": build_id},
+            failure_type=Run.Failure.BUILD_FAILED,
+            error_message=message,
+        )
     except OperationalError as error:
         # Another transaction has locked this run. The others must not wait for it.
         if not is_contention(error):

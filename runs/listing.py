@@ -9,13 +9,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.expressions import ArraySubquery
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import OuterRef, QuerySet
+from django.db.models import Model, OuterRef, QuerySet
 
 from builds.models import Build, Configuration
 from documents.models import Document
@@ -54,14 +54,26 @@ class Piece:
     is_newest_first: bool = True
 
 
+class _Shape(NamedTuple):
+    """What the SQL of a page depends on. Its values are the id of the owner and those of the lookups."""
+
+    owner: type[Model]
+    column: str
+    outcomes: tuple[str, ...]
+    lookups: tuple[str, ...]
+    most: int
+    is_newest_first: bool
+
+
 def runs(user: User, wanted: Wanted, piece: Piece, theirs: Collection[int] | None = None) -> RunQuerySet:
     """Return at least the runs of the page, unordered. `theirs` are the ids of the user's workspaces, which saves a
     query.
     """
     if wanted.outcomes == ():
         return Run.objects.none()
-    if connection.vendor != "postgresql" or (_sees_all(user) and wanted == _of_time(wanted)):
-        return _plain(user, wanted)
+    times = Wanted(created_after=wanted.created_after, created_before=wanted.created_before)
+    if connection.vendor != "postgresql" or (_sees_all(user) and wanted == times):
+        return _by_orm(user, wanted)
     owners, column = _owners(user, wanted)
     lookups = _in_time(wanted)
     if column == "input_document":
@@ -69,11 +81,16 @@ def runs(user: User, wanted: Wanted, piece: Piece, theirs: Collection[int] | Non
     if piece.after is not None:
         lookups["backwards__gt" if piece.is_newest_first else "backwards__lt"] = -piece.after
     outcomes = tuple(wanted.outcomes or Run.OUTCOMES)
-    shape = (owners.model, column, outcomes, tuple(lookups), piece.most, piece.is_newest_first)
+    shape = _Shape(owners.model, column, outcomes, tuple(lookups), piece.most, piece.is_newest_first)
+    values = list(lookups.values())
     is_known = theirs is not None and owners.model is Workspace and wanted.workspace_id is None
-    asked = sorted(theirs or ()) if is_known else list(owners.order_by().values_list("pk", flat=True))
-    found = _rows(asked, shape, list(lookups.values()))
-    ids = sorted((id for row in found for ids in row for id in ids), reverse=piece.is_newest_first)
+    owner_ids = sorted(theirs or ()) if is_known else list(owners.order_by().values_list("pk", flat=True))
+    # The first runs of each outcome for each owner.
+    if len(owner_ids) > FEW:
+        rows = list(_firsts(shape, owners.model._base_manager.filter(pk__in=owner_ids), values))
+    else:
+        rows = [row for id in owner_ids for row in compiled.rows(_of_one(shape), id, *values)]
+    ids = sorted((id for row in rows for ids in row for id in ids), reverse=piece.is_newest_first)
     return Run.objects.filter(pk__in=ids[: piece.most])
 
 
@@ -93,8 +110,8 @@ def ended(user: User, since: datetime, most: int) -> RunQuerySet:
         workspaces, params = Workspace.objects.for_user(user).order_by().values("pk").query.sql_with_params()
     except EmptyResultSet:
         return Run.objects.none()
-    found = statements.rows(_ENDED.format(workspaces=workspaces), [*params, since, most, most])
-    return Run.objects.filter(pk__in=[id for (id,) in found])
+    rows = statements.rows(_ENDED.format(workspaces=workspaces), [*params, since, most, most])
+    return Run.objects.filter(pk__in=[id for (id,) in rows])
 
 
 def failed(user: User, most: int, theirs: Collection[int] | None = None) -> RunQuerySet:
@@ -102,41 +119,34 @@ def failed(user: User, most: int, theirs: Collection[int] | None = None) -> RunQ
     if connection.vendor == "postgresql" and not _sees_all(user):
         return runs(user, Wanted(outcomes=("failed", "timed_out")), Piece(most), theirs)
     # The first condition must match the index of failed and cancelled runs exactly.
-    found: Any = Run.objects.for_user(user).filter(status__in=["failed", "cancelled"])
-    return cast(RunQuerySet, found.filter(status="failed"))
+    rows: Any = Run.objects.for_user(user).filter(status__in=[Run.Status.FAILED, Run.Status.CANCELLED])
+    return cast(RunQuerySet, rows.filter(status=Run.Status.FAILED))
 
 
-def _plain(user: User, wanted: Wanted) -> RunQuerySet:
-    times = _given(created_at__gte=wanted.created_after, created_at__lt=wanted.created_before)
+def _by_orm(user: User, wanted: Wanted) -> RunQuerySet:
+    names = ("workspace_id", "configuration_id", "build_id", "input_document_id")
+    conditions = _given(**{name: getattr(wanted, name) for name in names})
+    conditions |= _given(created_at__gte=wanted.created_after, created_at__lt=wanted.created_before)
     if connection.vendor == "postgresql":
-        bounds = _in_time(wanted)
-        names = {"backwards__lte": "pk__gte", "backwards__gte": "pk__lte"}
-        times |= {names[name]: -value for name, value in bounds.items() if name in names}
-    found: Any = Run.objects.for_user(user).filter(**_columns(wanted), **times)
+        bounds = {"backwards__lte": "pk__gte", "backwards__gte": "pk__lte"}
+        conditions |= {bounds[name]: -value for name, value in _in_time(wanted).items() if name in bounds}
+    rows: Any = Run.objects.for_user(user).filter(**conditions)
     if wanted.outcomes is not None:
-        found = found.annotate(now=OUTCOME).filter(now__in=wanted.outcomes)
-    return cast(RunQuerySet, found)
-
-
-def _rows(owners: list[int], shape: Any, values: list[Any]) -> Sequence[Sequence[list[int]]]:
-    """Return the first runs of each outcome for each owner."""
-    if len(owners) > FEW:
-        return list(_firsts(shape[0].objects.filter(pk__in=owners), shape, values))
-    return [row for id in owners for row in compiled.rows(_of_one(shape), id, *values)]
+        rows = rows.annotate(now=OUTCOME).filter(now__in=wanted.outcomes)
+    return cast(RunQuerySet, rows)
 
 
 @cache
-def _of_one(shape: Any) -> Query:
+def _of_one(shape: _Shape) -> Query:
     # Always the same function for each shape, because it is the key of the compiled SQL.
-    return lambda id, *values: _firsts(shape[0].objects.filter(pk=id), shape, values)
+    return lambda id, *values: _firsts(shape, shape.owner._base_manager.filter(pk=id), values)
 
 
-def _firsts(owners: Any, shape: Any, values: Sequence[Any]) -> "QuerySet[Any]":
-    _, column, outcomes, lookups, most, is_newest_first = shape
-    found: Any = Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(**{column: OuterRef("pk")})
-    found = found.filter(**dict(zip(lookups, values, strict=True)))
-    found = found.order_by("backwards" if is_newest_first else "-backwards")
-    arrays = {f"of_{each}": ArraySubquery(found.filter(now=each).values("pk")[:most]) for each in outcomes}
+def _firsts(shape: _Shape, owners: Any, values: Sequence[Any]) -> "QuerySet[Any]":
+    runs: Any = Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(**{shape.column: OuterRef("pk")})
+    runs = runs.filter(**dict(zip(shape.lookups, values, strict=True)))
+    runs = runs.order_by("backwards" if shape.is_newest_first else "-backwards")
+    arrays = {f"of_{each}": ArraySubquery(runs.filter(now=each).values("pk")[: shape.most]) for each in shape.outcomes}
     rows: QuerySet[Any] = owners.order_by().annotate(**arrays).values_list(*arrays)
     return rows
 
@@ -195,15 +205,6 @@ def halves(moment: datetime) -> tuple[str, list[Any]]:
 def _first_since(moment: datetime) -> int:
     ((first,),) = statements.rows(*halves(moment))
     return int(first)
-
-
-def _columns(wanted: Wanted) -> dict[str, Any]:
-    names = ("workspace_id", "configuration_id", "build_id", "input_document_id")
-    return _given(**{name: getattr(wanted, name) for name in names})
-
-
-def _of_time(wanted: Wanted) -> Wanted:
-    return Wanted(created_after=wanted.created_after, created_before=wanted.created_before)
 
 
 def _given(**values: Any) -> dict[str, Any]:

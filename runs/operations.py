@@ -1,7 +1,5 @@
 """The actions on runs and their queue that people apply to one or many rows: see `work/operations/previews.py`."""
 
-from collections.abc import Callable
-
 from django.conf import settings
 
 from runs import lifecycle, queue
@@ -12,11 +10,36 @@ from work.operations.previews import Operation, OperationResult
 
 
 def cancel() -> Operation:
-    return Operation(_cancel, lambda run: of_cancel_ahead(RUN_STATES, run.status), takes_reason=True)
+    def cancel_one(run: Run, *, actor: str, reason: str) -> Outcome:
+        return of_cancel(RUN_STATES, run.status, lifecycle.cancel(run, actor=actor, reason=reason))
+
+    return Operation(cancel_one, lambda run: of_cancel_ahead(RUN_STATES, run.status), takes_reason=True)
 
 
 def again() -> Operation:
-    return Operation(_again, _again_ahead())
+    """Its preview counts the free places of the queue down, one per run."""
+    places = None
+    if settings.ADE_QUEUE_SIZE is not None:
+        # Use one status per query, so that a partial index applies.
+        statuses = (Run.Status.QUEUED, Run.Status.RUNNING)
+        live = sum(Run.objects.filter(status=status).count() for status in statuses)
+        places = iter(range(max(0, settings.ADE_QUEUE_SIZE - live)))
+
+    def run_one_again(run: Run, *, actor: str) -> Outcome | OperationResult:
+        try:
+            return OperationResult(Outcome.MADE, lifecycle.run_again(run, actor=actor))
+        except QueueFull:
+            return Outcome.NO_PLACE
+        except Purged:
+            return Outcome.PURGED
+
+    def preview(run: Run) -> Outcome:
+        if run.input_document.purged_at:
+            return Outcome.PURGED
+        has_place = places is None or next(places, None) is not None
+        return Outcome.MADE if has_place else Outcome.NO_PLACE
+
+    return Operation(run_one_again, preview)
 
 
 def pause_queue() -> Operation:
@@ -31,35 +54,3 @@ def resume_queue() -> Operation:
         return Outcome.RESUMED if queue.resume(actor=actor) else Outcome.NOT_PAUSED
 
     return Operation(resume, of_resume_ahead)
-
-
-def _cancel(run: Run, *, actor: str, reason: str) -> Outcome:
-    return of_cancel(RUN_STATES, run.status, lifecycle.cancel(run, actor=actor, reason=reason))
-
-
-def _again(run: Run, *, actor: str) -> Outcome | OperationResult:
-    try:
-        return OperationResult(Outcome.MADE, lifecycle.run_again(run, actor=actor))
-    except QueueFull:
-        return Outcome.NO_PLACE
-    except Purged:
-        return Outcome.PURGED
-
-
-def _again_ahead() -> Callable[[Run], Outcome]:
-    """Return a prediction that counts the free places of the queue down, one per run."""
-    places = iter(range(_free())) if settings.ADE_QUEUE_SIZE is not None else None
-
-    def ahead(run: Run) -> Outcome:
-        if run.input_document.purged_at:
-            return Outcome.PURGED
-        has_place = places is None or next(places, None) is not None
-        return Outcome.MADE if has_place else Outcome.NO_PLACE
-
-    return ahead
-
-
-def _free() -> int:
-    # Use one status per query, so that a partial index applies.
-    live = sum(Run.objects.filter(status=status).count() for status in ("queued", "running"))
-    return max(0, (settings.ADE_QUEUE_SIZE or 0) - live)

@@ -1,7 +1,7 @@
 """Periodic tasks for engines, their directories and the files of runs."""
 
 import re
-from collections.abc import Iterator
+from functools import partial
 
 from documents.periodic import Sweeper, keys_below
 from runs import engines
@@ -38,11 +38,7 @@ def sweep_artifacts(_owner: str = "") -> int:
     return 0
 
 
-def _attempts() -> Iterator[str | None]:
-    return keys_below("runs", KEY)
-
-
-def _kept(keys: list[str]) -> set[str]:
+def _named(keys: list[str]) -> set[str]:
     runs = {key: int(key.split("/")[1]) for key in keys}
     # Query this first: a run that ends afterwards has its rows by the time of the next query.
     live = set(Run.objects.live().filter(pk__in=set(runs.values())).values_list("pk", flat=True))
@@ -50,4 +46,4 @@ def _kept(keys: list[str]) -> set[str]:
     return {key for key in keys if runs[key] in live} | set(rows)
 
 
-_artifacts = Sweeper(_attempts, _kept)
+_artifacts = Sweeper(partial(keys_below, "runs", KEY), _named)

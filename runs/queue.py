@@ -7,7 +7,6 @@ see `OF_THE_QUEUE` in `runs/models/runs.py`.
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -58,7 +57,7 @@ class State:
 
 
 def state(user: User) -> State:
-    queued, running = _by_workspace("queued"), _by_workspace("running")
+    queued, running = _by_workspace(Run.Status.QUEUED), _by_workspace(Run.Status.RUNNING)
     mine = Workspace.objects.for_user(user).filter(pk__in={*queued, *running}).order_by("pk")
     return State(
         total=Depth(queued.total(), running.total()),
@@ -76,28 +75,39 @@ def now() -> Queue | None:
 def pause(*, actor: str, reason: str = "") -> bool:
     """Pause the queue, so that no later claim takes a run. Return False if it is paused already."""
     actor = actor[: lifecycle.ACTOR_CHARACTERS]
-    sets: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor, "pause_reason": reason}
-    _introduce(actor)
-    guards = {"paused_at__isnull": True}
-    told: dict[str, Any] = {"actor": actor, "message": reason}
-    return lifecycle.record(QUEUE_STATES, Queue.ONLY, "QUEUE_PAUSED", guards=guards, **told, **sets)
-
-
-def resume(*, actor: str) -> bool:
-    """Resume the queue. Return False if it is not paused."""
-    sets: dict[str, Any] = {"paused_at": None, "paused_by": "", "pause_reason": ""}
-    guards = {"paused_at__isnull": False}
-    resumed = lifecycle.record(QUEUE_STATES, Queue.ONLY, "QUEUE_RESUMED", actor=actor, guards=guards, **sets)
-    if resumed:
-        wakeups.ring(RUN_STATES.kind)
-    return resumed
-
-
-def _introduce(actor: str) -> None:
+    paused_at = clock.now()
     if now() is None:
         # Another process may be creating it too.
         with suppress(IntegrityError), transaction.atomic():
             lifecycle.create(QUEUE_STATES, {"id": Queue.ONLY}, actor=actor)
+    return lifecycle.record(
+        QUEUE_STATES,
+        Queue.ONLY,
+        "QUEUE_PAUSED",
+        actor=actor,
+        message=reason,
+        guards={"paused_at__isnull": True},
+        paused_at=paused_at,
+        paused_by=actor,
+        pause_reason=reason,
+    )
+
+
+def resume(*, actor: str) -> bool:
+    """Resume the queue. Return False if it is not paused."""
+    has_resumed = lifecycle.record(
+        QUEUE_STATES,
+        Queue.ONLY,
+        "QUEUE_RESUMED",
+        actor=actor,
+        guards={"paused_at__isnull": False},
+        paused_at=None,
+        paused_by="",
+        pause_reason="",
+    )
+    if has_resumed:
+        wakeups.ring(RUN_STATES.kind)
+    return has_resumed
 
 
 def _by_workspace(status: str) -> "Counter[int]":

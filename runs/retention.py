@@ -35,43 +35,37 @@ def ended_before(days: Days) -> Q:
 
 def _purge_runs(actor: str) -> Iterator[Batch]:
     def prune(ids: list[int]) -> Mapping[str, int]:
-        pruned = lifecycle.prune(ids, ended_before(settings.ADE_KEEP_RUNS), actor=actor)
+        result = lifecycle.prune(ids, ended_before(settings.ADE_KEEP_RUNS), actor=actor)
         failpoints.hit("retention.runs.pruned")
-        _remove(pruned.files)
-        return {"events": pruned.events, "artifacts": len(pruned.files)}
+        for file in result.files:
+            try:
+                default_storage.delete(file)
+            except Exception as error:
+                # The storage may be down. The sweeper removes the file later.
+                log.warning("retention.files_left", file=file, error=repr(error))
+        return {"events": result.events, "artifacts": len(result.files)}
 
-    return in_batches(_told(Run, settings.ADE_KEEP_RUNS), prune, weight="last_sequence")
+    return in_batches(_expired(Run, settings.ADE_KEEP_RUNS), prune, weight="last_sequence")
 
 
 def _purge_job_runs(actor: str) -> Iterator[Batch]:
     def prune(ids: list[int]) -> Mapping[str, int]:
         return {"events": job_runs.prune(ids, ended_before(settings.ADE_KEEP_JOB_RUNS), actor=actor)}
 
-    return in_batches(_told(JobRun, settings.ADE_KEEP_JOB_RUNS), prune, weight="last_sequence")
+    return in_batches(_expired(JobRun, settings.ADE_KEEP_JOB_RUNS), prune, weight="last_sequence")
 
 
 def _due(model: type[Run] | type[JobRun], days: Days) -> Due:
-    found = _told(model, days).aggregate(rows=Count("pk"), oldest=Min("finished_at"))
-    return Due(**found)
+    return Due(**_expired(model, days).aggregate(rows=Count("pk"), oldest=Min("finished_at")))
 
 
-def _told(model: "type[Run] | type[JobRun]", days: Days) -> "QuerySet[Any]":
-    if not days:
-        return model._base_manager.none()
-    return model._base_manager.filter(ended_before(days), pruned_at__isnull=True)
+def _expired(model: "type[Run] | type[JobRun]", days: Days) -> "QuerySet[Any]":
+    rows = model._base_manager.filter(ended_before(days), pruned_at__isnull=True)
+    return rows if days else rows.none()
 
 
 def _in_words(days: Days) -> str:
     return ", ".join(f"{status} {number} days" for status, number in days.items()) or "off"
-
-
-def _remove(files: list[str]) -> None:
-    for file in files:
-        try:
-            default_storage.delete(file)
-        except Exception as error:
-            # The storage may be down. The sweeper removes the file later.
-            log.warning("retention.files_left", file=file, error=repr(error))
 
 
 def _purge_workers(_actor: str) -> Iterator[Batch]:
@@ -88,9 +82,9 @@ def _old_workers() -> "QuerySet[Worker]":
 
 def _due_environments() -> Due:
     """Count the expired environments of this machine."""
-    found = _prune_environments(rehearse=True)
-    used = [datetime.fromtimestamp(each.used_at, UTC) for each in found.removed]
-    return Due(len(used), min(used, default=None), len(found.in_use))
+    pruned = _prune_environments(rehearse=True)
+    used_at = [datetime.fromtimestamp(each.used_at, UTC) for each in pruned.removed]
+    return Due(len(used_at), min(used_at, default=None), len(pruned.in_use))
 
 
 def _purge_environments(_actor: str) -> Iterator[Batch]:

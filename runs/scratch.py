@@ -11,7 +11,6 @@ from typing import Any
 
 from django.conf import settings
 
-from ade_engine.context import ARTIFACTS as ARTIFACTS
 from ade_engine.runner import INPUT
 from documents.models import Document
 from documents.retention import purged_on
@@ -29,7 +28,7 @@ def lay_out(directory: Path, document: Document, run_id: int | None = None) -> N
     """Write the engine's input files. Raises NoDocument."""
     if document.purged_at:
         raise NoDocument(f"The content of document {document.name!r} was {purged_on(document)}.")
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "id": document.pk,
         "name": document.name,
         "content_type": document.content_type,
@@ -39,26 +38,18 @@ def lay_out(directory: Path, document: Document, run_id: int | None = None) -> N
         "status": document.status,
     }
     if document.file:
-        told["file"] = f"document{_suffix(document)}"
-        _copy(document, directory / told["file"])
+        # Libraries depend on the extension. The rest of the name is only for people.
+        suffix = Path(document.name).suffix.lower()
+        if not suffix[1:].isascii() or not suffix[1:].isalnum() or len(suffix) > 8:
+            suffix = mimetypes.guess_extension(document.content_type) or ""
+        values["file"] = f"document{suffix}"
+        try:
+            source = document.file.open("rb")
+        except FileNotFoundError as error:
+            raise NoDocument(f"The stored file of document {document.name!r} is missing.") from error
+        with source, open(directory / values["file"], "wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
     if document.text:
-        told["text"] = "document-text.txt"
-        (directory / told["text"]).write_text(document.text, "utf-8", newline="")
-    (directory / INPUT).write_text(json.dumps({"run": run_id, "document": told}))
-
-
-def _copy(document: Document, path: Path) -> None:
-    try:
-        source = document.file.open("rb")
-    except FileNotFoundError as error:
-        raise NoDocument(f"The stored file of document {document.name!r} is missing.") from error
-    with source, open(path, "wb") as file:
-        shutil.copyfileobj(source, file, 1 << 20)
-
-
-def _suffix(document: Document) -> str:
-    # Libraries depend on the extension. The rest of the name is only for people.
-    found = Path(document.name).suffix.lower()
-    if found.removeprefix(".").isascii() and found.removeprefix(".").isalnum() and len(found) <= 8:
-        return found
-    return mimetypes.guess_extension(document.content_type) or ""
+        values["text"] = "document-text.txt"
+        (directory / values["text"]).write_text(document.text, "utf-8", newline="")
+    (directory / INPUT).write_text(json.dumps({"run": run_id, "document": values}))

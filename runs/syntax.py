@@ -13,31 +13,27 @@ from pathlib import Path
 # The length of a message, which may quote the source line.
 MOST_CHARACTERS = 500
 
-Found = tuple[str, str, int | None]
+Problem = tuple[str, str, int | None]
 
 
-def problems(files: Mapping[str, str]) -> Iterator[Found]:
+def problems(files: Mapping[str, str]) -> Iterator[Problem]:
     """Yield path, message and line, at most one problem per file."""
     for path, text in sorted(files.items()):
-        if path.endswith(".py") and (found := _problem(path, text)):
-            yield (path, *found)
-
-
-def _problem(path: str, text: str) -> tuple[str, int | None] | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, path, "exec", dont_inherit=True)
-    except SyntaxError as error:
-        return error.msg[:MOST_CHARACTERS], error.lineno
-    except (ValueError, MemoryError, RecursionError, OverflowError) as error:
-        return f"cannot be compiled: {(str(error) or type(error).__name__)[:MOST_CHARACTERS]}", None
-    return None
+        if not path.endswith(".py"):
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(text, path, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            yield path, error.msg[:MOST_CHARACTERS], error.lineno
+        except (ValueError, MemoryError, RecursionError, OverflowError) as error:
+            yield path, f"cannot be compiled: {(str(error) or type(error).__name__)[:MOST_CHARACTERS]}", None
 
 
 def main(path: str) -> None:
-    for found in problems(json.loads(Path(path).read_bytes())):
-        sys.stdout.write(f"{json.dumps(found)}\n")
+    for problem in problems(json.loads(Path(path).read_bytes())):
+        sys.stdout.write(f"{json.dumps(problem)}\n")
 
 
 if __name__ == "__main__":

@@ -19,12 +19,12 @@ from work.why import Crew, Explanation, Gate, Names
 from workspaces.models import User
 
 # A queued run as a claim sees it: its `gate`, each of MUST_HOLD, and the runs or builds in its way.
-Found = Mapping[str, Any]
+Conditions = Mapping[str, Any]
 # What happens to waiting runs once their build has ended.
-_THEN = {
-    "ready": "; a worker will let this run continue shortly",
-    "failed": "; a worker will end this run as failed shortly",
-    "cancelled": "; a worker will end this run as failed shortly",
+_THEN: dict[str, str] = {
+    Build.Status.READY: "; a worker will let this run continue shortly",
+    Build.Status.FAILED: "; a worker will end this run as failed shortly",
+    Build.Status.CANCELLED: "; a worker will end this run as failed shortly",
 }
 
 
@@ -37,18 +37,18 @@ def explain(run: Run, *, user: User | None = None) -> Explanation:
 
 
 def _explain(id: int, crew: Crew, user: User | None, *, is_followed: bool) -> Explanation:
-    rows = compiled.rows(_asked, id)
+    rows = compiled.rows(_conditions, id)
     run = Run.objects.select_related("build").defer("build__snapshot", "build__lock").get(pk=id)
     if not rows:
         return why.of_others(RUN_STATES, run, run.status, run.outcome)
-    found = dict(zip(("gate", *MUST_HOLD, *in_the_way()), rows[0], strict=True))
+    conditions = dict(zip(("gate", *MUST_HOLD, *in_the_way()), rows[0], strict=True))
     ahead = why.count(_ahead, run.created_at, id)
     gates = [
-        _of_queue(found),
+        _of_queue(conditions),
         why.of_worker(crew, RUN_STATES),
         why.of_capacity(crew, RUN_STATES, ahead, _names(user)),
-        _of_build(run, found, crew, user),
-        _of_document(run, found, crew, user, is_followed=is_followed),
+        _of_build(run, conditions, crew, user),
+        _of_document(run, conditions, crew, user, is_followed=is_followed),
     ]
     return why.of_queued(RUN_STATES, id, gates)
 
@@ -60,7 +60,7 @@ def _names(user: User | None) -> Names | None:
     return lambda ids: set(seen.filter(pk__in=ids).values_list("pk", flat=True))
 
 
-def _asked(id: int) -> "QuerySet[Run, Any]":
+def _conditions(id: int) -> "QuerySet[Run, Any]":
     """Evaluate the parts of `claimable` for one run in one statement, and so in one snapshot."""
     parts: dict[str, Any] = {name: Case(When(condition, then=1), default=0) for name, condition in MUST_HOLD.items()}
     parts |= {name: first_of(rows) for name, rows in in_the_way().items()}
@@ -72,12 +72,9 @@ def _ahead(created_at: datetime, id: int) -> "QuerySet[Any, Any]":
 
 
 def _older(document_id: int, created_at: datetime, id: int) -> "QuerySet[Any, Any]":
-    return why.counted(_before(_waiting(document_id), created_at, id))
-
-
-def _waiting(document_id: int) -> "QuerySet[Run]":
-    """Return the document's runs that take turns. A run that waits for its build delays no other."""
-    return _in_order(Run.objects.queued().filter(input_document_id=document_id, gate__in=IN_TURN))
+    """Return the document's older runs that take turns. A run that waits for its build delays no other."""
+    in_turn = Run.objects.queued().filter(input_document_id=document_id, gate__in=IN_TURN)
+    return why.counted(_before(in_turn.order_by("created_at", "id"), created_at, id))
 
 
 def _before(runs: "QuerySet[Run]", created_at: datetime, id: int) -> "QuerySet[Run]":
@@ -85,76 +82,64 @@ def _before(runs: "QuerySet[Run]", created_at: datetime, id: int) -> "QuerySet[R
     return runs.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
 
 
-def _in_order(runs: "QuerySet[Run]") -> "QuerySet[Run]":
-    return runs.order_by("created_at", "id")
+def _is_shut(conditions: Conditions, gate: Run.Gate) -> bool:
+    return not conditions["is_open"] and conditions["gate"] == gate
 
 
-def _is_shut(found: Found, gate: str) -> bool:
-    return not found["is_open"] and found["gate"] == gate
-
-
-def _of_queue(found: Found) -> Gate:
+def _of_queue(conditions: Conditions) -> Gate:
     """Return the gate for a pause of the queue."""
-    row = None if found["queue_goes_on"] else Queue.objects.filter(paused_at__isnull=False).first()
+    row = None if conditions["queue_goes_on"] else Queue.objects.filter(paused_at__isnull=False).first()
     if row is None:
         return Gate("paused", False, "The run queue is not paused.")
     data = {"by": row.paused_by, "reason": row.pause_reason or None}
-    said = f"The run queue was paused {why.by(row.paused_by, row.paused_at)}"
-    said += f": {row.pause_reason}" if row.pause_reason else "."
-    return Gate("paused", True, said, row.paused_by, row.paused_at, data)
+    message = f"The run queue was paused {why.by(row.paused_by, row.paused_at)}"
+    message += f": {row.pause_reason}" if row.pause_reason else "."
+    return Gate("paused", True, message, row.paused_by, row.paused_at, data)
 
 
-def _of_build(run: Run, found: Found, crew: Crew, user: User | None) -> Gate:
+def _of_build(run: Run, conditions: Conditions, crew: Crew, user: User | None) -> Gate:
     """Return the gate for the run's build."""
-    build, is_shut = run.build, _is_shut(found, "build")
+    build, is_shut = run.build, _is_shut(conditions, Run.Gate.BUILD)
     data = {"id": build.pk, "status": build.status, "by": build.lease_owner}
-    if found["build_is_ready"] and not is_shut:
+    if conditions["build_is_ready"] and not is_shut:
         return Gate("build", False, f"Its build {build.pk} is ready.", data=data)
-    since, said = _state_of(build, crew, user)
+    since: datetime | None
+    if build.status == Build.Status.QUEUED:
+        since, reason = build.queued_at, builds.explain(build, crew, user=user).reason().rstrip(".")
+        state = f"has been queued since {build.queued_at:%Y-%m-%d %H:%M:%S}. {reason}"
+    elif build.status == Build.Status.BUILDING:
+        since, state = build.started_at, f"is in progress, claimed {why.by(build.lease_owner, build.started_at)}"
+    else:
+        words = {"ready": "is ready", "failed": "failed", "cancelled": "was cancelled"}
+        since, state = build.finished_at, words[build.status]
     then = _THEN.get(build.status, "") if is_shut else ""
-    return Gate("build", True, f"Its build {build.pk} {said}{then}.", f"build {build.pk}", since, data)
+    return Gate("build", True, f"Its build {build.pk} {state}{then}.", f"build {build.pk}", since, data)
 
 
-def _state_of(build: Build, crew: Crew, user: User | None) -> tuple[datetime | None, str]:
-    """Return since when the build has its status, and a description."""
-    if build.status == "queued":
-        reason = builds.explain(build, crew, user=user).reason().rstrip(".")
-        return build.queued_at, f"has been queued since {build.queued_at:%Y-%m-%d %H:%M:%S}. {reason}"
-    if build.status == "building":
-        return build.started_at, f"is in progress, claimed {why.by(build.lease_owner, build.started_at)}"
-    said = {"ready": "is ready", "failed": "failed", "cancelled": "was cancelled"}
-    return build.finished_at, said[build.status]
-
-
-def _of_document(run: Run, found: Found, crew: Crew, user: User | None, *, is_followed: bool) -> Gate:
+def _of_document(run: Run, conditions: Conditions, crew: Crew, user: User | None, *, is_followed: bool) -> Gate:
     """Return the gate for other runs of the document."""
-    if found["running"]:
-        return _behind_running(run, found["running"])
-    if older := found["older_of_ended_build"] or found["older"] or found["older_of_same_moment"]:
+    if running := conditions["running"]:
+        other = Run.objects.only("lease_owner", "started_at").get(pk=running)
+        ahead = _count_older(run)
+        data = {"id": running, "status": Run.Status.RUNNING.value, "by": other.lease_owner, "ahead": ahead}
+        message = (
+            f"Run {running} of the same document is running, claimed {why.by(other.lease_owner, other.started_at)}"
+        )
+        message += f"; {why.are_ahead(RUN_STATES, ahead)} for this document." if ahead else "."
+        return Gate("document", True, message, f"run {running}", other.started_at, data)
+    if older := conditions["older_of_ended_build"] or conditions["older"] or conditions["older_of_same_moment"]:
         # The other run is first in line for its document, so following one step is enough.
         reason = _explain(older, crew, user, is_followed=False).reason() if is_followed else ""
-        return _behind_queued(run, older, f"It is waiting too: {reason}" if reason else "")
-    if _is_shut(found, "document"):
+        since = Run.objects.only("created_at").get(pk=older).created_at
+        data = {"id": older, "status": Run.Status.QUEUED.value, "by": None, "ahead": _count_older(run)}
+        message = f"Run {older} of the same document goes first. It has been queued since {since:%Y-%m-%d %H:%M:%S}."
+        message += f" It is waiting too: {reason}" if reason else ""
+        return Gate("document", True, message.rstrip(), f"run {older}", since, data)
+    if _is_shut(conditions, Run.Gate.DOCUMENT):
         # Only its own gate blocks it: it was not opened in time, and `open_forgotten` will open it.
-        said = "It is the next run of its document; a worker will let it start shortly."
-        return Gate("document", True, said, data={"id": None, "status": None, "by": None, "ahead": 0})
+        message = "It is the next run of its document; a worker will let it start shortly."
+        return Gate("document", True, message, data={"id": None, "status": None, "by": None, "ahead": 0})
     return Gate("document", False, "No other run of its document is ahead of it.")
-
-
-def _behind_running(run: Run, id: int) -> Gate:
-    other = Run.objects.only("lease_owner", "started_at").get(pk=id)
-    older = _count_older(run)
-    said = f"Run {id} of the same document is running, claimed {why.by(other.lease_owner, other.started_at)}"
-    said += f"; {why.are_ahead(RUN_STATES, older)} for this document" if older else ""
-    data = {"id": id, "status": "running", "by": other.lease_owner, "ahead": older}
-    return Gate("document", True, f"{said}.", f"run {id}", other.started_at, data)
-
-
-def _behind_queued(run: Run, id: int, reason: str) -> Gate:
-    since = Run.objects.only("created_at").get(pk=id).created_at
-    data = {"id": id, "status": "queued", "by": None, "ahead": _count_older(run)}
-    said = f"Run {id} of the same document goes first. It has been queued since {since:%Y-%m-%d %H:%M:%S}. {reason}"
-    return Gate("document", True, said.rstrip(), f"run {id}", since, data)
 
 
 def _count_older(run: Run) -> int:

@@ -56,17 +56,17 @@ def run_now(job: Job, *, actor: str, covers: datetime | None = None) -> DueSlot:
     """
     # A slot that has a row may come from a request or from an earlier schedule of the job.
     if covers is not None and not JobRun.objects.filter(job_name=job.name, scheduled_for=covers).exists():
-        _must_be_past(job, covers)
+        _check_past_slot(job, covers)
     now = clock.now()
     # Slots of the schedule have no microseconds, so this one must.
     slot = now if now.microsecond else now + timedelta(microseconds=1)
-    return _ask(job, slot, actor, covers)
+    return _request(job, slot, actor, covers)
 
 
 def run_slot(job: Job, slot: datetime, *, actor: str) -> DueSlot:
     """Request a past slot of the schedule. Raises NotASlot and SlotTaken."""
-    _must_be_past(job, slot)
-    return _ask(job, slot, actor, None)
+    _check_past_slot(job, slot)
+    return _request(job, slot, actor, None)
 
 
 def rehearse(job: Job, first: datetime, last: datetime) -> Backfill:
@@ -88,35 +88,35 @@ def backfill(job: Job, first: datetime, last: datetime, *, actor: str) -> Backfi
     with transaction.atomic():
         row = history.introduce(job, actor=actor)
         ScheduledJob.objects.select_for_update().get(pk=row.pk)
-        found = rehearse(job, first, last)
+        slots = rehearse(job, first, last)
         now = clock.now()
         DueSlot.objects.bulk_create(
-            [DueSlot(job_name=job.name, scheduled_for=slot, due_at=now, asked_by=actor) for slot in found.free]
+            [DueSlot(job_name=job.name, scheduled_for=slot, due_at=now, asked_by=actor) for slot in slots.free]
         )
-        data = {"first": first.isoformat(), "last": last.isoformat(), "count": len(found.free)}
-        history.asked(row, f"{len(found.free)} slots of a range", data, actor=actor)
+        data = {"first": first.isoformat(), "last": last.isoformat(), "count": len(slots.free)}
+        history.record_request(row, f"{len(slots.free)} slots of a range", data, actor=actor)
         wakeups.ring(JOB_RUN_STATES.kind)
-    return found
+    return slots
 
 
-def _ask(job: Job, slot: datetime, actor: str, covers: datetime | None) -> DueSlot:
+def _request(job: Job, slot: datetime, actor: str, covers: datetime | None) -> DueSlot:
     row = history.introduce(job, actor=actor)
     try:
         with transaction.atomic():
             # Everything that decides, claims or requests slots of this job locks its row first.
             ScheduledJob.objects.select_for_update().get(pk=row.pk)
-            if taken := JobRun.objects.filter(job_name=job.name, scheduled_for=slot).first():
-                raise SlotTaken(job, slot, taken)
+            if job_run := JobRun.objects.filter(job_name=job.name, scheduled_for=slot).first():
+                raise SlotTaken(job, slot, job_run)
             due = DueSlot.objects.create(job_name=job.name, scheduled_for=slot, asked_by=actor, covers=covers)
-            said = "at once" if covers is None else f"replacing the slot of {covers.isoformat()}"
-            history.asked(row, said, {"slot": slot.isoformat()}, actor=actor)
+            message = "at once" if covers is None else f"replacing the slot of {covers.isoformat()}"
+            history.record_request(row, message, {"slot": slot.isoformat()}, actor=actor)
             wakeups.ring(JOB_RUN_STATES.kind)
     except IntegrityError as error:
         raise SlotTaken(job, slot, None) from error
     return due
 
 
-def _must_be_past(job: Job, slot: datetime) -> None:
+def _check_past_slot(job: Job, slot: datetime) -> None:
     following = cron.next_slot(job.cron, job.time_zone, slot - timedelta(seconds=1))
     if following != slot:
         before = cron.newest_first(job.cron, job.time_zone, slot - LOOKED_BACK, slot)

@@ -41,7 +41,7 @@ def check(cron: str, time_zone: str) -> None:
 
 def slots_between(cron: str, time_zone: str, after: datetime, until: datetime) -> Iterator[datetime]:
     """Yield the slots after the first moment, up to and including the second."""
-    for slot in _slots_behind(cron, time_zone, after):
+    for slot in _slots_after(cron, time_zone, after):
         if slot > until:
             return
         yield slot
@@ -66,14 +66,14 @@ def due_slots(cron: str, time_zone: str, after: datetime, until: datetime) -> li
 
 @lru_cache(maxsize=1000)
 def next_slot(cron: str, time_zone: str, after: datetime) -> datetime:
-    return next(_slots_behind(cron, time_zone, after))
+    return next(_slots_after(cron, time_zone, after))
 
 
 def is_slot(cron: str, time_zone: str, moment: datetime) -> bool:
     return next_slot(cron, time_zone, moment - timedelta(seconds=1)) == moment
 
 
-def _slots_behind(cron: str, time_zone: str, after: datetime) -> Iterator[datetime]:
+def _slots_after(cron: str, time_zone: str, after: datetime) -> Iterator[datetime]:
     zone = ZoneInfo(time_zone)
     # Local time without a zone, which has no daylight saving time.
     times = croniter(cron, after.astimezone(zone).replace(tzinfo=None))
@@ -87,14 +87,11 @@ def _slots_behind(cron: str, time_zone: str, after: datetime) -> Iterator[dateti
 
 
 def _moment(wall: datetime, zone: ZoneInfo) -> datetime:
+    """Return the moment of a local time, or the one at which the clocks went forward over it."""
     moment = wall.replace(tzinfo=zone).astimezone(UTC)
     if moment.astimezone(zone).replace(tzinfo=None) == wall:
         return moment
-    return _end_of_gap(wall, zone)
-
-
-def _end_of_gap(wall: datetime, zone: ZoneInfo) -> datetime:
-    """Return the moment at which the clocks went forward over this local time. The two offsets bound the search."""
+    # The two offsets bound the search.
     early = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
     late = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
     before = early.astimezone(zone).utcoffset()

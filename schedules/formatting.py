@@ -19,8 +19,8 @@ _PATTERNS: tuple[tuple[str, Callable[..., str]], ...] = (
 def of_schedule(cron: str, time_zone: str) -> str:
     text = " ".join(cron.split())
     for pattern, say in _PATTERNS:
-        if found := re.fullmatch(pattern, text):
-            return f"{say(*found.groups())}, {time_zone}"
+        if match := re.fullmatch(pattern, text):
+            return f"{say(*match.groups())}, {time_zone}"
     return f"{text}, {time_zone}"
 
 

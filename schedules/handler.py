@@ -26,8 +26,8 @@ EXPECTED = (JobFailed,)
 def claim(owner: str) -> Claim | None:
     """Claim the first due slot that is free. Raises Contended if the next tick should try again."""
     for due in _candidates():
-        if found := _claim(due, owner):
-            return found
+        if result := _claim(due, owner):
+            return result
     return None
 
 
@@ -39,10 +39,10 @@ def do(claim: Claim) -> int:
     try:
         rows = job.function(JobContext(job, slot, claim))
     except BaseException as error:
-        tell = log.info if isinstance(error, Interrupted) else log.warning
-        tell("job.ended", **about, seconds=_since(began), error=_said(error))
+        write = log.info if isinstance(error, Interrupted) else log.warning
+        write("job.ended", **about, seconds=round(time.monotonic() - began, 3), error=_message_of(error))
         raise
-    log.info("job.ended", **about, seconds=_since(began), rows=rows)
+    log.info("job.ended", **about, seconds=round(time.monotonic() - began, 3), rows=rows)
     return rows
 
 
@@ -51,13 +51,13 @@ def succeed(claim: Claim, rows: int) -> bool:
 
 
 def fail(claim: Claim, error: BaseException) -> bool:
-    return job_runs.fail(claim, _said(error))
+    return job_runs.fail(claim, _message_of(error))
 
 
 def _candidates() -> list[DueSlot]:
     # Leave jobs that this version does not declare to workers of the version that does.
-    ours = DueSlot.objects.filter(job_name__in=[job.name for job in all_jobs()])
-    return list(ours.claimable()[:PAGE])
+    slots = DueSlot.objects.filter(job_name__in=[job.name for job in all_jobs()])
+    return list(slots.claimable()[:PAGE])
 
 
 def _claim(due: DueSlot, owner: str) -> Claim | None:
@@ -68,43 +68,33 @@ def _claim(due: DueSlot, owner: str) -> Claim | None:
         if not DueSlot.objects.filter(pk=due.pk).delete()[0]:
             return None
         if due.expires_at and due.expires_at < clock.now():
-            history.misfired(row, [due.scheduled_for], _why_late(due.job_name), actor=owner)
+            message = "no worker had a free thread for it in time"
+            last = JobRun.objects.filter(job_name=due.job_name, finished_at__isnull=False).order_by("-id").first()
+            if last:
+                message += f"; the job run before it, {last.pk}, ended at {last.finished_at:%H:%M:%S}"
+            history.record_misfired(row, [due.scheduled_for], message, actor=owner)
             return None
         if row.paused_at and not due.asked_by:
             # The slot became due before the pause.
-            history.passed_over(row, [due.scheduled_for], actor=owner)
+            history.record_passed_over(row, [due.scheduled_for], actor=owner)
             return None
-        made = _insert(due, owner)
-        if made is Refusal.JOB_RUNNING:
+        event: dict[str, Any] = {}
+        if due.asked_by:
+            event = {"message": f"requested by {due.asked_by}", "data": {"asked_by": due.asked_by}}
+        if due.covers:
+            event["data"]["covers"] = due.covers.isoformat()
+            event["message"] += f", replacing the slot of {due.covers.isoformat()}"
+        claim = job_runs.claim_slot(due.job_name, due.scheduled_for, owner, **event)
+        if claim is Refusal.JOB_RUNNING:
             transaction.set_rollback(True)
             return None
-        if made is Refusal.SLOT_TAKEN:
-            history.taken(row, [due.scheduled_for], actor=owner)
+        if claim is Refusal.SLOT_TAKEN:
+            history.record_taken(row, [due.scheduled_for], actor=owner)
             return None
-    assert isinstance(made, Claim)
-    return made
+    assert isinstance(claim, Claim)
+    return claim
 
 
-def _insert(due: DueSlot, owner: str) -> Claim | Refusal:
-    told: dict[str, Any] = {}
-    if due.asked_by:
-        told = {"message": f"requested by {due.asked_by}", "data": {"asked_by": due.asked_by}}
-    if due.covers:
-        told["data"]["covers"] = due.covers.isoformat()
-        told["message"] += f", replacing the slot of {due.covers.isoformat()}"
-    return job_runs.claim_slot(due.job_name, due.scheduled_for, owner, **told)
-
-
-def _why_late(job_name: str) -> str:
-    why = "no worker had a free thread for it in time"
-    before = JobRun.objects.filter(job_name=job_name, finished_at__isnull=False).order_by("-id").first()
-    return f"{why}; the job run before it, {before.pk}, ended at {before.finished_at:%H:%M:%S}" if before else why
-
-
-def _since(began: float) -> float:
-    return round(time.monotonic() - began, 3)
-
-
-def _said(error: BaseException) -> str:
-    said = str(error) if isinstance(error, JobFailed) else f"{type(error).__name__}: {error}"
-    return said[:LONGEST_ERROR]
+def _message_of(error: BaseException) -> str:
+    message = str(error) if isinstance(error, JobFailed) else f"{type(error).__name__}: {error}"
+    return message[:LONGEST_ERROR]

@@ -56,12 +56,12 @@ def introduce(job: Job, *, actor: str) -> ScheduledJob:
     """Return the job's row, and create it if needed. A different schedule in the row may come from another version."""
     if row := ScheduledJob.objects.filter(name=job.name).first():
         return row
-    now = clock.now()
-    values = {"name": job.name, "decided_until": now, **_times(job)}
-    told = _times(job) | {"since": now.isoformat()}
+    now, schedule = clock.now(), _schedule_of(job)
+    values = {"name": job.name, "decided_until": now, **schedule}
+    data, message = schedule | {"since": now.isoformat()}, f"{job.cron} {job.time_zone}"
     # Another process may be creating it too.
     with suppress(IntegrityError), transaction.atomic():
-        lifecycle.create(SCHEDULED_JOB_STATES, values, actor=actor, message=_said(job), data=told)
+        lifecycle.create(SCHEDULED_JOB_STATES, values, actor=actor, message=message, data=data)
     return ScheduledJob.objects.get(name=job.name)
 
 
@@ -72,30 +72,42 @@ def is_as_declared(row: ScheduledJob, job: Job) -> bool:
 def declare(job: Job, *, actor: str) -> None:
     """Store the schedule as the code declares it now. Slots before this moment do not belong to it."""
     row = introduce(job, actor=actor)
-    if not is_as_declared(row, job):
-        now = clock.now()
-        sets = _times(job) | {"decided_until": now, "retired_at": None}
-        told = _times(job) | {"since": now.isoformat()}
-        guards = {"cron": row.cron, "time_zone": row.time_zone, "retired_at__isnull": row.retired_at is None}
-        lifecycle.record(
-            SCHEDULED_JOB_STATES, row.pk, REDECLARED, actor=actor, message=_said(job), data=told, guards=guards, **sets
-        )
+    if is_as_declared(row, job):
+        return
+    now, schedule = clock.now(), _schedule_of(job)
+    lifecycle.record(
+        SCHEDULED_JOB_STATES,
+        row.pk,
+        REDECLARED,
+        actor=actor,
+        message=f"{job.cron} {job.time_zone}",
+        data=schedule | {"since": now.isoformat()},
+        guards={"cron": row.cron, "time_zone": row.time_zone, "retired_at__isnull": row.retired_at is None},
+        **schedule,
+        decided_until=now,
+        retired_at=None,
+    )
 
 
 def retire(row: ScheduledJob, *, actor: str) -> bool:
     now, guards = clock.now(), {"retired_at__isnull": True}
-    told = {"since": now.isoformat()}
+    data = {"since": now.isoformat()}
     return lifecycle.record(
-        SCHEDULED_JOB_STATES, row.pk, RETIRED, actor=actor, data=told, guards=guards, retired_at=now
+        SCHEDULED_JOB_STATES, row.pk, RETIRED, actor=actor, data=data, guards=guards, retired_at=now
     )
 
 
 def pause(row: ScheduledJob, *, actor: str, reason: str = "") -> bool:
     """Pause the job. Return False if it is paused already."""
-    sets: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
-    guards = {"paused_at__isnull": True}
     return lifecycle.record(
-        SCHEDULED_JOB_STATES, row.pk, "JOB_PAUSED", actor=actor, message=reason, guards=guards, **sets
+        SCHEDULED_JOB_STATES,
+        row.pk,
+        "JOB_PAUSED",
+        actor=actor,
+        message=reason,
+        guards={"paused_at__isnull": True},
+        paused_at=clock.now(),
+        paused_by=actor,
     )
 
 
@@ -106,61 +118,70 @@ def resume(row: ScheduledJob, *, actor: str) -> bool:
         if row.paused_at is None:
             return False
         slots = cron.due_slots(row.cron, row.time_zone, row.decided_until, clock.now())
-        passed_over(row, slots, actor=actor)
-        sets: dict[str, Any] = {"paused_at": None, "paused_by": "", "decided_until": [row.decided_until, *slots][-1]}
-        return lifecycle.record(SCHEDULED_JOB_STATES, row.pk, "JOB_RESUMED", actor=actor, **sets)
+        record_passed_over(row, slots, actor=actor)
+        return lifecycle.record(
+            SCHEDULED_JOB_STATES,
+            row.pk,
+            "JOB_RESUMED",
+            actor=actor,
+            paused_at=None,
+            paused_by="",
+            decided_until=slots[-1] if slots else row.decided_until,
+        )
 
 
 def go_back(row: ScheduledJob, *, actor: str) -> bool:
     """Reset `decided_until` to now. Slots far ahead were decided because a clock had been set ahead."""
     now = clock.now()
-    guards = {"decided_until": row.decided_until}
     message = f"slots had been decided until {row.decided_until.isoformat()}, because a clock was ahead"
-    told: dict[str, Any] = {"actor": actor, "message": message}
-    return lifecycle.record(SCHEDULED_JOB_STATES, row.pk, "JOB_SET_BACK", guards=guards, decided_until=now, **told)
-
-
-def asked(row: ScheduledJob, message: str, data: dict[str, Any], *, actor: str) -> None:
-    """Record that a person requested slots outside of the schedule."""
-    lifecycle.record(SCHEDULED_JOB_STATES, row.pk, "SLOTS_ASKED_FOR", actor=actor, message=message, data=data)
+    return lifecycle.record(
+        SCHEDULED_JOB_STATES,
+        row.pk,
+        "JOB_SET_BACK",
+        actor=actor,
+        message=message,
+        guards={"decided_until": row.decided_until},
+        decided_until=now,
+    )
 
 
 def decide(row: ScheduledJob, until: datetime) -> bool:
     """Mark every slot up to this moment as decided, in the caller's transaction. Return False if another worker was
     first.
     """
-    as_seen = {"decided_until": row.decided_until, "paused_at": row.paused_at, "retired_at__isnull": True}
-    return bool(ScheduledJob.objects.filter(pk=row.pk, **as_seen).update(decided_until=until))
+    as_read = {"decided_until": row.decided_until, "paused_at": row.paused_at, "retired_at__isnull": True}
+    return bool(ScheduledJob.objects.filter(pk=row.pk, **as_read).update(decided_until=until))
 
 
-def coalesced(row: ScheduledJob, slots: Slots, into: datetime, *, actor: str) -> None:
-    why = f"merged into the slot of {into.isoformat()}"
-    tell(COALESCED, row, slots, why, actor=actor, into=into.isoformat())
+def record_request(row: ScheduledJob, message: str, data: dict[str, Any], *, actor: str) -> None:
+    """Record that a person requested slots outside of the schedule."""
+    lifecycle.record(SCHEDULED_JOB_STATES, row.pk, "SLOTS_ASKED_FOR", actor=actor, message=message, data=data)
 
 
-def misfired(row: ScheduledJob, slots: Slots, why: str, *, actor: str) -> None:
-    tell(MISFIRED, row, slots, why, actor=actor)
+def record_coalesced(row: ScheduledJob, slots: Slots, into: datetime, *, actor: str) -> None:
+    message = f"merged into the slot of {into.isoformat()}"
+    record(row, slots, COALESCED, message, actor=actor, into=into.isoformat())
 
 
-def passed_over(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
-    tell(PASSED_OVER, row, slots, f"the job is paused by {row.paused_by}", actor=actor)
+def record_misfired(row: ScheduledJob, slots: Slots, message: str, *, actor: str) -> None:
+    record(row, slots, MISFIRED, message, actor=actor)
 
 
-def taken(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
-    tell(TAKEN, row, slots, "already claimed when its turn came", actor=actor)
+def record_passed_over(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
+    record(row, slots, PASSED_OVER, f"the job is paused by {row.paused_by}", actor=actor)
 
 
-def tell(decision: str, row: ScheduledJob, slots: Slots, why: str, *, actor: str, **more: str) -> None:
+def record_taken(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
+    record(row, slots, TAKEN, "already claimed when its turn came", actor=actor)
+
+
+def record(row: ScheduledJob, slots: Slots, decision: str, message: str, *, actor: str, **more: str) -> None:
     """Record one event for consecutive slots, however many there are."""
     if not slots:
         return
     data = {"first": slots[0].isoformat(), "last": slots[-1].isoformat(), "count": len(slots), **more}
-    lifecycle.record(SCHEDULED_JOB_STATES, row.pk, decision, actor=actor, message=why, data=data)
+    lifecycle.record(SCHEDULED_JOB_STATES, row.pk, decision, actor=actor, message=message, data=data)
 
 
-def _times(job: Job) -> dict[str, Any]:
+def _schedule_of(job: Job) -> dict[str, Any]:
     return {"cron": job.cron, "time_zone": job.time_zone}
-
-
-def _said(job: Job) -> str:
-    return f"{job.cron} {job.time_zone}"

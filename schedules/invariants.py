@@ -7,39 +7,29 @@ from work.invariants import DEFECT, Dialect, Invariant, words
 DUE_SECONDS = 300
 
 
-def _slots(dialect: Dialect) -> str:
-    return """
-        SELECT 'job_run', MAX(id) FROM job_runs GROUP BY job_name, scheduled_for HAVING COUNT(*) > 1
-        UNION ALL
-        SELECT 'job_run', MAX(id) FROM job_runs WHERE status = 'running' GROUP BY job_name HAVING COUNT(*) > 1"""
-
-
-def _slot_lives(dialect: Dialect) -> str:
-    return f"""
-        SELECT 'job_run', subject_id FROM events
-        WHERE subject_kind = 'job_run' AND to_status IN ({words(JobRun.TERMINAL)})
-        GROUP BY subject_id HAVING COUNT(*) > 1"""
-
-
-def _slot_successes(dialect: Dialect) -> str:
-    return """
-        SELECT 'job_run', MAX(r.id) FROM job_runs r
-        JOIN events e ON e.subject_kind = 'job_run' AND e.subject_id = r.id AND e.to_status = 'success'
-        GROUP BY r.job_name, r.scheduled_for HAVING COUNT(*) > 1"""
-
-
-def _slot_overlaps(dialect: Dialect) -> str:
-    return f"""
-        SELECT 'job_run', o.id FROM (
-            SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
-                OVER (PARTITION BY r.job_name ORDER BY e.started) AS before_ended
-            FROM job_runs r JOIN (
-                SELECT subject_id, MIN(CASE WHEN to_status = 'running' THEN id END) AS started,
-                    MIN(CASE WHEN to_status IN ({words(JobRun.TERMINAL)}) THEN id END) AS ended
-                FROM events WHERE subject_kind = 'job_run' AND to_status <> '' GROUP BY subject_id
-            ) e ON e.subject_id = r.id
-            WHERE e.started IS NOT NULL
-        ) o WHERE o.started < o.before_ended"""
+_SLOTS = """
+    SELECT 'job_run', MAX(id) FROM job_runs GROUP BY job_name, scheduled_for HAVING COUNT(*) > 1
+    UNION ALL
+    SELECT 'job_run', MAX(id) FROM job_runs WHERE status = 'running' GROUP BY job_name HAVING COUNT(*) > 1"""
+_SLOT_LIVES = f"""
+    SELECT 'job_run', subject_id FROM events
+    WHERE subject_kind = 'job_run' AND to_status IN ({words(JobRun.TERMINAL)})
+    GROUP BY subject_id HAVING COUNT(*) > 1"""
+_SLOT_SUCCESSES = """
+    SELECT 'job_run', MAX(r.id) FROM job_runs r
+    JOIN events e ON e.subject_kind = 'job_run' AND e.subject_id = r.id AND e.to_status = 'success'
+    GROUP BY r.job_name, r.scheduled_for HAVING COUNT(*) > 1"""
+_SLOT_OVERLAPS = f"""
+    SELECT 'job_run', o.id FROM (
+        SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
+            OVER (PARTITION BY r.job_name ORDER BY e.started) AS before_ended
+        FROM job_runs r JOIN (
+            SELECT subject_id, MIN(CASE WHEN to_status = 'running' THEN id END) AS started,
+                MIN(CASE WHEN to_status IN ({words(JobRun.TERMINAL)}) THEN id END) AS ended
+            FROM events WHERE subject_kind = 'job_run' AND to_status <> '' GROUP BY subject_id
+        ) e ON e.subject_id = r.id
+        WHERE e.started IS NOT NULL
+    ) o WHERE o.started < o.before_ended"""
 
 
 def _forgotten_slots(dialect: Dialect) -> str:
@@ -58,25 +48,25 @@ INVARIANTS = (
     Invariant(
         "a_slot_is_claimed_once",
         "A job has one row per slot, and at most one running row.",
-        _slots,
+        lambda _: _SLOTS,
         "The constraints of job_runs are missing: compare the schema with the migrations.",
     ),
     Invariant(
         "a_slot_ends_once",
         "A job run ends at most once.",
-        _slot_lives,
+        lambda _: _SLOT_LIVES,
         DEFECT,
     ),
     Invariant(
         "a_slot_succeeds_once",
         "According to its history, a slot of a job succeeds at most once.",
-        _slot_successes,
+        lambda _: _SLOT_SUCCESSES,
         DEFECT,
     ),
     Invariant(
         "slots_of_a_job_never_overlap",
         "A slot of a job starts only when the one before it has ended.",
-        _slot_overlaps,
+        lambda _: _SLOT_OVERLAPS,
         DEFECT,
     ),
     Invariant(

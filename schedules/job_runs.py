@@ -23,14 +23,14 @@ from work.state_machine import By, StateMachine, Transition
 JOB_RUN_STATES = StateMachine(
     kind="job_run",
     model=JobRun,
-    initial="running",
+    initial=JobRun.Status.RUNNING,
     created="SLOT_CLAIMED",
     pruned="SLOT_PRUNED",
     table={
-        "succeed": Transition(("running",), "success", By.HOLDER, "SLOT_SUCCEEDED"),
-        "fail": Transition(("running",), "failed", By.HOLDER, "SLOT_FAILED"),
-        "orphan": Transition(("running",), "failed", By.RECOVERY, "SLOT_FAILED"),
-        "skip": Transition(("running",), "skipped_timeout", By.RECOVERY, "SLOT_ABANDONED"),
+        "succeed": Transition((JobRun.Status.RUNNING,), JobRun.Status.SUCCESS, By.HOLDER, "SLOT_SUCCEEDED"),
+        "fail": Transition((JobRun.Status.RUNNING,), JobRun.Status.FAILED, By.HOLDER, "SLOT_FAILED"),
+        "orphan": Transition((JobRun.Status.RUNNING,), JobRun.Status.FAILED, By.RECOVERY, "SLOT_FAILED"),
+        "skip": Transition((JobRun.Status.RUNNING,), JobRun.Status.SKIPPED_TIMEOUT, By.RECOVERY, "SLOT_ABANDONED"),
     },
     events={
         "SLOT_CLAIMED": "A worker claimed the slot by inserting it.",
@@ -62,7 +62,7 @@ def claim_slot(
     """
     if scheduled_for.tzinfo is None:
         raise TypeError(f"A slot needs a time zone, but {scheduled_for.isoformat()} has none")
-    asked_at, now = time.monotonic(), clock.now()
+    began, now = time.monotonic(), clock.now()
     values = {
         "job_name": job_name,
         "scheduled_for": scheduled_for,
@@ -80,12 +80,12 @@ def claim_slot(
         of_job = JobRun.objects.filter(job_name=job_name)
         if of_job.filter(scheduled_for=scheduled_for).exists():
             return Refusal.SLOT_TAKEN
-        if of_job.filter(status="running").exists():
+        if of_job.filter(status=JobRun.Status.RUNNING).exists():
             return Refusal.JOB_RUNNING
         raise Contended(f"job_run: {error}") from error
     failpoints.hit("slot.inserted")
     slot = {"job_name": job_name, "scheduled_for": scheduled_for}
-    return Claim(JOB_RUN_STATES, id, LeaseHolder(owner, 1), lifecycle.until(asked_at), slot)
+    return Claim(JOB_RUN_STATES, id, LeaseHolder(owner, 1), lifecycle.until(began), slot)
 
 
 def succeed(claim: Claim, rows_processed: int | None = None) -> bool:
@@ -113,20 +113,20 @@ def prune(ids: Sequence[int], where: Q, *, actor: str) -> int:
     The rows stay, and so does the record of who requested a slot.
     """
 
-    def asked(ids: Sequence[int]) -> Mapping[int, lifecycle.Data]:
-        found = told_at_the_claim().filter(subject_id__in=ids)
-        return {id: data or {} for id, data in found.values_list("subject_id", "data")}
+    def requests(ids: Sequence[int]) -> Mapping[int, lifecycle.Data]:
+        events = request_events().filter(subject_id__in=ids)
+        return {id: data or {} for id, data in events.values_list("subject_id", "data")}
 
-    gone = lifecycle.prune(JOB_RUN_STATES, ids, where=where, actor=actor, also=asked)
-    return sum(each["events"] for each in gone.values())
+    data = lifecycle.prune(JOB_RUN_STATES, ids, where=where, actor=actor, also=requests)
+    return sum(each["events"] for each in data.values())
 
 
-def told_at_the_claim() -> "QuerySet[Event]":
+def request_events() -> "QuerySet[Event]":
     """Select the events whose data say who requested a slot, and which slot it replaces."""
     kinds = (JOB_RUN_STATES.created, JOB_RUN_STATES.pruned)
     return Event.objects.filter(subject_kind=JOB_RUN_STATES.kind, kind__in=kinds, data__isnull=False)
 
 
-def rescue(found: LostClaim) -> str | None:
-    message = _MESSAGES.get(found.rule, found.rule)
-    return found.move("orphan", message=message, error_message=message)
+def rescue(lost: LostClaim) -> str | None:
+    message = _MESSAGES.get(lost.rule, lost.rule)
+    return lost.move("orphan", message=message, error_message=message)

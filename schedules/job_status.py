@@ -39,19 +39,19 @@ class JobStatus:
 def of_all() -> Sequence[JobStatus]:
     """Return declared jobs in the order of the code, then retired ones."""
     rows = {row.name: row for row in ScheduledJob.objects.order_by("name")}
-    declared = [job.name for job in all_jobs()]
+    declared = {job.name: job for job in all_jobs()}
     names = [*declared, *(name for name in rows if name not in declared)]
     running = {row.job_name: row for row in JobRun.objects.filter(status=JobRun.CLAIMED)}
     waiting = Counter(DueSlot.objects.filter(job_name__in=names).values_list("job_name", flat=True))
-    return [_of(name, rows.get(name), running.get(name), waiting[name]) for name in names]
+    return [_of(name, declared.get(name), rows.get(name), running.get(name), waiting[name]) for name in names]
 
 
 def of(name: str) -> JobStatus:
     """Return the state of one job. Raises UnknownJob."""
-    found = next((standing for standing in of_all() if standing.name == name), None)
-    if found is None:
+    status = next((status for status in of_all() if status.name == name), None)
+    if status is None:
         raise UnknownJob(name)
-    return found
+    return status
 
 
 def next_slot(times: ScheduledJob | Job) -> datetime:
@@ -61,19 +61,28 @@ def next_slot(times: ScheduledJob | Job) -> datetime:
     return cron.next_slot(times.cron, times.time_zone, clock.now())
 
 
-def _of(name: str, row: ScheduledJob | None, running: JobRun | None, waiting: int) -> JobStatus:
-    job = next((job for job in all_jobs() if job.name == name), None)
+def _of(name: str, job: Job | None, row: ScheduledJob | None, running: JobRun | None, waiting: int) -> JobStatus:
     times: Any = row or job
     ended = JobRun.objects.filter(job_name=name, status__in=JobRun.TERMINAL).order_by("-scheduled_for")
     last = ended.first()
     success = ended.filter(status=JobRun.Status.SUCCESS).values_list("finished_at", flat=True).first()
+    if row and row.paused_at:
+        state = "paused"
+    elif running:
+        state = "running"
+    elif waiting:
+        state = "waiting"
+    elif row is None:
+        state = "new"
+    else:
+        state = "retired" if row.retired_at else "scheduled"
     return JobStatus(
         name=name,
         about=job.about if job else "",
         schedule=formatting.of_schedule(times.cron, times.time_zone),
         cron=times.cron,
         time_zone=times.time_zone,
-        state=_state(row, running, waiting),
+        state=state,
         paused_by=row.paused_by if row else "",
         paused_at=row.paused_at if row else None,
         running=running.pk if running else None,
@@ -86,15 +95,3 @@ def _of(name: str, row: ScheduledJob | None, running: JobRun | None, waiting: in
         last_error=last.error_message if last else "",
         last_success=success,
     )
-
-
-def _state(row: ScheduledJob | None, running: JobRun | None, waiting: int) -> str:
-    if row and row.paused_at:
-        return "paused"
-    if running:
-        return "running"
-    if waiting:
-        return "waiting"
-    if row is None:
-        return "new"
-    return "retired" if row.retired_at else "scheduled"

@@ -4,7 +4,7 @@ With two at once, each slot would still be decided under the lock of its job's r
 tasks for a single worker use the same function with the single row of a table of their own.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -18,11 +18,16 @@ from work.models import Worker
 def take(owner: str, lease: Any = SchedulerLease) -> bool:
     """Take the lease if it is free, and renew it after half its time. Return True while this worker has it."""
     now = clock.now()
-    held = lease.objects.filter(pk=lease.ONLY)
-    row = held.first()
-    until = now + timedelta(seconds=settings.ADE_LEASE_SECONDS)
+    rows = lease.objects.filter(pk=lease.ONLY)
+    row = rows.first()
+    expires_at = now + timedelta(seconds=settings.ADE_LEASE_SECONDS)
     if row is None:
-        return _make(lease, owner, until)
+        try:
+            with transaction.atomic():
+                lease.objects.create(pk=lease.ONLY, owner=owner, expires_at=expires_at)
+        except IntegrityError:
+            return False
+        return True
     if row.owner == owner and row.expires_at - now > timedelta(seconds=settings.ADE_LEASE_SECONDS / 2):
         return True
     # An expiry further ahead than any lease was written before a clock was set back, and says nothing about the holder.
@@ -30,21 +35,12 @@ def take(owner: str, lease: Any = SchedulerLease) -> bool:
     if row.owner != owner and is_valid and not _has_stopped(row.owner):
         return False
     # Conditional on the row that was read: another worker may have been quicker.
-    return bool(held.filter(owner=row.owner, expires_at=row.expires_at).update(owner=owner, expires_at=until))
+    return bool(rows.filter(owner=row.owner, expires_at=row.expires_at).update(owner=owner, expires_at=expires_at))
 
 
 def holder() -> str | None:
     """Return the owner of the worker that looks at the schedules now."""
     return SchedulerLease.objects.filter(expires_at__gt=clock.now()).values_list("owner", flat=True).first()
-
-
-def _make(lease: Any, owner: str, until: datetime) -> bool:
-    try:
-        with transaction.atomic():
-            lease.objects.create(pk=lease.ONLY, owner=owner, expires_at=until)
-    except IntegrityError:
-        return False
-    return True
 
 
 def _has_stopped(owner: str) -> bool:

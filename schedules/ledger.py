@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 
 from schedules import cron, history
 from schedules.history import SCHEDULED_JOB_STATES
-from schedules.job_runs import told_at_the_claim
+from schedules.job_runs import request_events
 from schedules.jobs import all_jobs
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from work import clock
@@ -46,11 +46,11 @@ class State(StrEnum):
     MISSED = "missed"
 
 
-OF_ROWS = {
-    "running": State.RUNNING,
-    "success": State.SUCCEEDED,
-    "failed": State.FAILED,
-    "skipped_timeout": State.ABANDONED,
+OF_ROWS: dict[str, State] = {
+    JobRun.Status.RUNNING: State.RUNNING,
+    JobRun.Status.SUCCESS: State.SUCCEEDED,
+    JobRun.Status.FAILED: State.FAILED,
+    JobRun.Status.SKIPPED_TIMEOUT: State.ABANDONED,
 }
 OF_DECISIONS = {
     history.COALESCED: State.COALESCED,
@@ -106,40 +106,48 @@ def of(row: ScheduledJob, *, since: datetime | None = None, until: datetime, mos
     row.refresh_from_db()
     slots = list(islice(_slots(eras(row), since or NEVER, until), most))
     due = _newest(DueSlot.objects.filter(job_name=row.name), since, until, most)
-    ran = _newest(JobRun.objects.filter(job_name=row.name), since, until, most)
-    found = {each.scheduled_for: _of_due(each) for each in due} | _of_rows(ran)
-    undecided = [slot for slot in slots if slot not in found]
-    found |= {slot: entry for slot, entry in _decided(row, undecided) if slot not in found}
+    job_runs = _newest(JobRun.objects.filter(job_name=row.name), since, until, most)
+    entries = {each.scheduled_for: _of_due(each) for each in due} | _of_job_runs(job_runs)
+    undecided = [slot for slot in slots if slot not in entries]
+    entries |= {slot: entry for slot, entry in _of_decisions(row, undecided) if slot not in entries}
+    # The misfire grace; zero for a job that the code no longer declares.
+    declared = [] if row.retired_at else all_jobs()
+    grace = next((job.misfire_grace for job in declared if job.name == row.name), timedelta(0))
     scheduled = set(slots)
-    beside = [slot for slot in found if slot not in scheduled]
-    newest = islice(merge(slots, sorted(beside, reverse=True), reverse=True), most)
-    grace = _grace(row)
-    return [_scheduled(found.get(slot) or _open(row, slot, now, grace), scheduled) for slot in newest]
+    unscheduled = sorted((slot for slot in entries if slot not in scheduled), reverse=True)
+    newest = []
+    for slot in islice(merge(slots, unscheduled, reverse=True), most):
+        entry = entries.get(slot) or _open(row, slot, now, grace)
+        newest.append(entry if slot in scheduled else replace(entry, is_scheduled=False))
+    return newest
 
 
 def latest(row: ScheduledJob, *, past: int, coming: int) -> Sequence[Entry]:
     """Return this many past entries and the next slots. Requested runs count as past entries too."""
-    now = clock.now()
-    ahead = list(islice(_coming(row, now), coming))
-    return of(row, until=ahead[-1] if ahead else now, most=past + len(ahead))
+    until = clock.now()
+    if row.retired_at is not None:
+        coming = 0
+    for _ in range(coming):
+        until = cron.next_slot(row.cron, row.time_zone, until)
+    return of(row, until=until, most=past + coming)
 
 
 def counts(entries: Iterable[Entry]) -> Mapping[State, int]:
-    found = Counter(entry.state for entry in entries)
-    return {state: found[state] for state in State if found[state]}
+    numbers = Counter(entry.state for entry in entries)
+    return {state: numbers[state] for state in State if numbers[state]}
 
 
 def eras(row: ScheduledJob) -> Sequence[Era]:
     """Return the declarations of the job, oldest first."""
     kinds = (SCHEDULED_JOB_STATES.created, history.REDECLARED, history.RETIRED)
-    found = list(_events(row).filter(kind__in=kinds))
-    if not any(event.kind != history.RETIRED for event in found):
+    events = list(_events(row).filter(kind__in=kinds))
+    if not any(event.kind != history.RETIRED for event in events):
         # Its history was deleted, or it began before there was any.
         return [Era(row.cron, row.time_zone, row.created_at, row.retired_at)]
-    ends: list[datetime | None] = [_since(event) for event in found]
+    ends: list[datetime | None] = [_since(event) for event in events]
     return [
-        Era(_told(event)["cron"], _told(event)["time_zone"], _since(event), end)
-        for event, end in zip(found, [*ends[1:], None], strict=True)
+        Era(_data(event)["cron"], _data(event)["time_zone"], _since(event), end)
+        for event, end in zip(events, [*ends[1:], None], strict=True)
         if event.kind != history.RETIRED
     ]
 
@@ -149,15 +157,9 @@ def _slots(declared: Sequence[Era], since: datetime, until: datetime) -> Iterato
     for era in reversed(declared):
         last = min(until, era.until or until)
         # Two slots are more than a second apart.
-        behind = max(since - SECOND, era.since)
-        found = cron.newest_first(era.cron, era.time_zone, behind, last)
-        yield from takewhile(lambda slot: slot >= since, found)
-
-
-def _coming(row: ScheduledJob, now: datetime) -> Iterator[datetime]:
-    while row.retired_at is None:
-        now = cron.next_slot(row.cron, row.time_zone, now)
-        yield now
+        after = max(since - SECOND, era.since)
+        slots = cron.newest_first(era.cron, era.time_zone, after, last)
+        yield from takewhile(lambda slot: slot >= since, slots)
 
 
 def _newest(rows: "QuerySet[Any]", since: datetime | None, until: datetime, most: int) -> "QuerySet[Any]":
@@ -167,55 +169,51 @@ def _newest(rows: "QuerySet[Any]", since: datetime | None, until: datetime, most
 
 
 def _of_due(due: DueSlot) -> Entry:
-    asked = f"requested by {due.asked_by}, " if due.asked_by else ""
-    reason = f"{asked}due since {due.due_at:%Y-%m-%d %H:%M:%S}"
+    person = f"requested by {due.asked_by}, " if due.asked_by else ""
+    reason = f"{person}due since {due.due_at:%Y-%m-%d %H:%M:%S}"
     return Entry(due.scheduled_for, State.WAITING, asked_by=due.asked_by, covers=due.covers, reason=reason)
 
 
-def _of_rows(rows: "QuerySet[JobRun]") -> dict[datetime, Entry]:
-    found = {row.pk: row for row in rows}
+def _of_job_runs(job_runs: "QuerySet[JobRun]") -> dict[datetime, Entry]:
+    rows = {row.pk: row for row in job_runs}
     # Query by the lowest and highest id: some databases do not accept a list of thousands of ids.
-    between = {"subject_id__gte": min(found, default=0), "subject_id__lte": max(found, default=0)}
-    asked = dict(told_at_the_claim().filter(**between).values_list("subject_id", "data")) if found else {}
-    return {row.scheduled_for: _of_row(row, asked.get(id) or {}) for id, row in found.items()}
+    between = {"subject_id__gte": min(rows, default=0), "subject_id__lte": max(rows, default=0)}
+    requests = dict(request_events().filter(**between).values_list("subject_id", "data")) if rows else {}
+    entries = {}
+    for id, row in rows.items():
+        request = requests.get(id) or {}
+        covers = request.get("covers")
+        entries[row.scheduled_for] = Entry(
+            slot=row.scheduled_for,
+            state=OF_ROWS[row.status],
+            job_run=id,
+            started_at=row.started_at,
+            finished_at=row.finished_at,
+            rows_processed=row.rows_processed,
+            by=row.worker_instance or "",
+            asked_by=str(request.get("asked_by", "")),
+            covers=datetime.fromisoformat(covers) if covers else None,
+            reason=row.error_message,
+        )
+    return entries
 
 
-def _of_row(row: JobRun, asked: Mapping[str, Any]) -> Entry:
-    covers = asked.get("covers")
-    return Entry(
-        slot=row.scheduled_for,
-        state=OF_ROWS[row.status],
-        job_run=row.pk,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        rows_processed=row.rows_processed,
-        by=row.worker_instance or "",
-        asked_by=str(asked.get("asked_by", "")),
-        covers=datetime.fromisoformat(covers) if covers else None,
-        reason=row.error_message,
-    )
-
-
-def _decided(row: ScheduledJob, slots: Sequence[datetime]) -> Iterator[tuple[datetime, Entry]]:
+def _of_decisions(row: ScheduledJob, slots: Sequence[datetime]) -> Iterator[tuple[datetime, Entry]]:
     """Yield the slots that were decided, newest first. The earliest decision about a slot counts."""
     left = sorted(slots)
     if not left:
         return
-    told = _events(row).filter(kind__in=OF_DECISIONS, at__gte=left[0] - SLACK)
-    for event in told.iterator(BATCH):
-        first, last = (datetime.fromisoformat(_told(event)[name]) for name in ("first", "last"))
+    events = _events(row).filter(kind__in=OF_DECISIONS, at__gte=left[0] - SLACK)
+    for event in events.iterator(BATCH):
+        data = _data(event)
+        first, last = (datetime.fromisoformat(data[name]) for name in ("first", "last"))
+        into = datetime.fromisoformat(data["into"]) if data.get("into") else None
         begin, end = bisect_left(left, first), bisect_right(left, last)
         for slot in left[begin:end]:
-            yield slot, _of_decision(slot, event)
+            yield slot, Entry(slot, OF_DECISIONS[event.kind], by=event.actor, into=into, reason=event.message)
         del left[begin:end]
         if not left:
             return
-
-
-def _of_decision(slot: datetime, event: Event) -> Entry:
-    into = _told(event).get("into")
-    into = datetime.fromisoformat(into) if into else None
-    return Entry(slot, OF_DECISIONS[event.kind], by=event.actor, into=into, reason=event.message)
 
 
 def _open(row: ScheduledJob, slot: datetime, now: datetime, grace: timedelta) -> Entry:
@@ -226,25 +224,14 @@ def _open(row: ScheduledJob, slot: datetime, now: datetime, grace: timedelta) ->
     return Entry(slot, State.MISSED, reason="the scheduler did not run in time")
 
 
-def _grace(row: ScheduledJob) -> timedelta:
-    """Return the misfire grace, or zero for a job that the code no longer declares."""
-    if row.retired_at:
-        return timedelta(0)
-    return next((job.misfire_grace for job in all_jobs() if job.name == row.name), timedelta(0))
-
-
-def _scheduled(entry: Entry, scheduled: set[datetime]) -> Entry:
-    return entry if entry.slot in scheduled else replace(entry, is_scheduled=False)
-
-
 def _events(row: ScheduledJob) -> "QuerySet[Event]":
     return Event.objects.about(SCHEDULED_JOB_STATES.kind, row.pk).order_by("sequence")
 
 
 def _since(event: Event) -> datetime:
-    said = _told(event).get("since")
-    return datetime.fromisoformat(said) if said else event.at
+    since = _data(event).get("since")
+    return datetime.fromisoformat(since) if since else event.at
 
 
-def _told(event: Event) -> Mapping[str, Any]:
+def _data(event: Event) -> Mapping[str, Any]:
     return event.data or {}

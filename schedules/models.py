@@ -9,7 +9,7 @@ from work.models import Subject, SubjectQuerySet, Work, work_constraints
 
 class JobRunQuerySet(SubjectQuerySet["JobRun"]):
     def running_since_before(self, moment: datetime) -> "JobRunQuerySet":
-        return self.filter(status="running", started_at__lt=moment)
+        return self.filter(status=JobRun.Status.RUNNING, started_at__lt=moment)
 
 
 class JobRun(Work):
@@ -21,8 +21,8 @@ class JobRun(Work):
         FAILED = "failed"
         SKIPPED_TIMEOUT = "skipped_timeout", "abandoned (timed out)"
 
-    ACTIVE = CLAIMED = "running"
-    TERMINAL = frozenset({"success", "failed", "skipped_timeout"})
+    ACTIVE = CLAIMED = Status.RUNNING
+    TERMINAL = frozenset({Status.SUCCESS, Status.FAILED, Status.SKIPPED_TIMEOUT})
 
     job_name = models.CharField(max_length=128)
     scheduled_for = models.DateTimeField()

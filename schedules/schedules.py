@@ -19,7 +19,7 @@ from django_q.models import Schedule
 from django_q.signing import SignedPackage
 
 from schedules import firing, history, job_runs, lease
-from schedules.jobs import Job, all_jobs
+from schedules.jobs import all_jobs
 from schedules.models import JobRun, ScheduledJob
 from work import clock
 from work.sql.contention import be_impatient
@@ -41,15 +41,15 @@ class Doorbell(Broker):  # type: ignore[misc]  # no type hints
 
     def __init__(self, list_key: str | None = None) -> None:
         super().__init__(list_key)
-        self.rung: set[str] = set()
+        self.names: set[str] = set()
 
     def enqueue(self, task: Any) -> str:
-        told = SignedPackage.loads(task)
-        if told["func"] == FUNCTION and len(told["args"]) == 1:
-            self.rung.add(told["args"][0])
+        call = SignedPackage.loads(task)
+        if call["func"] == FUNCTION and len(call["args"]) == 1:
+            self.names.add(call["args"][0])
         else:
-            log.warning("schedules.unknown", function=str(told["func"])[:200])
-        return str(told["id"])
+            log.warning("schedules.unknown", function=str(call["func"])[:200])
+        return str(call["id"])
 
 
 class Scheduler:
@@ -79,23 +79,19 @@ def sync(*, actor: str) -> None:
     declared = {job.name: job for job in all_jobs()}
     for job in declared.values():
         with _apart(job.name):
-            _sync(job, actor)
+            row = history.introduce(job, actor=actor)
+            if not history.is_as_declared(row, job):
+                # Decide the due slots of the old schedule first, so that the change does not lose them.
+                firing.fire(job, actor=actor)
+                history.declare(job, actor=actor)
+                row = ScheduledJob.objects.get(name=job.name)
+            if row.decided_until - clock.now() > AHEAD:
+                history.go_back(row, actor=actor)
+                row.refresh_from_db()
+            _write_schedule(row)
     for row in ScheduledJob.objects.filter(retired_at__isnull=True).exclude(name__in=declared):
         history.retire(row, actor=actor)
     Schedule.objects.filter(func=FUNCTION).exclude(name__in=declared).delete()
-
-
-def _sync(job: Job, actor: str) -> None:
-    row = history.introduce(job, actor=actor)
-    if not history.is_as_declared(row, job):
-        # Decide the due slots of the old schedule first, so that the change does not lose them.
-        firing.fire(job, actor=actor)
-        history.declare(job, actor=actor)
-        row = ScheduledJob.objects.get(name=job.name)
-    if row.decided_until - clock.now() > AHEAD:
-        history.go_back(row, actor=actor)
-        row.refresh_from_db()
-    _write_schedule(row)
 
 
 @contextmanager
@@ -122,30 +118,32 @@ def fire_due(actor: str) -> int:
     """Decide the due slots of all jobs. Return how many were handed to the workers."""
     jobs = {job.name: job for job in all_jobs()}
     rows = list(ScheduledJob.objects.filter(name__in=jobs, retired_at__isnull=True).order_by("id"))
-    due = [row for row in rows if _is_due(row)]
+    due = []
+    for row in rows:
+        with _apart(row.name):
+            if firing.next_due(row) <= clock.now():
+                due.append(row)
     if not due:
         return 0
-    _leave_only(rows)
-    rung = _ring(due)
-    if silent := sorted({row.name for row in due} - rung):
+    _disable_others(rows)
+    # Run django-q2's scheduler, and then set its schedules to the next slots.
+    bell = Doorbell()
+    # Outside of a transaction, because it begins by closing the connection.
+    import_string(SCHEDULER)(broker=bell)
+    be_impatient()
+    for row in due:
+        Schedule.objects.filter(name=row.name).update(next_run=firing.next_slot(row))
+    if silent := sorted({row.name for row in due} - bell.names):
         # The host's clock may be slightly behind the database's.
         log.info("schedules.not_rung", jobs=silent)
-    return sum(_fire(jobs[row.name], actor) for row in due)
+    number = 0
+    for row in due:
+        with _apart(row.name):
+            number += firing.fire(jobs[row.name], actor=actor)
+    return number
 
 
-def _is_due(row: ScheduledJob) -> bool:
-    with _apart(row.name):
-        return firing.next_due(row) <= clock.now()
-    return False
-
-
-def _fire(job: Job, actor: str) -> int:
-    with _apart(job.name):
-        return firing.fire(job, actor=actor)
-    return 0
-
-
-def _leave_only(rows: list[ScheduledJob]) -> None:
+def _disable_others(rows: list[ScheduledJob]) -> None:
     """Disable all schedules except ADE's own in their expected form.
 
     For any other schedule, django-q2 might call its function in this process (`sync`), or walk through every minute
@@ -154,49 +152,32 @@ def _leave_only(rows: list[ScheduledJob]) -> None:
     ours: list[int] = []
     for row in rows:
         with _apart(row.name):
-            ours += _as_we_write(row)
+            # Ignore next_run: if it rings too early, nothing is due.
+            columns = {column: value for column, value in _columns(row).items() if column != "next_run"}
+            schedules = Schedule.objects.filter(name=row.name, **columns).order_by("id")
+            ours += schedules.values_list("pk", flat=True)[:1]
     Schedule.objects.exclude(repeats=0).exclude(pk__in=ours).update(repeats=0)
-
-
-def _as_we_write(row: ScheduledJob) -> list[int]:
-    # Ignore next_run: if it rings too early, nothing is due.
-    wanted = {column: value for column, value in _wanted(row).items() if column != "next_run"}
-    return list(Schedule.objects.filter(name=row.name, **wanted).order_by("id").values_list("pk", flat=True)[:1])
-
-
-def _ring(due: list[ScheduledJob]) -> set[str]:
-    """Run django-q2's scheduler, and then set its schedules to the next slots."""
-    bell = Doorbell()
-    # Outside of a transaction, because it begins by closing the connection.
-    import_string(SCHEDULER)(broker=bell)
-    be_impatient()
-    for row in due:
-        Schedule.objects.filter(name=row.name).update(next_run=firing.next_slot(row))
-    return bell.rung
 
 
 def _write_schedule(row: ScheduledJob) -> None:
     schedules = Schedule.objects.filter(name=row.name).order_by("id")
-    found = list(schedules)
-    if len(found) == 1 and not _differs(found[0], _wanted(row)):
+    stored = list(schedules)
+    columns = _columns(row)
+    if len(stored) == 1 and all(getattr(stored[0], column) == value for column, value in columns.items()):
         return
     with transaction.atomic():
-        wanted = _wanted(ScheduledJob.objects.select_for_update().get(pk=row.pk))
+        columns = _columns(ScheduledJob.objects.select_for_update().get(pk=row.pk))
         # Names are not unique in django-q2. The first row is used, the others are deleted.
         first, *others = [*schedules.all()] or [Schedule(name=row.name)]
         Schedule.objects.filter(pk__in=[other.pk for other in others]).delete()
-        for column, value in wanted.items():
+        for column, value in columns.items():
             setattr(first, column, value)
         first.save()
         # A new row computes its own next_run, in UTC.
-        Schedule.objects.filter(pk=first.pk).update(next_run=wanted["next_run"])
+        Schedule.objects.filter(pk=first.pk).update(next_run=columns["next_run"])
 
 
-def _differs(schedule: Schedule, wanted: dict[str, Any]) -> bool:
-    return any(getattr(schedule, column) != value for column, value in wanted.items())
-
-
-def _wanted(row: ScheduledJob) -> dict[str, Any]:
+def _columns(row: ScheduledJob) -> dict[str, Any]:
     return {
         "func": FUNCTION,
         "args": repr((row.name,)),

@@ -549,4 +549,4 @@ def _build_of(configuration):
 def _gate_of(status, build, document):
     if status != "queued":
         return ""
-    return gates.behind_document([document.pk])[0] if build.status == "ready" else "build"
+    return gates.for_new_runs([document.pk])[0] if build.status == "ready" else "build"

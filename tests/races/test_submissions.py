@@ -223,14 +223,14 @@ def test_a_run_of_a_build_that_is_queued_again_is_not_refused_for_its_earlier_en
 ):
     build = BuildFactory(configuration=configuration, status="failed")
     run = runs.submit(configuration, document, actor="olga")
-    behind_build = gates.behind_build
+    runs_waiting_for = gates.runs_waiting_for
 
     def queued_again_meanwhile(build_id):
-        waiting = behind_build(build_id)
+        waiting = runs_waiting_for(build_id)
         assert threads.start(lambda: builds.again(build.pk, actor="olga")).answer()
         return waiting
 
-    monkeypatch.setattr(gates, "behind_build", queued_again_meanwhile)
+    monkeypatch.setattr(gates, "runs_waiting_for", queued_again_meanwhile)
 
     assert runs.apply_build_results(W1) == 0
 
@@ -241,15 +241,15 @@ def test_a_run_of_a_build_that_is_queued_again_is_not_refused_for_its_earlier_en
 
 def between_look_and_insert(monkeypatch, act):
     """Call `act` in a submission after its gate was chosen and before its row is inserted."""
-    look = gates.behind_document
+    look = gates.for_new_runs
 
     def looked(document_ids):
         chosen = look(document_ids)
-        monkeypatch.setattr(gates, "behind_document", look)
+        monkeypatch.setattr(gates, "for_new_runs", look)
         act()
         return chosen
 
-    monkeypatch.setattr(gates, "behind_document", looked)
+    monkeypatch.setattr(gates, "for_new_runs", looked)
 
 
 @pytest.mark.only_on("postgresql")

@@ -173,7 +173,7 @@ def test_the_gates_of_new_runs_on_many_documents_are_told_in_their_order():
     RunFactory(input_document=busy, status="running")
     RunFactory(input_document=waited_for)
 
-    assert gates.behind_document([free.pk, busy.pk, waited_for.pk, free.pk]) == ["", "document", "document", "document"]
+    assert gates.for_new_runs([free.pk, busy.pk, waited_for.pk, free.pk]) == ["", "document", "document", "document"]
 
 
 def is_awaited(build):

@@ -177,8 +177,8 @@ def test_what_was_decided_first_of_a_slot_has_held(noon, at):
     row = noon(FREQUENT)
     at(NOON + 4 * QUARTER)
     slots = [NOON + n * QUARTER for n in (1, 2, 3)]
-    history.passed_over(row, slots[1:2], actor=W1)
-    history.misfired(row, slots, "too late", actor=W1)
+    history.record_passed_over(row, slots[1:2], actor=W1)
+    history.record_misfired(row, slots, "too late", actor=W1)
 
     assert states(row, slots[-1]) == [(slots[0], "misfired"), (slots[1], "passed_over"), (slots[2], "misfired")]
 

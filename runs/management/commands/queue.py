@@ -21,24 +21,26 @@ class Command(NounCommand):
         add_actor(add("resume", self.resume, "Claim queued runs again."))
 
     def show(self, **_: Any) -> Answer:
-        told = _told()
-        return Answer(told, fields(told))
+        data = _data()
+        return Answer(data, fields(data))
 
     def pause(self, *, reason: str, actor: str | None, **_: Any) -> Answer:
-        done = queue.pause(actor=actor_of(actor), reason=reason)
-        return _answer(Outcome.PAUSED if done else Outcome.WAS_PAUSED, done=done)
+        has_paused = queue.pause(actor=actor_of(actor), reason=reason)
+        return _answer(Outcome.PAUSED if has_paused else Outcome.WAS_PAUSED, Exit.DONE if has_paused else Exit.REFUSED)
 
     def resume(self, *, actor: str | None, **_: Any) -> Answer:
-        done = queue.resume(actor=actor_of(actor))
-        return _answer(Outcome.RESUMED if done else Outcome.NOT_PAUSED, done=done)
+        has_resumed = queue.resume(actor=actor_of(actor))
+        return _answer(
+            Outcome.RESUMED if has_resumed else Outcome.NOT_PAUSED, Exit.DONE if has_resumed else Exit.REFUSED
+        )
 
 
-def _answer(outcome: Outcome, *, done: bool) -> Answer:
-    told = {"result": outcome, **_told()}
-    return Answer(told, fields(told), Exit.DONE if done else Exit.REFUSED)
+def _answer(outcome: Outcome, exit: Exit) -> Answer:
+    data = {"result": outcome, **_data()}
+    return Answer(data, fields(data), exit)
 
 
-def _told() -> dict[str, Any]:
+def _data() -> dict[str, Any]:
     state = queue.state(AnonymousUser())
     row = state.row
     paused = {name: getattr(row, name, None) or None for name in ("paused_at", "paused_by", "pause_reason")}

@@ -99,19 +99,20 @@ class Command(WatchedCommand):
         return why.explain(Run(pk=id))
 
     def submit(self, *, configuration: str, documents: list[int], actor: str | None, **_: Any) -> Answer:
-        chosen = find_configuration(configuration)
-        found = Document.objects.defer("text").in_bulk(documents)
-        if missing := [id for id in documents if id not in found]:
+        match = find_configuration(configuration)
+        by_id = Document.objects.defer("text").in_bulk(documents)
+        if missing := [id for id in documents if id not in by_id]:
             raise not_found("document", missing[0], "`manage.py document list` shows them")
         try:
-            ids = lifecycle.submit_many(chosen, [found[id] for id in documents], actor=actor_of(actor))
+            ids = lifecycle.submit_many(match, [by_id[id] for id in documents], actor=actor_of(actor))
         except QueueFull as full:
-            raise _queue_full(full) from full
+            numbers = {"limit": full.limit, "live": full.live, "asked": full.asked}
+            raise Failure(str(full), Exit.QUEUE_FULL, full.code, **numbers) from full
         except OtherWorkspace as error:
-            raise Failure(str(error), Exit.REFUSED, "other_workspace", configuration=chosen.pk) from error
+            raise Failure(str(error), Exit.REFUSED, "other_workspace", configuration=match.pk) from error
         except Purged as purged:
             raise Failure(str(purged), Exit.REFUSED, purged.code, document=purged.document.pk) from purged
-        rows = [_row(row) for row in Run.objects.filter(pk__in=ids).order_by("id").values(*COLUMNS)]
+        rows = [_row(values) for values in Run.objects.filter(pk__in=ids).order_by("id").values(*COLUMNS)]
         return Answer({"runs": rows}, table(rows, *SHOWN[:-1]))
 
     def list_runs(
@@ -125,39 +126,46 @@ class Command(WatchedCommand):
         before: int | None,
         **_: Any,
     ) -> Answer:
-        found = Run.objects.order_by("-id")
-        found = found.filter(status=status) if status else found
-        found = found.with_outcome(outcome) if outcome else found
-        found = found.filter(configuration=find_configuration(configuration)) if configuration else found
-        found = found.filter(workspace=find_workspace(workspace)) if workspace else found
-        found = found.filter(pk__lt=before) if before else found
-        rows = [_row(row) for row in found.values(*COLUMNS)[:limit]]
+        runs = Run.objects.order_by("-id")
+        runs = runs.filter(status=status) if status else runs
+        runs = runs.with_outcome(outcome) if outcome else runs
+        runs = runs.filter(configuration=find_configuration(configuration)) if configuration else runs
+        runs = runs.filter(workspace=find_workspace(workspace)) if workspace else runs
+        runs = runs.filter(pk__lt=before) if before else runs
+        rows = [_row(values) for values in runs.values(*COLUMNS)[:limit]]
         return Answer({"runs": rows}, table(rows, *SHOWN))
 
     def show(self, *, id: int, **_: Any) -> Answer:
-        found = Run.objects.filter(pk=id).values(*COLUMNS).first()
-        if found is None:
+        values = Run.objects.filter(pk=id).values(*COLUMNS).first()
+        if values is None:
             raise not_found("run", id, "`manage.py run list` shows them")
-        row, events, run = _row(found), events_about("run", id, EVENTS), Run(pk=id)
-        found_fields = list(run.fields.order_by("position").values(*FIELD_COLUMNS))
+        row, events, run = _row(values), events_about("run", id, EVENTS), Run(pk=id)
+        run_fields = list(run.fields.order_by("position").values(*FIELD_COLUMNS))
         artifacts = list(run.artifacts.order_by("name").values(*ARTIFACT_COLUMNS))
         parts = [
             fields(row),
-            table(found_fields, *FIELD_COLUMNS[:-1]) if found_fields else "",
+            table(run_fields, *FIELD_COLUMNS[:-1]) if run_fields else "",
             table(artifacts, "name", "size_bytes", "content_type") if artifacts else "",
             history(events),
         ]
-        told = {"fields": found_fields, "artifacts": artifacts, "events": events}
-        return Answer(row | told, "\n\n".join(filter(None, parts)))
+        data = row | {"fields": run_fields, "artifacts": artifacts, "events": events}
+        return Answer(data, "\n\n".join(filter(None, parts)))
 
     def artifacts(self, *, id: int, to: Path | None, **_: Any) -> Answer:
         if not Run.objects.filter(pk=id).exists():
             raise not_found("run", id, "`manage.py run list` shows them")
-        found = Artifact.objects.filter(run=id).order_by("name")
-        rows: list[dict[str, Any]] = list(found.values(*ARTIFACT_COLUMNS))
+        artifacts = Artifact.objects.filter(run=id).order_by("name")
+        rows: list[dict[str, Any]] = list(artifacts.values(*ARTIFACT_COLUMNS))
         if to is not None:
-            for row, artifact in zip(rows, found, strict=True):
-                row["path"] = str(_copied(artifact, to))
+            for row, artifact in zip(rows, artifacts, strict=True):
+                details = {"artifact": artifact.name, "path": str(to)}
+                try:
+                    row["path"] = str(copy_out(artifact, to))
+                except Damaged as error:
+                    raise Failure(str(error), Exit.REFUSED, "not_written", **details) from error
+                except OSError as error:
+                    message = f"Could not copy {artifact.name} to {to}: {error.strerror}."
+                    raise Failure(message, Exit.REFUSED, "not_written", **details) from error
         columns = ("name", "size_bytes", "content_type", *(["path"] if to else []))
         return Answer({"artifacts": rows}, table(rows, *columns))
 
@@ -171,30 +179,16 @@ class Command(WatchedCommand):
     def again(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def again(run: Run) -> tuple[Outcome, Row]:
             try:
-                made = lifecycle.run_again(run, actor=actor_of(actor))
+                new = lifecycle.run_again(run, actor=actor_of(actor))
             except QueueFull:
                 return Outcome.NO_PLACE, {}
             except Purged:
                 return Outcome.PURGED, {}
-            return Outcome.MADE, {"new_run": made.pk}
+            return Outcome.MADE, {"new_run": new.pk}
 
         return of_each("run", ids, Run.objects.listed().in_bulk(ids), again, "new_run")
 
 
-def _copied(artifact: Artifact, to: Path) -> Path:
-    try:
-        return copy_out(artifact, to)
-    except (OSError, Damaged) as error:
-        message = (
-            str(error) if isinstance(error, Damaged) else f"Could not copy {artifact.name} to {to}: {error.strerror}."
-        )
-        raise Failure(message, Exit.REFUSED, "not_written", artifact=artifact.name, path=str(to)) from error
-
-
-def _queue_full(full: QueueFull) -> Failure:
-    return Failure(str(full), Exit.QUEUE_FULL, full.code, limit=full.limit, live=full.live, asked=full.asked)
-
-
-def _row(found: Row) -> dict[str, Any]:
-    row = {name.removesuffix("__name"): value for name, value in found.items()}
+def _row(values: Row) -> dict[str, Any]:
+    row = {name.removesuffix("__name"): value for name, value in values.items()}
     return {"id": row.pop("id"), "outcome": Run(status=row["status"], failure_type=row["failure_type"]).outcome, **row}

@@ -17,7 +17,6 @@ from work.operations.commands import (
     Exit,
     Failure,
     NounCommand,
-    Row,
     actor_of,
     add_actor,
     add_limit,
@@ -60,8 +59,23 @@ class Command(NounCommand):
         runs.add_argument("--job", metavar="NAME")
         add_limit(runs)
         _add_name(add("why", self.why, "Explain why a job's slot has not started: what blocks it, and since when."))
-        self._add_ledger(add)
-        self._add_trigger(add)
+        slots = add("ledger", self.ledger, "List the slots of a job with the state of each, newest first.")
+        _add_name(slots)
+        _add_range(slots, required=False)
+        slots.add_argument(
+            "--limit", type=limit, default=50, help="maximum number of rows, newest first (default: %(default)s)"
+        )
+        trigger = add(
+            "trigger", self.trigger, "Run a job now, outside its schedule; with --slot, run one of its slots."
+        )
+        _add_name(trigger)
+        which = trigger.add_mutually_exclusive_group()
+        which.add_argument("--slot", metavar="TIME", type=moment, help="run this slot, which has no run yet")
+        which.add_argument("--again", metavar="TIME", type=moment, help="run now, replacing this slot, which has a run")
+        trigger.add_argument(
+            "--wait", action="store_true", help="wait until it has ended; exit code 0 only for a success"
+        )
+        add_actor(trigger)
         pause = add("pause", self.pause, "Pause a job: its slots are skipped until it is resumed.")
         pause.add_argument("--reason", default="", help="reason, recorded in the history")
         resume = add("resume", self.resume, "Resume a job with its next slot.")
@@ -74,48 +88,54 @@ class Command(NounCommand):
         backfill.add_argument("--rehearse", action="store_true", help="preview: list the slots without running them")
         add_actor(backfill)
 
-    def _add_ledger(self, add: AddVerb) -> None:
-        verb = add("ledger", self.ledger, "List the slots of a job with the state of each, newest first.")
-        _add_name(verb)
-        _add_range(verb, required=False)
-        verb.add_argument(
-            "--limit", type=limit, default=50, help="maximum number of rows, newest first (default: %(default)s)"
-        )
-
-    def _add_trigger(self, add: AddVerb) -> None:
-        verb = add("trigger", self.trigger, "Run a job now, outside its schedule; with --slot, run one of its slots.")
-        _add_name(verb)
-        which = verb.add_mutually_exclusive_group()
-        which.add_argument("--slot", metavar="TIME", type=moment, help="run this slot, which has no run yet")
-        which.add_argument("--again", metavar="TIME", type=moment, help="run now, replacing this slot, which has a run")
-        verb.add_argument("--wait", action="store_true", help="wait until it has ended; exit code 0 only for a success")
-        add_actor(verb)
-
     def list_jobs(self, **_: Any) -> Answer:
-        rows = [asdict(standing_now) for standing_now in job_status.of_all()]
-        return Answer({"jobs": rows}, table([row | {"state": _state(row)} for row in rows], *JOBS_SHOWN))
+        rows = [asdict(status) for status in job_status.of_all()]
+        shown = []
+        for row in rows:
+            state = str(row["state"])
+            if state == "paused":
+                state = f"paused by {row['paused_by']}"
+            elif state == "running":
+                state = f"running since {row['running_since']:%H:%M:%S}"
+            shown.append(row | {"state": state})
+        return Answer({"jobs": rows}, table(shown, *JOBS_SHOWN))
 
     def list_job_runs(self, *, status: str | None, job: str | None, limit: int, before: int | None, **_: Any) -> Answer:
-        found = JobRun.objects.order_by("-id")
-        found = found.filter(status=status) if status else found
-        found = found.filter(job_name=job) if job else found
-        found = found.filter(pk__lt=before) if before else found
-        rows = list(found.values(*COLUMNS)[:limit])
+        job_runs = JobRun.objects.order_by("-id")
+        job_runs = job_runs.filter(status=status) if status else job_runs
+        job_runs = job_runs.filter(job_name=job) if job else job_runs
+        job_runs = job_runs.filter(pk__lt=before) if before else job_runs
+        rows = list(job_runs.values(*COLUMNS)[:limit])
         return Answer({"job_runs": rows}, table(rows, *RUNS_SHOWN))
 
     def why(self, *, name: str, **_: Any) -> Answer:
-        found = why.explain(_row_of(name))
-        return Answer(found.to_json(), in_words(found))
+        explanation = why.explain(_row_of(name))
+        return Answer(explanation.to_json(), in_words(explanation))
 
     def ledger(self, *, name: str, since: datetime | None, until: datetime | None, limit: int, **_: Any) -> Answer:
-        row = _row_of(name)
-        if row.pk is None:
-            entries: Sequence[ledger.Entry] = []
-        elif since is None and until is None:
-            entries = ledger.latest(row, past=limit, coming=COMING)
-        else:
-            entries = ledger.of(row, since=since, until=until or clock.now(), most=limit)
-        return _answer_of_ledger(job_status.of(name), entries)
+        job = _row_of(name)
+        entries: Sequence[ledger.Entry] = []
+        if job.pk is not None and since is None and until is None:
+            entries = ledger.latest(job, past=limit, coming=COMING)
+        elif job.pk is not None:
+            entries = ledger.of(job, since=since, until=until or clock.now(), most=limit)
+        now = job_status.of(name)
+        data = {"job": now.name, "last_success": now.last_success, "next_slot": now.next_slot}
+        counts = ledger.counts(entries)
+        rows = [asdict(entry) for entry in entries]
+        shown = []
+        for row in rows:
+            remarks = [] if row["is_scheduled"] else ["by hand"]
+            if row["asked_by"] and row["job_run"]:
+                remarks.append(f"requested by {row['asked_by']}")
+            if row["covers"]:
+                remarks.append(f"replaces {row['covers']:%Y-%m-%d %H:%M}")
+            if row["reason"]:
+                remarks.append(row["reason"])
+            shown.append(row | {"state": _spaced(row["state"]), "told": "; ".join(remarks)})
+        total = ", ".join(f"{number} {_spaced(state)}" for state, number in counts.items()) or "no slots"
+        summary = {"shown": total, "last success": now.last_success, "next slot": now.next_slot}
+        return Answer(data | {"counts": counts, "slots": rows}, f"{table(shown, *SLOTS_SHOWN)}\n\n{fields(summary)}")
 
     def trigger(
         self,
@@ -127,29 +147,29 @@ class Command(NounCommand):
         actor: str | None,
         **_: Any,
     ) -> Answer:
-        job, signed = _job(name), actor_of(actor)
+        job, person = _job(name), actor_of(actor)
         with _refusals(job):
             if slot is not None:
-                due = asking.run_slot(job, slot, actor=signed)
+                due = asking.run_slot(job, slot, actor=person)
             else:
-                due = asking.run_now(job, actor=signed, covers=again)
-        found = why.explain_due(due)
-        told = {"job": name, "slot": due.scheduled_for, "covers": due.covers, "why": found.to_json(), "job_run": None}
+                due = asking.run_now(job, actor=person, covers=again)
+        explanation = why.explain_due(due)
+        data = {"job": name, "slot": due.scheduled_for, "covers": due.covers, "why": explanation.to_json()}
         if not wait:
-            return Answer(told, in_words(found))
-        self.stderr.write(clean(found.message))
-        run = self._until_ended(job, due)
-        row = {column: getattr(run, column) for column in COLUMNS}
-        exit = Exit.DONE if run.status == JobRun.Status.SUCCESS else Exit.REFUSED
-        return Answer(told | {"job_run": row}, fields(row), exit)
+            return Answer(data | {"job_run": None}, in_words(explanation))
+        self.stderr.write(clean(explanation.message))
+        job_run = _wait_for(due)
+        row = {column: getattr(job_run, column) for column in COLUMNS}
+        exit = Exit.DONE if job_run.status == JobRun.Status.SUCCESS else Exit.REFUSED
+        return Answer(data | {"job_run": row}, fields(row), exit)
 
     def pause(self, *, name: str, reason: str, actor: str | None, **_: Any) -> Answer:
-        done = history.pause(_declared(name, actor), actor=actor_of(actor), reason=reason)
-        return _answer_of_pause(name, Outcome.PAUSED if done else Outcome.WAS_PAUSED)
+        has_paused = history.pause(_declared(name, actor), actor=actor_of(actor), reason=reason)
+        return _answer_of_pause(name, Outcome.PAUSED if has_paused else Outcome.WAS_PAUSED)
 
     def resume(self, *, name: str, actor: str | None, **_: Any) -> Answer:
-        done = history.resume(_declared(name, actor), actor=actor_of(actor))
-        return _answer_of_pause(name, Outcome.RESUMED if done else Outcome.NOT_PAUSED)
+        has_resumed = history.resume(_declared(name, actor), actor=actor_of(actor))
+        return _answer_of_pause(name, Outcome.RESUMED if has_resumed else Outcome.NOT_PAUSED)
 
     def backfill(
         self, *, name: str, since: datetime, until: datetime, rehearse: bool, actor: str | None, **_: Any
@@ -157,26 +177,26 @@ class Command(NounCommand):
         job = _job(name)
         with _refusals(job):
             if rehearse:
-                found = asking.rehearse(job, since, until)
+                slots = asking.rehearse(job, since, until)
             else:
-                found = asking.backfill(job, since, until, actor=actor_of(actor))
-        would = "would run" if rehearse else "are due and will run one after another, oldest first"
-        said = f"{len(found.free)} slots {would}; {len(found.taken)} already ran or are waiting."
-        shown = table([{"slot": slot} for slot in found.free], "slot")
-        told = {"rehearsed": rehearse, "job": name, "free": found.free, "taken": found.taken}
-        return Answer(told, f"{shown}\n\n{said}")
+                slots = asking.backfill(job, since, until, actor=actor_of(actor))
+        then = "would run" if rehearse else "are due and will run one after another, oldest first"
+        summary = f"{len(slots.free)} slots {then}; {len(slots.taken)} already ran or are waiting."
+        data = {"rehearsed": rehearse, "job": name, "free": slots.free, "taken": slots.taken}
+        return Answer(data, f"{table([{'slot': slot} for slot in slots.free], 'slot')}\n\n{summary}")
 
-    def _until_ended(self, job: Job, due: DueSlot) -> JobRun:
-        while True:
-            # Check this first: if the slot has been claimed since, its row is found below.
-            waits = DueSlot.objects.filter(pk=due.pk).exists()
-            run = JobRun.objects.filter(job_name=job.name, scheduled_for=due.scheduled_for).first()
-            if run and run.finished_at:
-                return run
-            if not waits and run is None:
-                said = f"The slot {due.scheduled_for.isoformat()} of {job.name} was deleted before it ran."
-                raise Failure(said, Exit.REFUSED, "slot_gone", job=job.name)
-            time.sleep(LOOK_SECONDS)
+
+def _wait_for(due: DueSlot) -> JobRun:
+    while True:
+        # Check this first: if the slot has been claimed since, its row is found below.
+        is_waiting = DueSlot.objects.filter(pk=due.pk).exists()
+        job_run = JobRun.objects.filter(job_name=due.job_name, scheduled_for=due.scheduled_for).first()
+        if job_run and job_run.finished_at:
+            return job_run
+        if not is_waiting and job_run is None:
+            message = f"The slot {due.scheduled_for.isoformat()} of {due.job_name} was deleted before it ran."
+            raise Failure(message, Exit.REFUSED, "slot_gone", job=due.job_name)
+        time.sleep(LOOK_SECONDS)
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
@@ -229,37 +249,10 @@ def _refusals(job: Job) -> Iterator[None]:
 
 
 def _answer_of_pause(name: str, outcome: Outcome) -> Answer:
-    done = outcome in (Outcome.PAUSED, Outcome.RESUMED)
     now = job_status.of(name)
-    told = {"job": name, "result": outcome, "paused_by": now.paused_by or None, "paused_at": now.paused_at}
-    return Answer(told, fields(told), Exit.DONE if done else Exit.REFUSED)
-
-
-def _answer_of_ledger(now: job_status.JobStatus, entries: Sequence[ledger.Entry]) -> Answer:
-    counts = ledger.counts(entries)
-    rows = [asdict(entry) for entry in entries]
-    said = ", ".join(f"{number} {_spaced(state)}" for state, number in counts.items()) or "no slots"
-    summary = {"shown": said, "last success": now.last_success, "next slot": now.next_slot}
-    told = {"job": now.name, "last_success": now.last_success, "next_slot": now.next_slot}
-    shown = [row | {"state": _spaced(row["state"]), "told": _told(row)} for row in rows]
-    return Answer(told | {"counts": counts, "slots": rows}, f"{table(shown, *SLOTS_SHOWN)}\n\n{fields(summary)}")
-
-
-def _told(row: Row) -> str:
-    said = []
-    if not row["is_scheduled"]:
-        said.append("by hand")
-    if row["asked_by"] and row["job_run"]:
-        said.append(f"requested by {row['asked_by']}")
-    if row["covers"]:
-        said.append(f"replaces {row['covers']:%Y-%m-%d %H:%M}")
-    return "; ".join([*said, *([row["reason"]] if row["reason"] else [])])
-
-
-def _state(row: Row) -> str:
-    if row["state"] == "paused":
-        return f"paused by {row['paused_by']}"
-    return f"running since {row['running_since']:%H:%M:%S}" if row["state"] == "running" else str(row["state"])
+    data = {"job": name, "result": outcome, "paused_by": now.paused_by or None, "paused_at": now.paused_at}
+    exit = Exit.DONE if outcome in (Outcome.PAUSED, Outcome.RESUMED) else Exit.REFUSED
+    return Answer(data, fields(data), exit)
 
 
 def _spaced(state: str) -> str:

@@ -121,7 +121,7 @@ def test_what_may_not_be_read_is_named(locked, mode, words):
         (directory / "artifacts" / "folder" / "file").write_text("x")
         (directory / locked).chmod(mode)
 
-        with pytest.raises(artifacts.NotKept, match=words):
+        with pytest.raises(artifacts.BadArtifact, match=words):
             artifacts.look(directory, None)
     finally:
         os.seteuid(0)

@@ -6,9 +6,8 @@ from django.db.models.lookups import IsNull
 
 from builds.models import Build, Configuration
 from documents.models import Document
-from runs.models.queue import Queue
 from work import clock
-from work.models import SubjectQuerySet, Work, work_constraints
+from work.models import Subject, SubjectQuerySet, Work, work_constraints
 from workspaces.models import User, Workspace, visible_to
 
 
@@ -28,10 +27,10 @@ class RunQuerySet(SubjectQuerySet["Run"]):
         return self.filter(~timed_out, status=outcome)
 
     def live(self) -> "RunQuerySet":
-        return self.filter(status__in=["queued", "running"])
+        return self.filter(status__in=[Run.Status.QUEUED, Run.Status.RUNNING])
 
     def queued(self) -> "RunQuerySet":
-        return self.filter(status="queued")
+        return self.filter(status=Run.Status.QUEUED)
 
     def claimable(self, now: Any) -> "RunQuerySet":
         return self.in_line().filter(*OF_THE_QUEUE.values())
@@ -39,58 +38,7 @@ class RunQuerySet(SubjectQuerySet["Run"]):
     def in_line(self) -> "RunQuerySet":
         """Return queued runs whose build is ready and whose document is free, oldest first."""
         free = [IsNull(first_of(rows), True) for rows in in_the_way().values()]
-        return self.filter(*OF_THE_RUN.values(), *free, status="queued").order_by("created_at", "id")
-
-
-def document_has_a_run() -> Q:
-    """Return the condition for documents with a queued or running run."""
-    same = Run.objects.filter(input_document=OuterRef("pk"))
-    # Use one status and one kind of gate per query, so that a partial index applies.
-    queued = same.filter(status="queued")
-    waiting = Q(Exists(queued.filter(gate__in=IN_TURN))) | Q(Exists(queued.filter(gate="build")))
-    return waiting | Q(Exists(same.filter(status="running")))
-
-
-# The conditions of a claim, by name. `runs/why.py` checks each of them for a single run. OF_THE_QUEUE depends on no
-# run, so a database evaluates it once.
-OF_THE_QUEUE = {"queue_goes_on": Q(~Exists(Queue.objects.filter(pk=Queue.ONLY, paused_at__isnull=False)))}
-OF_THE_RUN = {"build_is_ready": Q(build__status="ready"), "is_open": Q(gate="")}
-MUST_HOLD = OF_THE_QUEUE | OF_THE_RUN
-# The gates of runs whose build is ready. The condition of an index contains the same list.
-IN_TURN = ["", "document"]
-
-
-def in_the_way() -> dict[str, "QuerySet[Any]"]:
-    """Return querysets about the outer run that must be empty for a claim, with the blocking run as `first`."""
-    same_document = Run.objects.filter(input_document_id=OuterRef("input_document_id")).annotate(first=F("pk"))
-    in_turn = same_document.filter(status="queued", gate__in=IN_TURN).order_by("created_at", "id")
-    return {
-        "running": same_document.filter(status="running").exclude(pk=OuterRef("pk")),
-        # Two conditions, so that each is a single index lookup even with thousands of runs of the same moment.
-        "older": in_turn.filter(created_at__lt=OuterRef("created_at")),
-        "older_of_same_moment": in_turn.filter(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk")),
-        "older_of_ended_build": _ended_builds(),
-    }
-
-
-def first_of(rows: "QuerySet[Any]") -> Subquery:
-    """Return the first row of one of `in_the_way` as a subquery.
-
-    EXISTS would not do: PostgreSQL assumes that it finds a match early with any plan. Only the order, which an index
-    provides, keeps it from walking all waiting runs.
-    """
-    return Subquery(rows.values("first")[:1])
-
-
-def _ended_builds() -> "QuerySet[Build]":
-    """Return ended builds with their oldest run whose gate is still shut. Usually there is none, and no run is read."""
-    created_at, id = OuterRef(OuterRef("created_at")), OuterRef(OuterRef("pk"))
-    of_document = Run.objects.filter(input_document_id=OuterRef(OuterRef("input_document_id")), build=OuterRef("pk"))
-    # With the first condition the index excludes all later runs.
-    older = of_document.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
-    older = older.filter(status="queued", gate="build").order_by("created_at", "id")
-    ended = Build.objects.unheeded().annotate(first=Subquery(older.values("pk")[:1]))
-    return ended.filter(first__isnull=False).order_by("pk")
+        return self.filter(*OF_THE_RUN.values(), *free, status=Run.Status.QUEUED).order_by("created_at", "id")
 
 
 # The outcome of a run, and an order that the primary key does not have: see `runs/listing.py`. An index applies only to
@@ -129,8 +77,8 @@ class Run(Work):
         BUILD = "build", "waiting for its build"
         DOCUMENT = "document", "waiting for an earlier run of its document"
 
-    ACTIVE = CLAIMED = "running"
-    TERMINAL = frozenset({"succeeded", "failed", "cancelled"})
+    ACTIVE = CLAIMED = Status.RUNNING
+    TERMINAL = frozenset({Status.SUCCEEDED, Status.FAILED, Status.CANCELLED})
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="runs", db_index=False)
     configuration = models.ForeignKey(Configuration, on_delete=models.PROTECT, related_name="runs", db_index=False)
@@ -230,6 +178,39 @@ class Run(Work):
         return "timed_out" if self.failure_type == self.Failure.TIMED_OUT else self.status
 
 
+class Queue(Subject):
+    """The single row that says whether the queue is paused. The first pause creates it; without it the queue is not
+    paused.
+    """
+
+    ONLY = 1
+
+    paused_at = models.DateTimeField(null=True, blank=True, editable=False)
+    paused_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    pause_reason = models.TextField(blank=True, default="", editable=False)
+
+    class Meta:
+        db_table = "run_queue"
+        verbose_name = "queue of runs"
+        verbose_name_plural = "queue of runs"
+        constraints = [
+            models.CheckConstraint(
+                name="queue_is_one_row",
+                condition=Q(pk=1),
+                violation_error_message="There is a single run queue, in row 1.",
+            ),
+            models.CheckConstraint(
+                name="queue_paused_by_somebody",
+                condition=Q(paused_at__isnull=True, paused_by="", pause_reason="")
+                | (Q(paused_at__isnull=False) & ~Q(paused_by="")),
+                violation_error_message="A pause needs the name of the person who paused; a reason needs a pause.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return "queue of runs"
+
+
 class Admission(models.Model):
     """The row that submissions lock while they count the places of a limited queue."""
 
@@ -316,3 +297,50 @@ class RunField(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}"
+
+
+def document_has_a_run() -> Q:
+    """Return the condition for documents with a queued or running run."""
+    same = Run.objects.filter(input_document=OuterRef("pk"))
+    # Use one status and one kind of gate per query, so that a partial index applies.
+    queued = same.filter(status=Run.Status.QUEUED)
+    waiting = Q(Exists(queued.filter(gate__in=IN_TURN))) | Q(Exists(queued.filter(gate=Run.Gate.BUILD)))
+    return waiting | Q(Exists(same.filter(status=Run.Status.RUNNING)))
+
+
+# The conditions of a claim, by name. `runs/why.py` checks each of them for a single run. OF_THE_QUEUE depends on no
+# run, so a database evaluates it once.
+OF_THE_QUEUE = {"queue_goes_on": Q(~Exists(Queue.objects.filter(pk=Queue.ONLY, paused_at__isnull=False)))}
+OF_THE_RUN = {"build_is_ready": Q(build__status=Build.Status.READY), "is_open": Q(gate=Run.Gate.OPEN)}
+MUST_HOLD = OF_THE_QUEUE | OF_THE_RUN
+# The gates of runs whose build is ready. The condition of an index contains the same list.
+IN_TURN = [Run.Gate.OPEN, Run.Gate.DOCUMENT]
+
+
+def in_the_way() -> dict[str, "QuerySet[Any]"]:
+    """Return querysets about the outer run that must be empty for a claim, with the blocking run as `first`."""
+    same_document = Run.objects.filter(input_document_id=OuterRef("input_document_id")).annotate(first=F("pk"))
+    in_turn = same_document.filter(status=Run.Status.QUEUED, gate__in=IN_TURN).order_by("created_at", "id")
+    # Ended builds with their oldest run whose gate is still shut. Usually there is none, and no run is read.
+    created_at, id = OuterRef(OuterRef("created_at")), OuterRef(OuterRef("pk"))
+    of_build = Run.objects.filter(input_document_id=OuterRef(OuterRef("input_document_id")), build=OuterRef("pk"))
+    # With the first condition the index excludes all later runs.
+    older = of_build.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
+    older = older.filter(status=Run.Status.QUEUED, gate=Run.Gate.BUILD).order_by("created_at", "id")
+    ended_builds = Build.objects.unheeded().annotate(first=Subquery(older.values("pk")[:1]))
+    return {
+        "running": same_document.filter(status=Run.Status.RUNNING).exclude(pk=OuterRef("pk")),
+        # Two conditions, so that each is a single index lookup even with thousands of runs of the same moment.
+        "older": in_turn.filter(created_at__lt=OuterRef("created_at")),
+        "older_of_same_moment": in_turn.filter(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk")),
+        "older_of_ended_build": ended_builds.filter(first__isnull=False).order_by("pk"),
+    }
+
+
+def first_of(rows: "QuerySet[Any]") -> Subquery:
+    """Return the first row of one of `in_the_way` as a subquery.
+
+    EXISTS would not do: PostgreSQL assumes that it finds a match early with any plan. Only the order, which an index
+    provides, keeps it from walking all waiting runs.
+    """
+    return Subquery(rows.values("first")[:1])
