@@ -16,7 +16,7 @@ def reach_of(url: str) -> Reach:
     return Reach(networks, "ADE_WEBHOOK_NETWORKS", "receivers", internet=is_safe, tells=False)
 
 
-def spelled(url: str) -> str:
+def normalize(url: str) -> str:
     """Return the URL in canonical form if it may be called, without resolving its host. Raises FetchFailed."""
     target = target_of(url.strip())
     reach_of(url.strip()).expect(target)

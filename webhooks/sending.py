@@ -18,7 +18,7 @@ GONE = 410
 LONGEST_ANSWER = 200
 
 
-class NotTaken(Exception):
+class NotAccepted(Exception):
     """The receiver did not accept the delivery. The message is for people."""
 
     def __init__(self, message: str, seconds: float, posted: Posted | None = None, failure_type: str = "") -> None:
@@ -28,26 +28,37 @@ class NotTaken(Exception):
         self.failure_type = failure_type
 
 
-EXPECTED = (NotTaken,)
+EXPECTED = (NotAccepted,)
 
 
 def do(claim: Claim) -> tuple[Posted, float]:
-    """Send the delivery. Return the response, and how many seconds it took. Raises NotTaken."""
+    """Send the delivery. Return the response, and how many seconds it took. Raises NotAccepted."""
     delivery = Delivery.objects.select_related("webhook").get(pk=claim.id)
     if delivery.webhook.removed_at:
-        raise NotTaken("The webhook was removed.", 0.0, failure_type="DROPPED")
+        raise NotAccepted("The webhook was removed.", 0.0, failure_type="DROPPED")
     claim.go_on()
-    began = time.monotonic()
+    webhook, began = delivery.webhook, time.monotonic()
+    # The body is the same at each attempt.
+    body = json.dumps(delivery.payload, sort_keys=True, separators=(",", ":")).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "ADE (webhooks)",
+        "X-ADE-Topic": delivery.topic,
+        "X-ADE-Delivery": str(delivery.pk),
+    }
+    if delivery.event_id:
+        headers["X-ADE-Event"] = str(delivery.event_id)
     try:
-        posted = _send(delivery)
+        headers["X-ADE-Signature"] = signing.signature(webhook, body, clock.now())
+        posted = post(webhook.url, body, headers, reach_of(webhook.url))
     except signing.SecretLost as error:
-        raise NotTaken(str(error), 0.0) from error
+        raise NotAccepted(str(error), 0.0) from error
     except FetchFailed as error:
-        raise NotTaken(str(error), time.monotonic() - began) from error
+        raise NotAccepted(str(error), time.monotonic() - began) from error
     failpoints.hit("delivery.sent")
     seconds = time.monotonic() - began
     if not 200 <= posted.status < 300:
-        raise NotTaken(
+        raise NotAccepted(
             f"The receiver answered {posted.words}. Only statuses from 200 to 299 count as delivered.", seconds, posted
         )
     return posted, seconds
@@ -59,7 +70,7 @@ def succeed(claim: Claim, sent: tuple[Posted, float]) -> bool:
 
 
 def fail(claim: Claim, error: BaseException) -> bool:
-    if not isinstance(error, NotTaken):
+    if not isinstance(error, NotAccepted):
         return lifecycle.postpone(claim, None, f"Internal error: {type(error).__name__}.", {}, None)
     posted, data, message = error.posted, _data(error.posted, error.seconds), str(error)
     if error.failure_type:
@@ -70,25 +81,6 @@ def fail(claim: Claim, error: BaseException) -> bool:
     return lifecycle.postpone(claim, posted.status if posted else None, message, data, retry_after)
 
 
-def body_of(delivery: Delivery) -> bytes:
-    """Return the body, which is the same at each attempt."""
-    return json.dumps(delivery.payload, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _send(delivery: Delivery) -> Posted:
-    webhook, body = delivery.webhook, body_of(delivery)
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": "ADE (webhooks)",
-        "X-ADE-Topic": delivery.topic,
-        "X-ADE-Delivery": str(delivery.pk),
-        "X-ADE-Signature": signing.signature(webhook, body, clock.now()),
-    }
-    if delivery.event_id:
-        headers["X-ADE-Event"] = str(delivery.event_id)
-    return post(webhook.url, body, headers, reach_of(webhook.url))
-
-
 def _data(posted: Posted | None, seconds: float) -> dict[str, Any]:
-    told: dict[str, Any] = {"seconds": round(seconds, 3)}
-    return told | {"status": posted.status, "answer": posted.start[:LONGEST_ANSWER]} if posted else told
+    data: dict[str, Any] = {"seconds": round(seconds, 3)}
+    return data | {"status": posted.status, "answer": posted.start[:LONGEST_ANSWER]} if posted else data
