@@ -364,7 +364,7 @@ def test_what_is_exported_is_imported_as_the_same_feeds(rows):
     list(sources.take_in(opml.read(written), actor="ravi"))
 
     # XML cannot express some characters, such as U+FFFE.
-    assert feeds() == [(url, opml._UNSPEAKABLE.sub("\ufffd", title), page) for url, title, page in before]
+    assert feeds() == [(url, opml._UNREPRESENTABLE.sub("\ufffd", title), page) for url, title, page in before]
     assert opml.write(sources.entries()) == written
     FeedSource.objects.all().delete()
 
