@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from feeds.fetching import FetchFailed
-from feeds.fetching.posting import Posted, post
+from feeds.fetching.posting import PostResponse, post
 from webhooks import lifecycle, signing
 from webhooks.addresses import reach_of
 from webhooks.models import Delivery
@@ -21,7 +21,9 @@ LONGEST_ANSWER = 200
 class NotAccepted(Exception):
     """The receiver did not accept the delivery. The message is for people."""
 
-    def __init__(self, message: str, seconds: float, posted: Posted | None = None, failure_type: str = "") -> None:
+    def __init__(
+        self, message: str, seconds: float, posted: PostResponse | None = None, failure_type: str = ""
+    ) -> None:
         super().__init__(message)
         self.seconds, self.posted = seconds, posted
         # Set if another attempt can't succeed.
@@ -31,7 +33,7 @@ class NotAccepted(Exception):
 EXPECTED = (NotAccepted,)
 
 
-def do(claim: Claim) -> tuple[Posted, float]:
+def do(claim: Claim) -> tuple[PostResponse, float]:
     """Send the delivery. Return the response, and how many seconds it took. Raises NotAccepted."""
     delivery = Delivery.objects.select_related("webhook").get(pk=claim.id)
     if delivery.webhook.removed_at:
@@ -64,7 +66,7 @@ def do(claim: Claim) -> tuple[Posted, float]:
     return posted, seconds
 
 
-def succeed(claim: Claim, sent: tuple[Posted, float]) -> bool:
+def succeed(claim: Claim, sent: tuple[PostResponse, float]) -> bool:
     posted, seconds = sent
     return lifecycle.succeed(claim, posted.status, _data(posted, seconds))
 
@@ -81,6 +83,6 @@ def fail(claim: Claim, error: BaseException) -> bool:
     return lifecycle.postpone(claim, posted.status if posted else None, message, data, retry_after)
 
 
-def _data(posted: Posted | None, seconds: float) -> dict[str, Any]:
+def _data(posted: PostResponse | None, seconds: float) -> dict[str, Any]:
     data: dict[str, Any] = {"seconds": round(seconds, 3)}
     return data | {"status": posted.status, "answer": posted.start[:LONGEST_ANSWER]} if posted else data

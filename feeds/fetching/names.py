@@ -14,26 +14,35 @@ Resolve = Callable[[str], list[str]]
 _PLACES = BoundedSemaphore(32)
 
 
-def by_the_system(host: str) -> list[str]:
+def resolve_by_system(host: str) -> list[str]:
     """Resolve a name with the system. Raises OSError, or UnicodeError for an invalid name."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(info[4][0]) for info in found))
+    infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(info[4][0]) for info in infos))
 
 
 def addresses_of(host: str, resolve: Resolve, deadline: Deadline) -> list[str]:
     """Return at least one address. Raises FetchFailed."""
-    found: SimpleQueue[list[str] | Exception] = SimpleQueue()
+    results: SimpleQueue[list[str] | Exception] = SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            results.put(resolve(host))
+        except Exception as error:
+            results.put(error)
+        finally:
+            _PLACES.release()
+
     if not _PLACES.acquire(timeout=deadline.left()):
         raise deadline.missed()
     try:
         # A daemon thread, so that a hanging resolver can't delay the end of the process.
-        Thread(target=_look_up, args=(host, resolve, found), name=f"resolve {host}", daemon=True).start()
+        Thread(target=look_up, name=f"resolve {host}", daemon=True).start()
     except RuntimeError:
         # The system can't start another thread.
         _PLACES.release()
         raise
     try:
-        addresses = found.get(timeout=deadline.left())
+        addresses = results.get(timeout=deadline.left())
     except Empty:
         raise deadline.missed() from None
     if isinstance(addresses, Exception):
@@ -42,12 +51,3 @@ def addresses_of(host: str, resolve: Resolve, deadline: Deadline) -> list[str]:
     if not addresses:
         raise FetchFailed("unreachable", f"The host name {host} has no address.")
     return addresses
-
-
-def _look_up(host: str, resolve: Resolve, found: "SimpleQueue[list[str] | Exception]") -> None:
-    try:
-        found.put(resolve(host))
-    except Exception as error:
-        found.put(error)
-    finally:
-        _PLACES.release()

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpcore2
 
-from feeds.fetching.addresses import Address, address_of, plainly
+from feeds.fetching.addresses import Address, address_of, unwrap
 from feeds.fetching.limits import Deadline, Meter
-from feeds.fetching.names import Resolve, addresses_of, by_the_system
+from feeds.fetching.names import Resolve, addresses_of, resolve_by_system
 from feeds.fetching.outcome import FetchFailed, detail, reason_of
 from feeds.fetching.reach import Reach
 
@@ -49,7 +49,7 @@ class _Trust(ssl.SSLContext):
 class Outside:
     """The resolver and the trust store; tests replace both."""
 
-    resolve: Resolve = by_the_system
+    resolve: Resolve = resolve_by_system
     trust: Callable[[], ssl.SSLContext] = trust_of_the_system
 
 
@@ -73,7 +73,7 @@ class Guard(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        addresses = self._looked_at(host, port)[:MOST_ATTEMPTS]
+        addresses = self._allowed_addresses(host, port)[:MOST_ATTEMPTS]
         for following, address in enumerate(addresses, 1):
             # Split the remaining time, so that an address that never answers leaves some for the others.
             share = self._deadline.left() / (len(addresses) - following + 1)
@@ -88,16 +88,16 @@ class Guard(httpcore2.NetworkBackend):
         message = f"Could not connect to {host} on port {port}: {reason_of(failure)}."
         raise FetchFailed("unreachable", message) from failure
 
-    def _looked_at(self, host: str, port: int) -> list[Address]:
-        literal = address_of(host)
-        texts = [host] if literal is not None else addresses_of(host, self._resolve, self._deadline)
-        return [self._checked(text, host, port) for text in texts]
-
-    def _checked(self, text: str, host: str, port: int) -> Address:
-        address = address_of(text)
-        if address is not None and self._reach.allows(address, port):
-            return plainly(address)
-        raise self._reach.refusal(host, port, detail(text) if text != host else "")
+    def _allowed_addresses(self, host: str, port: int) -> list[Address]:
+        """Return all addresses of the host. Raises FetchFailed if one of them is not allowed."""
+        is_literal = address_of(host) is not None
+        addresses = []
+        for text in [host] if is_literal else addresses_of(host, self._resolve, self._deadline):
+            address = address_of(text)
+            if address is None or not self._reach.allows(address, port):
+                raise self._reach.refusal(host, port, detail(text) if text != host else "")
+            addresses.append(unwrap(address))
+        return addresses
 
 
 class Stream(httpcore2.NetworkStream):
