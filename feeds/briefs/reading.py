@@ -2,7 +2,7 @@
 these objects, never the rows themselves.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -85,19 +85,19 @@ class Entry:
 def entry_of(brief: Any) -> Entry:
     """Return the list entry of a brief that is annotated with `events` (a count) and `first` (a headline)."""
     at = brief.scheduled_for.astimezone(ZoneInfo(brief.time_zone))
+    if brief.events:
+        events = count(brief.events, "event")
+    elif brief.feeds_seen or brief.articles_seen:
+        events = "nothing new"
+    else:
+        events = "no feed answered" if brief.feeds_silent else "no feed was checked"
     return Entry(
         name=brief.name,
         day=_day(brief),
         month=f"{at:%B %Y}",
         first=line(brief.first or "", MOST),
-        events=count(brief.events, "event") if brief.events else _nothing(brief),
+        events=events,
     )
-
-
-def _nothing(brief: Brief) -> str:
-    if brief.feeds_seen or brief.articles_seen:
-        return "nothing new"
-    return "no feed answered" if brief.feeds_silent else "no feed was checked"
 
 
 def with_items(briefs: Any) -> Any:
@@ -129,12 +129,8 @@ def title_of(brief: Brief) -> str:
 def _day(brief: Brief) -> str:
     """Return the day of the brief, with the numeric suffix of its name if it has one."""
     at = brief.scheduled_for.astimezone(ZoneInfo(brief.time_zone))
-    number = _number(brief.name)
+    number = "-".join(brief.name.split("-")[3:])
     return f"{at:%A}, {day(at)}" + (f" ({number})" if number else "")
-
-
-def _number(name: str) -> str:
-    return "-".join(name.split("-")[3:])
 
 
 def _in_order(rows: Iterable[Any]) -> list[Any]:
@@ -158,16 +154,18 @@ def _story(item: BriefItem, zone: ZoneInfo) -> Story:
         number=item.position + 1,
         headline=line(item.headline, MOST) or "(no title)",
         summary=line(item.summary, MOST),
-        reasons=[_reason(each) for each in item.reasons],
+        reasons=[
+            Reason(
+                words=line(str(reason.get("words", "")), MOST),
+                percent=round(100 * float(reason.get("share", 0)), 1),
+                brief=str(reason.get("brief", "")),
+            )
+            for reason in item.reasons
+        ],
         percent=round(100 * item.score, 1),
         tellings=tellings,
         further=f"and {count(hidden, 'more article' if tellings else 'article')}" if hidden > 0 else "",
     )
-
-
-def _reason(said: Mapping[str, Any]) -> Reason:
-    words = line(str(said.get("words", "")), MOST)
-    return Reason(words, round(100 * float(said.get("share", 0)), 1), str(said.get("brief", "")))
 
 
 def _seen(brief: Brief) -> str:
@@ -197,10 +195,8 @@ def _emptiness(brief: Brief, stories: Sequence[Story]) -> str:
     if stories:
         return ""
     if brief.articles_seen:
-        came = count(brief.articles_seen, "article")
-        return (
-            f"{came} arrived, but none belongs to an event with news yet. An event that gets news is in the next brief."
-        )
+        articles = f"{count(brief.articles_seen, 'article')} arrived"
+        return f"{articles}, but none belongs to an event with news yet. An event that gets news is in the next brief."
     if not brief.feeds_seen:
         return ""
     return f"Nothing new: {count(brief.feeds_seen, 'feed')} answered, but none had any news."
