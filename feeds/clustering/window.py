@@ -63,7 +63,11 @@ def read(model: str, border: datetime, go_on: Callable[[], None]) -> Window:
     means = numpy.zeros((len(sums) + len(articles), embedding.dimensions()), "<f4")
     for place, (total, number) in enumerate(sums.values()):
         means[place] = total / number
-    _read_vectors(articles, means[len(sums) :], go_on)
+    row_of = {article.id: row for row, article in enumerate(articles, len(sums))}
+    for piece in pieces(list(row_of)):
+        go_on()
+        for id, data in RawArticle.objects.filter(pk__in=piece).values_list("pk", "embedding"):
+            means[row_of[id]] = _vector(data)
     return Window([Past(id, number) for id, (_, number) in sums.items()], articles, means, left_out)
 
 
@@ -75,14 +79,6 @@ def fairly(rows: QuerySet[Any], article: str = "") -> QuerySet[Any]:
     turn = Over(RowNumber(), partition_by=F(f"{article}feed"), order_by=latest_first)
     in_turn: QuerySet[Any] = rows.annotate(turn=turn).order_by("turn", *latest_first)
     return in_turn
-
-
-def _read_vectors(articles: list[Article], vectors: Vectors, go_on: Callable[[], None]) -> None:
-    place = {article.id: number for number, article in enumerate(articles)}
-    for piece in pieces(list(place)):
-        go_on()
-        for id, data in RawArticle.objects.filter(pk__in=piece).values_list("pk", "embedding"):
-            vectors[place[id]] = _vector(data)
 
 
 def _sums(model: str, border: datetime, go_on: Callable[[], None]) -> dict[int, tuple[Any, int]]:
