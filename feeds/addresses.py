@@ -57,7 +57,7 @@ def canonical(url: str) -> str:
     scheme, authority, path, query, fragment = (part or "" for part in match.groups())
     scheme = scheme.lower()
     if scheme not in PORTS:
-        raise BadUrl(f"The URL {shown(url)} must begin with https:// or http://.")
+        raise BadUrl(f"The URL {excerpt(url)} must begin with https:// or http://.")
     rest = _absolute(path)
     if query := "&".join(part for part in query.split("&") if part and not _is_tracking(part)):
         rest += f"?{query}"
@@ -90,35 +90,35 @@ def digest(canonical_url: str) -> str:
     return hashlib.sha256(canonical_url.encode()).hexdigest()
 
 
-def shown(url: str) -> str:
+def excerpt(url: str) -> str:
     """Return the beginning of the URL, quoted, for messages to people."""
     return repr(url if len(url) <= 100 else f"{url[:99]}…")
 
 
 def _too_long(url: str, length: str) -> BadUrl:
-    return BadUrl(f"The URL {shown(url)} is too long: it has {length} characters, and the limit is {LONGEST_URL}.")
+    return BadUrl(f"The URL {excerpt(url)} is too long: it has {length} characters, and the limit is {LONGEST_URL}.")
 
 
 def _host_and_port(authority: str, url: str) -> tuple[str, str]:
     if "@" in authority:
-        raise BadUrl(f"The URL must not have a user name or a password in front of {shown(url.rpartition('@')[2])}.")
+        raise BadUrl(f"The URL must not have a user name or a password in front of {excerpt(url.rpartition('@')[2])}.")
     match = _HOST_AND_PORT.fullmatch(_decoded(authority).lower())
     if not match or (match[2] and not 0 < int(match[2]) < 1 << 16):
-        raise BadUrl(f"The URL {shown(url)} must have a host, and its port, if any, must be from 1 to 65535.")
+        raise BadUrl(f"The URL {excerpt(url)} must have a host, and its port, if any, must be from 1 to 65535.")
     host, port = match[1], (match[2] or "").lstrip("0")
     if host.startswith("["):
         try:
             return f"[{ipaddress.IPv6Address(host[1:-1])}]", port
         except ValueError as error:
-            raise BadUrl(f"The brackets in the URL {shown(url)} must contain an IPv6 address.") from error
+            raise BadUrl(f"The brackets in the URL {excerpt(url)} must contain an IPv6 address.") from error
     if not host.isascii():
         try:
             host = idna.encode(host[: _LONGEST_HOST + 1], uts46=True).decode().lower()
         except (idna.IDNAError, UnicodeError) as error:
-            raise BadUrl(f"The URL {shown(url)} has no valid host name.") from error
+            raise BadUrl(f"The URL {excerpt(url)} has no valid host name.") from error
     host = host.removesuffix(".")
     if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in host.split(".")):
-        raise BadUrl(f"The URL {shown(url)} has no valid host name.")
+        raise BadUrl(f"The URL {excerpt(url)} has no valid host name.")
     return host, port
 
 

@@ -1,6 +1,5 @@
 """The commands `manage.py feed check` and `feed add --check`, which fetch feeds at once and show the result."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -42,7 +41,12 @@ def check(*, ids: list[int], all: bool, rehearse: bool, actor: str | None, **_: 
     if rehearse:
         rows += [_preview_row(feed) for feed in feeds]
     else:
-        rows += [_result_row(result) for result in _check_each(feeds, actor_of(actor))]
+        with ThreadPoolExecutor(AT_ONCE, "feeds") as threads:
+            for start in range(0, len(feeds), AT_ONCE):
+                batch = feeds[start : start + AT_ONCE]
+                for feed, result in zip(batch, list(threads.map(checking.try_fetch, batch)), strict=True):
+                    checked = checking.store_result(feed, result, actor=actor_of(actor), since=clock.now())
+                    rows.append(_result_row(checked))
     return Answer({"rehearsed": rehearse, "feeds": rows}, _text(rows, rehearse=rehearse), exit_of(rows))
 
 
@@ -80,14 +84,6 @@ def summary_of(row: dict[str, Any]) -> str:
 def exit_of(rows: list[dict[str, Any]]) -> Exit:
     results = {row["result"] for row in rows}
     return Exit.NOT_FOUND if NOT_FOUND in results else Exit.REFUSED if FAILED in results else Exit.DONE
-
-
-def _check_each(feeds: list[FeedSource], actor: str) -> Iterator[CheckResult]:
-    with ThreadPoolExecutor(AT_ONCE, "feeds") as threads:
-        for start in range(0, len(feeds), AT_ONCE):
-            batch = feeds[start : start + AT_ONCE]
-            for feed, result in zip(batch, list(threads.map(checking.try_fetch, batch)), strict=True):
-                yield checking.store_result(feed, result, actor=actor, since=clock.now())
 
 
 def _result_row(checked: CheckResult) -> dict[str, Any]:

@@ -49,7 +49,15 @@ def read(data: bytes) -> list[Entry]:
         message = "The list must not declare a document type or entities. Remove the line that begins with <!DOCTYPE."
         raise BadOpml(message) from error
     except (ParseError, LookupError, ValueError) as error:
-        raise BadOpml(_problem_of(data, error)) from error
+        if not isinstance(error, ParseError):
+            message = f"The encoding of the file is not supported: {error}. Save it as UTF-8."
+        elif line := _line_of_bad_byte(data):
+            advice = "Save the file as UTF-8, or declare its encoding."
+            message = f"Line {line} has a byte that is not valid UTF-8. {advice}"
+        else:
+            advice = " Write & as &amp;." if re.search("invalid token|undefined entity", str(error)) else ""
+            message = f"This is not valid XML: {error}.{advice}"
+        raise BadOpml(message) from error
     return outlines.entries
 
 
@@ -121,15 +129,6 @@ def _entry(attributes: dict[str, str], line: int) -> Entry | None:
 
 def _local(name: str) -> str:
     return name.rpartition("}")[2].lower()
-
-
-def _problem_of(data: bytes, error: Exception) -> str:
-    if isinstance(error, ParseError) and (line := _line_of_bad_byte(data)):
-        return f"Line {line} has a byte that is not valid UTF-8. Save the file as UTF-8, or declare its encoding."
-    if isinstance(error, ParseError):
-        advice = " Write & as &amp;." if re.search("invalid token|undefined entity", str(error)) else ""
-        return f"This is not valid XML: {error}.{advice}"
-    return f"The encoding of the file is not supported: {error}. Save it as UTF-8."
 
 
 def _line_of_bad_byte(data: bytes) -> int | None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from django.db import DataError, IntegrityError, transaction
 
-from feeds.addresses import BadUrl, canonical, digest, shown
+from feeds.addresses import BadUrl, canonical, digest, excerpt
 from feeds.models import FeedSource, PurgedUrl, RawArticle
 from feeds.reading import Item
 from work import clock
@@ -37,7 +37,7 @@ class Refusals:
     def refuse(self, title: str, reason: str) -> None:
         self.refused += 1
         if len(self.reasons) < MOST_REASONS:
-            self.reasons.append(f"{shown(title)}: {reason}"[:_LONGEST_REASON])
+            self.reasons.append(f"{excerpt(title)}: {reason}"[:_LONGEST_REASON])
 
 
 @dataclass
@@ -84,9 +84,24 @@ def select_new(feed: FeedSource, grouped: ItemsByUrl) -> Selection:
     for digests in _batches(url_of):
         purged = PurgedUrl.objects.filter(digest__in=digests).values_list("digest", flat=True)
         known.update(url_of[each] for each in purged)
-    now = clock.now()
+    now, new = clock.now(), []
     # Sorted, so that two feeds with the same articles can't deadlock.
-    new = [_article(feed, url, items[url], now) for url in sorted(items.keys() - known)]
+    for url in sorted(items.keys() - known):
+        item, published_at = items[url], None
+        if item.published is not None and EARLIEST.timestamp() <= item.published <= (now + LATEST).timestamp():
+            published_at = datetime.fromtimestamp(item.published, UTC)
+        article = RawArticle(
+            feed_id=feed.pk,
+            url=url,
+            original_url=item.url,
+            title=item.title or excerpt(item.url).strip("'\""),
+            summary=item.summary,
+            author=item.author,
+            published_at=published_at,
+            seen_at=now,
+            happened_at=min(published_at or now, now),
+        )
+        new.append(article)
     return Selection(grouped.refused, [*grouped.reasons], new, known=grouped.duplicates + len(known))
 
 
@@ -102,23 +117,6 @@ def store(selection: Selection) -> int:
         except (IntegrityError, DataError, ValueError):
             stored += sum(_store_one(article, selection) for article in batch)
     return stored
-
-
-def _article(feed: FeedSource, url: str, item: Item, now: datetime) -> RawArticle:
-    published_at = None
-    if item.published is not None and EARLIEST.timestamp() <= item.published <= (now + LATEST).timestamp():
-        published_at = datetime.fromtimestamp(item.published, UTC)
-    return RawArticle(
-        feed_id=feed.pk,
-        url=url,
-        original_url=item.url,
-        title=item.title or shown(item.url).strip("'\""),
-        summary=item.summary,
-        author=item.author,
-        published_at=published_at,
-        seen_at=now,
-        happened_at=min(published_at or now, now),
-    )
 
 
 def _store_one(article: RawArticle, selection: Selection) -> bool:

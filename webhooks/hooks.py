@@ -34,7 +34,7 @@ def add(workspace: Workspace, name: str, url: str, topics: Iterable[str], *, act
         with transaction.atomic():
             return lifecycle.add(workspace, **values, actor=actor)
     except IntegrityError as error:
-        raise _named_so(workspace.pk, values["name"]) from error
+        raise _name_taken(workspace.pk, values["name"]) from error
 
 
 def change(webhook: Webhook, values: Mapping[str, Any], *, actor: str) -> bool:
@@ -45,7 +45,7 @@ def change(webhook: Webhook, values: Mapping[str, Any], *, actor: str) -> bool:
         with transaction.atomic():
             return not changed or lifecycle.change(webhook, changed, actor=actor)
     except IntegrityError as error:
-        raise _named_so(webhook.workspace_id, valid["name"]) from error
+        raise _name_taken(webhook.workspace_id, valid["name"]) from error
 
 
 def pause(webhook: Webhook, *, actor: str, reason: str = "") -> Outcome:
@@ -87,37 +87,28 @@ def resend(delivery: Delivery, *, actor: str) -> Delivery:
 
 
 def validate(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values as they are stored. Raises Refused."""
-    return {name: _CHECKS[name](value) for name, value in values.items()}
-
-
-def _valid_name(text: str) -> str:
-    name = one_line(text)
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise Refused("invalid_request", f"The name must have 1 to {LONGEST_NAME} characters, not {len(name)}.")
-    return name
-
-
-def _valid_url(text: str) -> str:
-    try:
-        return addresses.normalize(text)
-    except FetchFailed as error:
-        raise Refused("invalid_request", str(error)) from error
-
-
-def _valid_topics(wanted: Iterable[str]) -> list[str]:
-    topics = set(wanted)
-    if not topics or topics - set(Topic.values):
+    """Return the name, URL and topics, as far as they are given, as they are stored. Raises Refused."""
+    valid = dict(values)
+    if "name" in values:
+        valid["name"] = name = one_line(values["name"])
+        if not 0 < len(name) <= LONGEST_NAME:
+            raise Refused("invalid_request", f"The name must have 1 to {LONGEST_NAME} characters, not {len(name)}.")
+    if "url" in values:
+        try:
+            valid["url"] = addresses.normalize(values["url"])
+        except FetchFailed as error:
+            raise Refused("invalid_request", str(error)) from error
+    if "topics" in values:
+        topics = set(values["topics"])
         unknown = ", ".join(sorted(topics - set(Topic.values)))
-        problem = f"Unknown topics: {unknown}" if unknown else "No topics were given"
-        raise Refused("invalid_request", f"{problem}. Known topics: {', '.join(Topic.values)}.")
-    return [topic for topic in Topic.values if topic in topics]
+        if unknown or not topics:
+            problem = f"Unknown topics: {unknown}" if unknown else "No topics were given"
+            raise Refused("invalid_request", f"{problem}. Known topics: {', '.join(Topic.values)}.")
+        valid["topics"] = [topic for topic in Topic.values if topic in topics]
+    return valid
 
 
-_CHECKS = {"name": _valid_name, "url": _valid_url, "topics": _valid_topics}
-
-
-def _named_so(workspace_id: int, name: str) -> Refused:
+def _name_taken(workspace_id: int, name: str) -> Refused:
     return Refused("conflict", f"Workspace {workspace_id} already has a webhook named {name}.")
 
 

@@ -89,7 +89,18 @@ def _items(ranked: Sequence[RankedEvent], news: News) -> list[tuple[Values, list
             "score": each.score,
             "reasons": reasons,
         }
-        items.append((item, [_article_values(n, article_of[link.article_id]) for n, link in enumerate(shown)]))
+        article_values = [
+            {
+                "position": place,
+                "raw_article_id": article.pk,
+                "url": article.url,
+                "title": _title(article.title),
+                "source": line(article.feed.title, 300) or site(article.feed.url) or line(article.feed.url, 300),
+                "happened_at": article.happened_at,
+            }
+            for place, article in enumerate(article_of[link.article_id] for link in shown)
+        ]
+        items.append((item, article_values))
     return items
 
 
@@ -108,17 +119,6 @@ def _choose(links: Iterable[Link], news: News) -> list[Link]:
 
 def _centrality(link: Link) -> tuple[Any, ...]:
     return (-link.similarity, link.happened_at, link.article_id)
-
-
-def _article_values(position: int, article: RawArticle) -> Values:
-    return {
-        "position": position,
-        "raw_article_id": article.pk,
-        "url": article.url,
-        "title": _title(article.title),
-        "source": line(article.feed.title, 300) or site(article.feed.url) or line(article.feed.url, 300),
-        "happened_at": article.happened_at,
-    }
 
 
 def _title(text: str) -> str:

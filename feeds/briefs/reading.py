@@ -2,7 +2,7 @@
 these objects, never the rows themselves.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -117,7 +117,7 @@ def page_of(brief: Brief) -> Page:
         published_at=brief.published_at,
         published=_time(brief.published_at, zone),
         seen=_seen(brief),
-        notes=[note for note in (_silence(brief, zone, stories), _emptiness(brief, stories)) if note],
+        notes=list(_notes(brief, zone, is_empty=not stories)),
         stories=stories,
     )
 
@@ -177,29 +177,24 @@ def _seen(brief: Brief) -> str:
     return f"{count(brief.articles_seen, 'article')}{sources}, {events}"
 
 
-def _silence(brief: Brief, zone: ZoneInfo, stories: Sequence[Story]) -> str:
-    if brief.feeds_seen:
-        all_of_them = count(brief.feeds_seen + brief.feeds_silent, "feed")
-        missing = f"{brief.feeds_silent:,} of {all_of_them} did not answer in this period, so their news is missing."
-        return missing if brief.feeds_silent else ""
-    unknown = "" if stories or brief.articles_seen else ", so it is not known what has happened"
+def _notes(brief: Brief, zone: ZoneInfo, *, is_empty: bool) -> Iterator[str]:
+    seen, silent = brief.feeds_seen, brief.feeds_silent
+    unknown = ", so it is not known what has happened" if is_empty and not brief.articles_seen else ""
     last = f"The last answer of a feed came at {_time(brief.last_answer_at, zone)}." if brief.last_answer_at else ""
-    if brief.feeds_silent:
-        return f"No feed answered in this period{unknown}. {last or 'No feed has ever answered.'}"
-    if last:
-        return f"No feed was checked in this period{unknown}. {last}"
-    return f"There are no feeds, or none has been checked yet{unknown}." if unknown else ""
-
-
-def _emptiness(brief: Brief, stories: Sequence[Story]) -> str:
-    if stories:
-        return ""
-    if brief.articles_seen:
+    if seen and silent:
+        feeds = count(seen + silent, "feed")
+        yield f"{silent:,} of {feeds} did not answer in this period, so their news is missing."
+    elif silent:
+        yield f"No feed answered in this period{unknown}. {last or 'No feed has ever answered.'}"
+    elif not seen and last:
+        yield f"No feed was checked in this period{unknown}. {last}"
+    elif not seen and unknown:
+        yield f"There are no feeds, or none has been checked yet{unknown}."
+    if is_empty and brief.articles_seen:
         articles = f"{count(brief.articles_seen, 'article')} arrived"
-        return f"{articles}, but none belongs to an event with news yet. An event that gets news is in the next brief."
-    if not brief.feeds_seen:
-        return ""
-    return f"Nothing new: {count(brief.feeds_seen, 'feed')} answered, but none had any news."
+        yield f"{articles}, but none belongs to an event with news yet. An event that gets news is in the next brief."
+    elif is_empty and seen:
+        yield f"Nothing new: {count(seen, 'feed')} answered, but none had any news."
 
 
 def _time(at: datetime, zone: ZoneInfo) -> str:

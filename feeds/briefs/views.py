@@ -41,12 +41,12 @@ def for_readers(view: View) -> View:
 
     @require_safe
     @wraps(view)
-    def checked(request: HttpRequest, **named: Any) -> HttpResponse:
+    def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponse:
         if settings.ADE_PUBLIC_BRIEFS or request.user.is_authenticated:
-            return view(request, **named)
+            return view(request, **kwargs)
         return redirect_to_login(request.get_full_path())
 
-    return checked
+    return wrapper
 
 
 @for_readers

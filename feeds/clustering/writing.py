@@ -106,7 +106,11 @@ def _write(changes: Sequence[Change], before: Moves) -> Result:
         moving = [article.id for change in changes for article in change.moving]
         for piece in links.pieces(moving):
             links.remove(ClusterArticle.objects.filter(raw_article__in=piece, cluster__in=sources & locked))
-        placed = [(change.cluster_id or _create(change), change) for change in changes]
+        placed = []
+        for change in changes:
+            times = {"first_at": change.articles[0].happened_at, "last_at": change.articles[-1].happened_at}
+            # A new cluster has no title until its articles are linked.
+            placed.append((change.cluster_id or EventCluster.objects.create(**times).pk, change))
         inserted = links.insert([(id, article.id) for id, change in placed for article in change.coming])
         moves = defaultdict(Counter, {id: Counter(into) for id, into in before.items()})
         for id, change in placed:
@@ -115,12 +119,6 @@ def _write(changes: Sequence[Change], before: Moves) -> Result:
         links.refresh(sorted(locked | inserted.keys()))
         _end_empty({*sources & locked, *(id for id, _ in placed)} - targets, moves)
     return Result(inserted.total(), moves, [id for id, _ in placed])
-
-
-def _create(change: Change) -> int:
-    """Create a cluster without a title, which is set once its articles are linked."""
-    first, last = change.articles[0], change.articles[-1]
-    return EventCluster.objects.create(first_at=first.happened_at, last_at=last.happened_at).pk
 
 
 def _end_empty(cluster_ids: Iterable[int], moves: Moves) -> None:

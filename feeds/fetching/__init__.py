@@ -2,7 +2,7 @@
 responses.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 
 import httpcore2
@@ -11,8 +11,8 @@ from django.conf import settings
 
 from feeds.fetching import bodies, responses
 from feeds.fetching.addresses import parse_networks
+from feeds.fetching.budget import Budget
 from feeds.fetching.exchange import send
-from feeds.fetching.limits import Deadline, Meter
 from feeds.fetching.network import SYSTEM, Guard, Outside
 from feeds.fetching.outcome import FeedResponse as FeedResponse
 from feeds.fetching.outcome import FetchFailed as FetchFailed
@@ -46,35 +46,28 @@ def fetch(
 ) -> FeedResponse:
     """Fetch a feed within `seconds`, using little more memory than `most_bytes`. Raises FetchFailed."""
     target = target_of(url)
-    deadline, meter = Deadline(seconds), Meter(BESIDES_BYTES)
-    guard = Guard(outside.resolve, reach(), deadline, meter)
+    budget = Budget(seconds, BESIDES_BYTES)
+    guard = Guard(outside.resolve, reach(), budget)
+    conditions = responses.conditional_headers(etag, last_modified)
     with httpcore2.ConnectionPool(ssl_context=outside.trust(), network_backend=guard) as pool:
-        conditions = responses.conditional_headers(etag, last_modified)
-        return _follow(target, _Terms(pool, conditions, deadline, meter, most_bytes))
+        return _follow(pool, target, conditions, budget, most_bytes)
 
 
 def reach() -> Reach:
     return Reach(parse_networks(settings.ADE_FEED_NETWORKS), "ADE_FEED_NETWORKS", "feeds")
 
 
-@dataclass(frozen=True)
-class _Terms:
-    pool: httpcore2.ConnectionPool
-    conditions: dict[str, str]
-    deadline: Deadline
-    meter: Meter
-    most_bytes: int
-
-
-def _follow(target: httpx2.URL, terms: _Terms) -> FeedResponse:
+def _follow(
+    pool: httpcore2.ConnectionPool, target: httpx2.URL, conditions: dict[str, str], budget: Budget, most_bytes: int
+) -> FeedResponse:
     """Follow redirects to the feed and read it."""
     seen = {target}
     is_permanent = True
     for _ in range(MOST_REDIRECTS + 1):
-        with send(terms.pool, "GET", target, {**_HEADERS, **terms.conditions}, terms.deadline) as response:
+        with send(pool, "GET", target, {**_HEADERS, **conditions}, budget) as response:
             if response.status not in _REDIRECTS:
-                terms.meter.allow(terms.most_bytes)
-                feed = responses.read_feed(response, target, terms.conditions, terms.most_bytes)
+                budget.allow_bytes(most_bytes)
+                feed = responses.read_feed(response, target, conditions, most_bytes)
                 return replace(feed, moved_to=str(target)) if is_permanent and len(seen) > 1 else feed
             is_permanent = is_permanent and response.status in _PERMANENT
             target = next_target(target, responses.location(response, target))

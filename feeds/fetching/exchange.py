@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import httpcore2
 import httpx2
 
-from feeds.fetching.limits import Deadline
+from feeds.fetching.budget import Budget
 from feeds.fetching.outcome import FetchFailed, detail, reason_of
 from feeds.fetching.targets import origin_of, port_of
 
@@ -17,7 +17,7 @@ def send(
     method: str,
     target: httpx2.URL,
     headers: Mapping[str, str],
-    deadline: Deadline,
+    budget: Budget,
     body: bytes | None = None,
 ) -> Iterator[httpcore2.Response]:
     """Send a request and yield the response. Its body has not been read yet; reading it raises the same errors."""
@@ -28,7 +28,7 @@ def send(
         with pool.stream(method, url, headers=all_headers, content=body) as response:
             yield response
     except httpcore2.TimeoutException as error:
-        raise deadline.missed() from error
+        raise budget.too_slow() from error
     except httpcore2.NetworkError as error:
         message = f"The connection to {origin_of(target)} failed: {reason_of(error)}."
         raise FetchFailed("unreachable", message) from error

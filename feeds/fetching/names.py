@@ -5,7 +5,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
 
-from feeds.fetching.limits import Deadline
+from feeds.fetching.budget import Budget
 from feeds.fetching.outcome import FetchFailed, reason_of
 
 Resolve = Callable[[str], list[str]]
@@ -20,7 +20,7 @@ def resolve_by_system(host: str) -> list[str]:
     return list(dict.fromkeys(str(info[4][0]) for info in infos))
 
 
-def addresses_of(host: str, resolve: Resolve, deadline: Deadline) -> list[str]:
+def addresses_of(host: str, resolve: Resolve, budget: Budget) -> list[str]:
     """Return at least one address. Raises FetchFailed."""
     results: SimpleQueue[list[str] | Exception] = SimpleQueue()
 
@@ -32,8 +32,8 @@ def addresses_of(host: str, resolve: Resolve, deadline: Deadline) -> list[str]:
         finally:
             _PLACES.release()
 
-    if not _PLACES.acquire(timeout=deadline.left()):
-        raise deadline.missed()
+    if not _PLACES.acquire(timeout=budget.seconds_left()):
+        raise budget.too_slow()
     try:
         # A daemon thread, so that a hanging resolver can't delay the end of the process.
         Thread(target=look_up, name=f"resolve {host}", daemon=True).start()
@@ -42,9 +42,9 @@ def addresses_of(host: str, resolve: Resolve, deadline: Deadline) -> list[str]:
         _PLACES.release()
         raise
     try:
-        addresses = results.get(timeout=deadline.left())
+        addresses = results.get(timeout=budget.seconds_left())
     except Empty:
-        raise deadline.missed() from None
+        raise budget.too_slow() from None
     if isinstance(addresses, Exception):
         message = f"The host name {host} could not be resolved: {reason_of(addresses)}."
         raise FetchFailed("unreachable", message) from addresses

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import httpcore2
 
 from feeds.fetching import responses
+from feeds.fetching.budget import Budget
 from feeds.fetching.exchange import send
-from feeds.fetching.limits import Deadline, Meter
 from feeds.fetching.network import SYSTEM, Guard, Outside
 from feeds.fetching.outcome import FetchFailed, detail
 from feeds.fetching.reach import Reach
@@ -45,13 +45,13 @@ def post(
 ) -> PostResponse:
     """Post and return the response, whatever its status. Raises FetchFailed if there is none."""
     target = target_of(url)
-    deadline = Deadline(seconds)
-    guard = Guard(outside.resolve, reach, deadline, Meter(MOST_BYTES), connect_seconds)
+    budget = Budget(seconds, MOST_BYTES)
+    guard = Guard(outside.resolve, reach, budget, connect_seconds)
     all_headers = {**headers, "Content-Length": str(len(body)), "Accept-Encoding": "identity"}
     start = ""
     with (
         httpcore2.ConnectionPool(ssl_context=outside.trust(), network_backend=guard) as pool,
-        send(pool, "POST", target, all_headers, deadline, body) as response,
+        send(pool, "POST", target, all_headers, budget, body) as response,
     ):
         # The status is already known, so the result counts even if the body fails.
         with suppress(FetchFailed, httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError):

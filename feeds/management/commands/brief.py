@@ -42,14 +42,14 @@ class Command(NounCommand):
             briefs = briefs.filter(pk=min(int(brief[:20]), LARGEST_ID))
         else:
             briefs = briefs.filter(name=brief)
-        found: Brief | None = briefs.first()
-        if found is None:
+        row: Brief | None = briefs.first()
+        if row is None:
             raise not_found("brief", brief or "latest", "`manage.py brief list` shows them")
         items = []
-        for item in sorted(found.items.all(), key=attrgetter("position")):
+        for item in sorted(row.items.all(), key=attrgetter("position")):
             articles = sorted(item.articles.all(), key=attrgetter("position"))
             items.append(_columns(item, OF_ITEMS) | {"articles": [_columns(each, OF_ARTICLES) for each in articles]})
-        return Answer(_columns(found, COLUMNS) | {"items": items}, text_of(page_of(found)).rstrip())
+        return Answer(_columns(row, COLUMNS) | {"items": items}, text_of(page_of(row)).rstrip())
 
 
 def _columns(row: Any, names: tuple[str, ...]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from feeds import check_commands, feed_status, opml, sources
 from feeds.models import FeedSource, RawArticle
 from feeds.opml import MOST_BYTES, BadOpml
-from feeds.sources import ADDED, ALREADY_THERE, TWICE, AlreadyThere, Imported, NotAdded
+from feeds.sources import ADDED, ALREADY_THERE, TWICE, AlreadyThere, NotAdded
 from work.operations.commands import (
     AddVerb,
     Answer,
@@ -144,9 +144,17 @@ class Command(NounCommand):
             | {"title": each.entry.title, "message": each.message or None}
             for each in results
         ]
-        is_whole = not any(each.is_refused for each in results)
-        summary = _import_summary(results, rehearse=rehearse)
-        return Answer({"rehearsed": rehearse, "feeds": rows}, summary, Exit.DONE if is_whole else Exit.REFUSED)
+        numbers = Counter(each.result for each in results)
+        refused = [each for each in results if each.is_refused]
+        verb = "Preview: would add" if rehearse else "Added"
+        counts = [f"{verb} {numbers[ADDED]} {_feeds(numbers[ADDED])}"]
+        others = {"already there": numbers[ALREADY_THERE], "listed twice": numbers[TWICE], "refused": len(refused)}
+        counts += [f"{number} {what}" for what, number in others.items() if number]
+        lines = [f"{', '.join(counts)}."]
+        for each in refused:
+            lines.append(clean(f"Line {each.entry.line}, {each.entry.title or each.entry.url}: {each.message}"))
+        data = {"rehearsed": rehearse, "feeds": rows}
+        return Answer(data, "\n".join(lines), Exit.REFUSED if refused else Exit.DONE)
 
     def export(self, *, file: str, force: bool, **_: Any) -> Answer:
         entries = list(sources.entries())
@@ -193,19 +201,6 @@ def _read_list(file: str) -> bytes:
     except OSError as error:
         message = f"Could not read {file!r}: {error.strerror or error}."
         raise Failure(message, Exit.REFUSED, "not_readable", path=file) from error
-
-
-def _import_summary(results: list[Imported], *, rehearse: bool) -> str:
-    numbers = Counter(each.result for each in results)
-    refused = [each for each in results if each.is_refused]
-    verb = "Preview: would add" if rehearse else "Added"
-    others = {"already there": numbers[ALREADY_THERE], "listed twice": numbers[TWICE], "refused": len(refused)}
-    counts = [f"{verb} {numbers[ADDED]} {_feeds(numbers[ADDED])}"]
-    counts += [f"{number} {what}" for what, number in others.items() if number]
-    lines = [f"{', '.join(counts)}."]
-    for each in refused:
-        lines.append(clean(f"Line {each.entry.line}, {each.entry.title or each.entry.url}: {each.message}"))
-    return "\n".join(lines)
 
 
 def _feeds(number: int) -> str:
