@@ -47,7 +47,14 @@ def check(*, ids: list[int], all: bool, rehearse: bool, actor: str | None, **_: 
                 for feed, result in zip(batch, list(threads.map(checking.try_fetch, batch)), strict=True):
                     checked = checking.store_result(feed, result, actor=actor_of(actor), since=clock.now())
                     rows.append(_result_row(checked))
-    return Answer({"rehearsed": rehearse, "feeds": rows}, _text(rows, rehearse=rehearse), exit_of(rows))
+    parts = ["Preview: nothing was stored."] if rehearse else []
+    parts.append(table(rows, "id", "result", *NUMBERS, "next_check_at"))
+    parts += [clean(f"Feed {row['id']}: {row['message']}") for row in rows if row["message"]]
+    for row in rows:
+        if row["articles"]:
+            parts.append(f"New articles of feed {row['id']}:")
+            parts += [clean(f"  {each['title']}  {each['url']}") for each in row["articles"]]
+    return Answer({"rehearsed": rehearse, "feeds": rows}, "\n".join(parts), exit_of(rows))
 
 
 def fetch_and_add(url: str, title: str, actor: str) -> tuple[FeedSource, dict[str, Any]]:
@@ -117,14 +124,3 @@ def _preview_row(feed: FeedSource) -> dict[str, Any]:
 
 def _nothing() -> dict[str, Any]:
     return dict.fromkeys((*NUMBERS, "code", "message", "next_check_at", "articles"))
-
-
-def _text(rows: list[dict[str, Any]], *, rehearse: bool) -> str:
-    parts = ["Preview: nothing was stored."] if rehearse else []
-    parts.append(table(rows, "id", "result", *NUMBERS, "next_check_at"))
-    parts += [clean(f"Feed {row['id']}: {row['message']}") for row in rows if row["message"]]
-    for row in rows:
-        if row["articles"]:
-            parts.append(f"New articles of feed {row['id']}:")
-            parts += [clean(f"  {each['title']}  {each['url']}") for each in row["articles"]]
-    return "\n".join(parts)

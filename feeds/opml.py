@@ -20,6 +20,7 @@ MOST_DEPTH = 50
 MOST_ELEMENTS = 100_000
 # Characters that XML can't represent, or that a terminal would interpret.
 _UNREPRESENTABLE = re.compile("[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FEED_ROOTS = {"rss", "rdf", "feed"}
 
 
 class BadOpml(Exception):
@@ -89,8 +90,7 @@ class _Outlines:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = _local(tag)
         if not self.elements and name != "opml":
-            is_feed = name in {"rss", "rdf", "feed"}
-            hint = " It is a feed itself: add its URL with `manage.py feed add`." if is_feed else ""
+            hint = " It is a feed itself: add its URL with `manage.py feed add`." if name in _FEED_ROOTS else ""
             raise BadOpml(f"This is not a list of feeds: it begins with <{name[:40]}>, not <opml>.{hint}")
         self.elements += 1
         self.depth += 1
@@ -98,10 +98,18 @@ class _Outlines:
             raise BadOpml(f"The elements in line {self.line} are nested more than {MOST_DEPTH} deep.")
         if self.elements > MOST_ELEMENTS:
             raise BadOpml(f"The list has more than {MOST_ELEMENTS:,} elements.")
-        if name == "outline" and (entry := _entry(attributes, self.line)):
+        if name != "outline":
+            return
+        # Readers disagree on the case of attribute names.
+        values = {_local(name): " ".join(value.split()) for name, value in attributes.items()}
+        is_feed = "xmlurl" in values or values.get("type", "").lower() in {"rss", "rss1", "atom"}
+        # Other outlines are folders, and other things that readers store next to feeds.
+        if is_feed:
             if len(self.entries) == MOST_ENTRIES:
                 raise BadOpml(f"The list has more than {MOST_ENTRIES:,} feeds. Split the file.")
-            self.entries.append(entry)
+            url = values.get("xmlurl") or values.get("url", "")
+            title = values.get("title") or values.get("text", "")
+            self.entries.append(Entry(url, "" if title == url else title, values.get("htmlurl", ""), self.line))
 
     def end(self, tag: str) -> None:
         self.depth -= 1
@@ -113,18 +121,6 @@ class _Outlines:
     def line(self) -> int:
         line: int = self.reader.CurrentLineNumber
         return line
-
-
-def _entry(attributes: dict[str, str], line: int) -> Entry | None:
-    """Return None for folders, and for other things that readers store next to feeds."""
-    # Readers disagree on the case of attribute names.
-    values = {_local(name): " ".join(value.split()) for name, value in attributes.items()}
-    is_feed = values.get("type", "").lower() in {"rss", "rss1", "atom"}
-    if "xmlurl" not in values and not is_feed:
-        return None
-    url = values.get("xmlurl") or values.get("url", "")
-    title = values.get("title") or values.get("text", "")
-    return Entry(url, "" if title == url else title, values.get("htmlurl", ""), line)
 
 
 def _local(name: str) -> str:

@@ -51,6 +51,11 @@ class RankedEvent:
     def reasons(self) -> list[dict[str, Any]]:
         return [asdict(part) for part in self.parts]
 
+    @property
+    def order(self) -> tuple[Any, ...]:
+        event = self.event
+        return (-self.score, -len(event.news), -sum(event.news.values()), event.began_at, event.cluster_id)
+
 
 def rank(events: Iterable[Event], until: datetime) -> list[RankedEvent]:
     """Return the events by score, highest first. The order is deterministic."""
@@ -58,12 +63,7 @@ def rank(events: Iterable[Event], until: datetime) -> list[RankedEvent]:
     for event in events:
         parts = tuple(Part(part.name, part.words, round(part.share, DIGITS)) for part in _parts_of(event, until))
         ranked.append(RankedEvent(event, round(sum(part.share for part in parts), DIGITS), parts))
-    return sorted(ranked, key=_order)
-
-
-def _order(ranked: RankedEvent) -> tuple[Any, ...]:
-    event = ranked.event
-    return (-ranked.score, -len(event.news), -sum(event.news.values()), event.began_at, event.cluster_id)
+    return sorted(ranked, key=lambda each: each.order)
 
 
 def _parts_of(event: Event, until: datetime) -> Iterator[Part]:

@@ -110,13 +110,19 @@ def page_of(brief: Brief) -> Page:
     zone = ZoneInfo(brief.time_zone)
     stories = [_story(item, zone) for item in _in_order(brief.items.all())]
     since, until = (_time(at, zone) for at in (brief.window_from, brief.window_until))
+    feeds = f" from {count(brief.feeds_seen, 'feed')}" if brief.feeds_seen else ""
+    articles = f"{count(brief.articles_seen, 'article')}{feeds}"
+    events = f"{count(brief.clusters_seen, 'event')} with news"
+    if brief.clusters_seen and not brief.articles_seen:
+        # The articles were clustered late, or a brief published shortly before had no room for them.
+        articles, events = "no new articles", f"{events} from earlier articles"
     return Page(
         name=brief.name,
         title=title_of(brief),
         window=f"from {since} to {until} ({brief.time_zone})",
         published_at=brief.published_at,
         published=_time(brief.published_at, zone),
-        seen=_seen(brief),
+        seen=f"{articles}, {events}",
         notes=list(_notes(brief, zone, is_empty=not stories)),
         stories=stories,
     )
@@ -166,15 +172,6 @@ def _story(item: BriefItem, zone: ZoneInfo) -> Story:
         tellings=tellings,
         further=f"and {count(hidden, 'more article' if tellings else 'article')}" if hidden > 0 else "",
     )
-
-
-def _seen(brief: Brief) -> str:
-    events = f"{count(brief.clusters_seen, 'event')} with news"
-    if brief.clusters_seen and not brief.articles_seen:
-        # The articles were clustered late, or a brief published shortly before had no room for them.
-        return f"no new articles, {events} from earlier articles"
-    sources = f" from {count(brief.feeds_seen, 'feed')}" if brief.feeds_seen else ""
-    return f"{count(brief.articles_seen, 'article')}{sources}, {events}"
 
 
 def _notes(brief: Brief, zone: ZoneInfo, *, is_empty: bool) -> Iterator[str]:

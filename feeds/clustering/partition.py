@@ -71,13 +71,21 @@ class _Merging:
                 # Because of rounding, it can happen that no two groups are each other's nearest.
                 pairs = self.alive[[self.nearness[self.alive].argmax()]]
             for first, second in zip(pairs.tolist(), self.nearest[pairs].tolist(), strict=True):
-                self._merge(min(first, second), max(first, second))
+                into, other = min(first, second), max(first, second)
+                size, size_of_other = self.sizes[into], self.sizes[other]
+                total = self.means[into] * size + self.means[other] * size_of_other
+                self.means[into] = total / (size + size_of_other)
+                self.sizes[into] += size_of_other
+                self.fixed[into] |= self.fixed[other]
+                self.into[other] = into
+                # The nearest group of both is unknown now.
+                self.nearest[[into, other]] = -1
             self.alive = self.alive[self.into[self.alive] == self.alive]
             is_seen = self._look(self._stale())
-        into = self.into
-        while not numpy.array_equal(into, into[into]):
-            into = into[into]
-        return into
+        roots = self.into
+        while not numpy.array_equal(roots, roots[roots]):
+            roots = roots[roots]
+        return roots
 
     def _look(self, stale: Indexes) -> bool:
         """Find the nearest group of each of these, and repeat for groups whose nearest has dropped out. Return False
@@ -110,15 +118,6 @@ class _Merging:
         is_nearer = nearness > self.nearness[rows]
         self.nearest[rows[is_nearer]] = others[best[is_nearer]]
         self.nearness[rows[is_nearer]] = nearness[is_nearer]
-
-    def _merge(self, first: int, second: int) -> None:
-        size, other = self.sizes[first], self.sizes[second]
-        self.means[first] = (self.means[first] * size + self.means[second] * other) / (size + other)
-        self.sizes[first] += other
-        self.fixed[first] |= self.fixed[second]
-        self.into[second] = first
-        # The nearest group of both is unknown now.
-        self.nearest[[first, second]] = -1
 
     def _stale(self) -> Indexes:
         """Return the groups whose nearest group has been merged or dropped."""

@@ -37,7 +37,9 @@ def target_of(url: str) -> httpx2.URL:
     if target.port is not None and not 0 < target.port < 65536:
         raise _bad(f"The port in the URL must be from 1 to 65535, not {str(target.port)[:20]}.")
     host = target.raw_host.decode()
-    if "%" in host or (address_of(host) is None and not _is_name(host)):
+    labels = host.split(".")
+    is_name = len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
+    if "%" in host or (address_of(host) is None and not is_name):
         raise _bad("The URL must contain a host name, or an IP address such as 192.0.2.1 or [2001:db8::1].")
     return target
 
@@ -63,11 +65,6 @@ def port_of(target: httpx2.URL) -> int:
 def origin_of(target: httpx2.URL) -> str:
     """Return scheme and host for messages: the path and the query may contain secrets."""
     return f"{target.scheme}://{target.netloc.decode()}"
-
-
-def _is_name(host: str) -> bool:
-    labels = host.split(".")
-    return len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
 
 
 def _bad(message: str) -> FetchFailed:
