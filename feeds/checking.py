@@ -134,7 +134,7 @@ def _store(feed: FeedSource, result: FetchResult, items: ItemsByUrl, actor: str,
             selection = select_new(feed, items)
             new = store(selection)
             site_url = canonical_or_empty(content.site_url)
-            lifecycle.introduce(feed.pk, title=content.title[:LONGEST_TITLE], site_url=site_url)
+            lifecycle.set_missing_details(feed.pk, title=content.title[:LONGEST_TITLE], site_url=site_url)
             flaw = " ".join(filter(None, (flaw, _flaw_of(content, selection))))
             next_check_at = check_times.after_success(since, content.ttl_seconds)
             checked = CheckResult(

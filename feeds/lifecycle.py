@@ -131,7 +131,7 @@ def move(feed: FeedSource, url: str, *, actor: str) -> bool:
     )
 
 
-def introduce(feed_id: int, *, title: str, site_url: str) -> None:
+def set_missing_details(feed_id: int, *, title: str, site_url: str) -> None:
     """Set the title and site as the feed gives them, only where they are still empty."""
     for column, value in (("title", title), ("site_url", site_url)):
         if value:

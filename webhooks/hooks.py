@@ -76,7 +76,7 @@ def rotate(webhook: Webhook, *, drop: str | None = None, actor: str) -> str | No
 
 
 def ping(webhook: Webhook, *, actor: str) -> Delivery:
-    return lifecycle.ping(webhook, payloads.of_ping(webhook, clock.now()), actor=actor)
+    return lifecycle.ping(webhook, payloads.ping_payload(webhook, clock.now()), actor=actor)
 
 
 def resend(delivery: Delivery, *, actor: str) -> Delivery:

@@ -98,7 +98,6 @@ class Webhook(Subject):
         return "paused" if self.paused_at else "active"
 
     def is_earlier_good(self, now: datetime) -> bool:
-        """Return whether the previous secret is still valid too."""
         return self.earlier_expires_at is not None and now < self.earlier_expires_at
 
 

@@ -47,7 +47,7 @@ def payloads_of(events: Sequence[Seen]) -> Iterator[tuple[Seen, int, dict[str, A
                 yield event, row[workspace], _payload(event, row[workspace], row)
 
 
-def of_ping(webhook: Webhook, at: datetime) -> dict[str, Any]:
+def ping_payload(webhook: Webhook, at: datetime) -> dict[str, Any]:
     return {
         "event": None,
         "topic": PING,

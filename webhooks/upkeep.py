@@ -20,12 +20,12 @@ from work.sql import guards
 SECONDS_AT_ONCE = 0.5
 
 
-def keep_up(turn: JobContext) -> int:
+def maintain_deliveries(turn: JobContext) -> int:
     """Delete and drop deliveries. Return how many rows were deleted or moved. If it is interrupted, the next slot
     continues.
     """
     changed = 0
-    for dropped in _drop_of_removed(turn.owner):
+    for dropped in _drop_for_removed(turn.owner):
         changed += dropped
         turn.go_on()
     days = settings.ADE_KEEP_DELIVERIES_DAYS
@@ -48,7 +48,7 @@ def drop_of_removed(owner: str) -> int:
     woken for them.
     """
     until = time.monotonic() + SECONDS_AT_ONCE
-    for _ in _drop_of_removed(owner):
+    for _ in _drop_for_removed(owner):
         if time.monotonic() > until:
             break
     return 0
@@ -69,7 +69,7 @@ def purge(days: int) -> Iterator[Batch]:
     return in_batches(old, purge_batch, moment="finished_at", weight="last_sequence")
 
 
-def _drop_of_removed(owner: str) -> Iterator[int]:
+def _drop_for_removed(owner: str) -> Iterator[int]:
     return lifecycle.drop(Q(webhook__removed_at__isnull=False), "The webhook was removed.", actor=owner)
 
 
@@ -78,7 +78,7 @@ WEBHOOK_UPKEEP = Job(
     about="Deletes expired webhook deliveries, and drops deliveries that will not be sent.",
     cron="17 * * * *",
     time_zone="UTC",
-    function=keep_up,
+    function=maintain_deliveries,
     max_runtime=timedelta(minutes=20),
     # Expired rows are deleted at once, however many slots were missed.
     coalesce=True,

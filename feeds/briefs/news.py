@@ -76,7 +76,6 @@ class News:
         return self._sites.get(feed_id) or f"feed {feed_id}"
 
     def events(self) -> Iterator[Event]:
-        """Yield each event that has news."""
         # The part of `is_new` that the database can decide. Earlier briefs are not considered yet.
         fresh = Q(raw_article__happened_at__gt=self.window.until - OLDEST_NEWS)
         fresh &= Q(linked_at__gt=self.window.since - OVERLAP)

@@ -16,9 +16,7 @@ MOST = 500
 
 
 @dataclass(frozen=True)
-class Telling:
-    """An article of a story."""
-
+class StoryArticle:
     title: str
     # `link` is empty if the URL is not safe to follow; `url` is the URL as found, for display.
     link: str
@@ -44,7 +42,7 @@ class Story:
     summary: str
     reasons: Sequence[Reason]
     percent: float
-    tellings: Sequence[Telling]
+    tellings: Sequence[StoryArticle]
     # A note on the articles that are not shown.
     further: str
 
@@ -73,8 +71,6 @@ class Page:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line in the list of briefs."""
-
     name: str
     day: str
     month: str
@@ -145,7 +141,7 @@ def _in_order(rows: Iterable[Any]) -> list[Any]:
 
 def _story(item: BriefItem, zone: ZoneInfo) -> Story:
     tellings = [
-        Telling(
+        StoryArticle(
             title=line(article.title, MOST) or "(no title)",
             link=link(article.url),
             url=line(article.url, LONGEST_URL),

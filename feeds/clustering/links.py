@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeVar
 import numpy
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Max, Min, QuerySet
-from numpy.typing import NDArray
 
 from feeds.models import ClusterArticle, EventCluster
 from work.sql.contention import Contended
@@ -25,13 +24,10 @@ MOST_MEMBERS = 1000
 # Digits of a similarity; smaller differences come from how processors round.
 DIGITS = 4
 
-Vector = NDArray[numpy.float32]
 T = TypeVar("T")
 
 
 class Member(NamedTuple):
-    """An article of a cluster."""
-
     link_id: int
     similarity: float
     happened_at: datetime
@@ -117,10 +113,6 @@ def pieces(all: Sequence[T]) -> Iterable[Sequence[T]]:
         yield all[start : start + PIECE]
 
 
-def of_length_1(vector: Vector) -> Vector:
-    return numpy.asarray(vector / max(float(numpy.linalg.norm(vector)), 1e-12), dtype="<f4")
-
-
 def _update_times(cluster_ids: Sequence[int]) -> None:
     """Update the times of clusters, and clear centroids without vectors. This doesn't read the articles, because
     there may be many clusters.
@@ -180,7 +172,8 @@ def _refresh(cluster_id: int, members: list[Member], first_at: datetime) -> None
         )
         return
     vectors = numpy.frombuffer(b"".join(member.vector or b"" for member in compared), "<f4").reshape(len(compared), -1)
-    centroid = of_length_1(vectors.sum(axis=0, dtype=numpy.float64))
+    total = vectors.sum(axis=0, dtype=numpy.float64)
+    centroid = numpy.asarray(total / max(float(numpy.linalg.norm(total)), 1e-12), dtype="<f4")
     similarities = [round(float(value), DIGITS) for value in vectors @ centroid]
     changed = [
         ClusterArticle(pk=member.link_id, similarity=similarity)

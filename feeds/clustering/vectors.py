@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from documents import embedding
 from documents.children import EMBEDDER, place_for
 from documents.embedding import EmbeddingFailed, Vectors
-from feeds.clustering.window import fairly
+from feeds.clustering.window import by_turns
 from feeds.models import RawArticle
 from schedules.jobs import JobContext
 from work import failpoints
@@ -41,7 +41,7 @@ def has_meaning(text: str) -> bool:
 
 def not_embedded(model: str, border: datetime) -> QuerySet[RawArticle]:
     """Return articles since `border` that were not processed with this model, the latest of each feed first."""
-    return fairly(RawArticle.objects.filter(happened_at__gte=border).exclude(embedding_model=model))
+    return by_turns(RawArticle.objects.filter(happened_at__gte=border).exclude(embedding_model=model))
 
 
 def embed_new(turn: JobContext, border: datetime) -> str:

@@ -55,7 +55,7 @@ class Window:
 def read(model: str, border: datetime, go_on: Callable[[], None]) -> Window:
     """Read the articles since `border` that were processed with this model."""
     rows = RawArticle.objects.filter(happened_at__gte=border, embedding_model=model)
-    columns = fairly(rows).values_list("pk", "happened_at", "url", "links__cluster")[:MOST_ARTICLES]
+    columns = by_turns(rows).values_list("pk", "happened_at", "url", "links__cluster")[:MOST_ARTICLES]
     articles = sorted((Article(*row) for row in columns), key=lambda article: (article.happened_at, article.url))
     left_out = rows.count() - len(articles) if len(articles) == MOST_ARTICLES else 0
     sums = _sums(model, border, go_on)
@@ -71,7 +71,7 @@ def read(model: str, border: datetime, go_on: Callable[[], None]) -> Window:
     return Window([Past(id, number) for id, (_, number) in sums.items()], articles, means, left_out)
 
 
-def fairly(rows: QuerySet[Any], article: str = "") -> QuerySet[Any]:
+def by_turns(rows: QuerySet[Any], article: str = "") -> QuerySet[Any]:
     """Order rows by turns: the latest article of each feed, then the second of each, and so on. No feed can crowd out
     another.
     """
@@ -94,7 +94,7 @@ def _sums(model: str, border: datetime, go_on: Callable[[], None]) -> dict[int, 
         raw_article__embedding_model=model,
     )
     columns = ("cluster", "raw_article__happened_at", "raw_article__url", "raw_article")
-    before = sorted(fairly(rows, "raw_article__").values_list(*columns)[:MOST_ARTICLES])
+    before = sorted(by_turns(rows, "raw_article__").values_list(*columns)[:MOST_ARTICLES])
     sums: dict[int, tuple[Any, int]] = {}
     for piece in pieces(before):
         go_on()

@@ -60,7 +60,6 @@ def reach() -> Reach:
 def _follow(
     pool: httpcore2.ConnectionPool, target: httpx2.URL, conditions: dict[str, str], budget: Budget, most_bytes: int
 ) -> FeedResponse:
-    """Follow redirects to the feed and read it."""
     seen = {target}
     is_permanent = True
     for _ in range(MOST_REDIRECTS + 1):

@@ -58,13 +58,11 @@ def read_feed(
 
 
 def conditional_headers(etag: str, last_modified: str) -> dict[str, str]:
-    """Return the conditional headers for the validators of an earlier response."""
     headers = {"If-None-Match": etag.strip(), "If-Modified-Since": last_modified.strip()}
     return {name: value for name, value in headers.items() if value and _is_printable(value)}
 
 
 def location(response: httpcore2.Response, target: httpx2.URL) -> bytes:
-    """Return the redirect target as the server sent it."""
     locations = _headers(response, "location")
     if not locations:
         message = f"The server at {origin_of(target)} answered {response.status}, a redirect, but did not say where to."

@@ -29,13 +29,13 @@ def _purge_batch(ids: list[int]) -> Mapping[str, int]:
         expired = rules.not_needed(RawArticle, list(urls))
         failpoints.hit("retention.articles.selected")
         links = unlink(expired)
-        tombstones = bury([urls[id] for id in expired])
+        tombstones = add_tombstones([urls[id] for id in expired])
         articles = delete(RawArticle, expired)
         failpoints.hit("retention.articles.before_commit")
     return {"raw_articles": articles, "cluster_articles": links, "tombstones_set": tombstones}
 
 
-def bury(urls: Sequence[str]) -> int:
+def add_tombstones(urls: Sequence[str]) -> int:
     """Add tombstones, in the transaction that deletes the articles. The time of an existing tombstone is renewed."""
     digests = set(map(digest, urls))
     now = clock.now()
