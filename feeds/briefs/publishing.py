@@ -60,7 +60,11 @@ def _insert(draft: Draft) -> int:
     """Return 0 if a row of the draft has been deleted, or if another worker has published this slot."""
     try:
         with transaction.atomic():
-            return _write(draft) if _lock_rows(draft) else 0
+            # Articles first, in the same order as deletions lock them, to avoid deadlocks.
+            rows = ((RawArticle, draft.article_ids), (EventCluster, draft.cluster_ids))
+            is_whole = all(articles for _, articles in draft.items)
+            is_whole = is_whole and all(_lock(model, ids) == len(ids) for model, ids in rows)
+            return _write(draft) if is_whole else 0
     except IntegrityError:
         if _is_published(draft.brief["scheduled_for"]):
             return 0
@@ -69,32 +73,18 @@ def _insert(draft: Draft) -> int:
         return 0
 
 
-def _lock_rows(draft: Draft) -> bool:
-    """Lock the rows that the draft names until the end of the transaction. Return False if some were deleted."""
+def _lock(model: type[models.Model], ids: set[int]) -> int:
+    """Lock rows until the end of the transaction and return how many still exist."""
+    rows = model._default_manager.filter(pk__in=list(ids)).order_by("pk").values_list("pk")
     # The same lock as the foreign keys take at the commit, which would be too late. It doesn't block other writers of
     # these rows. On SQLite the transaction already excludes all other writers.
     lock = {"postgresql": " FOR KEY SHARE", "sqlite": ""}.get(connection.vendor)
-    if not all(articles for _, articles in draft.items):
-        return False
-    # Articles first, in the same order as deletions lock them, to avoid deadlocks.
-    models_with_ids: list[tuple[type[models.Model], set[int]]] = [
-        (RawArticle, draft.article_ids),
-        (EventCluster, draft.cluster_ids),
-    ]
-    for model, ids in models_with_ids:
-        if not ids:
-            continue
-        rows = model._default_manager.filter(pk__in=list(ids)).order_by("pk").values_list("pk")
-        if lock is None:
-            number = len(rows.select_for_update())
-        else:
-            sql, params = rows.query.sql_with_params()
-            with connection.cursor() as cursor:
-                cursor.execute(f"{sql}{lock}", params)
-                number = len(cursor.fetchall())
-        if number != len(ids):
-            return False
-    return True
+    if not ids or lock is None:
+        return len(rows.select_for_update()) if ids else 0
+    sql, params = rows.query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(f"{sql}{lock}", params)
+        return len(cursor.fetchall())
 
 
 def _write(draft: Draft) -> int:
