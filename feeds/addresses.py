@@ -19,9 +19,9 @@ from feeds.models import LONGEST_URL
 LONGEST_FOUND = 8000
 PORTS = {"http": "80", "https": "443"}
 # Prefixes of tracking parameters, in lower case.
-_FOLLOWING = ("utm_", "mtm_", "pk_", "matomo_", "piwik_", "hsa_", "at_medium", "at_campaign", "at_custom")
+_TRACKING_PREFIXES = ("utm_", "mtm_", "pk_", "matomo_", "piwik_", "hsa_", "at_medium", "at_campaign", "at_custom")
 # fmt: off
-_FOLLOWS = frozenset({
+_TRACKING = frozenset({
     "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "ysclid", "twclid", "ttclid",
     "li_fat_id", "igsh", "igshid", "mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "__hstc", "__hssc", "__hsfp",
     "hsctatracking", "oly_anon_id", "oly_enc_id", "vero_id", "vero_conv", "_ga", "_gl", "xtor", "wt_mc", "wt_zmc",
@@ -57,21 +57,32 @@ def canonical(url: str) -> str:
     scheme, authority, path, query, fragment = (part or "" for part in match.groups())
     scheme = scheme.lower()
     if scheme not in PORTS:
-        raise BadUrl(f"The URL {shown(url)} must begin with https:// or http://.")
-    rest = _path(path)
-    if query := _query(query):
+        raise BadUrl(f"The URL {excerpt(url)} must begin with https:// or http://.")
+    rest = _absolute(path)
+    if query := "&".join(part for part in query.split("&") if part and not _is_tracking(part)):
         rest += f"?{query}"
     # The page's own script reads such a fragment; the pages of such an application differ in nothing but the fragment.
     if fragment.startswith(("!", "/")):
         rest += f"#{fragment}"
-    host = f"{scheme}://{_authority(scheme, authority, url)}"
-    # Escaping is slow. Without this check, a small feed full of URLs that end up too long would take many seconds.
-    if (least := len(host) + _least(rest)) > LONGEST_URL:
+    host, port = _host_and_port(authority, url)
+    origin = f"{scheme}://{host}" if port in ("", PORTS[scheme]) else f"{scheme}://{host}:{port}"
+    # Escaping is slow. Without this check, a small feed full of URLs that end up too long would take many seconds. It
+    # uses a lower bound, because an encoded character may become a single letter.
+    least = len(origin) + len(_TO_ENCODE.sub("xxx", _ENCODED.sub("x", rest)))
+    if least > LONGEST_URL:
         raise _too_long(url, f"{least} or more")
-    made = host + _escaped(rest)
-    if len(made) > LONGEST_URL:
-        raise _too_long(made, str(len(made)))
-    return made
+    result = origin + _ESCAPE.sub(_escape, rest)
+    if len(result) > LONGEST_URL:
+        raise _too_long(result, str(len(result)))
+    return result
+
+
+def canonical_or_empty(url: str) -> str:
+    """Return the canonical spelling, or "" if it is not a web address."""
+    try:
+        return canonical(url)
+    except BadUrl:
+        return ""
 
 
 def digest(canonical_url: str) -> str:
@@ -79,85 +90,60 @@ def digest(canonical_url: str) -> str:
     return hashlib.sha256(canonical_url.encode()).hexdigest()
 
 
-def shown(url: str) -> str:
+def excerpt(url: str) -> str:
     """Return the beginning of the URL, quoted, for messages to people."""
     return repr(url if len(url) <= 100 else f"{url[:99]}…")
 
 
 def _too_long(url: str, length: str) -> BadUrl:
-    return BadUrl(f"The URL {shown(url)} is too long: it has {length} characters, and the limit is {LONGEST_URL}.")
+    return BadUrl(f"The URL {excerpt(url)} is too long: it has {length} characters, and the limit is {LONGEST_URL}.")
 
 
-def _least(text: str) -> int:
-    """Return a lower bound for the length of the escaped text: an encoded character may become a single letter."""
-    return len(_TO_ENCODE.sub("xxx", _ENCODED.sub("x", text)))
-
-
-def _authority(scheme: str, authority: str, url: str) -> str:
+def _host_and_port(authority: str, url: str) -> tuple[str, str]:
     if "@" in authority:
-        raise BadUrl(f"The URL must not have a user name or a password in front of {shown(url.rpartition('@')[2])}.")
-    found = _HOST_AND_PORT.fullmatch(_decoded(authority).lower())
-    if not found or (found[2] and not 0 < int(found[2]) < 1 << 16):
-        raise BadUrl(f"The URL {shown(url)} must have a host, and its port, if any, must be from 1 to 65535.")
-    host, port = _host(found[1], url), (found[2] or "").lstrip("0")
-    return host if port in ("", PORTS[scheme]) else f"{host}:{port}"
-
-
-def _host(host: str, url: str) -> str:
+        raise BadUrl(f"The URL must not have a user name or a password in front of {excerpt(url.rpartition('@')[2])}.")
+    match = _HOST_AND_PORT.fullmatch(_decoded(authority).lower())
+    if not match or (match[2] and not 0 < int(match[2]) < 1 << 16):
+        raise BadUrl(f"The URL {excerpt(url)} must have a host, and its port, if any, must be from 1 to 65535.")
+    host, port = match[1], (match[2] or "").lstrip("0")
     if host.startswith("["):
         try:
-            return f"[{ipaddress.IPv6Address(host[1:-1])}]"
+            return f"[{ipaddress.IPv6Address(host[1:-1])}]", port
         except ValueError as error:
-            raise BadUrl(f"The brackets in the URL {shown(url)} must contain an IPv6 address.") from error
+            raise BadUrl(f"The brackets in the URL {excerpt(url)} must contain an IPv6 address.") from error
     if not host.isascii():
-        host = _in_ascii(host, url)
+        try:
+            host = idna.encode(host[: _LONGEST_HOST + 1], uts46=True).decode().lower()
+        except (idna.IDNAError, UnicodeError) as error:
+            raise BadUrl(f"The URL {excerpt(url)} has no valid host name.") from error
     host = host.removesuffix(".")
     if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in host.split(".")):
-        raise BadUrl(f"The URL {shown(url)} has no valid host name.")
-    return host
+        raise BadUrl(f"The URL {excerpt(url)} has no valid host name.")
+    return host, port
 
 
-def _in_ascii(host: str, url: str) -> str:
-    try:
-        return idna.encode(host[: _LONGEST_HOST + 1], uts46=True).decode().lower()
-    except (idna.IDNAError, UnicodeError) as error:
-        raise BadUrl(f"The URL {shown(url)} has no valid host name.") from error
+def _decoded(text: str) -> str:
+    return unquote_to_bytes(text.encode(errors="replace")).decode(errors="replace")
 
 
-def _decoded(authority: str) -> str:
-    return unquote_to_bytes(authority.encode(errors="replace")).decode(errors="replace")
-
-
-def _path(path: str) -> str:
+def _absolute(path: str) -> str:
     """Make the path absolute and resolve `.` and `..`."""
-    made: list[str] = []
-    segments = [_undotted(segment) for segment in path.replace("\\", "/").split("/")[1:]] or [""]
+    result: list[str] = []
+    segments = path.replace("\\", "/").split("/")[1:] or [""]
     for segment in segments:
-        if segment == "..":
-            made[-1:] = []
-        elif segment != ".":
-            made.append(segment)
-    if segments[-1] in (".", ".."):
-        made.append("")
-    return "/" + "/".join(made)
+        dots = segment.lower().replace("%2e", ".") if _DOTS.fullmatch(segment) else ""
+        if dots == "..":
+            result[-1:] = []
+        elif not dots:
+            result.append(segment)
+    if _DOTS.fullmatch(segments[-1]):
+        result.append("")
+    return "/" + "/".join(result)
 
 
-def _undotted(segment: str) -> str:
-    return re.sub("%2[Ee]", ".", segment) if _DOTS.fullmatch(segment) else segment
-
-
-def _query(query: str) -> str:
-    return "&".join(part for part in query.split("&") if part and not _only_follows(part))
-
-
-def _only_follows(part: str) -> bool:
+def _is_tracking(part: str) -> bool:
     name = _decoded(part.partition("=")[0]).lower()
-    return name in _FOLLOWS or name.startswith(_FOLLOWING)
-
-
-def _escaped(text: str) -> str:
-    """Encode exactly the characters that need it, with hexadecimal digits in upper case."""
-    return _ESCAPE.sub(_escape, text)
+    return name in _TRACKING or name.startswith(_TRACKING_PREFIXES)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -11,7 +11,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
 from feeds import addresses, feed_status, sources
-from feeds.addresses import BadUrl
 from feeds.brief_admin import BriefAdmin as BriefAdmin
 from feeds.forms import FeedForm
 from feeds.lifecycle import FEED_STATES
@@ -40,19 +39,19 @@ def link_to(url: str) -> str:
     return format_html('<a href="{0}" rel="noreferrer noopener">{0}</a>', url) if is_followed else url or "-"
 
 
-class LookedUpAdmin(SharedAdmin, ReadOnlyAdmin):
-    """Base for tables that are too large for a text search. Rows are found by ID, or by an indexed column (`known`)."""
+class LookupAdmin(SharedAdmin, ReadOnlyAdmin):
+    """Base for tables that are too large for a text search. Rows are found by ID or by an indexed column."""
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         term = search_term.replace("\0", "").strip()
         if not term:
             return queryset, False
-        if found := re.fullmatch(r"(?:[a-z_ ]+ )?#?([0-9]{1,19})", term):
-            return queryset.filter(pk=min(int(found[1]), LARGEST_ID)), False
-        known = self.known(term)
-        return (queryset.none() if known is None else queryset.filter(known)), False
+        if match := re.fullmatch(r"(?:[a-z_ ]+ )?#?([0-9]{1,19})", term):
+            return queryset.filter(pk=min(int(match[1]), LARGEST_ID)), False
+        condition = self.condition_for(term)
+        return (queryset.none() if condition is None else queryset.filter(condition)), False
 
-    def known(self, term: str) -> Q | None:
+    def condition_for(self, term: str) -> Q | None:
         return None
 
 
@@ -65,16 +64,8 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
     search_fields = ["title", "url"]
     fields = [
         *("title", "link", "site", "how", "next_check", "articles", "failures", "failing_since", "last_error"),
-        *(
-            "checked_at",
-            "succeeded_at",
-            "next_check_at",
-            "etag",
-            "last_modified",
-            "paused_at",
-            "paused_by",
-            "created_at",
-        ),
+        *("checked_at", "succeeded_at", "next_check_at", "etag", "last_modified"),
+        *("paused_at", "paused_by", "created_at"),
     ]
     readonly_fields = ["link", "site", "how", "next_check", "articles"]
     actions = ["check_now", "pause", "resume"]
@@ -91,8 +82,8 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
 
     @admin.action(description="Check now", permissions=["operate"])
     def check_now(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
-        wish = Operation(sources.make_due, lambda feed: Outcome.IS_PAUSED if feed.paused_at else Outcome.DUE)
-        return self.do_each(request, "check_now", feeds, wish)
+        operation = Operation(sources.make_due, lambda feed: Outcome.IS_PAUSED if feed.paused_at else Outcome.DUE)
+        return self.do_each(request, "check_now", feeds, operation)
 
     @admin.action(description="Pause", permissions=["operate"])
     def pause(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
@@ -140,12 +131,12 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
     @admin.display(description="articles")
     def articles(self, feed: FeedSource) -> str:
         number = feed.articles.order_by()[: MOST_COUNTED + 1].count()
-        said = f"over {MOST_COUNTED}" if number > MOST_COUNTED else number
-        return format_html('<a href="{}?feed={}">{}</a>', reverse("admin:feeds_rawarticle_changelist"), feed.pk, said)
+        text = f"over {MOST_COUNTED}" if number > MOST_COUNTED else number
+        return format_html('<a href="{}?feed={}">{}</a>', reverse("admin:feeds_rawarticle_changelist"), feed.pk, text)
 
 
 @admin.register(RawArticle)
-class RawArticleAdmin(LookedUpAdmin):
+class RawArticleAdmin(LookupAdmin):
     list_display = ["id", "headline", "feed", "happened_at", "seen_at"]
     list_display_links = ["id", "headline"]
     list_filter = [of_one("feed")]
@@ -160,9 +151,9 @@ class RawArticleAdmin(LookedUpAdmin):
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).select_related("feed").defer("summary", "embedding")
 
-    def known(self, term: str) -> Q | None:
-        spelled = _spelled(term)
-        return Q(url=spelled) if spelled else None
+    def condition_for(self, term: str) -> Q | None:
+        url = addresses.canonical_or_empty(term)
+        return Q(url=url) if url else None
 
     @admin.display(description="title")
     def headline(self, article: RawArticle) -> str:
@@ -178,20 +169,20 @@ class RawArticleAdmin(LookedUpAdmin):
 
     @admin.display(description="event")
     def cluster(self, article: RawArticle) -> str:
-        found = EventCluster.objects.filter(links__raw_article=article).only("title").first()
-        return _page_of(found) if found else "-"
+        cluster = EventCluster.objects.filter(links__raw_article=article).only("title").first()
+        return _link_to_page(cluster) if cluster else "-"
 
 
 @admin.register(EventCluster)
-class EventClusterAdmin(LookedUpAdmin):
+class EventClusterAdmin(LookupAdmin):
     list_display = ["id", "headline", "article_count", "first_at", "last_at", "merged_into_id"]
     list_display_links = ["id", "headline"]
     search_fields = ["id"]
     search_help_text = "Cluster ID"
     fields = [
-        *("title", "article_count", "first_at", "last_at", "tells", "into", "embedding_model", "created_at"),
+        *("title", "article_count", "first_at", "last_at", "named_articles", "into", "embedding_model", "created_at"),
     ]
-    readonly_fields = ["tells", "into"]
+    readonly_fields = ["named_articles", "into"]
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).defer("centroid")
@@ -202,52 +193,42 @@ class EventClusterAdmin(LookedUpAdmin):
 
     @admin.display(description="merged into")
     def into(self, cluster: EventCluster) -> str:
-        return _page_of(cluster.merged_into) if cluster.merged_into else "-"
+        return _link_to_page(cluster.merged_into) if cluster.merged_into else "-"
 
     @admin.display(description="articles (most similar first)")
-    def tells(self, cluster: EventCluster) -> str:
+    def named_articles(self, cluster: EventCluster) -> str:
         articles = RawArticle.objects.filter(links__cluster=cluster).order_by("-links__similarity", "id").only("title")
-        named = [(_address(article), short(article.title)) for article in articles[: MOST_NAMED + 1]]
-        shown = format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', named[:MOST_NAMED])
-        return format_html("{}<br>and more", shown) if len(named) > MOST_NAMED else shown or "-"
+        links = [_link_to_page(article) for article in articles[: MOST_NAMED + 1]]
+        html = format_html_join(mark_safe("<br>"), "{}", ((link,) for link in links[:MOST_NAMED]))
+        return format_html("{}<br>and more", html) if len(links) > MOST_NAMED else html or "-"
 
 
 @admin.register(ClusterArticle)
-class ClusterArticleAdmin(LookedUpAdmin):
+class ClusterArticleAdmin(LookupAdmin):
     list_display = ["id", "cluster", "raw_article", "similarity", "linked_at"]
     search_fields = ["id"]
     search_help_text = "Link ID"
     fields = ["cluster", "raw_article", "similarity", "linked_at"]
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        seen = ("similarity", "linked_at", "cluster__title", "raw_article__title")
-        return super().get_queryset(request).select_related("cluster", "raw_article").only(*seen)
+        columns = ("similarity", "linked_at", "cluster__title", "raw_article__title")
+        return super().get_queryset(request).select_related("cluster", "raw_article").only(*columns)
 
 
 @admin.register(PurgedUrl)
-class PurgedUrlAdmin(LookedUpAdmin):
+class PurgedUrlAdmin(LookupAdmin):
     list_display = ["id", "digest", "purged_at"]
     search_fields = ["digest"]
     search_help_text = "URL of an article or its SHA-256, to see whether the article was purged"
     fields = ["digest", "purged_at"]
 
-    def known(self, term: str) -> Q | None:
+    def condition_for(self, term: str) -> Q | None:
         if re.fullmatch("[0-9a-f]{64}", term):
             return Q(digest=term)
-        spelled = _spelled(term)
-        return Q(digest=addresses.digest(spelled)) if spelled else None
+        url = addresses.canonical_or_empty(term)
+        return Q(digest=addresses.digest(url)) if url else None
 
 
-def _spelled(term: str) -> str | None:
-    try:
-        return addresses.canonical(term)
-    except BadUrl:
-        return None
-
-
-def _page_of(cluster: EventCluster) -> str:
-    return format_html('<a href="{}">{}</a>', _address(cluster), short(cluster.title))
-
-
-def _address(row: Model) -> str:
-    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+def _link_to_page(row: EventCluster | RawArticle) -> str:
+    url = reverse(f"admin:feeds_{row._meta.model_name}_change", args=[row.pk])
+    return format_html('<a href="{}">{}</a>', url, short(row.title))

@@ -12,14 +12,7 @@ from work.operations.admin import ReadOnlyAdmin, SharedAdmin, short
 @admin.register(Brief)
 class BriefAdmin(SharedAdmin, ReadOnlyAdmin):
     list_display = [
-        "id",
-        "name",
-        "scheduled_for",
-        "published_at",
-        "articles_seen",
-        "feeds_seen",
-        "clusters_seen",
-        "page",
+        *("id", "name", "scheduled_for", "published_at", "articles_seen", "feeds_seen", "clusters_seen", "page")
     ]
     list_display_links = ["id", "name"]
     search_fields = ["name"]
@@ -36,27 +29,27 @@ class BriefAdmin(SharedAdmin, ReadOnlyAdmin):
 
 @admin.register(BriefItem)
 class BriefItemAdmin(SharedAdmin, ReadOnlyAdmin):
-    list_display = ["id", "said", "brief", "position", "score", "article_count", "cluster_id"]
-    list_display_links = ["id", "said"]
+    list_display = ["id", "title_text", "brief", "position", "score", "article_count", "cluster_id"]
+    list_display_links = ["id", "title_text"]
     list_select_related = ["brief"]
     search_fields = ["headline"]
     fields = ["brief", "position", "headline", "summary", "article_count", "score", "reasons", "cluster_id"]
     readonly_fields = ["cluster_id"]
 
     @admin.display(description="headline")
-    def said(self, item: BriefItem) -> str:
+    def title_text(self, item: BriefItem) -> str:
         return short(item.headline)
 
 
 @admin.register(BriefArticle)
 class BriefArticleAdmin(SharedAdmin, ReadOnlyAdmin):
-    list_display = ["id", "said", "source", "happened_at", "item_id", "raw_article_id"]
-    list_display_links = ["id", "said"]
+    list_display = ["id", "title_text", "source", "happened_at", "item_id", "raw_article_id"]
+    list_display_links = ["id", "title_text"]
     search_fields = ["title", "url"]
     # The URL is shown as plain text because it comes from an untrusted feed.
     fields = ["item", "position", "title", "source", "url", "happened_at", "raw_article_id"]
     readonly_fields = ["raw_article_id"]
 
     @admin.display(description="title")
-    def said(self, article: BriefArticle) -> str:
+    def title_text(self, article: BriefArticle) -> str:
         return short(article.title)

@@ -5,19 +5,19 @@ A feed is fetched and parsed without touching the database. The result is writte
 the state of the feed: if the worker dies, nothing is half stored.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import structlog
 from django.db import IntegrityError, InterfaceError, OperationalError, transaction
 
-from feeds import lifecycle, rhythm
-from feeds.addresses import BadUrl, canonical
-from feeds.fetching import Fetched, FetchFailed, fetch
+from feeds import check_times, lifecycle
+from feeds.addresses import canonical_or_empty
+from feeds.fetching import FeedResponse, FetchFailed, fetch
 from feeds.models import FeedSource
-from feeds.reading import Read, ReadFailed, read
-from feeds.storing import Sorted, Spelled, sort, spell, store
+from feeds.reading import ParsedFeed, ReadFailed, read
+from feeds.storing import ItemsByUrl, Selection, group_by_url, select_new, store
 from work import clock, failpoints
 from work.claims import Interrupted
 from work.sql.contention import patiently
@@ -27,6 +27,8 @@ FETCH_SECONDS = 20.0
 LONGEST_TITLE = 300
 LONGEST_MESSAGE = 1000
 
+Stop = Callable[[], str | None]
+
 log = structlog.get_logger(__name__)
 
 
@@ -35,15 +37,15 @@ class FeedGone(Exception):
 
 
 @dataclass(frozen=True)
-class Brought:
-    """The response of a feed and its parsed content. `said` is None if the server answered that nothing is new."""
+class FetchResult:
+    """The response of a feed and its parsed content, which is None if the server answered that nothing is new."""
 
-    answer: Fetched
-    said: Read | None
+    response: FeedResponse
+    content: ParsedFeed | None
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     feed_id: int
     # Numbers of articles: new; already stored or purged; could not be stored.
     new: int = 0
@@ -59,33 +61,31 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Rehearsal:
-    """What a check would find now."""
-
-    brought: Brought
-    sorted: Sorted = field(default_factory=Sorted)
+class CheckPreview:
+    result: FetchResult
+    selection: Selection = field(default_factory=Selection)
     flaw: str = ""
 
 
-def check(feed: FeedSource, *, actor: str, since: datetime | None = None) -> Checked:
+def check(feed: FeedSource, *, actor: str, since: datetime | None = None) -> CheckResult:
     """Fetch and store a feed, even if it is not due. The next check is scheduled from `since`."""
-    return settle(feed, tried(feed), actor=actor, since=since or clock.now())
+    return store_result(feed, try_fetch(feed), actor=actor, since=since or clock.now())
 
 
-def rehearse(feed: FeedSource) -> Rehearsal:
+def preview(feed: FeedSource) -> CheckPreview:
     """Return what a check would find, without writing. `feed` may be unsaved. Raises FetchFailed and ReadFailed."""
-    brought = bring(FeedSource(url=feed.url))
-    assert brought.said
-    found = sort(feed, spell(brought.said.items()))
-    return Rehearsal(brought, found, _flaw(brought.said, found))
+    result = fetch_feed(FeedSource(url=feed.url))
+    assert result.content
+    selection = select_new(feed, group_by_url(result.content.items()))
+    return CheckPreview(result, selection, _flaw_of(result.content, selection))
 
 
-def tried(feed: FeedSource, stop: Callable[[], str | None] = lambda: None) -> Brought | Exception:
+def try_fetch(feed: FeedSource, stop: Stop = lambda: None) -> FetchResult | Exception:
     """Fetch a feed and return the result or the error. Uses no database. Raises Interrupted if `stop` returned a
     reason.
     """
     try:
-        return bring(feed, stop)
+        return fetch_feed(feed, stop)
     except Interrupted:
         raise
     except (FetchFailed, ReadFailed) as error:
@@ -95,76 +95,64 @@ def tried(feed: FeedSource, stop: Callable[[], str | None] = lambda: None) -> Br
         return error
 
 
-def bring(feed: FeedSource, stop: Callable[[], str | None] = lambda: None) -> Brought:
+def fetch_feed(feed: FeedSource, stop: Stop = lambda: None) -> FetchResult:
     """Fetch and parse a feed. Raises FetchFailed, ReadFailed, or Interrupted if `stop` returned a reason."""
-    answer = fetch(feed.url, etag=feed.etag, last_modified=feed.last_modified, seconds=FETCH_SECONDS)
-    if answer.unchanged:
-        return Brought(answer, None)
-    said = read(answer.body, answer.url, answer.content_type, stop=stop)
-    return Brought(replace(answer, body=b""), said)
+    response = fetch(feed.url, etag=feed.etag, last_modified=feed.last_modified, seconds=FETCH_SECONDS)
+    if response.unchanged:
+        return FetchResult(response, None)
+    content = read(response.body, response.url, response.content_type, stop=stop)
+    return FetchResult(replace(response, body=b""), content)
 
 
-def settle(feed: FeedSource, brought: Brought | Exception, *, actor: str, since: datetime) -> Checked:
+def store_result(feed: FeedSource, result: FetchResult | Exception, *, actor: str, since: datetime) -> CheckResult:
     """Store the result of a fetch. Raises the database's error if the database is unavailable."""
     failpoints.hit("ingestion.fetched")
-    if isinstance(brought, Exception):
-        return _failed(feed, brought, actor, since)
+    if isinstance(result, Exception):
+        return _record_failure(feed, result, actor, since)
     try:
-        spelled = spell(brought.said.items() if brought.said else ())
-        return patiently(lambda: _kept(feed, brought, spelled, actor, since))
+        items = group_by_url(result.content.items() if result.content else ())
+        return patiently(lambda: _store(feed, result, items, actor, since))
     except FeedGone:
-        return Checked(feed.pk, failure="The feed was removed while it was being checked.", code="removed")
+        return CheckResult(feed.pk, failure="The feed was removed while it was being checked.", code="removed")
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:
         # A bug that one feed triggers must not stop the others.
         log.exception("ingestion.broken", feed=feed.pk)
-        return _failed(feed, error, actor, since)
+        return _record_failure(feed, error, actor, since)
 
 
-def _kept(feed: FeedSource, brought: Brought, spelled: Spelled, actor: str, since: datetime) -> Checked:
-    said = brought.said
+def _store(feed: FeedSource, result: FetchResult, items: ItemsByUrl, actor: str, since: datetime) -> CheckResult:
+    response, content = result.response, result.content
+    validators = {"etag": response.etag, "last_modified": response.last_modified}
+    if content and content.broken:
+        # The feed may have been cut off. With its ETag, the server would answer "not modified" and never send the rest.
+        validators = {"etag": "", "last_modified": ""}
     with failpoints.inside("ingestion.stored"), transaction.atomic():
-        moved = _moved(feed, brought.answer.moved_to, actor)
-        checked = _stored(feed, said, spelled, moved, since) if said else _unchanged(feed, moved, since)
-        told = _validators(brought)
-        flaw = (checked.flaw or None) if checked.unchanged else checked.flaw
-        assert checked.next_check_at
-        if not lifecycle.answered(feed.pk, checked.next_check_at, actor=actor, flaw=flaw, **told):
+        flaw = _follow_move(feed, response.moved_to, actor)
+        if content:
+            selection = select_new(feed, items)
+            new = store(selection)
+            site_url = canonical_or_empty(content.site_url)
+            lifecycle.set_missing_details(feed.pk, title=content.title[:LONGEST_TITLE], site_url=site_url)
+            flaw = " ".join(filter(None, (flaw, _flaw_of(content, selection))))
+            next_check_at = check_times.after_success(since, content.ttl_seconds)
+            checked = CheckResult(
+                feed.pk, new, selection.known, selection.refused, flaw=flaw, next_check_at=next_check_at
+            )
+        else:
+            next_check_at = check_times.after_success(since)
+            checked = CheckResult(feed.pk, unchanged=True, flaw=flaw, next_check_at=next_check_at)
+        # An unchanged feed still has the flaws of its last response.
+        new_flaw = flaw if content else flaw or None
+        if not lifecycle.record_success(feed.pk, next_check_at, actor=actor, flaw=new_flaw, **validators):
             raise FeedGone
-    if checked.flaw:
-        log.warning("ingestion.feed_flawed", feed=feed.pk, flaw=checked.flaw)
+    if flaw:
+        log.warning("ingestion.feed_flawed", feed=feed.pk, flaw=flaw)
     return checked
 
 
-def _validators(brought: Brought) -> dict[str, str]:
-    """Return the cache validators to store. A broken feed may have been cut off; with its ETag, the server would
-    answer "not modified" and never send the rest.
-    """
-    if brought.said and brought.said.broken:
-        return {"etag": "", "last_modified": ""}
-    return {"etag": brought.answer.etag, "last_modified": brought.answer.last_modified}
-
-
-def _unchanged(feed: FeedSource, moved: str, since: datetime) -> Checked:
-    return Checked(feed.pk, unchanged=True, flaw=moved, next_check_at=rhythm.after_answer(since))
-
-
-def _stored(feed: FeedSource, said: Read, spelled: Spelled, moved: str, since: datetime) -> Checked:
-    found = sort(feed, spelled)
-    new = store(found)
-    lifecycle.introduce(feed.pk, title=said.title[:LONGEST_TITLE], site_url=_on_the_web(said.site_url))
-    return Checked(
-        feed.pk,
-        new=new,
-        known=found.known,
-        refused=found.refused,
-        flaw=" ".join(filter(None, (moved, _flaw(said, found)))),
-        next_check_at=rhythm.after_answer(since, said.ttl_seconds),
-    )
-
-
-def _failed(feed: FeedSource, error: Exception, actor: str, since: datetime) -> Checked:
+def _record_failure(feed: FeedSource, error: Exception, actor: str, since: datetime) -> CheckResult:
     message, code = f"Internal error in ADE: {error!r}"[:LONGEST_MESSAGE], "internal"
     if isinstance(error, FetchFailed | ReadFailed):
         message, code = str(error), error.code
@@ -172,15 +160,15 @@ def _failed(feed: FeedSource, error: Exception, actor: str, since: datetime) -> 
     if permanent:
         message += " This will not change by itself: pause or remove the feed."
     retry_after = getattr(error, "retry_after", None)
-    next_check_at = rhythm.after_failure(since, feed.failures + 1, retry_after=retry_after, permanent=permanent)
+    next_check_at = check_times.after_failure(since, feed.failures + 1, retry_after=retry_after, permanent=permanent)
     log.warning("ingestion.feed_failed", feed=feed.pk, code=code, error=message)
-    lifecycle.failed(feed, message, next_check_at, actor=actor, data={"code": code})
-    return Checked(feed.pk, failure=message, code=code, next_check_at=next_check_at)
+    lifecycle.record_failure(feed, message, next_check_at, actor=actor, data={"code": code})
+    return CheckResult(feed.pk, failure=message, code=code, next_check_at=next_check_at)
 
 
-def _moved(feed: FeedSource, to: str, actor: str) -> str:
+def _follow_move(feed: FeedSource, to: str, actor: str) -> str:
     """Update the URL of a feed after a permanent redirect. Return why that is not possible, or ""."""
-    url = _on_the_web(to)
+    url = canonical_or_empty(to)
     if not url or url == feed.url:
         return ""
     try:
@@ -191,22 +179,12 @@ def _moved(feed: FeedSource, to: str, actor: str) -> str:
     return ""
 
 
-def _on_the_web(url: str) -> str:
-    """Return the canonical spelling, or "" if it is not a web address."""
-    try:
-        return canonical(url)
-    except BadUrl:
-        return ""
-
-
-def _flaw(said: Read, found: Sorted) -> str:
-    return " ".join(_flaws(said, found))
-
-
-def _flaws(said: Read, found: Sorted) -> Iterator[str]:
-    if said.broken:
-        yield f"The syntax of the feed is broken ({said.broken}), so some of it may be missing."
-    if said.found > said.count:
-        yield f"The feed has too many items; only the first {said.count} were read."
-    if found.refused:
-        yield f"Items that could not be stored: {found.refused}. {' '.join(found.reasons)}"
+def _flaw_of(content: ParsedFeed, selection: Selection) -> str:
+    flaws = []
+    if content.broken:
+        flaws.append(f"The syntax of the feed is broken ({content.broken}), so some of it may be missing.")
+    if content.total > content.count:
+        flaws.append(f"The feed has too many items; only the first {content.count} were read.")
+    if selection.refused:
+        flaws.append(f"Items that could not be stored: {selection.refused}. {' '.join(selection.reasons)}")
+    return " ".join(flaws)

@@ -11,11 +11,12 @@ _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
 def how(feed: FeedSource) -> str:
     """Return, for example, "failed 3 times in a row, last answered 2 days ago"."""
     if feed.paused_at:
-        return f"paused by {feed.paused_by} {ago(clock.now() - feed.paused_at)}"
+        return f"paused by {feed.paused_by} {_length(clock.now() - feed.paused_at)} ago"
     if feed.failures:
         times = "once" if feed.failures == 1 else f"{feed.failures} times in a row"
-        last = ago(clock.now() - feed.succeeded_at) if feed.succeeded_at else None
-        return f"failed {times}, {f'last answered {last}' if last else 'never answered'}"
+        if not feed.succeeded_at:
+            return f"failed {times}, never answered"
+        return f"failed {times}, last answered {_length(clock.now() - feed.succeeded_at)} ago"
     if not feed.checked_at:
         return "never checked"
     return "ok, with errors" if feed.last_error else "ok"
@@ -27,10 +28,6 @@ def when(feed: FeedSource) -> str:
         return "-"
     left = feed.next_check_at - clock.now()
     return f"in {_length(left)}" if left > timedelta() else "due"
-
-
-def ago(age: timedelta) -> str:
-    return f"{_length(age)} ago"
 
 
 def _length(time: timedelta) -> str:

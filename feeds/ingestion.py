@@ -13,8 +13,8 @@ from itertools import islice
 
 import structlog
 
-from feeds import rhythm
-from feeds.checking import Brought, Checked, settle, tried
+from feeds import check_times
+from feeds.checking import FetchResult, store_result, try_fetch
 from feeds.models import FeedSource
 from schedules.jobs import Job, JobContext, JobFailed
 from work.claims import Interrupted
@@ -25,64 +25,52 @@ LOOK_SECONDS = 0.5
 
 log = structlog.get_logger(__name__)
 
-Asked = tuple[FeedSource, "Brought | Exception"]
-
 
 def ingest(turn: JobContext) -> int:
     """Fetch and store all due feeds. Return the number of new articles."""
-    since = rhythm.since(turn.scheduled_for)
-    counted: Counter[str] = Counter()
-    with closing(_asked(list(FeedSource.objects.due()), turn)) as asked:
-        for feed, brought in asked:
+    since = check_times.since(turn.scheduled_for)
+    numbers: Counter[str] = Counter()
+    with closing(_results(list(FeedSource.objects.due()), turn)) as results:
+        for feed, result in results:
             turn.go_on()
-            counted.update(_counts(settle(feed, brought, actor=turn.owner, since=since)))
-    log.info("ingestion.asked", job_run=turn.claim.id, **counted)
-    _expect_some_to_answer(counted)
-    return counted["new"]
+            checked = store_result(feed, result, actor=turn.owner, since=since)
+            numbers.update(feeds=1, failed=bool(checked.failure), unchanged=checked.unchanged)
+            numbers.update(new=checked.new, refused=checked.refused)
+    log.info("ingestion.asked", job_run=turn.claim.id, **numbers)
+    feeds, active = numbers["feeds"], FeedSource.objects.filter(paused_at__isnull=True)
+    if feeds and numbers["failed"] == feeds and 2 * feeds >= active.count():
+        raise JobFailed(
+            f"None of the feeds that were due answered ({feeds} failed). Look at their errors, and check whether this"
+            " machine can reach the internet."
+        )
+    return numbers["new"]
 
 
-def _asked(feeds: list[FeedSource], turn: JobContext) -> Generator[Asked, None, None]:
+def _results(
+    feeds: list[FeedSource], turn: JobContext
+) -> Generator[tuple[FeedSource, FetchResult | Exception], None, None]:
     """Yield results as they arrive. At most AT_ONCE fetches are under way, because results that are not stored yet
     are held in memory.
     """
     rest = iter(feeds)
-    under_way: dict[Future[Brought | Exception], FeedSource] = {}
+    under_way: dict[Future[FetchResult | Exception], FeedSource] = {}
     with ThreadPoolExecutor(AT_ONCE, "feeds") as threads:
         while True:
             for feed in islice(rest, AT_ONCE - len(under_way)):
-                under_way[threads.submit(tried, feed, turn.why_stop)] = feed
+                under_way[threads.submit(try_fetch, feed, turn.why_stop)] = feed
             if not under_way:
                 return
             turn.go_on()
-            for done in wait(under_way, LOOK_SECONDS, FIRST_COMPLETED).done:
-                yield under_way.pop(done), _result(done, turn)
+            for fetch in wait(under_way, LOOK_SECONDS, FIRST_COMPLETED).done:
+                yield under_way.pop(fetch), _result_of(fetch, turn)
 
 
-def _result(done: Future[Brought | Exception], turn: JobContext) -> Brought | Exception:
+def _result_of(fetch: Future[FetchResult | Exception], turn: JobContext) -> FetchResult | Exception:
     try:
-        return done.result()
+        return fetch.result()
     except Interrupted as interrupted:
         turn.ended(interrupted.reason)
         raise
-
-
-def _counts(checked: Checked) -> dict[str, int]:
-    return {
-        "feeds": 1,
-        "failed": bool(checked.failure),
-        "unchanged": checked.unchanged,
-        "new": checked.new,
-        "refused": checked.refused,
-    }
-
-
-def _expect_some_to_answer(counted: Counter[str]) -> None:
-    asked, failed = counted["feeds"], counted["failed"]
-    if asked and failed == asked and 2 * asked >= FeedSource.objects.filter(paused_at__isnull=True).count():
-        raise JobFailed(
-            f"None of the feeds that were due answered ({asked} failed). Look at their errors, and check whether this"
-            " machine can reach the internet."
-        )
 
 
 INGESTION = Job(

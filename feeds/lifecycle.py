@@ -44,17 +44,16 @@ def add(url: str, *, title: str = "", site_url: str = "", actor: str) -> FeedSou
 
 def pause(feed_id: int, *, actor: str, reason: str = "") -> bool:
     """Pause a feed. Return False if it is already paused."""
-    pauses: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
-    guards: dict[str, Any] = {"paused_at__isnull": True}
-    return lifecycle.record(FEED_STATES, feed_id, "FEED_PAUSED", actor=actor, message=reason, guards=guards, **pauses)
+    values: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor}
+    guards = {"paused_at__isnull": True}
+    return lifecycle.record(FEED_STATES, feed_id, "FEED_PAUSED", actor=actor, message=reason, guards=guards, **values)
 
 
 def resume(feed_id: int, *, actor: str) -> bool:
     """Resume a feed and make it due at once. Return False if it is not paused."""
-    goes_on: dict[str, Any] = {"paused_at": None, "paused_by": "", "next_check_at": clock.now()}
-    return lifecycle.record(
-        FEED_STATES, feed_id, "FEED_RESUMED", actor=actor, guards={"paused_at__isnull": False}, **goes_on
-    )
+    values: dict[str, Any] = {"paused_at": None, "paused_by": "", "next_check_at": clock.now()}
+    guards = {"paused_at__isnull": False}
+    return lifecycle.record(FEED_STATES, feed_id, "FEED_RESUMED", actor=actor, guards=guards, **values)
 
 
 def rename(feed_id: int, title: str, *, actor: str) -> bool:
@@ -89,36 +88,38 @@ def remove(feed_id: int, *, actor: str) -> bool:
     return True
 
 
-def answered(feed_id: int, next_check_at: datetime, *, actor: str, flaw: str | None = "", **told: Any) -> bool:
-    """Record a successful check. `told` has the columns that the server's response sets. `flaw` says what could not
+def record_success(feed_id: int, next_check_at: datetime, *, actor: str, flaw: str | None = "", **columns: Any) -> bool:
+    """Record a successful check. `columns` has the values that the server's response sets. `flaw` says what could not
     be taken from the feed, and None leaves it as it was. An event is written only if the feed had failed before, or
     if the flaw is new. Return False if the feed is gone.
     """
     now = clock.now()
-    sets = {"checked_at": now, "succeeded_at": now, "next_check_at": next_check_at, "failures": 0, **told}
-    sets["failing_since"] = None
+    columns |= {"checked_at": now, "succeeded_at": now, "next_check_at": next_check_at}
+    columns |= {"failures": 0, "failing_since": None}
     if flaw is not None:
-        sets["last_error"] = flaw
-    answering = FeedSource.objects.filter(pk=feed_id, failures=0)
-    if (answering.filter(last_error=flaw) if flaw else answering).update(**sets):
+        columns["last_error"] = flaw
+    healthy = FeedSource.objects.filter(pk=feed_id, failures=0)
+    if (healthy.filter(last_error=flaw) if flaw else healthy).update(**columns):
         return True
-    sets["last_error"] = flaw or ""
-    about: dict[str, Any] = {"actor": actor, "message": flaw or "", "level": WARNING if flaw else INFO}
-    if flaw and lifecycle.record(FEED_STATES, feed_id, "FEED_FLAWED", guards={"failures": 0}, **about, **sets):
+    columns["last_error"] = flaw or ""
+    event: dict[str, Any] = {"actor": actor, "message": flaw or "", "level": WARNING if flaw else INFO}
+    if flaw and lifecycle.record(FEED_STATES, feed_id, "FEED_FLAWED", guards={"failures": 0}, **event, **columns):
         return True
-    return lifecycle.record(FEED_STATES, feed_id, "FEED_RECOVERED", **about, **sets)
+    return lifecycle.record(FEED_STATES, feed_id, "FEED_RECOVERED", **event, **columns)
 
 
-def failed(feed: FeedSource, message: str, next_check_at: datetime, *, actor: str, data: Data | None = None) -> bool:
+def record_failure(
+    feed: FeedSource, message: str, next_check_at: datetime, *, actor: str, data: Data | None = None
+) -> bool:
     """Record a failed check. An event is written for the first failure in a row, and whenever the message changes."""
     now = clock.now()
-    sets: dict[str, Any] = {"checked_at": now, "next_check_at": next_check_at, "failures": feed.failures + 1}
+    columns: dict[str, Any] = {"checked_at": now, "next_check_at": next_check_at, "failures": feed.failures + 1}
     # Read from the row, because the feed may have answered or failed since `feed` was loaded.
-    sets["failing_since"] = Coalesce("failing_since", Value(now))
-    if FeedSource.objects.filter(pk=feed.pk, failures__gt=0, last_error=message).update(**sets):
+    columns["failing_since"] = Coalesce("failing_since", Value(now))
+    if FeedSource.objects.filter(pk=feed.pk, failures__gt=0, last_error=message).update(**columns):
         return True
     return lifecycle.record(
-        FEED_STATES, feed.pk, "FEED_FAILED", actor=actor, message=message, data=data, last_error=message, **sets
+        FEED_STATES, feed.pk, "FEED_FAILED", actor=actor, message=message, data=data, last_error=message, **columns
     )
 
 
@@ -130,7 +131,7 @@ def move(feed: FeedSource, url: str, *, actor: str) -> bool:
     )
 
 
-def introduce(feed_id: int, *, title: str, site_url: str) -> None:
+def set_missing_details(feed_id: int, *, title: str, site_url: str) -> None:
     """Set the title and site as the feed gives them, only where they are still empty."""
     for column, value in (("title", title), ("site_url", site_url)):
         if value:

@@ -19,7 +19,8 @@ MOST_ENTRIES = 10_000
 MOST_DEPTH = 50
 MOST_ELEMENTS = 100_000
 # Characters that XML can't represent, or that a terminal would interpret.
-_UNSPEAKABLE = re.compile("[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNREPRESENTABLE = re.compile("[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FEED_ROOTS = {"rss", "rdf", "feed"}
 
 
 class BadOpml(Exception):
@@ -39,9 +40,9 @@ def read(data: bytes) -> list[Entry]:
     """Return all feeds of a list in order, including duplicates and invalid URLs. Raises BadOpml."""
     if len(data) > MOST_BYTES:
         raise BadOpml(f"The list is larger than the limit of {MOST_BYTES:,} bytes.")
-    found = _Outlines()
-    parser = DefusedXMLParser(target=found, forbid_dtd=True)
-    found.reads = parser.parser
+    outlines = _Outlines()
+    parser = DefusedXMLParser(target=outlines, forbid_dtd=True)
+    outlines.reader = parser.parser
     try:
         parser.feed(data.lstrip())
         parser.close()
@@ -49,8 +50,16 @@ def read(data: bytes) -> list[Entry]:
         message = "The list must not declare a document type or entities. Remove the line that begins with <!DOCTYPE."
         raise BadOpml(message) from error
     except (ParseError, LookupError, ValueError) as error:
-        raise BadOpml(_not_well_formed(data, error)) from error
-    return found.entries
+        if not isinstance(error, ParseError):
+            message = f"The encoding of the file is not supported: {error}. Save it as UTF-8."
+        elif line := _line_of_bad_byte(data):
+            advice = "Save the file as UTF-8, or declare its encoding."
+            message = f"Line {line} has a byte that is not valid UTF-8. {advice}"
+        else:
+            advice = " Write & as &amp;." if re.search("invalid token|undefined entity", str(error)) else ""
+            message = f"This is not valid XML: {error}.{advice}"
+        raise BadOpml(message) from error
+    return outlines.entries
 
 
 def write(entries: Iterable[Entry]) -> bytes:
@@ -60,19 +69,19 @@ def write(entries: Iterable[Entry]) -> bytes:
     body = ElementTree.SubElement(root, "body")
     for entry in entries:
         # The `text` attribute is required. If the URL stands in for a missing title, reading the list ignores it.
-        told = {"type": "rss", "text": entry.title or entry.url, "title": entry.title, "xmlUrl": entry.url}
-        told |= {"htmlUrl": entry.site_url}
-        said = {name: _UNSPEAKABLE.sub("\ufffd", value) for name, value in told.items() if value}
-        ElementTree.SubElement(body, "outline", said)
+        values = {"type": "rss", "text": entry.title or entry.url, "title": entry.title}
+        values |= {"xmlUrl": entry.url, "htmlUrl": entry.site_url}
+        attributes = {name: _UNREPRESENTABLE.sub("\ufffd", value) for name, value in values.items() if value}
+        ElementTree.SubElement(body, "outline", attributes)
     ElementTree.indent(root)
-    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return written + b"\n"
+    data: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return data + b"\n"
 
 
 class _Outlines:
     """Target of the XML parser. It builds no tree, so a hostile file costs no more memory than its bytes."""
 
-    reads: Any
+    reader: Any
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -81,17 +90,26 @@ class _Outlines:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = _local(tag)
         if not self.elements and name != "opml":
-            raise BadOpml(f"This is not a list of feeds: it begins with <{name[:40]}>, not <opml>.{_hint(name)}")
+            hint = " It is a feed itself: add its URL with `manage.py feed add`." if name in _FEED_ROOTS else ""
+            raise BadOpml(f"This is not a list of feeds: it begins with <{name[:40]}>, not <opml>.{hint}")
         self.elements += 1
         self.depth += 1
         if self.depth > MOST_DEPTH:
             raise BadOpml(f"The elements in line {self.line} are nested more than {MOST_DEPTH} deep.")
         if self.elements > MOST_ELEMENTS:
             raise BadOpml(f"The list has more than {MOST_ELEMENTS:,} elements.")
-        if name == "outline" and (entry := _entry(attributes, self.line)):
+        if name != "outline":
+            return
+        # Readers disagree on the case of attribute names.
+        values = {_local(name): " ".join(value.split()) for name, value in attributes.items()}
+        is_feed = "xmlurl" in values or values.get("type", "").lower() in {"rss", "rss1", "atom"}
+        # Other outlines are folders, and other things that readers store next to feeds.
+        if is_feed:
             if len(self.entries) == MOST_ENTRIES:
                 raise BadOpml(f"The list has more than {MOST_ENTRIES:,} feeds. Split the file.")
-            self.entries.append(entry)
+            url = values.get("xmlurl") or values.get("url", "")
+            title = values.get("title") or values.get("text", "")
+            self.entries.append(Entry(url, "" if title == url else title, values.get("htmlurl", ""), self.line))
 
     def end(self, tag: str) -> None:
         self.depth -= 1
@@ -101,41 +119,15 @@ class _Outlines:
 
     @property
     def line(self) -> int:
-        line: int = self.reads.CurrentLineNumber
+        line: int = self.reader.CurrentLineNumber
         return line
-
-
-def _entry(attributes: dict[str, str], line: int) -> Entry | None:
-    """Return None for folders, and for other things that readers store next to feeds."""
-    # Readers disagree on the case of attribute names.
-    said = {_local(name): " ".join(value.split()) for name, value in attributes.items()}
-    is_feed = said.get("type", "").lower() in {"rss", "rss1", "atom"}
-    if "xmlurl" not in said and not is_feed:
-        return None
-    url = said.get("xmlurl") or said.get("url", "")
-    title = said.get("title") or said.get("text", "")
-    return Entry(url, "" if title == url else title, said.get("htmlurl", ""), line)
 
 
 def _local(name: str) -> str:
     return name.rpartition("}")[2].lower()
 
 
-def _hint(root: str) -> str:
-    is_feed = root in {"rss", "rdf", "feed"}
-    return " It is a feed itself: add its URL with `manage.py feed add`." if is_feed else ""
-
-
-def _not_well_formed(data: bytes, error: Exception) -> str:
-    if isinstance(error, ParseError) and (where := _first_bad_byte(data)):
-        return f"Line {where} has a byte that is not valid UTF-8. Save the file as UTF-8, or declare its encoding."
-    if isinstance(error, ParseError):
-        advice = " Write & as &amp;." if re.search("invalid token|undefined entity", str(error)) else ""
-        return f"This is not valid XML: {error}.{advice}"
-    return f"The encoding of the file is not supported: {error}. Save it as UTF-8."
-
-
-def _first_bad_byte(data: bytes) -> int | None:
+def _line_of_bad_byte(data: bytes) -> int | None:
     """Return the line of the first invalid byte in a file that is UTF-8, by declaration or by default."""
     declared = re.match(rb"""\s*<\?xml[^>]*?encoding\s*=\s*["']([^"']*)""", data)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (declared and declared[1].lower() not in (b"utf-8", b"utf8")):

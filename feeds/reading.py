@@ -16,10 +16,10 @@ import structlog
 
 import ade_feedreader
 from ade_feedreader import LONGEST_AUTHOR, LONGEST_SUMMARY, LONGEST_TITLE
-from documents.children import Place, place_for, register
+from documents.children import place_for, register
 from work.claims import Interrupted
 from work.processes.output import storable
-from work.processes.supervise import CannotStart, Child, Ended, Limits, Line
+from work.processes.supervise import CannotStart, Ended, Limits, Line
 
 FEEDREADER = register("feedreader", ade_feedreader)
 # A feed of 5 MB takes two seconds; one that takes longer is probably malicious.
@@ -67,7 +67,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Read:
+class ParsedFeed:
     format: str
     title: str
     site_url: str
@@ -76,7 +76,7 @@ class Read:
     # Where the syntax is broken; "" if it is valid.
     broken: str
     # Number of items in the feed; only the first of them are taken.
-    found: int
+    total: int
     # One line of JSON per item: this takes a third of the memory of the parsed objects.
     lines: bytes
 
@@ -87,36 +87,61 @@ class Read:
     def items(self) -> Iterator[Item]:
         """Yield the items. The child may have been compromised by the feed, so its output is validated as untrusted."""
         for line in self.lines.splitlines():
-            said = _object(line)
+            try:
+                data = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                message = f"The feed reader wrote an item that is not valid JSON: {error}."
+                raise ReadFailed("internal", message) from error
+            data = data if isinstance(data, dict) else {}
             yield Item(
-                url=_text(said, "url", ade_feedreader.LONGEST_LINK + 1),
-                title=_text(said, "title", LONGEST_TITLE),
-                summary=_text(said, "summary", LONGEST_SUMMARY),
-                author=_text(said, "author", LONGEST_AUTHOR),
-                published=published if isinstance(published := said.get("published"), int) else None,
+                url=_text(data, "url", ade_feedreader.LONGEST_LINK + 1),
+                title=_text(data, "title", LONGEST_TITLE),
+                summary=_text(data, "summary", LONGEST_SUMMARY),
+                author=_text(data, "author", LONGEST_AUTHOR),
+                published=published if isinstance(published := data.get("published"), int) else None,
             )
 
 
-def read(body: bytes, url: str, content_type: str, *, stop: Callable[[], str | None] = lambda: None) -> Read:
+def read(body: bytes, url: str, content_type: str, *, stop: Callable[[], str | None] = lambda: None) -> ParsedFeed:
     """Parse a feed. Raises ReadFailed, or Interrupted if `stop` returned a reason."""
-    with _turn(stop), place_for(FEEDREADER, stop) as place:
-        (place.directory / ade_feedreader.FEED).write_bytes(body)
-        source = {"url": url, "content_type": content_type}
-        (place.directory / ade_feedreader.SOURCE).write_text(json.dumps(source))
-        told = _told(place, stop)
-        return Read(
-            format=_text(told, "format", 40),
-            title=_text(told, "title", LONGEST_TITLE),
-            site_url=_text(told, "site_url", ade_feedreader.LONGEST_LINK + 1),
-            ttl_seconds=_number(told, "ttl_seconds"),
-            broken=_text(told, "broken", 300),
-            found=_number(told, "found"),
-            lines=_left(place.directory / ade_feedreader.ITEMS),
+    events: dict[str, dict[str, Any]] = {}
+
+    def keep_event(event: dict[str, Any]) -> None:
+        events[str(event.get("kind"))] = event
+
+    def log_lines(lines: list[Line]) -> None:
+        for line in lines:
+            log.info("feedreader.said", text=line.text)
+
+    with _reader_turn(stop), place_for(FEEDREADER, stop) as place:
+        directory = place.directory
+        (directory / ade_feedreader.FEED).write_bytes(body)
+        (directory / ade_feedreader.SOURCE).write_text(json.dumps({"url": url, "content_type": content_type}))
+        # The child writes only to its own directory, so it may go on after the worker's claim has run out.
+        callbacks: dict[str, Any] = {"on_start": lambda child: None, "on_event": keep_event, "on_output": log_lines}
+        try:
+            ended = place.run([], cwd=directory, limits=LIMITS, stop=stop, **callbacks)
+        except CannotStart as error:
+            raise ReadFailed("internal", f"The feed reader could not start: {error}") from error
+        assert ended is not None
+        if ended.stop_reason:
+            raise Interrupted(ended.stop_reason)
+        if ended.returncode != 0 or "read" not in events:
+            raise _failure(ended, events.get("failed"))
+        data = events["read"]
+        return ParsedFeed(
+            format=_text(data, "format", 40),
+            title=_text(data, "title", LONGEST_TITLE),
+            site_url=_text(data, "site_url", ade_feedreader.LONGEST_LINK + 1),
+            ttl_seconds=_number(data, "ttl_seconds"),
+            broken=_text(data, "broken", 300),
+            total=_number(data, "found"),
+            lines=_read_safely(directory / ade_feedreader.ITEMS),
         )
 
 
 @contextmanager
-def _turn(stop: Callable[[], str | None]) -> Iterator[None]:
+def _reader_turn(stop: Callable[[], str | None]) -> Iterator[None]:
     while not _readers.acquire(timeout=LOOK_SECONDS):
         if reason := stop():
             raise Interrupted(reason)
@@ -124,41 +149,6 @@ def _turn(stop: Callable[[], str | None]) -> Iterator[None]:
         yield
     finally:
         _readers.release()
-
-
-def _told(place: Place, stop: Callable[[], str | None]) -> dict[str, Any]:
-    events: dict[str, dict[str, Any]] = {}
-
-    def hear(event: dict[str, Any]) -> None:
-        events[str(event.get("kind"))] = event
-
-    try:
-        ended = place.run(
-            [],
-            cwd=place.directory,
-            limits=LIMITS,
-            stop=stop,
-            on_start=_leave_alone,
-            on_event=hear,
-            on_output=_log,
-        )
-    except CannotStart as error:
-        raise ReadFailed("internal", f"The feed reader could not start: {error}") from error
-    assert ended is not None
-    if ended.stop_reason:
-        raise Interrupted(ended.stop_reason)
-    if ended.returncode != 0 or "read" not in events:
-        raise _failure(ended, events.get("failed"))
-    return events["read"]
-
-
-def _leave_alone(child: Child) -> None:
-    """Do nothing: the child writes only to its own directory, so it may go on after the worker's claim has run out."""
-
-
-def _log(lines: list[Line]) -> None:
-    for line in lines:
-        log.info("feedreader.said", text=line.text)
 
 
 def _failure(ended: Ended, failed: dict[str, Any] | None) -> ReadFailed:
@@ -172,7 +162,7 @@ def _failure(ended: Ended, failed: dict[str, Any] | None) -> ReadFailed:
     return ReadFailed("internal", f"The feed reader failed: {ended}.")
 
 
-def _left(path: Path) -> bytes:
+def _read_safely(path: Path) -> bytes:
     """Read a file that the child left. A symbolic link would lead elsewhere and a pipe would block, so both are
     refused.
     """
@@ -187,19 +177,11 @@ def _left(path: Path) -> bytes:
         return file.read(LIMITS.file_size_bytes)
 
 
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        said = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ReadFailed("internal", f"The feed reader wrote an item that is not valid JSON: {error}.") from error
-    return said if isinstance(said, dict) else {}
-
-
-def _text(said: dict[str, Any], name: str, most: int) -> str:
-    value = said.get(name)
+def _text(data: dict[str, Any], name: str, most: int) -> str:
+    value = data.get(name)
     return storable(value[:most]) if isinstance(value, str) else ""
 
 
-def _number(said: dict[str, Any], name: str) -> int:
-    value = said.get(name)
+def _number(data: dict[str, Any], name: str) -> int:
+    value = data.get(name)
     return value if isinstance(value, int) else 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db import IntegrityError, transaction
 
 from feeds import fetching, lifecycle
-from feeds.addresses import BadUrl, canonical
+from feeds.addresses import BadUrl, canonical, canonical_or_empty
 from feeds.fetching import FetchFailed
 from feeds.fetching.targets import target_of
 from feeds.models import FeedSource
@@ -19,7 +19,7 @@ ADDED = "added"
 ALREADY_THERE = "already_there"
 TWICE = "twice"
 # Zero-width joiners are parts of words and emoji, so they are kept.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs"})
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs"})
 _JOINERS = "\u200c\u200d"
 
 
@@ -53,47 +53,57 @@ class Imported:
 
 def add(url: str, *, title: str = "", site_url: str = "", actor: str) -> FeedSource:
     """Add a feed and make it due at once. Raises NotAdded."""
-    spelled = addable(url)
+    canonical_url = expect_new(url)
     try:
         with transaction.atomic():
-            return lifecycle.add(spelled, title=one_line(title), site_url=_page(site_url), actor=actor)
+            site_url = canonical_or_empty(site_url)
+            return lifecycle.add(canonical_url, title=one_line(title), site_url=site_url, actor=actor)
     except IntegrityError:
         # Another request added it first.
-        addable(url)
+        expect_new(url)
         raise
 
 
-def addable(url: str) -> str:
+def expect_new(url: str) -> str:
     """Return the canonical URL if the feed could be added now. Raises NotAdded."""
-    spelled = spelling(url)
-    if there := FeedSource.objects.filter(url=spelled).first():
-        raise AlreadyThere(there)
-    return spelled
+    canonical_url = normalize(url)
+    if feed := FeedSource.objects.filter(url=canonical_url).first():
+        raise AlreadyThere(feed)
+    return canonical_url
 
 
-def spelling(url: str) -> str:
+def normalize(url: str) -> str:
     """Return the canonical spelling of a URL that could be fetched, without resolving its host. Raises NotAdded."""
+    url = url.strip()
+    if url[:5].lower() == "feed:":
+        # Some readers and browsers write feed://HOST/PATH or feed:https://HOST/PATH.
+        url = f"http:{url[5:]}" if url[5:].startswith("//") else url[5:]
     try:
-        spelled = canonical(_unmarked(url.strip()))
-        fetching.reach().expect(target_of(spelled))
+        canonical_url = canonical(url)
+        fetching.reach().expect(target_of(canonical_url))
     except BadUrl as error:
         raise NotAdded("bad_url", str(error)) from error
     except FetchFailed as error:
         raise NotAdded(error.code, str(error)) from error
-    return spelled
+    return canonical_url
 
 
 def take_in(entries: Iterable[Entry], *, actor: str, rehearse: bool = False) -> Iterator[Imported]:
     """Add the entries one by one; a refused entry does not affect the others."""
     lines: dict[str, int | None] = {}
     for entry in entries:
+        feed_id = None
         try:
-            spelled = spelling(entry.url)
-            if spelled in lines:
-                yield Imported(entry, TWICE, message=f"This is the same feed as in line {lines[spelled]}.")
+            url = normalize(entry.url)
+            if url in lines:
+                yield Imported(entry, TWICE, message=f"This is the same feed as in line {lines[url]}.")
                 continue
-            lines[spelled] = entry.line
-            yield Imported(entry, ADDED, _taken_in(entry, actor=actor, rehearse=rehearse))
+            lines[url] = entry.line
+            if rehearse:
+                expect_new(entry.url)
+            else:
+                feed_id = add(entry.url, title=entry.title, site_url=entry.site_url, actor=actor).pk
+            yield Imported(entry, ADDED, feed_id)
         except AlreadyThere as refused:
             yield Imported(entry, refused.code, refused.feed.pk, str(refused))
         except NotAdded as refused:
@@ -132,31 +142,8 @@ def remove(feed: FeedSource, *, actor: str) -> Outcome:
 def one_line(title: str) -> str:
     """Return the title without line breaks and invisible characters, fit for a list and a history."""
     spaced = "".join(" " if c.isspace() else c for c in title)
-    seen = "".join(c for c in spaced if unicodedata.category(c) not in _UNSEEN or c in _JOINERS)
-    return " ".join(seen.split())[:LONGEST_TITLE].strip()
-
-
-def _taken_in(entry: Entry, *, actor: str, rehearse: bool) -> int | None:
-    if rehearse:
-        addable(entry.url)
-        return None
-    return add(entry.url, title=entry.title, site_url=entry.site_url, actor=actor).pk
-
-
-def _unmarked(url: str) -> str:
-    """Strip the feed: scheme. Some readers and browsers write feed://HOST/PATH or feed:https://HOST/PATH."""
-    mark, rest = url[:5], url[5:]
-    if mark.lower() != "feed:":
-        return url
-    return f"http:{rest}" if rest.startswith("//") else rest
-
-
-def _page(url: str) -> str:
-    """Return the URL if it is a web address that people can follow, else ""."""
-    try:
-        return canonical(url)
-    except BadUrl:
-        return ""
+    visible = "".join(c for c in spaced if unicodedata.category(c) not in _INVISIBLE or c in _JOINERS)
+    return " ".join(visible.split())[:LONGEST_TITLE].strip()
 
 
 def _not_done(feed: FeedSource, why: Outcome) -> Outcome:

@@ -2,7 +2,7 @@
 same time.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from django.db import DataError, IntegrityError, transaction
 
-from feeds.addresses import BadUrl, canonical, digest, shown
+from feeds.addresses import BadUrl, canonical, digest, excerpt
 from feeds.models import FeedSource, PurgedUrl, RawArticle
 from feeds.reading import Item
 from work import clock
@@ -37,95 +37,89 @@ class Refusals:
     def refuse(self, title: str, reason: str) -> None:
         self.refused += 1
         if len(self.reasons) < MOST_REASONS:
-            self.reasons.append(f"{shown(title)}: {reason}"[:_LONGEST_REASON])
+            self.reasons.append(f"{excerpt(title)}: {reason}"[:_LONGEST_REASON])
 
 
 @dataclass
-class Spelled(Refusals):
+class ItemsByUrl(Refusals):
     """The items of a feed by canonical URL."""
 
     items: dict[str, Item] = field(default_factory=dict)
-    again: int = 0
+    duplicates: int = 0
 
 
 @dataclass
-class Sorted(Refusals):
+class Selection(Refusals):
     """The items of a feed: already known, new, or refused."""
 
     new: list[RawArticle] = field(default_factory=list)
     known: int = 0
 
 
-def spell(items: Iterable[Item]) -> Spelled:
+def group_by_url(items: Iterable[Item]) -> ItemsByUrl:
     """Group items by canonical URL. This uses no database and belongs outside of transactions, because the feed
     controls how long it takes.
     """
-    found = Spelled()
+    grouped = ItemsByUrl()
     for item in items:
         try:
-            url = _url(item)
+            if not item.url:
+                raise BadUrl("The item has no link to an article.")
+            url = canonical(item.url)
         except BadUrl as error:
-            found.refuse(item.title, str(error))
+            grouped.refuse(item.title, str(error))
             continue
-        found.again += url in found.items
-        found.items.setdefault(url, item)
-    return found
+        grouped.duplicates += url in grouped.items
+        grouped.items.setdefault(url, item)
+    return grouped
 
 
-def sort(feed: FeedSource, spelled: Spelled) -> Sorted:
+def select_new(feed: FeedSource, grouped: ItemsByUrl) -> Selection:
     """Return which items are new. Writes nothing."""
+    items, known = grouped.items, set[str]()
     # The order matters: an article that is purged between the two queries is found by the second.
-    there = _there(spelled.items)
-    there |= _purged(spelled.items.keys() - there)
-    now = clock.now()
+    for urls in _batches(items):
+        known.update(RawArticle.objects.filter(url__in=urls).values_list("url", flat=True))
+    url_of = {digest(url): url for url in items.keys() - known}
+    for digests in _batches(url_of):
+        purged = PurgedUrl.objects.filter(digest__in=digests).values_list("digest", flat=True)
+        known.update(url_of[each] for each in purged)
+    now, new = clock.now(), []
     # Sorted, so that two feeds with the same articles can't deadlock.
-    new = [_article(feed, url, spelled.items[url], now) for url in sorted(spelled.items.keys() - there)]
-    return Sorted(spelled.refused, [*spelled.reasons], new, known=spelled.again + len(there))
+    for url in sorted(items.keys() - known):
+        item, published_at = items[url], None
+        if item.published is not None and EARLIEST.timestamp() <= item.published <= (now + LATEST).timestamp():
+            published_at = datetime.fromtimestamp(item.published, UTC)
+        article = RawArticle(
+            feed_id=feed.pk,
+            url=url,
+            original_url=item.url,
+            title=item.title or excerpt(item.url).strip("'\""),
+            summary=item.summary,
+            author=item.author,
+            published_at=published_at,
+            seen_at=now,
+            happened_at=min(published_at or now, now),
+        )
+        new.append(article)
+    return Selection(grouped.refused, [*grouped.reasons], new, known=grouped.duplicates + len(known))
 
 
-def store(found: Sorted) -> int:
+def store(selection: Selection) -> int:
     """Store the new articles in the caller's transaction. Return how many were new; articles that others stored
     meanwhile count as known.
     """
     stored = 0
-    for batch in _batches(found.new):
+    for batch in _batches(selection.new):
         try:
             with transaction.atomic():
                 stored += len(RawArticle.objects.bulk_create(batch))
         except (IntegrityError, DataError, ValueError):
-            stored += sum(_stored(article, found) for article in batch)
+            stored += sum(_store_one(article, selection) for article in batch)
     return stored
 
 
-def _url(item: Item) -> str:
-    """Return the canonical URL of an item. Raises BadUrl."""
-    if not item.url:
-        raise BadUrl("The item has no link to an article.")
-    return canonical(item.url)
-
-
-def _article(feed: FeedSource, url: str, item: Item, now: datetime) -> RawArticle:
-    published_at = _moment(item.published, now)
-    return RawArticle(
-        feed_id=feed.pk,
-        url=url,
-        original_url=item.url,
-        title=item.title or shown(item.url).strip("'\""),
-        summary=item.summary,
-        author=item.author,
-        published_at=published_at,
-        seen_at=now,
-        happened_at=min(published_at or now, now),
-    )
-
-
-def _moment(seconds: int | None, now: datetime) -> datetime | None:
-    if seconds is None or not EARLIEST.timestamp() <= seconds <= (now + LATEST).timestamp():
-        return None
-    return datetime.fromtimestamp(seconds, UTC)
-
-
-def _stored(article: RawArticle, found: Sorted) -> bool:
+def _store_one(article: RawArticle, selection: Selection) -> bool:
     """Store one article by itself, so that a bad one doesn't lose the others."""
     article.pk = None
     try:
@@ -133,30 +127,14 @@ def _stored(article: RawArticle, found: Sorted) -> bool:
             RawArticle.objects.bulk_create([article])
     except (IntegrityError, DataError, ValueError) as error:
         if RawArticle.objects.filter(url=article.url).exists():
-            found.known += 1
+            selection.known += 1
         else:
-            found.refuse(article.title, f"The database rejected the article: {str(error).partition(chr(10))[0]}.")
+            selection.refuse(article.title, f"The database rejected the article: {str(error).partition(chr(10))[0]}.")
         return False
     return True
 
 
-def _there(urls: Iterable[str]) -> set[str]:
-    articles = RawArticle.objects.values_list("url", flat=True)
-    return set(_in_batches(urls, lambda batch: articles.filter(url__in=batch)))
-
-
-def _purged(urls: Iterable[str]) -> set[str]:
-    digests = {digest(url): url for url in urls}
-    purged = PurgedUrl.objects.values_list("digest", flat=True)
-    return {digests[each] for each in _in_batches(digests, lambda batch: purged.filter(digest__in=batch))}
-
-
-def _in_batches(names: Iterable[str], ask: Callable[[list[str]], Iterable[str]]) -> Iterator[str]:
-    for batch in _batches(names):
-        yield from ask(batch)
-
-
-def _batches(all_of_them: Iterable[T]) -> Iterator[list[T]]:
-    rest = iter(all_of_them)
+def _batches(values: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(values)
     while batch := list(islice(rest, AT_ONCE)):
         yield batch

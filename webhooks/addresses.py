@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from feeds.fetching.addresses import parsed
+from feeds.fetching.addresses import parse_networks
 from feeds.fetching.reach import Reach
 from feeds.fetching.targets import target_of
 
@@ -11,12 +11,12 @@ def reach_of(url: str) -> Reach:
     """Return where this URL may lead. Without TLS, traffic could be read and changed on the way, so only the listed
     networks are allowed.
     """
-    networks = parsed(settings.ADE_WEBHOOK_NETWORKS)
+    networks = parse_networks(settings.ADE_WEBHOOK_NETWORKS)
     is_safe = target_of(url).scheme == "https"
-    return Reach(networks, "ADE_WEBHOOK_NETWORKS", "receivers", internet=is_safe, tells=False)
+    return Reach(networks, "ADE_WEBHOOK_NETWORKS", "receivers", internet=is_safe, names_address=False)
 
 
-def spelled(url: str) -> str:
+def normalize(url: str) -> str:
     """Return the URL in canonical form if it may be called, without resolving its host. Raises FetchFailed."""
     target = target_of(url.strip())
     reach_of(url.strip()).expect(target)

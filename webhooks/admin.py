@@ -52,8 +52,8 @@ class WebhookAdmin(AdministeredAdmin):
     offered = dict.fromkeys(["pause", "resume", "ping", "remove"], frozenset({"active", "paused"}))
 
     def is_offered(self, verb: str, row: Any) -> bool:
-        wanted: str = {"pause": "active", "resume": "paused"}.get(verb, row.state)
-        return bool(wanted == row.state)
+        required: str = {"pause": "active", "resume": "paused"}.get(verb, row.state)
+        return bool(required == row.state)
 
     @admin.action(description="Pause", permissions=["operate"])
     def pause(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
@@ -103,9 +103,9 @@ class DeliveryAdmin(AdministeredAdmin):
     search_fields = ["error_message"]
     fields = [
         *("status", "webhook", "topic", "event_id", "resend_of", "attempts", "answered", "failure_type"),
-        *("error_message", "next_attempt_at", "created_at", "started_at", "finished_at", "told"),
+        *("error_message", "next_attempt_at", "created_at", "started_at", "finished_at", "payload_text"),
     ]
-    readonly_fields = ["told"]
+    readonly_fields = ["payload_text"]
     actions = ["resend"]
     offered = {"resend": frozenset(Delivery.Status.values)}
 
@@ -127,7 +127,7 @@ class DeliveryAdmin(AdministeredAdmin):
         return short(delivery.error_message) or "-"
 
     @admin.display(description="payload")
-    def told(self, delivery: Delivery) -> str:
+    def payload_text(self, delivery: Delivery) -> str:
         return format_html("<pre>{}</pre>", json.dumps(delivery.payload, indent=2))
 
 

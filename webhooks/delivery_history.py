@@ -12,10 +12,8 @@ MOST_EVENTS = 100
 def attempts_of(delivery: Delivery) -> list[dict[str, Any]]:
     """Return the history of a delivery, oldest first."""
     events = Event.objects.about("delivery", delivery.pk).order_by("-sequence")[:MOST_EVENTS]
-    return [_attempt(event) for event in reversed(events)]
-
-
-def _attempt(event: Event) -> dict[str, Any]:
-    told = event.data or {}
-    said = {name: told.get(name) for name in ("status", "seconds", "answer")}
-    return {"at": event.at, "event": event.kind, "message": event.message, **said}
+    return [
+        {"at": event.at, "event": event.kind, "message": event.message}
+        | {name: (event.data or {}).get(name) for name in ("status", "seconds", "answer")}
+        for event in reversed(events)
+    ]

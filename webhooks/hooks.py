@@ -29,23 +29,23 @@ class Refused(Exception):
 
 def add(workspace: Workspace, name: str, url: str, topics: Iterable[str], *, actor: str) -> tuple[Webhook, str]:
     """Create a webhook and return it with its secret, to be shown once. Raises Refused."""
-    values = checked({"name": name, "url": url, "topics": topics})
+    values = validate({"name": name, "url": url, "topics": topics})
     try:
         with transaction.atomic():
             return lifecycle.add(workspace, **values, actor=actor)
     except IntegrityError as error:
-        raise _named_so(workspace.pk, values["name"]) from error
+        raise _name_taken(workspace.pk, values["name"]) from error
 
 
 def change(webhook: Webhook, values: Mapping[str, Any], *, actor: str) -> bool:
     """Return False if the webhook was removed. Raises Refused."""
-    wanted = checked(values)
-    changed = {name: value for name, value in wanted.items() if getattr(webhook, name) != value}
+    valid = validate(values)
+    changed = {name: value for name, value in valid.items() if getattr(webhook, name) != value}
     try:
         with transaction.atomic():
             return not changed or lifecycle.change(webhook, changed, actor=actor)
     except IntegrityError as error:
-        raise _named_so(webhook.workspace_id, wanted["name"]) from error
+        raise _name_taken(webhook.workspace_id, valid["name"]) from error
 
 
 def pause(webhook: Webhook, *, actor: str, reason: str = "") -> Outcome:
@@ -76,7 +76,7 @@ def rotate(webhook: Webhook, *, drop: str | None = None, actor: str) -> str | No
 
 
 def ping(webhook: Webhook, *, actor: str) -> Delivery:
-    return lifecycle.ping(webhook, payloads.of_ping(webhook, clock.now()), actor=actor)
+    return lifecycle.ping(webhook, payloads.ping_payload(webhook, clock.now()), actor=actor)
 
 
 def resend(delivery: Delivery, *, actor: str) -> Delivery:
@@ -86,38 +86,29 @@ def resend(delivery: Delivery, *, actor: str) -> Delivery:
     return lifecycle.resend(delivery, actor=actor)
 
 
-def checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values as they are stored. Raises Refused."""
-    return {name: _CHECKS[name](value) for name, value in values.items()}
+def validate(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name, URL and topics, as far as they are given, as they are stored. Raises Refused."""
+    valid = dict(values)
+    if "name" in values:
+        valid["name"] = name = one_line(values["name"])
+        if not 0 < len(name) <= LONGEST_NAME:
+            raise Refused("invalid_request", f"The name must have 1 to {LONGEST_NAME} characters, not {len(name)}.")
+    if "url" in values:
+        try:
+            valid["url"] = addresses.normalize(values["url"])
+        except FetchFailed as error:
+            raise Refused("invalid_request", str(error)) from error
+    if "topics" in values:
+        topics = set(values["topics"])
+        unknown = ", ".join(sorted(topics - set(Topic.values)))
+        if unknown or not topics:
+            problem = f"Unknown topics: {unknown}" if unknown else "No topics were given"
+            raise Refused("invalid_request", f"{problem}. Known topics: {', '.join(Topic.values)}.")
+        valid["topics"] = [topic for topic in Topic.values if topic in topics]
+    return valid
 
 
-def _name(text: str) -> str:
-    name = one_line(text)
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise Refused("invalid_request", f"The name must have 1 to {LONGEST_NAME} characters, not {len(name)}.")
-    return name
-
-
-def _url(text: str) -> str:
-    try:
-        return addresses.spelled(text)
-    except FetchFailed as error:
-        raise Refused("invalid_request", str(error)) from error
-
-
-def _topics(wanted: Iterable[str]) -> list[str]:
-    asked = set(wanted)
-    if not asked or asked - set(Topic.values):
-        unknown = ", ".join(sorted(asked - set(Topic.values)))
-        problem = f"Unknown topics: {unknown}" if unknown else "No topics were given"
-        raise Refused("invalid_request", f"{problem}. Known topics: {', '.join(Topic.values)}.")
-    return [topic for topic in Topic.values if topic in asked]
-
-
-_CHECKS = {"name": _name, "url": _url, "topics": _topics}
-
-
-def _named_so(workspace_id: int, name: str) -> Refused:
+def _name_taken(workspace_id: int, name: str) -> Refused:
     return Refused("conflict", f"Workspace {workspace_id} already has a webhook named {name}.")
 
 

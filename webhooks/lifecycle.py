@@ -8,14 +8,15 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from documents import backoff
-from webhooks import position, signing
-from webhooks.models import PING, Delivery, Webhook
+from webhooks import signing
+from webhooks.models import PING, Delivery, Webhook, WebhookTail
 from work import clock, lifecycle, wakeups
 from work.claims import Claim
 from work.lifecycle import Data
 from work.pruning import in_batches
 from work.recovery import LostClaim
 from work.state_machine import By, StateMachine, Transition
+from work.tail import Position
 from workspaces.models import Workspace
 
 WEBHOOK_STATES = StateMachine(
@@ -36,19 +37,20 @@ WEBHOOK_STATES = StateMachine(
         "WEBHOOK_REMOVED": "A person removed it.",
     },
 )
+_Status = Delivery.Status
 DELIVERY_STATES = StateMachine(
     kind="delivery",
     model=Delivery,
-    initial="queued",
+    initial=_Status.QUEUED,
     created="DELIVERY_QUEUED",
     table={
-        "start": Transition(("queued",), "sending", By.WORKER, "DELIVERY_STARTED"),
-        "succeed": Transition(("sending",), "delivered", By.HOLDER, "DELIVERY_DELIVERED"),
-        "postpone": Transition(("sending",), "queued", By.HOLDER, "DELIVERY_POSTPONED"),
-        "fail": Transition(("sending",), "failed", By.HOLDER, "DELIVERY_FAILED"),
-        "drop": Transition(("queued",), "failed", By.POLICY, "DELIVERY_DROPPED"),
-        "release": Transition(("sending",), "queued", By.RECOVERY, "DELIVERY_RELEASED"),
-        "give_up": Transition(("sending",), "failed", By.RECOVERY, "DELIVERY_FAILED"),
+        "start": Transition((_Status.QUEUED,), _Status.SENDING, By.WORKER, "DELIVERY_STARTED"),
+        "succeed": Transition((_Status.SENDING,), _Status.DELIVERED, By.HOLDER, "DELIVERY_DELIVERED"),
+        "postpone": Transition((_Status.SENDING,), _Status.QUEUED, By.HOLDER, "DELIVERY_POSTPONED"),
+        "fail": Transition((_Status.SENDING,), _Status.FAILED, By.HOLDER, "DELIVERY_FAILED"),
+        "drop": Transition((_Status.QUEUED,), _Status.FAILED, By.POLICY, "DELIVERY_DROPPED"),
+        "release": Transition((_Status.SENDING,), _Status.QUEUED, By.RECOVERY, "DELIVERY_RELEASED"),
+        "give_up": Transition((_Status.SENDING,), _Status.FAILED, By.RECOVERY, "DELIVERY_FAILED"),
     },
     events={
         "DELIVERY_QUEUED": "Work ended that its webhook subscribes to, or a person sent a ping or resent a delivery.",
@@ -68,84 +70,92 @@ DELIVERY_STATES = StateMachine(
 # The pauses double from the first to the longest, so 18 attempts take 15 to 30 hours.
 ATTEMPTS = 18
 FIRST_SECONDS, LONGEST_SECONDS = 10.0, 4 * 3600.0
-_LAST = f"This was the last of {ATTEMPTS} attempts."
+_LAST_ATTEMPT = f"This was the last of {ATTEMPTS} attempts."
 # How long the previous secret stays valid after a rotation, for receivers that only know that one.
 OVERLAP = timedelta(hours=24)
 # Which of two valid secrets to drop.
 NEWEST, EARLIER = "newest", "earlier"
-THERE = {"removed_at__isnull": True}
+_NOT_REMOVED: dict[str, Any] = {"removed_at__isnull": True}
+_NOT_PAUSED: dict[str, Any] = {"paused_at": None, "paused_by": "", "paused_for": ""}
 
 
 def add(workspace: Workspace, name: str, url: str, topics: Sequence[str], *, actor: str) -> tuple[Webhook, str]:
     """Create a webhook and return it with its secret, to be shown once. Raises IntegrityError if the name is taken."""
-    secret, made = _new_secret()
-    values = {"workspace_id": workspace.pk, "name": name, "url": url, "topics": list(topics), **made}
+    secret, columns = _new_secret()
+    values = {"workspace_id": workspace.pk, "name": name, "url": url, "topics": list(topics), **columns}
     with transaction.atomic():
-        # Before the webhook is created, so that the position precedes all later events.
-        position.begin()
+        # Without webhooks, events are not followed. The first webhook moves the position to now, before it is created,
+        # so that the position precedes all later events. The lock makes concurrent first webhooks wait for each other.
+        WebhookTail.objects.get_or_create(pk=WebhookTail.ONLY)
+        WebhookTail.objects.select_for_update().get(pk=WebhookTail.ONLY)
+        if not Webhook.objects.there().exists():
+            WebhookTail.objects.filter(pk=WebhookTail.ONLY).update(position=Position.now().to_text())
         values |= {"created_by": actor[: lifecycle.ACTOR_CHARACTERS], "tried_at": clock.now()}
-        webhook: Webhook = lifecycle.create_one(WEBHOOK_STATES, values, actor=actor, data=_shown(values))
+        webhook: Webhook = lifecycle.create_one(WEBHOOK_STATES, values, actor=actor, data=_public_values(values))
     return webhook, secret
 
 
 def change(webhook: Webhook, values: Data, *, actor: str) -> bool:
     """Change the name, URL or topics. Raises IntegrityError if the name is taken."""
-    data = {"before": _shown({name: getattr(webhook, name) for name in values}), **_shown(values)}
+    before = _public_values({name: getattr(webhook, name) for name in values})
+    data = {"before": before, **_public_values(values)}
     return lifecycle.record(
-        WEBHOOK_STATES, webhook.pk, "WEBHOOK_CHANGED", actor=actor, data=data, guards=THERE, **values
+        WEBHOOK_STATES, webhook.pk, "WEBHOOK_CHANGED", actor=actor, data=data, guards=_NOT_REMOVED, **values
     )
 
 
 def pause(webhook_id: int, *, actor: str, reason: str = "") -> bool:
     """Return False if it is already paused, or was removed."""
-    pauses: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor, "paused_for": reason[:500]}
-    guards: dict[str, Any] = {"paused_at__isnull": True, **THERE}
+    values: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor, "paused_for": reason[:500]}
+    guards = {"paused_at__isnull": True, **_NOT_REMOVED}
     return lifecycle.record(
-        WEBHOOK_STATES, webhook_id, "WEBHOOK_PAUSED", actor=actor, message=reason, guards=guards, **pauses
+        WEBHOOK_STATES, webhook_id, "WEBHOOK_PAUSED", actor=actor, message=reason, guards=guards, **values
     )
 
 
 def resume(webhook_id: int, *, actor: str) -> bool:
     """Resume a webhook; waiting deliveries become due. Return False if it is not paused, or was removed."""
-    goes_on: dict[str, Any] = {"paused_at": None, "paused_by": "", "paused_for": ""}
-    guards: dict[str, Any] = {"paused_at__isnull": False, **THERE}
-    done = lifecycle.record(WEBHOOK_STATES, webhook_id, "WEBHOOK_RESUMED", actor=actor, guards=guards, **goes_on)
-    if done:
+    guards = {"paused_at__isnull": False, **_NOT_REMOVED}
+    is_resumed = lifecycle.record(
+        WEBHOOK_STATES, webhook_id, "WEBHOOK_RESUMED", actor=actor, guards=guards, **_NOT_PAUSED
+    )
+    if is_resumed:
         wakeups.ring(DELIVERY_STATES.kind)
-    return done
+    return is_resumed
 
 
 def rotate(webhook: Webhook, *, drop: str = EARLIER, actor: str) -> str | None:
     """Create a new secret and return it, to be shown once. The previous one stays valid for a while; if two are valid
     now, `drop` ends one of them at once. Return None if another request has just rotated the secret.
     """
-    secret, made = _new_secret()
+    secret, columns = _new_secret()
     now = clock.now()
-    until = now + OVERLAP
-    earlier: dict[str, Any] = {"earlier_expires_at": until}
-    if drop != NEWEST or not webhook.is_earlier_good(now):
-        earlier |= {"earlier_salt": webhook.salt, "earlier_sha256": webhook.secret_sha256}
-    dropped = {"dropped": drop} if webhook.is_earlier_good(now) else {}
-    told: dict[str, Any] = {"actor": actor, "data": {"earlier_expires_at": until.isoformat(), **dropped}}
-    guards = {"salt": webhook.salt, **THERE}
-    done = lifecycle.record(
-        WEBHOOK_STATES, webhook.pk, "WEBHOOK_SECRET_ROTATED", guards=guards, **told, **earlier, **made
+    has_two = webhook.is_earlier_good(now)
+    columns["earlier_expires_at"] = now + OVERLAP
+    if drop != NEWEST or not has_two:
+        columns |= {"earlier_salt": webhook.salt, "earlier_sha256": webhook.secret_sha256}
+    data = {"earlier_expires_at": (now + OVERLAP).isoformat(), **({"dropped": drop} if has_two else {})}
+    guards = {"salt": webhook.salt, **_NOT_REMOVED}
+    is_rotated = lifecycle.record(
+        WEBHOOK_STATES, webhook.pk, "WEBHOOK_SECRET_ROTATED", actor=actor, data=data, guards=guards, **columns
     )
-    return secret if done else None
+    return secret if is_rotated else None
 
 
 def remove(webhook_id: int, *, actor: str) -> bool:
     """Mark a webhook as removed. Waiting deliveries are not sent, and `upkeep` drops them later because there may be
     many. Finished deliveries stay visible for a while. Return False if it was already removed.
     """
-    gone: dict[str, Any] = {"removed_at": clock.now(), "paused_at": None, "paused_by": "", "paused_for": ""}
-    return lifecycle.record(WEBHOOK_STATES, webhook_id, "WEBHOOK_REMOVED", actor=actor, guards=THERE, **gone)
+    values: dict[str, Any] = {"removed_at": clock.now(), **_NOT_PAUSED}
+    return lifecycle.record(WEBHOOK_STATES, webhook_id, "WEBHOOK_REMOVED", actor=actor, guards=_NOT_REMOVED, **values)
 
 
 def deliver(event_id: int | None, topic: str, payload: Data, webhook_ids: Sequence[int]) -> list[int]:
     """Create a delivery for each webhook. Call it in the transaction that saves the position of the event."""
-    constant = {"event_id": event_id, "topic": topic, "payload": dict(payload)}
-    return lifecycle.create(DELIVERY_STATES, constant, varying={"webhook_id": list(webhook_ids)}) if webhook_ids else []
+    if not webhook_ids:
+        return []
+    values = {"event_id": event_id, "topic": topic, "payload": dict(payload)}
+    return lifecycle.create(DELIVERY_STATES, values, varying={"webhook_id": list(webhook_ids)})
 
 
 def ping(webhook: Webhook, payload: Data, *, actor: str) -> Delivery:
@@ -157,9 +167,11 @@ def ping(webhook: Webhook, payload: Data, *, actor: str) -> Delivery:
 def resend(delivery: Delivery, *, actor: str) -> Delivery:
     """Create a new delivery of the same event; the old one doesn't change."""
     values = {name: getattr(delivery, name) for name in ("webhook_id", "event_id", "topic", "payload")}
-    told: dict[str, Any] = {"actor": actor, "message": f"Repeats delivery {delivery.pk}."}
-    made: Delivery = lifecycle.create_one(DELIVERY_STATES, values | {"resend_of": delivery.pk}, **told)
-    return made
+    message = f"Repeats delivery {delivery.pk}."
+    new: Delivery = lifecycle.create_one(
+        DELIVERY_STATES, values | {"resend_of": delivery.pk}, actor=actor, message=message
+    )
+    return new
 
 
 def claim_next_delivery(owner: str) -> Claim | None:
@@ -170,74 +182,72 @@ def claim_next_delivery(owner: str) -> Claim | None:
 
 
 def succeed(claim: Claim, status: int, data: Data) -> bool:
-    return lifecycle.finish(claim, "succeed", data=data, error_message="", **_counted(claim, status))
+    return lifecycle.finish(claim, "succeed", data=data, error_message="", **_attempt(claim, status))
 
 
 def postpone(claim: Claim, status: int | None, message: str, data: Data, retry_after: float | None) -> bool:
     """Queue the delivery for another attempt, or fail it if this was the last one."""
-    counted = _counted(claim, status)
-    if counted["attempts"] >= ATTEMPTS:
-        return fail(claim, status, "ATTEMPTS_EXHAUSTED", f"{message.rstrip('.')}. {_LAST}", data)
-    pause = backoff.seconds(counted["attempts"], first=FIRST_SECONDS, longest=LONGEST_SECONDS)
+    values = _attempt(claim, status)
+    if values["attempts"] >= ATTEMPTS:
+        return fail(claim, status, "ATTEMPTS_EXHAUSTED", f"{message.rstrip('.')}. {_LAST_ATTEMPT}", data)
+    pause = backoff.seconds(values["attempts"], first=FIRST_SECONDS, longest=LONGEST_SECONDS)
     if retry_after is not None:
         # A receiver that asks for an immediate retry still has to wait for the usual pause.
-        pause = max(pause, backoff.seconds(counted["attempts"], retry_after))
-    counted |= {"next_attempt_at": clock.now() + timedelta(seconds=pause), "error_message": message}
-    return lifecycle.finish(claim, "postpone", message=message, data=data, **counted)
+        pause = max(pause, backoff.seconds(values["attempts"], retry_after))
+    values |= {"next_attempt_at": clock.now() + timedelta(seconds=pause), "error_message": message}
+    return lifecycle.finish(claim, "postpone", message=message, data=data, **values)
 
 
-def fail(claim: Claim, status: int | None, failure_type: str, message: str, data: Data) -> bool:
-    return _fail(claim, status, failure_type, message, data)
-
-
-def fail_for_good(claim: Claim, status: int, message: str, data: Data) -> bool:
-    """Fail the delivery and pause its webhook, because the receiver wants no further deliveries."""
-
-    def pause_it() -> None:
-        pause(claim.values["webhook_id"], actor=claim.holder.owner, reason=message)
-
-    return _fail(claim, status, "RECEIVER_GONE", message, data, also=pause_it)
-
-
-def rescue(found: LostClaim) -> str | None:
-    """Recover a lost delivery: back to the queue, because it is unknown whether it was sent; failed if its attempts
-    are used up.
-    """
-    counted: dict[str, Any] = {"attempts": F("attempts") + found.losses, "error_message": found.rule}
-    guards = {"attempts__lt": ATTEMPTS - found.losses}
-    if found.move("release", message=found.rule, guards=guards, **counted):
-        wakeups.ring(DELIVERY_STATES.kind)
-        return "release"
-    counted["error_message"] = message = f"{found.rule.rstrip('.')}. {_LAST}"
-    return found.move("give_up", message=message, failure_type=found.failure_type, **counted)
-
-
-def drop(which: Q, why: str, *, actor: str) -> Iterator[int]:
-    """Fail waiting deliveries without sending them. Yields the number of rows after each short transaction."""
-    said: dict[str, Any] = {"message": why, "failure_type": "DROPPED", "error_message": why}
-
-    def drop_them(ids: list[int]) -> Mapping[str, int]:
-        with transaction.atomic():
-            return {"deliveries": sum(lifecycle.move(DELIVERY_STATES, id, "drop", actor=actor, **said) for id in ids)}
-
-    waiting = Delivery.objects.filter(which, status="queued")
-    for batch in in_batches(waiting, drop_them, moment="next_attempt_at"):
-        yield sum(batch.gone.values())
-
-
-def _fail(
+def fail(
     claim: Claim,
     status: int | None,
     failure_type: str,
     message: str,
     data: Data,
+    *,
     also: Callable[[], object] | None = None,
 ) -> bool:
-    said = _counted(claim, status) | {"failure_type": failure_type, "error_message": message}
-    return lifecycle.finish(claim, "fail", also=also, message=message, data=data, **said)
+    values = _attempt(claim, status) | {"failure_type": failure_type, "error_message": message}
+    return lifecycle.finish(claim, "fail", also=also, message=message, data=data, **values)
 
 
-def _counted(claim: Claim, status: int | None) -> dict[str, Any]:
+def fail_for_good(claim: Claim, status: int, message: str, data: Data) -> bool:
+    """Fail the delivery and pause its webhook, because the receiver wants no further deliveries."""
+
+    def pause_webhook() -> None:
+        pause(claim.values["webhook_id"], actor=claim.holder.owner, reason=message)
+
+    return fail(claim, status, "RECEIVER_GONE", message, data, also=pause_webhook)
+
+
+def rescue(lost: LostClaim) -> str | None:
+    """Recover a lost delivery: back to the queue, because it is unknown whether it was sent; failed if its attempts
+    are used up.
+    """
+    attempts, guards = F("attempts") + lost.losses, {"attempts__lt": ATTEMPTS - lost.losses}
+    if lost.move("release", message=lost.rule, guards=guards, attempts=attempts, error_message=lost.rule):
+        wakeups.ring(DELIVERY_STATES.kind)
+        return "release"
+    message = f"{lost.rule.rstrip('.')}. {_LAST_ATTEMPT}"
+    values: dict[str, Any] = {"failure_type": lost.failure_type, "attempts": attempts, "error_message": message}
+    return lost.move("give_up", message=message, **values)
+
+
+def drop(which: Q, why: str, *, actor: str) -> Iterator[int]:
+    """Fail waiting deliveries without sending them. Yields the number of rows after each short transaction."""
+    values: dict[str, Any] = {"message": why, "failure_type": "DROPPED", "error_message": why}
+
+    def drop_batch(ids: list[int]) -> Mapping[str, int]:
+        with transaction.atomic():
+            dropped = sum(lifecycle.move(DELIVERY_STATES, id, "drop", actor=actor, **values) for id in ids)
+            return {"deliveries": dropped}
+
+    queued = Delivery.objects.filter(which, status=Delivery.Status.QUEUED)
+    for batch in in_batches(queued, drop_batch, moment="next_attempt_at"):
+        yield sum(batch.gone.values())
+
+
+def _attempt(claim: Claim, status: int | None) -> dict[str, Any]:
     return {"attempts": claim.values["attempts"] + 1, "answered": status}
 
 
@@ -247,10 +257,10 @@ def _new_secret() -> tuple[str, dict[str, Any]]:
     return secret, {"salt": salt, "secret_sha256": signing.known_by(secret)}
 
 
-def _shown(values: Data) -> dict[str, Any]:
+def _public_values(values: Data) -> dict[str, Any]:
     """Return the values that a history may show. The path of the URL is left out because it may contain a secret."""
-    shown = {name: values[name] for name in ("name", "topics") if name in values}
-    return shown | ({"host": host_of(values["url"])} if "url" in values else {})
+    public = {name: values[name] for name in ("name", "topics") if name in values}
+    return public | ({"host": host_of(values["url"])} if "url" in values else {})
 
 
 def host_of(url: str) -> str:

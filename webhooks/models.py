@@ -98,7 +98,6 @@ class Webhook(Subject):
         return "paused" if self.paused_at else "active"
 
     def is_earlier_good(self, now: datetime) -> bool:
-        """Return whether the previous secret is still valid too."""
         return self.earlier_expires_at is not None and now < self.earlier_expires_at
 
 
@@ -113,10 +112,10 @@ class DeliveryQuerySet(SubjectQuerySet["Delivery"]):
         """Return due deliveries, at most one at a time per webhook, so that a slow receiver doesn't delay the
         others.
         """
-        due = self.filter(status="queued", next_attempt_at__lte=now)
+        due = self.filter(status=Delivery.Status.QUEUED, next_attempt_at__lte=now)
         due = due.filter(webhook__paused_at__isnull=True, webhook__removed_at__isnull=True)
-        busy = Exists(Delivery._base_manager.filter(status="sending", webhook=OuterRef("webhook")))
-        return due.filter(~busy).order_by("webhook__tried_at", "next_attempt_at", "id")
+        sending = Delivery._base_manager.filter(status=Delivery.Status.SENDING, webhook=OuterRef("webhook"))
+        return due.filter(~Exists(sending)).order_by("webhook__tried_at", "next_attempt_at", "id")
 
 
 class Delivery(Work):
@@ -128,8 +127,8 @@ class Delivery(Work):
         DELIVERED = "delivered"
         FAILED = "failed"
 
-    ACTIVE = CLAIMED = "sending"
-    TERMINAL = frozenset({"delivered", "failed"})
+    ACTIVE = CLAIMED = Status.SENDING
+    TERMINAL = frozenset({Status.DELIVERED, Status.FAILED})
 
     # `deliveries_of_a_webhook` also serves as the index of this foreign key.
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)

@@ -1,16 +1,17 @@
 """Builds the payloads of deliveries: what ended, how, and links to more. They never include contents of documents."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
+
+from django.db.models import Model
 
 from builds.models import Build
 from documents.models import Document
 from runs.models import Run
 from webhooks.models import PING, Topic, Webhook
 from work.operations import written
+from work.tail import Seen
 
 # The events that end something, with their topics.
 TOPICS = {
@@ -23,82 +24,54 @@ TOPICS = {
     ("document", "DOCUMENT_PROCESSED"): Topic.DOCUMENT_PROCESSED,
     ("document", "DOCUMENT_FAILED"): Topic.DOCUMENT_FAILED,
 }
+_TIMES = ("created_at", "started_at", "finished_at")
+# Further links, with the column that has the ID of their target.
+_LINKS = {"configuration": "configuration_id", "document": "input_document_id"}
+# For each kind of subject: its model, the column of its workspace, and the columns of its payload.
+_SUBJECTS: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {
+    "run": (Run, "workspace_id", ("failure_type", *_TIMES, *_LINKS.values())),
+    "build": (Build, "configuration__workspace_id", ("configuration_id", "failure_type", *_TIMES)),
+    "document": (Document, "workspace_id", ("created_at",)),
+}
 
 
-@dataclass(frozen=True)
-class Ended:
-    """An event that ends something."""
-
-    id: int
-    at: datetime
-    kind: str
-    subject_id: int
-    status: str
-    topic: str
-
-
-def workspaces_of(ended: Iterable[Ended]) -> dict[Ended, tuple[int, dict[str, Any]]]:
-    """Return the workspace and payload of each event. Subjects that no longer exist are left out."""
-    by_kind: dict[str, list[Ended]] = defaultdict(list)
-    for each in ended:
-        by_kind[each.kind].append(each)
-    told = {}
-    for kind, events in by_kind.items():
-        rows = _ROWS[kind]({each.subject_id for each in events})
-        for each in events:
-            if row := rows.get(each.subject_id):
-                told[each] = _told(each, row)
-    return told
+def payloads_of(events: Sequence[Seen]) -> Iterator[tuple[Seen, int, dict[str, Any]]]:
+    """Yield each event with its workspace and payload. Subjects that no longer exist are left out."""
+    for kind in dict.fromkeys(event.subject_kind for event in events):
+        model, workspace, columns = _SUBJECTS[kind]
+        mine = [event for event in events if event.subject_kind == kind]
+        rows = model._default_manager.filter(pk__in={event.subject_id for event in mine})
+        row_of = {row["pk"]: row for row in rows.values("pk", workspace, *columns)}
+        for event in mine:
+            if row := row_of.get(event.subject_id):
+                yield event, row[workspace], _payload(event, row[workspace], row)
 
 
-def of_ping(webhook: Webhook, at: datetime) -> dict[str, Any]:
-    subject = {"kind": "webhook", "id": webhook.pk}
-    links = {"self": f"/api/v1/webhooks/{webhook.pk}"}
-    about = {"event": None, "topic": PING, "at": written.moment(at), "workspace_id": webhook.workspace_id}
-    return about | {"subject": subject, "links": links}
+def ping_payload(webhook: Webhook, at: datetime) -> dict[str, Any]:
+    return {
+        "event": None,
+        "topic": PING,
+        "at": written.moment(at),
+        "workspace_id": webhook.workspace_id,
+        "subject": {"kind": "webhook", "id": webhook.pk},
+        "links": {"self": f"/api/v1/webhooks/{webhook.pk}"},
+    }
 
 
-def _told(ended: Ended, row: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-    workspace_id = row["workspace"]
-    is_timeout = ended.kind == "run" and row["failure_type"] == Run.Failure.TIMED_OUT
-    told = {
-        "event": ended.id,
-        "topic": str(ended.topic),
-        "at": written.moment(ended.at),
+def _payload(event: Seen, workspace_id: int, row: dict[str, Any]) -> dict[str, Any]:
+    kind, id = event.subject_kind, event.subject_id
+    is_timeout = kind == "run" and row["failure_type"] == Run.Failure.TIMED_OUT
+    links = {"self": f"/api/v1/{kind}s/{id}"}
+    links |= {name: f"/api/v1/{name}s/{row[column]}" for name, column in _LINKS.items() if row.get(column)}
+    return {
+        "event": event.id,
+        "topic": TOPICS[kind, event.kind].value,
+        "at": written.moment(event.at),
         "workspace_id": workspace_id,
-        "subject": {"kind": ended.kind, "id": ended.subject_id},
-        "status": ended.status,
-        "outcome": "timed_out" if is_timeout else ended.status,
+        "subject": {"kind": kind, "id": id},
+        "status": event.to_status,
+        "outcome": "timed_out" if is_timeout else event.to_status,
         "failure_type": row.get("failure_type") or None,
         **{name: written.moment(at) if (at := row.get(name)) else None for name in _TIMES},
-        "links": {"self": f"/api/v1/{ended.kind}s/{ended.subject_id}"},
+        "links": links,
     }
-    for name, column in _ALSO.items():
-        if id := row.get(column):
-            told["links"][name] = f"/api/v1/{name}s/{id}"
-    return workspace_id, told
-
-
-_TIMES = ("created_at", "started_at", "finished_at")
-_ALSO = {"configuration": "configuration_id", "document": "input_document_id"}
-
-
-def _runs(ids: Iterable[int]) -> dict[int, Any]:
-    columns = ("workspace_id", "failure_type", *_TIMES, *_ALSO.values())
-    return _named("workspace_id", Run.objects.filter(pk__in=ids).values("pk", *columns))
-
-
-def _builds(ids: Iterable[int]) -> dict[int, Any]:
-    columns = ("configuration__workspace_id", "configuration_id", "failure_type", *_TIMES)
-    return _named("configuration__workspace_id", Build.objects.filter(pk__in=ids).values("pk", *columns))
-
-
-def _documents(ids: Iterable[int]) -> dict[int, Any]:
-    return _named("workspace_id", Document.objects.filter(pk__in=ids).values("pk", "workspace_id", "created_at"))
-
-
-def _named(column: str, rows: Iterable[Any]) -> dict[int, Any]:
-    return {row["pk"]: row | {"workspace": row[column]} for row in rows}
-
-
-_ROWS = {"run": _runs, "build": _builds, "document": _documents}

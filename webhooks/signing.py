@@ -29,8 +29,8 @@ def new_salt() -> str:
 
 
 def secret_of(salt: str) -> str:
-    made = salted_hmac("webhooks.signing", salt, algorithm="sha256").digest()
-    return PREFIX + urlsafe_b64encode(made).decode().rstrip("=")
+    digest = salted_hmac("webhooks.signing", salt, algorithm="sha256").digest()
+    return PREFIX + urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def known_by(secret: str) -> str:

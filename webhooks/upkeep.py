@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from schedules.jobs import Job, JobContext
 from webhooks import lifecycle
@@ -20,27 +20,27 @@ from work.sql import guards
 SECONDS_AT_ONCE = 0.5
 
 
-def keep_up(turn: JobContext) -> int:
+def maintain_deliveries(turn: JobContext) -> int:
     """Delete and drop deliveries. Return how many rows were deleted or moved. If it is interrupted, the next slot
     continues.
     """
-    done = 0
-    for dropped in _drop_of_removed(turn.owner):
-        done += dropped
+    changed = 0
+    for dropped in _drop_for_removed(turn.owner):
+        changed += dropped
         turn.go_on()
     days = settings.ADE_KEEP_DELIVERIES_DAYS
     if days is not None:
         why = f"Not sent within {days} days."
         for dropped in lifecycle.drop(Q(created_at__lt=days_before_now(days)), why, actor=turn.owner):
-            done += dropped
+            changed += dropped
             turn.go_on()
         for batch in purge(days):
-            done += sum(batch.gone.values())
+            changed += sum(batch.gone.values())
             turn.go_on()
     # In case a wake-up was lost; workers also poll at every tick.
     if Delivery.objects.claimable(clock.now()).exists():
         wakeups.ring(lifecycle.DELIVERY_STATES.kind)
-    return done
+    return changed
 
 
 def drop_of_removed(owner: str) -> int:
@@ -48,7 +48,7 @@ def drop_of_removed(owner: str) -> int:
     woken for them.
     """
     until = time.monotonic() + SECONDS_AT_ONCE
-    for _ in _drop_of_removed(owner):
+    for _ in _drop_for_removed(owner):
         if time.monotonic() > until:
             break
     return 0
@@ -58,23 +58,19 @@ def purge(days: int) -> Iterator[Batch]:
     """Delete deliveries that ended so many days ago, with their events."""
     old = Delivery.objects.filter(finished_at__lt=days_before_now(days))
 
-    def forget(ids: list[int]) -> Mapping[str, int]:
-        return _forget(old.filter(pk__in=ids))
+    def purge_batch(batch: list[int]) -> Mapping[str, int]:
+        with transaction.atomic():
+            ids = list(pruning.lock(old.filter(pk__in=batch)).values_list("pk", flat=True))
+            about = Event.objects.filter(subject_kind=lifecycle.DELIVERY_STATES.kind, subject_id__in=ids)
+            with guards.retention():
+                events, _ = about.delete()
+            return {"deliveries": pruning.delete(Delivery, ids), "events": events}
 
-    return in_batches(old, forget, moment="finished_at", weight="last_sequence")
+    return in_batches(old, purge_batch, moment="finished_at", weight="last_sequence")
 
 
-def _drop_of_removed(owner: str) -> Iterator[int]:
+def _drop_for_removed(owner: str) -> Iterator[int]:
     return lifecycle.drop(Q(webhook__removed_at__isnull=False), "The webhook was removed.", actor=owner)
-
-
-def _forget(old: "QuerySet[Delivery]") -> Mapping[str, int]:
-    with transaction.atomic():
-        ids = list(pruning.lock(old).values_list("pk", flat=True))
-        about = Event.objects.filter(subject_kind=lifecycle.DELIVERY_STATES.kind, subject_id__in=ids)
-        with guards.retention():
-            events, _ = about.delete()
-        return {"deliveries": pruning.delete(Delivery, ids), "events": events}
 
 
 WEBHOOK_UPKEEP = Job(
@@ -82,7 +78,7 @@ WEBHOOK_UPKEEP = Job(
     about="Deletes expired webhook deliveries, and drops deliveries that will not be sent.",
     cron="17 * * * *",
     time_zone="UTC",
-    function=keep_up,
+    function=maintain_deliveries,
     max_runtime=timedelta(minutes=20),
     # Expired rows are deleted at once, however many slots were missed.
     coalesce=True,

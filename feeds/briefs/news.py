@@ -1,7 +1,7 @@
 """Finds which articles and events are news for a brief."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -26,8 +26,6 @@ OVERLAP = timedelta(minutes=10)
 CLUSTERED_WITHIN = timedelta(hours=1)
 # How long an earlier brief counts as remembered by its readers.
 REMEMBERED = timedelta(days=7)
-
-SourceOf = Callable[[int], str]
 
 
 @dataclass(frozen=True)
@@ -69,16 +67,32 @@ class News:
 
     def __init__(self, window: Window) -> None:
         self.window = window
-        self.told = _told_until(window)
-        self.source_of = _sources()
+        # The last brief of each cluster.
+        self.earlier_briefs = _earlier_briefs(window)
+        self._sites = {pk: site(url) for pk, url in FeedSource.objects.values_list("pk", "site_url")}
+
+    def source_of(self, feed_id: int) -> str:
+        """Return the source of a feed. Feeds of the same site count as one source."""
+        return self._sites.get(feed_id) or f"feed {feed_id}"
 
     def events(self) -> Iterator[Event]:
-        """Yield each event that has news."""
-        clusters = self._links().filter(self._fresh()).values("cluster")
+        # The part of `is_new` that the database can decide. Earlier briefs are not considered yet.
+        fresh = Q(raw_article__happened_at__gt=self.window.until - OLDEST_NEWS)
+        fresh &= Q(linked_at__gt=self.window.since - OVERLAP)
+        clusters = self._links().filter(fresh).values("cluster")
         rows = self._links().filter(cluster__in=clusters).order_by("cluster").values_list(*COLUMNS).iterator()
-        for cluster_id, links in groupby((Link(*row) for row in rows), lambda link: link.cluster_id):
-            if event := self._event(cluster_id, list(links)):
-                yield event
+        for cluster_id, group in groupby((Link(*row) for row in rows), lambda link: link.cluster_id):
+            links = list(group)
+            new = [link for link in links if self.is_new(link)]
+            if new:
+                yield Event(
+                    cluster_id,
+                    began_at=min(link.happened_at for link in links),
+                    articles=Counter(self.source_of(link.feed_id) for link in links),
+                    news=Counter(self.source_of(link.feed_id) for link in new),
+                    first_news_at=min(link.happened_at for link in new),
+                    nearness=sum(link.similarity for link in links) / len(links),
+                )
 
     def links_of(self, cluster_ids: Iterable[int]) -> dict[int, list[Link]]:
         links = defaultdict(list)
@@ -87,56 +101,27 @@ class News:
         return links
 
     def is_new(self, link: Link) -> bool:
-        told = self.told.get(link.cluster_id)
+        earlier = self.earlier_briefs.get(link.cluster_id)
         fresh = link.linked_at > self.window.since - OVERLAP and link.happened_at > self.window.until - OLDEST_NEWS
-        if told is None or not fresh:
+        if earlier is None or not fresh:
             return fresh
-        return link.linked_at > told.window_until and link.seen_at > told.window_until - CLUSTERED_WITHIN
+        return link.linked_at > earlier.window_until and link.seen_at > earlier.window_until - CLUSTERED_WITHIN
 
     def _links(self) -> QuerySet[ClusterArticle]:
         return ClusterArticle.objects.filter(linked_at__lte=self.window.until, cluster__merged_into__isnull=True)
 
-    def _fresh(self) -> Q:
-        """Return the part of `is_new` that the database can decide. Earlier briefs are not considered yet."""
-        happened = Q(raw_article__happened_at__gt=self.window.until - OLDEST_NEWS)
-        return happened & Q(linked_at__gt=self.window.since - OVERLAP)
 
-    def _event(self, cluster_id: int, links: Sequence[Link]) -> Event | None:
-        news = [link for link in links if self.is_new(link)]
-        if not news:
-            return None
-        return Event(
-            cluster_id,
-            began_at=min(link.happened_at for link in links),
-            articles=self._by_source(links),
-            news=self._by_source(news),
-            first_news_at=min(link.happened_at for link in news),
-            nearness=sum(link.similarity for link in links) / len(links),
-        )
-
-    def _by_source(self, links: Iterable[Link]) -> dict[str, int]:
-        numbers: dict[str, int] = defaultdict(int)
-        for link in links:
-            numbers[self.source_of(link.feed_id)] += 1
-        return dict(numbers)
-
-
-def _told_until(window: Window) -> dict[int, Brief]:
+def _earlier_briefs(window: Window) -> dict[int, Brief]:
     """Return the last brief that covered each cluster, or a cluster that was merged into it."""
     items = BriefItem.objects.filter(brief__window_until__lte=window.since).select_related("brief")
     recent = items.filter(brief__window_until__gt=window.since - REMEMBERED).order_by("brief__window_until")
-    told = {item.cluster_id: item.brief for item in recent}
+    briefs = {item.cluster_id: item.brief for item in recent}
     followed: set[int] = set()
-    while left := told.keys() - followed:
+    while left := briefs.keys() - followed:
         followed |= left
         merged = EventCluster.objects.filter(pk__in=left, merged_into__isnull=False)
         for part, whole in merged.values_list("pk", "merged_into"):
             assert whole is not None
-            told[whole] = max(told[part], told.get(whole, told[part]), key=lambda brief: brief.window_until)
-    return told
-
-
-def _sources() -> SourceOf:
-    """Map the ID of a feed to its source. Feeds of the same site count as one source."""
-    sites = {pk: site(url) for pk, url in FeedSource.objects.values_list("pk", "site_url")}
-    return lambda feed_id: sites.get(feed_id) or f"feed {feed_id}"
+            candidates = (briefs[part], briefs.get(whole, briefs[part]))
+            briefs[whole] = max(candidates, key=lambda brief: brief.window_until)
+    return briefs

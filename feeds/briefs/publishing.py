@@ -1,7 +1,6 @@
 """Publishes a brief. All of its rows are inserted in one transaction, so it is never there in part."""
 
 import time
-from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -10,8 +9,8 @@ import structlog
 from django.conf import settings
 from django.db import IntegrityError, connection, models, transaction
 
-from feeds.briefs import choosing
-from feeds.briefs.choosing import Draft, Values
+from feeds.briefs import drafting
+from feeds.briefs.drafting import Draft
 from feeds.briefs.news import window_of
 from feeds.briefs.waiting import why_wait
 from feeds.models import Brief, BriefArticle, BriefItem, EventCluster, RawArticle
@@ -33,7 +32,11 @@ def publish(turn: JobContext) -> int:
     already published one, or if a later slot is to publish it.
     """
     slot = turn.scheduled_for
-    if _has_its_brief(turn):
+    # Briefs that were published by hand between the slots of this day don't count.
+    is_slot = partial(cron.is_slot, turn.job.cron, turn.job.time_zone)
+    day = slot.astimezone(ZoneInfo(turn.job.time_zone)).date()
+    of_the_day = Brief.objects.filter(name__startswith=day.isoformat()).values_list("scheduled_for", flat=True)
+    if is_slot(slot) and any(map(is_slot, of_the_day)):
         return 0
     if why := why_wait(turn, window_of(slot).until):
         log.info("brief.waits", scheduled_for=slot.isoformat(), why=why)
@@ -42,7 +45,7 @@ def publish(turn: JobContext) -> int:
         turn.go_on()
         if _is_published(slot):
             return 0
-        draft = choosing.draft(slot)
+        draft = drafting.draft(slot)
         turn.go_on()
         if inserted := patiently(partial(_insert, draft)):
             return inserted
@@ -53,21 +56,15 @@ def publish(turn: JobContext) -> int:
     )
 
 
-def _has_its_brief(turn: JobContext) -> bool:
-    """Return whether a scheduled slot of this day has a brief. Briefs that were published by hand in between don't
-    count.
-    """
-    is_slot = partial(cron.is_slot, turn.job.cron, turn.job.time_zone)
-    day = turn.scheduled_for.astimezone(ZoneInfo(turn.job.time_zone)).date()
-    of_the_day = Brief.objects.filter(name__startswith=day.isoformat()).values_list("scheduled_for", flat=True)
-    return is_slot(turn.scheduled_for) and any(map(is_slot, of_the_day))
-
-
 def _insert(draft: Draft) -> int:
     """Return 0 if a row of the draft has been deleted, or if another worker has published this slot."""
     try:
         with transaction.atomic():
-            return _write(draft) if _hold(draft) else 0
+            # Articles first, in the same order as deletions lock them, to avoid deadlocks.
+            rows = ((RawArticle, draft.article_ids), (EventCluster, draft.cluster_ids))
+            is_whole = all(articles for _, articles in draft.items)
+            is_whole = is_whole and all(_lock(model, ids) == len(ids) for model, ids in rows)
+            return _write(draft) if is_whole else 0
     except IntegrityError:
         if _is_published(draft.brief["scheduled_for"]):
             return 0
@@ -76,15 +73,8 @@ def _insert(draft: Draft) -> int:
         return 0
 
 
-def _hold(draft: Draft) -> bool:
-    """Lock the rows that the draft names until the end of the transaction. Return False if some were deleted."""
-    is_whole = all(articles for _, articles in draft.items)
-    # Articles first, in the same order as deletions lock them, to avoid deadlocks.
-    wanted = ((RawArticle, draft.article_ids), (EventCluster, draft.cluster_ids))
-    return is_whole and all(_held(model, ids) == len(ids) for model, ids in wanted)
-
-
-def _held(model: type[models.Model], ids: Iterable[int]) -> int:
+def _lock(model: type[models.Model], ids: set[int]) -> int:
+    """Lock rows until the end of the transaction and return how many still exist."""
     rows = model._default_manager.filter(pk__in=list(ids)).order_by("pk").values_list("pk")
     # The same lock as the foreign keys take at the commit, which would be too late. It doesn't block other writers of
     # these rows. On SQLite the transaction already excludes all other writers.
@@ -101,16 +91,14 @@ def _write(draft: Draft) -> int:
     zone = settings.ADE_BRIEF_TIME_ZONE
     name = _name(draft.brief["scheduled_for"].astimezone(ZoneInfo(zone)))
     brief = Brief.objects.create(name=name, time_zone=zone, **draft.brief)
-    articles = [article for values, of_it in draft.items for article in _written_item(brief, values, of_it)]
+    articles = []
+    for item_values, article_values in draft.items:
+        item = BriefItem.objects.create(brief=brief, **item_values)
+        articles += [BriefArticle(item=item, **values) for values in article_values]
     BriefArticle.objects.bulk_create(articles)
     failpoints.hit("brief.published")
     log.info("brief.published", brief=brief.pk, name=name, items=len(draft.items), articles=len(articles))
     return 1 + len(draft.items) + len(articles)
-
-
-def _written_item(brief: Brief, values: Values, articles: list[Values]) -> list[BriefArticle]:
-    item = BriefItem.objects.create(brief=brief, **values)
-    return [BriefArticle(item=item, **article) for article in articles]
 
 
 def _name(slot: datetime) -> str:

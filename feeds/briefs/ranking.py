@@ -2,7 +2,7 @@
 that readers can check the ranking.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -42,7 +42,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedEvent:
     event: Event
     score: float
     parts: tuple[Part, ...]
@@ -51,63 +51,47 @@ class Ranked:
     def reasons(self) -> list[dict[str, Any]]:
         return [asdict(part) for part in self.parts]
 
+    @property
+    def order(self) -> tuple[Any, ...]:
+        event = self.event
+        return (-self.score, -len(event.news), -sum(event.news.values()), event.began_at, event.cluster_id)
 
-def rank(events: Iterable[Event], until: datetime) -> list[Ranked]:
+
+def rank(events: Iterable[Event], until: datetime) -> list[RankedEvent]:
     """Return the events by score, highest first. The order is deterministic."""
-    return sorted((_ranked(event, until) for event in events), key=_place)
+    ranked = []
+    for event in events:
+        parts = tuple(Part(part.name, part.words, round(part.share, DIGITS)) for part in _parts_of(event, until))
+        ranked.append(RankedEvent(event, round(sum(part.share for part in parts), DIGITS), parts))
+    return sorted(ranked, key=lambda each: each.order)
 
 
-def counted(articles: Mapping[str, int]) -> int:
-    return sum(min(number, MOST_OF_A_SOURCE) for number in articles.values())
+def _parts_of(event: Event, until: datetime) -> Iterator[Part]:
+    new, total = sum(event.news.values()), sum(event.articles.values())
+    number = sum(min(of_source, MOST_OF_A_SOURCE) for of_source in event.news.values())
 
-
-def _ranked(event: Event, until: datetime) -> Ranked:
-    found = (_coverage(event), _freshness(event, until), _growth(event, until), _nearness(event), _second_source(event))
-    parts = tuple(Part(part.name, part.words, round(part.share, DIGITS)) for part in found if part)
-    return Ranked(event, round(sum(part.share for part in parts), DIGITS), parts)
-
-
-def _place(ranked: Ranked) -> tuple[Any, ...]:
-    event = ranked.event
-    return (-ranked.score, -len(event.news), -sum(event.news.values()), event.began_at, event.cluster_id)
-
-
-def _coverage(event: Event) -> Part:
-    new, total, number = sum(event.news.values()), sum(event.articles.values()), counted(event.news)
     words = f"{count(new, 'article' if new == total else 'new article')} from {count(len(event.news), 'source')}"
     words += f", of which {number} count" if number < new else ""
     words += f", {total:,} in all" if new < total else ""
-    share = SOURCES * _grown(len(event.news) - 1, HALF_SOURCES) + ARTICLES * _grown(number - 1, HALF_ARTICLES)
-    return Part("coverage", words, share)
+    share = SOURCES * _saturation(len(event.news) - 1, HALF_SOURCES) + ARTICLES * _saturation(number - 1, HALF_ARTICLES)
+    yield Part("coverage", words, share)
 
-
-def _freshness(event: Event, until: datetime) -> Part:
     age = max(until - event.began_at, timedelta())
-    return Part("freshness", f"began {span(age)} earlier", FRESHNESS * 0.5 ** (age / HALF_LIFE))
+    yield Part("freshness", f"began {span(age)} earlier", FRESHNESS * 0.5 ** (age / HALF_LIFE))
+
+    if number >= 2:
+        # In the first hour there is too little time to measure a rate.
+        an_hour = number / max((until - event.first_news_at) / timedelta(hours=1), 1)
+        yield Part("growth", f"grows by {an_hour:.2g} articles an hour", GROWTH * _saturation(an_hour, HALF_AN_HOUR))
+
+    if total >= 2:
+        near = min(max(event.nearness, 0.0), 1.0)
+        yield Part("nearness", f"its articles are {near:.0%} similar", NEARNESS * near)
+
+    before = {source for source, number in event.articles.items() if number > event.news.get(source, 0)}
+    if len(before) == 1 and not set(event.news) <= before:
+        yield Part("second source", "reported by more than one source for the first time", SECOND_SOURCE)
 
 
-def _growth(event: Event, until: datetime) -> Part | None:
-    number = counted(event.news)
-    if number < 2:
-        return None
-    # In the first hour there is too little time to measure a rate.
-    an_hour = number / max((until - event.first_news_at) / timedelta(hours=1), 1)
-    return Part("growth", f"grows by {an_hour:.2g} articles an hour", GROWTH * _grown(an_hour, HALF_AN_HOUR))
-
-
-def _nearness(event: Event) -> Part | None:
-    if sum(event.articles.values()) < 2:
-        return None
-    near = min(max(event.nearness, 0.0), 1.0)
-    return Part("nearness", f"its articles are {near:.0%} similar", NEARNESS * near)
-
-
-def _second_source(event: Event) -> Part | None:
-    before = [source for source, number in event.articles.items() if number > event.news.get(source, 0)]
-    if len(before) != 1 or set(event.news) <= set(before):
-        return None
-    return Part("second source", "reported by more than one source for the first time", SECOND_SOURCE)
-
-
-def _grown(number: float, half: float) -> float:
+def _saturation(number: float, half: float) -> float:
     return number / (number + half)

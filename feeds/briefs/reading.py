@@ -2,7 +2,7 @@
 these objects, never the rows themselves.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,9 +16,7 @@ MOST = 500
 
 
 @dataclass(frozen=True)
-class Telling:
-    """An article of a story."""
-
+class StoryArticle:
     title: str
     # `link` is empty if the URL is not safe to follow; `url` is the URL as found, for display.
     link: str
@@ -44,7 +42,7 @@ class Story:
     summary: str
     reasons: Sequence[Reason]
     percent: float
-    tellings: Sequence[Telling]
+    tellings: Sequence[StoryArticle]
     # A note on the articles that are not shown.
     further: str
 
@@ -73,8 +71,6 @@ class Page:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line in the list of briefs."""
-
     name: str
     day: str
     month: str
@@ -85,19 +81,19 @@ class Entry:
 def entry_of(brief: Any) -> Entry:
     """Return the list entry of a brief that is annotated with `events` (a count) and `first` (a headline)."""
     at = brief.scheduled_for.astimezone(ZoneInfo(brief.time_zone))
+    if brief.events:
+        events = count(brief.events, "event")
+    elif brief.feeds_seen or brief.articles_seen:
+        events = "nothing new"
+    else:
+        events = "no feed answered" if brief.feeds_silent else "no feed was checked"
     return Entry(
         name=brief.name,
         day=_day(brief),
         month=f"{at:%B %Y}",
         first=line(brief.first or "", MOST),
-        events=count(brief.events, "event") if brief.events else _nothing(brief),
+        events=events,
     )
-
-
-def _nothing(brief: Brief) -> str:
-    if brief.feeds_seen or brief.articles_seen:
-        return "nothing new"
-    return "no feed answered" if brief.feeds_silent else "no feed was checked"
 
 
 def with_items(briefs: Any) -> Any:
@@ -110,14 +106,20 @@ def page_of(brief: Brief) -> Page:
     zone = ZoneInfo(brief.time_zone)
     stories = [_story(item, zone) for item in _in_order(brief.items.all())]
     since, until = (_time(at, zone) for at in (brief.window_from, brief.window_until))
+    feeds = f" from {count(brief.feeds_seen, 'feed')}" if brief.feeds_seen else ""
+    articles = f"{count(brief.articles_seen, 'article')}{feeds}"
+    events = f"{count(brief.clusters_seen, 'event')} with news"
+    if brief.clusters_seen and not brief.articles_seen:
+        # The articles were clustered late, or a brief published shortly before had no room for them.
+        articles, events = "no new articles", f"{events} from earlier articles"
     return Page(
         name=brief.name,
         title=title_of(brief),
         window=f"from {since} to {until} ({brief.time_zone})",
         published_at=brief.published_at,
         published=_time(brief.published_at, zone),
-        seen=_seen(brief),
-        notes=[note for note in (_silence(brief, zone, stories), _emptiness(brief, stories)) if note],
+        seen=f"{articles}, {events}",
+        notes=list(_notes(brief, zone, is_empty=not stories)),
         stories=stories,
     )
 
@@ -129,12 +131,8 @@ def title_of(brief: Brief) -> str:
 def _day(brief: Brief) -> str:
     """Return the day of the brief, with the numeric suffix of its name if it has one."""
     at = brief.scheduled_for.astimezone(ZoneInfo(brief.time_zone))
-    number = _number(brief.name)
+    number = "-".join(brief.name.split("-")[3:])
     return f"{at:%A}, {day(at)}" + (f" ({number})" if number else "")
-
-
-def _number(name: str) -> str:
-    return "-".join(name.split("-")[3:])
 
 
 def _in_order(rows: Iterable[Any]) -> list[Any]:
@@ -143,7 +141,7 @@ def _in_order(rows: Iterable[Any]) -> list[Any]:
 
 def _story(item: BriefItem, zone: ZoneInfo) -> Story:
     tellings = [
-        Telling(
+        StoryArticle(
             title=line(article.title, MOST) or "(no title)",
             link=link(article.url),
             url=line(article.url, LONGEST_URL),
@@ -158,52 +156,38 @@ def _story(item: BriefItem, zone: ZoneInfo) -> Story:
         number=item.position + 1,
         headline=line(item.headline, MOST) or "(no title)",
         summary=line(item.summary, MOST),
-        reasons=[_reason(each) for each in item.reasons],
+        reasons=[
+            Reason(
+                words=line(str(reason.get("words", "")), MOST),
+                percent=round(100 * float(reason.get("share", 0)), 1),
+                brief=str(reason.get("brief", "")),
+            )
+            for reason in item.reasons
+        ],
         percent=round(100 * item.score, 1),
         tellings=tellings,
         further=f"and {count(hidden, 'more article' if tellings else 'article')}" if hidden > 0 else "",
     )
 
 
-def _reason(said: Mapping[str, Any]) -> Reason:
-    words = line(str(said.get("words", "")), MOST)
-    return Reason(words, round(100 * float(said.get("share", 0)), 1), str(said.get("brief", "")))
-
-
-def _seen(brief: Brief) -> str:
-    events = f"{count(brief.clusters_seen, 'event')} with news"
-    if brief.clusters_seen and not brief.articles_seen:
-        # The articles were clustered late, or a brief published shortly before had no room for them.
-        return f"no new articles, {events} from earlier articles"
-    sources = f" from {count(brief.feeds_seen, 'feed')}" if brief.feeds_seen else ""
-    return f"{count(brief.articles_seen, 'article')}{sources}, {events}"
-
-
-def _silence(brief: Brief, zone: ZoneInfo, stories: Sequence[Story]) -> str:
-    if brief.feeds_seen:
-        all_of_them = count(brief.feeds_seen + brief.feeds_silent, "feed")
-        missing = f"{brief.feeds_silent:,} of {all_of_them} did not answer in this period, so their news is missing."
-        return missing if brief.feeds_silent else ""
-    unknown = "" if stories or brief.articles_seen else ", so it is not known what has happened"
+def _notes(brief: Brief, zone: ZoneInfo, *, is_empty: bool) -> Iterator[str]:
+    seen, silent = brief.feeds_seen, brief.feeds_silent
+    unknown = ", so it is not known what has happened" if is_empty and not brief.articles_seen else ""
     last = f"The last answer of a feed came at {_time(brief.last_answer_at, zone)}." if brief.last_answer_at else ""
-    if brief.feeds_silent:
-        return f"No feed answered in this period{unknown}. {last or 'No feed has ever answered.'}"
-    if last:
-        return f"No feed was checked in this period{unknown}. {last}"
-    return f"There are no feeds, or none has been checked yet{unknown}." if unknown else ""
-
-
-def _emptiness(brief: Brief, stories: Sequence[Story]) -> str:
-    if stories:
-        return ""
-    if brief.articles_seen:
-        came = count(brief.articles_seen, "article")
-        return (
-            f"{came} arrived, but none belongs to an event with news yet. An event that gets news is in the next brief."
-        )
-    if not brief.feeds_seen:
-        return ""
-    return f"Nothing new: {count(brief.feeds_seen, 'feed')} answered, but none had any news."
+    if seen and silent:
+        feeds = count(seen + silent, "feed")
+        yield f"{silent:,} of {feeds} did not answer in this period, so their news is missing."
+    elif silent:
+        yield f"No feed answered in this period{unknown}. {last or 'No feed has ever answered.'}"
+    elif not seen and last:
+        yield f"No feed was checked in this period{unknown}. {last}"
+    elif not seen and unknown:
+        yield f"There are no feeds, or none has been checked yet{unknown}."
+    if is_empty and brief.articles_seen:
+        articles = f"{count(brief.articles_seen, 'article')} arrived"
+        yield f"{articles}, but none belongs to an event with news yet. An event that gets news is in the next brief."
+    elif is_empty and seen:
+        yield f"Nothing new: {count(seen, 'feed')} answered, but none had any news."
 
 
 def _time(at: datetime, zone: ZoneInfo) -> str:

@@ -5,9 +5,9 @@ from datetime import UTC
 
 from django.utils.feedgenerator import Rss201rev2Feed
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
-from feeds.briefs.reading import Page, Story, Telling
+from feeds.briefs.reading import Page, Story
 
 DESCRIPTION = "The events of the day, every morning, the most important first."
 
@@ -17,10 +17,12 @@ def rss_of(pages: Sequence[Page], *, home: str, itself: str, url_of: Callable[[s
     feed = Rss201rev2Feed("ADE briefs", home, DESCRIPTION, language="en", feed_url=itself)
     for page in pages:
         url = url_of(page.name)
+        notes = format_html_join("", "<p>{}</p>", ((note,) for note in page.notes))
+        stories = format_html_join("", "<li>{}</li>", ((_html_of(story),) for story in page.stories))
         feed.add_item(
             page.title,
             url,
-            _contents(page),
+            format_html("{}<ol>{}</ol>", notes, stories) if page.stories else notes,
             unique_id=url,
             unique_id_is_permalink=True,
             pubdate=page.published_at.astimezone(UTC),
@@ -28,20 +30,12 @@ def rss_of(pages: Sequence[Page], *, home: str, itself: str, url_of: Callable[[s
     return feed.writeString("utf-8")
 
 
-def _contents(page: Page) -> SafeString:
-    notes = format_html_join("", "<p>{}</p>", ((note,) for note in page.notes))
-    stories = format_html_join("", "<li>{}</li>", ((_story(story),) for story in page.stories))
-    return format_html("{}<ol>{}</ol>", notes, stories) if page.stories else notes
-
-
-def _story(story: Story) -> SafeString:
-    tellings = format_html_join("", "<li>{}</li>", ((_telling(telling),) for telling in story.tellings))
-    about = format_html("<h2>{}</h2><p>{}</p><p><em>{}</em></p>", story.headline, story.summary, story.why)
-    return format_html("{}<ul>{}</ul>", about, tellings)
-
-
-def _telling(telling: Telling) -> SafeString:
-    if not telling.link:
-        return format_html("{}, {}", telling.title, telling.source)
-    rel = "noopener noreferrer nofollow"
-    return format_html('<a href="{}" rel="{}">{}</a>, {}', telling.link, rel, telling.title, telling.source)
+def _html_of(story: Story) -> SafeString:
+    html = format_html("<h2>{}</h2><p>{}</p><p><em>{}</em></p><ul>", story.headline, story.summary, story.why)
+    link = '<li><a href="{}" rel="noopener noreferrer nofollow">{}</a>, {}</li>'
+    for telling in story.tellings:
+        if telling.link:
+            html += format_html(link, telling.link, telling.title, telling.source)
+        else:
+            html += format_html("<li>{}, {}</li>", telling.title, telling.source)
+    return html + mark_safe("</ul>")

@@ -41,21 +41,22 @@ def for_readers(view: View) -> View:
 
     @require_safe
     @wraps(view)
-    def checked(request: HttpRequest, **named: Any) -> HttpResponse:
+    def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponse:
         if settings.ADE_PUBLIC_BRIEFS or request.user.is_authenticated:
-            return view(request, **named)
+            return view(request, **kwargs)
         return redirect_to_login(request.get_full_path())
 
-    return checked
+    return wrapper
 
 
 @for_readers
 def briefs(request: HttpRequest) -> HttpResponse:
-    found = Brief.objects.order_by("-scheduled_for")
+    all_briefs = Brief.objects.order_by("-scheduled_for")
     if before := request.GET.get("before"):
-        found = found.filter(scheduled_for__lt=_named(before).scheduled_for)
+        all_briefs = all_briefs.filter(scheduled_for__lt=_brief_or_404(before).scheduled_for)
     first = BriefItem.objects.filter(brief=OuterRef("pk")).order_by("position")
-    rows = list(found.annotate(events=Count("items"), first=Subquery(first.values("headline")[:1]))[: MOST_LISTED + 1])
+    annotated = all_briefs.annotate(events=Count("items"), first=Subquery(first.values("headline")[:1]))
+    rows = list(annotated[: MOST_LISTED + 1])
     entries = [entry_of(row) for row in rows[:MOST_LISTED]]
     context = {
         "title": "Briefs",
@@ -68,11 +69,11 @@ def briefs(request: HttpRequest) -> HttpResponse:
 
 @for_readers
 def brief(request: HttpRequest, name: str) -> HttpResponse:
-    found = _named(name, with_items(Brief.objects.all()))
+    brief = _brief_or_404(name, with_items(Brief.objects.all()))
     others = Brief.objects.only("name", "time_zone", "scheduled_for", "published_at")
-    previous = others.filter(scheduled_for__lt=found.scheduled_for).order_by("-scheduled_for").first()
-    following = others.filter(scheduled_for__gt=found.scheduled_for).order_by("scheduled_for").first()
-    page = page_of(found)
+    previous = others.filter(scheduled_for__lt=brief.scheduled_for).order_by("-scheduled_for").first()
+    following = others.filter(scheduled_for__gt=brief.scheduled_for).order_by("scheduled_for").first()
+    page = page_of(brief)
     context = {
         "title": page.title,
         "page": page,
@@ -81,13 +82,13 @@ def brief(request: HttpRequest, name: str) -> HttpResponse:
     }
     # A brief never changes, but its links to the previous and next brief do.
     neighbours = (each.published_at for each in (previous, following) if each)
-    return _html(request, "feeds/brief.html", context, max([found.published_at, *neighbours]))
+    return _html(request, "feeds/brief.html", context, max([brief.published_at, *neighbours]))
 
 
 @for_readers
 def brief_as_text(request: HttpRequest, name: str) -> HttpResponse:
-    found = _named(name, with_items(Brief.objects.all()))
-    return _answer(request, text_of(page_of(found)), "text/plain; charset=utf-8", found.published_at)
+    brief = _brief_or_404(name, with_items(Brief.objects.all()))
+    return _response(request, text_of(page_of(brief)), "text/plain; charset=utf-8", brief.published_at)
 
 
 @require_safe
@@ -96,32 +97,32 @@ def rss(request: HttpRequest) -> HttpResponse:
         # Feed readers call this. A redirect to the sign-in page would not be a feed.
         message = "Sign in to read the briefs. With ADE_PUBLIC_BRIEFS=true, everyone can read them.\n"
         return HttpResponse(message, "text/plain; charset=utf-8", 403)
-    found = list(with_items(Brief.objects.order_by("-scheduled_for"))[:MOST_IN_RSS])
+    latest = list(with_items(Brief.objects.order_by("-scheduled_for"))[:MOST_IN_RSS])
 
     def url_of(name: str) -> str:
         return request.build_absolute_uri(reverse("feeds:brief", args=[name]))
 
     home, itself = (request.build_absolute_uri(reverse(f"feeds:{name}")) for name in ("briefs", "rss"))
-    text = rss_of([page_of(each) for each in found], home=home, itself=itself, url_of=url_of)
-    newest = max((each.published_at for each in found), default=None)
-    return _answer(request, text, "application/rss+xml; charset=utf-8", newest)
+    text = rss_of([page_of(each) for each in latest], home=home, itself=itself, url_of=url_of)
+    newest = max((each.published_at for each in latest), default=None)
+    return _response(request, text, "application/rss+xml; charset=utf-8", newest)
 
 
-def _named(name: str, briefs: Any = None) -> Brief:
+def _brief_or_404(name: str, briefs: Any = Brief) -> Brief:
     if not re.fullmatch(NAME, name):
         raise Http404
-    found: Brief = get_object_or_404(Brief.objects.all() if briefs is None else briefs, name=name)
-    return found
+    brief: Brief = get_object_or_404(briefs, name=name)
+    return brief
 
 
 def _html(request: HttpRequest, template: str, context: dict[str, Any], modified: datetime | None) -> HttpResponse:
     # Only these of the admin context: the full context queries the user's permissions.
     site = {"site_title": admin.site.site_title, "site_header": admin.site.site_header}
     text = render_to_string(template, site | context, request)
-    return _answer(request, text, "text/html; charset=utf-8", modified)
+    return _response(request, text, "text/html; charset=utf-8", modified)
 
 
-def _answer(request: HttpRequest, text: str, content_type: str, modified: datetime | None) -> HttpResponse:
+def _response(request: HttpRequest, text: str, content_type: str, modified: datetime | None) -> HttpResponse:
     etag = quote_etag(hashlib.sha256(text.encode()).hexdigest())
     seconds = int(modified.timestamp()) if modified else None
     response = get_conditional_response(request, etag, seconds) or HttpResponse(text, content_type)

@@ -16,43 +16,31 @@ from schedules.models import JobRun, ScheduledJob
 from work import clock
 
 # Ingestion and clustering have several slots in this time, so one of them may be slow or fail.
-TOLD_WITHIN = timedelta(hours=1)
+FETCHED_WITHIN = timedelta(hours=1)
 
 
 def why_wait(turn: JobContext, until: datetime) -> str:
     """Return why to wait, or "" to publish now. A brief that was requested by hand never waits."""
-    if not cron.is_slot(turn.job.cron, turn.job.time_zone, turn.scheduled_for) or not _another_follows(turn):
+    slot, zone = turn.scheduled_for, ZoneInfo(turn.job.time_zone)
+    if not cron.is_slot(turn.job.cron, turn.job.time_zone, slot):
         return ""
-    if not _somebody_asks() or _is_clustered(until):
+    # Counted from now, because a past slot may be triggered by hand.
+    following = cron.next_slot(turn.job.cron, turn.job.time_zone, max(slot, clock.now()))
+    if following.astimezone(zone).date() != slot.astimezone(zone).date():
+        return ""
+    # Waiting makes sense only while the jobs that fetch and cluster run, and there are active feeds.
+    names = {INGESTION.name, EVENT_CLUSTERING.name}
+    if (
+        not names <= {job.name for job in all_jobs()}
+        or ScheduledJob.objects.filter(name__in=names, paused_at__isnull=False).exists()
+        or not FeedSource.objects.filter(paused_at__isnull=True).exists()
+    ):
+        return ""
+    successes = JobRun.objects.filter(status=JobRun.Status.SUCCESS, finished_at__lte=until)
+    fetches = successes.filter(job_name=INGESTION.name, finished_at__gte=until - FETCHED_WITHIN)
+    fetch = fetches.order_by("finished_at").first()
+    if fetch and successes.filter(job_name=EVENT_CLUSTERING.name, started_at__gte=fetch.finished_at).exists():
         return ""
     return (
         "The articles that arrived before this slot are not clustered yet. A later slot of this morning publishes them."
-    )
-
-
-def _another_follows(turn: JobContext) -> bool:
-    """Return whether another slot follows today. It is counted from now, because a past slot may be triggered by
-    hand.
-    """
-    slot, zone = turn.scheduled_for, ZoneInfo(turn.job.time_zone)
-    following = cron.next_slot(turn.job.cron, turn.job.time_zone, max(slot, clock.now()))
-    return following.astimezone(zone).date() == slot.astimezone(zone).date()
-
-
-def _somebody_asks() -> bool:
-    """Return whether there are active feeds, and whether the jobs that fetch and cluster them are declared and not
-    paused.
-    """
-    names = {INGESTION.name, EVENT_CLUSTERING.name}
-    is_declared = names <= {job.name for job in all_jobs()}
-    is_paused = ScheduledJob.objects.filter(name__in=names, paused_at__isnull=False).exists()
-    return is_declared and not is_paused and FeedSource.objects.filter(paused_at__isnull=True).exists()
-
-
-def _is_clustered(until: datetime) -> bool:
-    """Return whether feeds were fetched shortly before the end of the window, and clustered afterwards within it."""
-    ended = JobRun.objects.filter(status=JobRun.Status.SUCCESS, finished_at__lte=until)
-    asked = ended.filter(job_name=INGESTION.name, finished_at__gte=until - TOLD_WITHIN).order_by("finished_at").first()
-    return (
-        asked is not None and ended.filter(job_name=EVENT_CLUSTERING.name, started_at__gte=asked.finished_at).exists()
     )

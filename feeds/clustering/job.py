@@ -9,7 +9,7 @@ from django.db.models import Count
 from documents import embedding
 from feeds.clustering import plan, vectors, window, writing
 from feeds.clustering.window import WINDOW
-from feeds.clustering.writing import Overtaken
+from feeds.clustering.writing import Conflict
 from feeds.models import ClusterArticle, RawArticle
 from schedules.jobs import Job, JobContext, JobFailed
 from schedules.models import JobRun
@@ -21,7 +21,7 @@ TRIES = 3
 log = structlog.get_logger(__name__)
 
 
-class Done(NamedTuple):
+class Result(NamedTuple):
     # Articles that were added to a cluster or moved to another.
     rows: int
     # Articles for which the window had no room.
@@ -31,18 +31,25 @@ class Done(NamedTuple):
 def cluster(turn: JobContext) -> int:
     """Embed and cluster the articles of the window. Return how many articles were added to a cluster or moved."""
     border = clock.now() - WINDOW
-    trouble = vectors.make(turn, border)
+    problem = vectors.embed_new(turn, border)
     # If embedding fails, the articles that have vectors are clustered anyway.
-    done = _cluster(turn, border) if _is_due(turn, border) else Done(0, 0)
-    if trouble:
-        waiting = vectors.without(embedding.model(), border).count()
+    result = _cluster(turn, border) if _is_due(turn, border) else Result(0, 0)
+    if problem:
+        waiting = vectors.not_embedded(embedding.model(), border).count()
         raise JobFailed(
             f"Articles that wait for vectors of {embedding.model()}: {waiting}. The next slot tries again."
-            f" The cause: {trouble}"
+            f" The cause: {problem}"
         )
-    if done.left_out:
-        raise JobFailed(_too_many(border, done.left_out))
-    return done.rows
+    if result.left_out:
+        of_feeds = RawArticle.objects.filter(happened_at__gte=border).values_list("feed").annotate(number=Count("pk"))
+        feed, number = of_feeds.order_by("-number", "feed")[:1].get()
+        hours = WINDOW // timedelta(hours=1)
+        raise JobFailed(
+            f"The last {hours} hours have {result.left_out} articles more than the limit of {window.MOST_ARTICLES}. The"
+            f" latest articles of each feed are clustered, and the others wait. Feed {feed} has the most, {number};"
+            " pause it if it sends too many."
+        )
+    return result.rows
 
 
 EVENT_CLUSTERING = Job(
@@ -56,17 +63,6 @@ EVENT_CLUSTERING = Job(
     coalesce=True,
     misfire_grace=timedelta(seconds=300),
 )
-
-
-def _too_many(border: datetime, left_out: int) -> str:
-    of_feeds = RawArticle.objects.filter(happened_at__gte=border).values_list("feed").annotate(number=Count("pk"))
-    feed, number = of_feeds.order_by("-number", "feed")[:1].get()
-    hours = WINDOW // timedelta(hours=1)
-    return (
-        f"The last {hours} hours have {left_out} articles more than the limit of {window.MOST_ARTICLES}. The latest"
-        f" articles of each feed are clustered, and the others wait. Feed {feed} has the most, {number}; pause it if it"
-        " sends too many."
-    )
 
 
 def _is_due(turn: JobContext, border: datetime) -> bool:
@@ -90,27 +86,23 @@ def _stale(model: str, border: datetime) -> set[int]:
     return set(of_window.exclude(cluster__embedding_model=model).values_list("cluster", flat=True))
 
 
-def _cluster(turn: JobContext, border: datetime) -> Done:
-    rows = 0
+def _cluster(turn: JobContext, border: datetime) -> Result:
+    rows, model = 0, embedding.model()
     for _ in range(TRIES):
+        content = window.read(model, border, turn.go_on)
+        groups = plan.groups_of(content, turn.go_on)
+        changes = plan.changes(groups, _stale(model, border))
         try:
-            done = _cluster_once(turn, border)
-            return Done(rows + done.rows, done.left_out)
-        except Overtaken as overtaken:
-            rows += overtaken.written
-            log.info("clustering.overtaken", error=str(overtaken))
-            last = overtaken
+            new_rows = writing.write(changes, turn.go_on)
+        except Conflict as conflict:
+            rows += conflict.written
+            log.info("clustering.overtaken", error=str(conflict))
+            last = conflict
+            continue
+        counts = {"articles": len(content.articles), "groups": len(groups), "changed": len(changes), "rows": new_rows}
+        log.info("clustering.done", **counts)
+        if content.left_out:
+            log.warning("clustering.left_out", articles=content.left_out, most=window.MOST_ARTICLES)
+        return Result(rows + new_rows, content.left_out)
     message = f"Other transactions changed the same clusters {TRIES} times in a row. The next slot tries again."
     raise JobFailed(f"{message} The last conflict: {last}") from last
-
-
-def _cluster_once(turn: JobContext, border: datetime) -> Done:
-    model = embedding.model()
-    found = window.read(model, border, turn.go_on)
-    groups = plan.groups_of(found, turn.go_on)
-    changes = plan.changes(groups, _stale(model, border))
-    rows = writing.write(changes, turn.go_on)
-    log.info("clustering.done", articles=len(found.articles), groups=len(groups), changed=len(changes), rows=rows)
-    if found.left_out:
-        log.warning("clustering.left_out", articles=found.left_out, most=window.MOST_ARTICLES)
-    return Done(rows, found.left_out)

@@ -7,12 +7,12 @@ are locked in the order of their IDs.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 import numpy
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Max, Min, QuerySet
-from numpy.typing import NDArray
 
 from feeds.models import ClusterArticle, EventCluster
 from work.sql.contention import Contended
@@ -24,13 +24,10 @@ MOST_MEMBERS = 1000
 # Digits of a similarity; smaller differences come from how processors round.
 DIGITS = 4
 
-Vector = NDArray[numpy.float32]
 T = TypeVar("T")
 
 
 class Member(NamedTuple):
-    """An article of a cluster."""
-
     link_id: int
     similarity: float
     happened_at: datetime
@@ -54,7 +51,7 @@ def unlink(article_ids: Sequence[int]) -> int:
         # locked yet.
         while clusters := lock(links.values_list("cluster", flat=True)):
             unlinked += remove(links.filter(cluster__in=clusters))
-            _say_when(clusters)
+            _update_times(clusters)
     return unlinked
 
 
@@ -71,24 +68,27 @@ def lock(cluster_ids: Iterable[int]) -> list[int]:
 
 def remove(links: QuerySet[ClusterArticle]) -> int:
     """Delete links of locked clusters. The counts decrease by the number of rows that were really deleted."""
-    found = dict(links.values_list("pk", "cluster_id"))
-    deleted, _ = ClusterArticle.objects.filter(pk__in=found).delete()
-    if deleted != len(found):
-        raise Contended(f"Only {deleted} of {len(found)} links of locked clusters could be deleted.")
-    _count(Counter(found.values()), -1)
+    cluster_of = dict(links.values_list("pk", "cluster_id"))
+    deleted, _ = ClusterArticle.objects.filter(pk__in=cluster_of).delete()
+    if deleted != len(cluster_of):
+        raise Contended(f"Only {deleted} of {len(cluster_of)} links of locked clusters could be deleted.")
+    _count(Counter(cluster_of.values()), -1)
     return deleted
 
 
-def insert(wanted: Sequence[tuple[int, int]]) -> Counter[int]:
+def insert(pairs: Sequence[tuple[int, int]]) -> Counter[int]:
     """Add (cluster, article) pairs to locked clusters, and increase the counts. Return how many were added per
     cluster: an article that is already in a cluster is skipped.
     """
     # Sorted, so that two transactions that insert the same articles can't deadlock.
-    new = [ClusterArticle(cluster_id=cluster, raw_article_id=article) for cluster, article in sorted(wanted, key=_last)]
+    new = [
+        ClusterArticle(cluster_id=cluster, raw_article_id=article)
+        for cluster, article in sorted(pairs, key=itemgetter(1))
+    ]
     inserted: Counter[int] = Counter()
     for piece in pieces(new):
-        made = piece if _inserted(piece) else [link for link in piece if _inserted([link])]
-        inserted.update(link.cluster_id for link in made)
+        rows = piece if _insert(piece) else [link for link in piece if _insert([link])]
+        inserted.update(link.cluster_id for link in rows)
     _count(inserted, 1)
     return inserted
 
@@ -98,7 +98,11 @@ def refresh(cluster_ids: Sequence[int]) -> None:
     for piece in pieces(cluster_ids):
         large = EventCluster.objects.filter(pk__in=piece, article_count__gt=MOST_MEMBERS).values_list("pk", flat=True)
         for cluster_id in list(large):
-            _refresh(cluster_id, _latest(cluster_id), _oldest(cluster_id))
+            links = ClusterArticle.objects.filter(cluster=cluster_id)
+            youngest_first = links.order_by("-raw_article__happened_at", "-raw_article__url")
+            members = _members(youngest_first[:MOST_MEMBERS])[cluster_id]
+            oldest = links.aggregate(oldest=Min("raw_article__happened_at"))["oldest"]
+            _refresh(cluster_id, members, oldest)
         small = ClusterArticle.objects.filter(cluster__in=piece).exclude(cluster__in=large)
         for cluster_id, members in _members(small).items():
             _refresh(cluster_id, members, members[0].happened_at)
@@ -109,24 +113,20 @@ def pieces(all: Sequence[T]) -> Iterable[Sequence[T]]:
         yield all[start : start + PIECE]
 
 
-def of_length_1(vector: Vector) -> Vector:
-    return numpy.asarray(vector / max(float(numpy.linalg.norm(vector)), 1e-12), dtype="<f4")
-
-
-def _say_when(cluster_ids: Sequence[int]) -> None:
+def _update_times(cluster_ids: Sequence[int]) -> None:
     """Update the times of clusters, and clear centroids without vectors. This doesn't read the articles, because
     there may be many clusters.
     """
     for piece in pieces(cluster_ids):
         links = ClusterArticle.objects.filter(cluster__in=piece).order_by().values("cluster")
-        found = links.annotate(
+        rows = links.annotate(
             first_at=Min("raw_article__happened_at"),
             last_at=Max("raw_article__happened_at"),
             vectors=Count("raw_article__embedding"),
         )
-        times = [EventCluster(pk=row["cluster"], first_at=row["first_at"], last_at=row["last_at"]) for row in found]
+        times = [EventCluster(pk=row["cluster"], first_at=row["first_at"], last_at=row["last_at"]) for row in rows]
         EventCluster.objects.bulk_update(times, ["first_at", "last_at"], batch_size=PIECE // 4)
-        without = [row["cluster"] for row in found if not row["vectors"]]
+        without = [row["cluster"] for row in rows if not row["vectors"]]
         EventCluster.objects.filter(pk__in=without).update(centroid=None, embedding_model="")
 
 
@@ -140,7 +140,7 @@ def _count(numbers: Counter[int], sign: int) -> None:
             EventCluster.objects.filter(pk__in=piece).update(article_count=F("article_count") + sign * number)
 
 
-def _inserted(new: Sequence[ClusterArticle]) -> bool:
+def _insert(new: Sequence[ClusterArticle]) -> bool:
     """Insert all links or none."""
     try:
         with transaction.atomic():
@@ -148,22 +148,6 @@ def _inserted(new: Sequence[ClusterArticle]) -> bool:
     except IntegrityError:
         return False
     return True
-
-
-def _last(pair: tuple[int, int]) -> int:
-    return pair[1]
-
-
-def _latest(cluster_id: int) -> list[Member]:
-    youngest_first = ("-raw_article__happened_at", "-raw_article__url")
-    links = ClusterArticle.objects.filter(cluster=cluster_id).order_by(*youngest_first)
-    return _members(links[:MOST_MEMBERS])[cluster_id]
-
-
-def _oldest(cluster_id: int) -> datetime:
-    links = ClusterArticle.objects.filter(cluster=cluster_id)
-    oldest: datetime = links.aggregate(oldest=Min("raw_article__happened_at"))["oldest"]
-    return oldest
 
 
 def _members(links: QuerySet[ClusterArticle]) -> dict[int, list[Member]]:
@@ -188,20 +172,17 @@ def _refresh(cluster_id: int, members: list[Member], first_at: datetime) -> None
         )
         return
     vectors = numpy.frombuffer(b"".join(member.vector or b"" for member in compared), "<f4").reshape(len(compared), -1)
-    centroid = of_length_1(vectors.sum(axis=0, dtype=numpy.float64))
+    total = vectors.sum(axis=0, dtype=numpy.float64)
+    centroid = numpy.asarray(total / max(float(numpy.linalg.norm(total)), 1e-12), dtype="<f4")
     similarities = [round(float(value), DIGITS) for value in vectors @ centroid]
-    _write_similarities(compared, similarities)
+    changed = [
+        ClusterArticle(pk=member.link_id, similarity=similarity)
+        for member, similarity in zip(compared, similarities, strict=True)
+        if member.similarity != similarity
+    ]
+    ClusterArticle.objects.bulk_update(changed, ["similarity"], batch_size=PIECE // 4)
     # Among equally central articles, the earliest gives the title.
     central = compared[similarities.index(max(similarities))]
     EventCluster.objects.filter(pk=cluster_id).update(
         **values, title=central.title, centroid=centroid.tobytes(), embedding_model=model
     )
-
-
-def _write_similarities(members: list[Member], similarities: list[float]) -> None:
-    changed = [
-        ClusterArticle(pk=member.link_id, similarity=similarity)
-        for member, similarity in zip(members, similarities, strict=True)
-        if member.similarity != similarity
-    ]
-    ClusterArticle.objects.bulk_update(changed, ["similarity"], batch_size=PIECE // 4)

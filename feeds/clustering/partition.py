@@ -40,7 +40,7 @@ class Groups:
     fixed: Flags
 
 
-def merged(
+def merge_similar(
     groups: Groups,
     *,
     threshold: float = THRESHOLD,
@@ -65,9 +65,27 @@ class _Merging:
     def run(self) -> Indexes:
         is_seen = self._look(self.alive)
         while is_seen and len(self.alive) > 1:
-            self._merge()
+            pairs = self.alive[self.nearest[self.nearest[self.alive]] == self.alive]
+            pairs = pairs[pairs < self.nearest[pairs]]
+            if not len(pairs):
+                # Because of rounding, it can happen that no two groups are each other's nearest.
+                pairs = self.alive[[self.nearness[self.alive].argmax()]]
+            for first, second in zip(pairs.tolist(), self.nearest[pairs].tolist(), strict=True):
+                into, other = min(first, second), max(first, second)
+                size, size_of_other = self.sizes[into], self.sizes[other]
+                total = self.means[into] * size + self.means[other] * size_of_other
+                self.means[into] = total / (size + size_of_other)
+                self.sizes[into] += size_of_other
+                self.fixed[into] |= self.fixed[other]
+                self.into[other] = into
+                # The nearest group of both is unknown now.
+                self.nearest[[into, other]] = -1
+            self.alive = self.alive[self.into[self.alive] == self.alive]
             is_seen = self._look(self._stale())
-        return self._firsts()
+        roots = self.into
+        while not numpy.array_equal(roots, roots[roots]):
+            roots = roots[roots]
+        return roots
 
     def _look(self, stale: Indexes) -> bool:
         """Find the nearest group of each of these, and repeat for groups whose nearest has dropped out. Return False
@@ -92,33 +110,14 @@ class _Merging:
     def _look_among(self, rows: Indexes, others: Indexes, means: Vectors) -> None:
         similar = self.means[rows] @ means
         similar[rows[:, None] == others] = -2
-        if (held := self.fixed[rows]).any():
-            similar[numpy.ix_(held, self.fixed[others])] = -2
+        if (fixed := self.fixed[rows]).any():
+            similar[numpy.ix_(fixed, self.fixed[others])] = -2
         # `argmax` takes the first of equally near groups.
         best = similar.argmax(axis=1)
         nearness = similar[numpy.arange(len(rows)), best]
         is_nearer = nearness > self.nearness[rows]
         self.nearest[rows[is_nearer]] = others[best[is_nearer]]
         self.nearness[rows[is_nearer]] = nearness[is_nearer]
-
-    def _merge(self) -> None:
-        pairs = self.alive[self.nearest[self.nearest[self.alive]] == self.alive]
-        pairs = pairs[pairs < self.nearest[pairs]]
-        if not len(pairs):
-            # Because of rounding, it can happen that no two groups are each other's nearest.
-            pairs = self.alive[[self.nearness[self.alive].argmax()]]
-        for first, second in zip(pairs.tolist(), self.nearest[pairs].tolist(), strict=True):
-            self._join(min(first, second), max(first, second))
-        self.alive = self.alive[self.into[self.alive] == self.alive]
-
-    def _join(self, first: int, second: int) -> None:
-        size, other = self.sizes[first], self.sizes[second]
-        self.means[first] = (self.means[first] * size + self.means[second] * other) / (size + other)
-        self.sizes[first] += other
-        self.fixed[first] |= self.fixed[second]
-        self.into[second] = first
-        # The nearest group of both is unknown now.
-        self.nearest[[first, second]] = -1
 
     def _stale(self) -> Indexes:
         """Return the groups whose nearest group has been merged or dropped."""
@@ -128,9 +127,3 @@ class _Merging:
         # A group that has just been merged is a new group, so it no longer counts as the nearest of any other.
         stale: Indexes = self.alive[~is_alive[near] | (self.nearest[near] == -1) | (near == -1)]
         return stale
-
-    def _firsts(self) -> Indexes:
-        into = self.into
-        while not numpy.array_equal(into, into[into]):
-            into = into[into]
-        return into

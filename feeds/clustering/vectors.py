@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from documents import embedding
 from documents.children import EMBEDDER, place_for
 from documents.embedding import EmbeddingFailed, Vectors
-from feeds.clustering.window import fairly
+from feeds.clustering.window import by_turns
 from feeds.models import RawArticle
 from schedules.jobs import JobContext
 from work import failpoints
@@ -39,24 +39,24 @@ def has_meaning(text: str) -> bool:
     return 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) >= len(letters)
 
 
-def without(model: str, border: datetime) -> QuerySet[RawArticle]:
+def not_embedded(model: str, border: datetime) -> QuerySet[RawArticle]:
     """Return articles since `border` that were not processed with this model, the latest of each feed first."""
-    return fairly(RawArticle.objects.filter(happened_at__gte=border).exclude(embedding_model=model))
+    return by_turns(RawArticle.objects.filter(happened_at__gte=border).exclude(embedding_model=model))
 
 
-def make(turn: JobContext, border: datetime) -> str:
+def embed_new(turn: JobContext, border: datetime) -> str:
     """Embed all articles that have no vector. Return why it ended early, or "". Raises Interrupted and JobFailed."""
-    waiting = without(embedding.model(), border)
+    waiting = not_embedded(embedding.model(), border)
     seconds = SHARE * turn.job.max_runtime.total_seconds()
     until = time.monotonic() + seconds
     while articles := list(waiting.only("title", "summary")[:BATCH]):
         turn.go_on()
         if time.monotonic() >= until:
             return f"The time for embedding, {seconds:.0f} s, is used up."
-        known = [article for article in articles if has_meaning(text_of(article))]
-        _set_aside(set(articles) - set(known))
+        readable = [article for article in articles if has_meaning(text_of(article))]
+        _set_aside(set(articles) - set(readable))
         try:
-            _embed(turn, known, until)
+            _embed(turn, readable, until)
         except (EmbeddingFailed, CannotStart) as error:
             return str(error)
         failpoints.hit("clustering.embedded")
@@ -71,26 +71,30 @@ def _embed(turn: JobContext, articles: Sequence[RawArticle], until: float) -> No
     """Embed the articles. If the service refuses a batch, it is halved until the refused texts are found; those are
     set aside.
     """
-    pieces, is_harmless_taken = [articles], False
+    pieces, is_service_working = [articles], False
     while pieces and time.monotonic() < until:
         turn.go_on()
         piece = pieces.pop()
         try:
-            _keep(piece, _embedded(turn, [text_of(article) for article in piece]))
+            vectors = _vectors_of(turn, [text_of(article) for article in piece])
         except EmbeddingFailed as error:
             if not error.permanent:
                 raise
-            if not is_harmless_taken:
-                _embedded(turn, [HARMLESS])
-                is_harmless_taken = True
+            if not is_service_working:
+                _vectors_of(turn, [HARMLESS])
+                is_service_working = True
             if len(piece) > 1:
                 pieces += [piece[len(piece) // 2 :], piece[: len(piece) // 2]]
                 continue
             log.warning("clustering.text_refused", article=piece[0].pk, error=str(error))
             _set_aside(piece)
+            continue
+        for article, vector in zip(piece, vectors.each, strict=True):
+            article.embedding, article.embedding_model = vector, vectors.model
+        RawArticle.objects.bulk_update(piece, ["embedding", "embedding_model"], batch_size=BATCH // 5)
 
 
-def _embedded(turn: JobContext, texts: Sequence[str]) -> Vectors:
+def _vectors_of(turn: JobContext, texts: Sequence[str]) -> Vectors:
     try:
         with place_for(EMBEDDER, turn.why_stop, is_warm=embedding.is_local()) as place:
             return embedding.embed(
@@ -99,12 +103,6 @@ def _embedded(turn: JobContext, texts: Sequence[str]) -> Vectors:
     except Interrupted as interrupted:
         turn.ended(interrupted.reason)
         raise
-
-
-def _keep(articles: Sequence[RawArticle], vectors: Vectors) -> None:
-    for article, vector in zip(articles, vectors.each, strict=True):
-        article.embedding, article.embedding_model = vector, vectors.model
-    RawArticle.objects.bulk_update(articles, ["embedding", "embedding_model"], batch_size=BATCH // 5)
 
 
 def _set_aside(articles: Iterable[RawArticle]) -> None:

@@ -55,7 +55,7 @@ class Window:
 def read(model: str, border: datetime, go_on: Callable[[], None]) -> Window:
     """Read the articles since `border` that were processed with this model."""
     rows = RawArticle.objects.filter(happened_at__gte=border, embedding_model=model)
-    columns = fairly(rows).values_list("pk", "happened_at", "url", "links__cluster")[:MOST_ARTICLES]
+    columns = by_turns(rows).values_list("pk", "happened_at", "url", "links__cluster")[:MOST_ARTICLES]
     articles = sorted((Article(*row) for row in columns), key=lambda article: (article.happened_at, article.url))
     left_out = rows.count() - len(articles) if len(articles) == MOST_ARTICLES else 0
     sums = _sums(model, border, go_on)
@@ -63,11 +63,15 @@ def read(model: str, border: datetime, go_on: Callable[[], None]) -> Window:
     means = numpy.zeros((len(sums) + len(articles), embedding.dimensions()), "<f4")
     for place, (total, number) in enumerate(sums.values()):
         means[place] = total / number
-    _read_vectors(articles, means[len(sums) :], go_on)
+    row_of = {article.id: row for row, article in enumerate(articles, len(sums))}
+    for piece in pieces(list(row_of)):
+        go_on()
+        for id, data in RawArticle.objects.filter(pk__in=piece).values_list("pk", "embedding"):
+            means[row_of[id]] = _vector(data)
     return Window([Past(id, number) for id, (_, number) in sums.items()], articles, means, left_out)
 
 
-def fairly(rows: QuerySet[Any], article: str = "") -> QuerySet[Any]:
+def by_turns(rows: QuerySet[Any], article: str = "") -> QuerySet[Any]:
     """Order rows by turns: the latest article of each feed, then the second of each, and so on. No feed can crowd out
     another.
     """
@@ -75,14 +79,6 @@ def fairly(rows: QuerySet[Any], article: str = "") -> QuerySet[Any]:
     turn = Over(RowNumber(), partition_by=F(f"{article}feed"), order_by=latest_first)
     in_turn: QuerySet[Any] = rows.annotate(turn=turn).order_by("turn", *latest_first)
     return in_turn
-
-
-def _read_vectors(articles: list[Article], vectors: Vectors, go_on: Callable[[], None]) -> None:
-    place = {article.id: number for number, article in enumerate(articles)}
-    for piece in pieces(list(place)):
-        go_on()
-        for id, data in RawArticle.objects.filter(pk__in=piece).values_list("pk", "embedding"):
-            vectors[place[id]] = _vector(data)
 
 
 def _sums(model: str, border: datetime, go_on: Callable[[], None]) -> dict[int, tuple[Any, int]]:
@@ -98,7 +94,7 @@ def _sums(model: str, border: datetime, go_on: Callable[[], None]) -> dict[int, 
         raw_article__embedding_model=model,
     )
     columns = ("cluster", "raw_article__happened_at", "raw_article__url", "raw_article")
-    before = sorted(fairly(rows, "raw_article__").values_list(*columns)[:MOST_ARTICLES])
+    before = sorted(by_turns(rows, "raw_article__").values_list(*columns)[:MOST_ARTICLES])
     sums: dict[int, tuple[Any, int]] = {}
     for piece in pieces(before):
         go_on()

@@ -22,7 +22,7 @@ AT_ONCE = 50
 MOST_COMING = 1000
 
 
-class Overtaken(Exception):
+class Conflict(Exception):
     """Another transaction has changed the rows that were read. Transactions that were committed before stay."""
 
     def __init__(self, message: str, written: int = 0) -> None:
@@ -31,7 +31,7 @@ class Overtaken(Exception):
 
 
 # For each cluster: how many of its articles went into which other cluster.
-Went = dict[int, Counter[int]]
+Moves = dict[int, Counter[int]]
 
 
 class Part(NamedTuple):
@@ -42,32 +42,32 @@ class Part(NamedTuple):
     change: Change
 
 
-class Written(NamedTuple):
+class Result(NamedTuple):
     rows: int
-    went: Went
+    moves: Moves
     # The clusters of these parts, in order.
     cluster_ids: list[int]
 
 
 def write(changes: Sequence[Change], go_on: Callable[[], None]) -> int:
-    """Apply the changes and return how many articles were added to a cluster. Raises Overtaken."""
-    went: Went = {}
-    begun: dict[int, int] = {}
+    """Apply the changes and return how many articles were added to a cluster. Raises Conflict."""
+    moves: Moves = {}
+    new_clusters: dict[int, int] = {}
     rows = 0
     for parts in _transactions(changes):
         go_on()
         # The first part of a change has created its cluster.
-        some = [replace(change, cluster_id=begun.get(place, change.cluster_id)) for place, change in parts]
+        some = [replace(change, cluster_id=new_clusters.get(place, change.cluster_id)) for place, change in parts]
         try:
-            written = patiently(partial(_write, some, went))
-        except (IntegrityError, Overtaken) as error:
+            result = patiently(partial(_write, some, moves))
+        except (IntegrityError, Conflict) as error:
             # IntegrityError is raised at the commit if an article was purged in the meantime.
-            raise Overtaken(str(error), rows) from error
-        rows, went = rows + written.rows, written.went
-        begun = {part.place: id for part, id in zip(parts, written.cluster_ids, strict=True)}
-        if written.rows != (asked := sum(len(change.coming) for change in some)):
-            message = f"Another transaction put {asked - written.rows} of {asked} articles into other clusters."
-            raise Overtaken(message, rows)
+            raise Conflict(str(error), rows) from error
+        rows, moves = rows + result.rows, result.moves
+        new_clusters = {part.place: id for part, id in zip(parts, result.cluster_ids, strict=True)}
+        if result.rows != (planned := sum(len(change.coming) for change in some)):
+            message = f"Another transaction put {planned - result.rows} of {planned} articles into other clusters."
+            raise Conflict(message, rows)
     return rows
 
 
@@ -78,79 +78,59 @@ def _transactions(changes: Sequence[Change]) -> Iterable[list[Part]]:
     parts: list[Part] = []
     room = MOST_COMING
     for place, change in enumerate(changes):
-        for part in _parts(change):
-            coming = len(part.coming)
-            if parts and (len(parts) == AT_ONCE or coming > room):
+        coming, pieces = change.coming, [change]
+        if len(coming) > MOST_COMING:
+            starts = range(0, len(coming), MOST_COMING)
+            pieces = [replace(change, articles=tuple(coming[start : start + MOST_COMING])) for start in starts]
+        for piece in pieces:
+            number = len(piece.coming)
+            if parts and (len(parts) == AT_ONCE or number > room):
                 yield parts
                 parts, room = [], MOST_COMING
-            parts.append(Part(place, part))
-            room -= coming
+            parts.append(Part(place, piece))
+            room -= number
     if parts:
         yield parts
 
 
-def _parts(change: Change) -> Iterable[Change]:
-    coming = change.coming
-    if len(coming) <= MOST_COMING:
-        return [change]
-    starts = range(0, len(coming), MOST_COMING)
-    return [replace(change, articles=tuple(coming[start : start + MOST_COMING])) for start in starts]
-
-
-def _write(changes: Sequence[Change], before: Went) -> Written:
+def _write(changes: Sequence[Change], before: Moves) -> Result:
     with failpoints.inside("clustering.linked"), transaction.atomic():
         sources = {id for change in changes for article in change.moving if (id := article.cluster_id) is not None}
         targets = {change.cluster_id for change in changes if change.cluster_id is not None}
         locked = set(links.lock(sources | targets))
-        if gone := (targets - locked) | _merged_away(targets & locked):
-            raise Overtaken(f"Cluster {min(gone)} was deleted or merged meanwhile.")
-        _take_out(changes, sources & locked)
-        placed = [(change.cluster_id or _create(change), change) for change in changes]
+        # A cluster that is empty and only points to where its articles went: articles added there would never get into
+        # a brief.
+        merged = EventCluster.objects.filter(pk__in=targets & locked, merged_into__isnull=False, article_count=0)
+        if gone := (targets - locked) | set(merged.values_list("pk", flat=True)):
+            raise Conflict(f"Cluster {min(gone)} was deleted or merged meanwhile.")
+        moving = [article.id for change in changes for article in change.moving]
+        for piece in links.pieces(moving):
+            links.remove(ClusterArticle.objects.filter(raw_article__in=piece, cluster__in=sources & locked))
+        placed = []
+        for change in changes:
+            times = {"first_at": change.articles[0].happened_at, "last_at": change.articles[-1].happened_at}
+            # A new cluster has no title until its articles are linked.
+            placed.append((change.cluster_id or EventCluster.objects.create(**times).pk, change))
         inserted = links.insert([(id, article.id) for id, change in placed for article in change.coming])
-        went = _gone_on(before, placed)
+        moves = defaultdict(Counter, {id: Counter(into) for id, into in before.items()})
+        for id, change in placed:
+            for article in change.moving:
+                moves[article.cluster_id or 0][id] += 1
         links.refresh(sorted(locked | inserted.keys()))
-        _end_empty({*sources & locked, *(id for id, _ in placed)} - targets, went)
-    return Written(inserted.total(), went, [id for id, _ in placed])
+        _end_empty({*sources & locked, *(id for id, _ in placed)} - targets, moves)
+    return Result(inserted.total(), moves, [id for id, _ in placed])
 
 
-def _merged_away(locked: Iterable[int]) -> set[int]:
-    """Return the locked clusters that are empty and only point to where their articles went. Articles added there
-    would never get into a brief.
-    """
-    away = EventCluster.objects.filter(pk__in=locked, merged_into__isnull=False, article_count=0)
-    return set(away.values_list("pk", flat=True))
-
-
-def _gone_on(before: Went, placed: Iterable[tuple[int, Change]]) -> Went:
-    went = defaultdict(Counter, {id: Counter(into) for id, into in before.items()})
-    for id, change in placed:
-        for article in change.moving:
-            went[article.cluster_id or 0][id] += 1
-    return went
-
-
-def _take_out(changes: Sequence[Change], sources: Iterable[int]) -> None:
-    moving = [article.id for change in changes for article in change.moving]
-    for piece in links.pieces(moving):
-        links.remove(ClusterArticle.objects.filter(raw_article__in=piece, cluster__in=sources))
-
-
-def _create(change: Change) -> int:
-    """Create a cluster without a title, which is set once its articles are linked."""
-    first, last = change.articles[0], change.articles[-1]
-    return EventCluster.objects.create(first_at=first.happened_at, last_at=last.happened_at).pk
-
-
-def _end_empty(cluster_ids: Iterable[int], went: Went) -> None:
+def _end_empty(cluster_ids: Iterable[int], moves: Moves) -> None:
     """Delete clusters that are empty now. One that a brief or another cluster refers to is kept and points to the
     cluster that took most of its articles.
     """
     empty = EventCluster.objects.filter(pk__in=cluster_ids, links=None)
-    named = set(BriefItem.objects.filter(cluster__in=empty).values_list("cluster", flat=True))
-    named |= set(empty.filter(merged__isnull=False).values_list("pk", flat=True))
+    kept = set(BriefItem.objects.filter(cluster__in=empty).values_list("cluster", flat=True))
+    kept |= set(empty.filter(merged__isnull=False).values_list("pk", flat=True))
     for cluster_id in empty.values_list("pk", flat=True):
-        if cluster_id not in named:
+        if cluster_id not in kept:
             EventCluster.objects.filter(pk=cluster_id).delete()
-        elif into := went.get(cluster_id):
+        elif into := moves.get(cluster_id):
             most = min(into, key=lambda id: (-into[id], id))
             EventCluster.objects.filter(pk=cluster_id).update(merged_into=most)

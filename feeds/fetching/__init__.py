@@ -2,22 +2,22 @@
 responses.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 
 import httpcore2
 import httpx2
 from django.conf import settings
 
-from feeds.fetching import answers, bodies
-from feeds.fetching.addresses import parsed
-from feeds.fetching.exchange import exchanged
-from feeds.fetching.limits import Deadline, Meter
+from feeds.fetching import bodies, responses
+from feeds.fetching.addresses import parse_networks
+from feeds.fetching.budget import Budget
+from feeds.fetching.exchange import send
 from feeds.fetching.network import SYSTEM, Guard, Outside
-from feeds.fetching.outcome import Fetched as Fetched
+from feeds.fetching.outcome import FeedResponse as FeedResponse
 from feeds.fetching.outcome import FetchFailed as FetchFailed
 from feeds.fetching.reach import Reach
-from feeds.fetching.targets import named, next_target, target_of
+from feeds.fetching.targets import next_target, origin_of, target_of
 
 # Limit of the decompressed feed. Large feeds have some hundred KB, podcasts with all their episodes some MB.
 MOST_BYTES = 5_000_000
@@ -43,43 +43,37 @@ def fetch(
     seconds: float = 30.0,
     most_bytes: int = MOST_BYTES,
     outside: Outside = SYSTEM,
-) -> Fetched:
+) -> FeedResponse:
     """Fetch a feed within `seconds`, using little more memory than `most_bytes`. Raises FetchFailed."""
     target = target_of(url)
-    deadline, meter = Deadline(seconds), Meter(BESIDES_BYTES)
-    guard = Guard(outside.resolve, reach(), deadline, meter)
+    budget = Budget(seconds, BESIDES_BYTES)
+    guard = Guard(outside.resolve, reach(), budget)
+    conditions = responses.conditional_headers(etag, last_modified)
     with httpcore2.ConnectionPool(ssl_context=outside.trust(), network_backend=guard) as pool:
-        return _follow(target, _Terms(pool, answers.known(etag, last_modified), deadline, meter, most_bytes))
+        return _follow(pool, target, conditions, budget, most_bytes)
 
 
 def reach() -> Reach:
-    return Reach(parsed(settings.ADE_FEED_NETWORKS), "ADE_FEED_NETWORKS", "feeds")
+    return Reach(parse_networks(settings.ADE_FEED_NETWORKS), "ADE_FEED_NETWORKS", "feeds")
 
 
-@dataclass(frozen=True)
-class _Terms:
-    pool: httpcore2.ConnectionPool
-    known: dict[str, str]
-    deadline: Deadline
-    meter: Meter
-    most_bytes: int
-
-
-def _follow(target: httpx2.URL, terms: _Terms) -> Fetched:
+def _follow(
+    pool: httpcore2.ConnectionPool, target: httpx2.URL, conditions: dict[str, str], budget: Budget, most_bytes: int
+) -> FeedResponse:
     seen = {target}
-    permanent = True
+    is_permanent = True
     for _ in range(MOST_REDIRECTS + 1):
-        with exchanged(terms.pool, "GET", target, {**_HEADERS, **terms.known}, terms.deadline) as answer:
-            if answer.status not in _REDIRECTS:
-                terms.meter.allow(terms.most_bytes)
-                fetched = answers.taken(answer, target, terms.known, terms.most_bytes)
-                return replace(fetched, moved_to=str(target)) if permanent and len(seen) > 1 else fetched
-            permanent = permanent and answer.status in _PERMANENT
-            target = next_target(target, answers.location(answer, target))
+        with send(pool, "GET", target, {**_HEADERS, **conditions}, budget) as response:
+            if response.status not in _REDIRECTS:
+                budget.allow_bytes(most_bytes)
+                feed = responses.read_feed(response, target, conditions, most_bytes)
+                return replace(feed, moved_to=str(target)) if is_permanent and len(seen) > 1 else feed
+            is_permanent = is_permanent and response.status in _PERMANENT
+            target = next_target(target, responses.location(response, target))
         if target in seen:
-            raise _too_many(f"The redirects go in a circle: they lead back to {named(target)}.")
+            raise _too_many(f"The redirects go in a circle: they lead back to {origin_of(target)}.")
         seen.add(target)
-    raise _too_many(f"There are more than {MOST_REDIRECTS} redirects; the last one leads to {named(target)}.")
+    raise _too_many(f"There are more than {MOST_REDIRECTS} redirects; the last one leads to {origin_of(target)}.")
 
 
 def _too_many(message: str) -> FetchFailed:

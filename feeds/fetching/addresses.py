@@ -3,7 +3,7 @@ for multicast, for addresses that translate to IPv4 (NAT64, 6to4), for site-loca
 use internally.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
@@ -57,20 +57,23 @@ def is_public(address: Address) -> bool:
         return _is_global(address.ipv4_mapped)
     if address in _NAT64:
         return _is_global(IPv4Address(int(address) & _LOW))
-    return address in _UNICAST and _is_global(address) and all(map(_is_global, _embedded(address)))
+    embedded = [] if address.sixtofour is None else [address.sixtofour]
+    if (int(address) >> 32) & _LOW in _ISATAP:
+        embedded.append(IPv4Address(int(address) & _LOW))
+    return address in _UNICAST and _is_global(address) and all(map(_is_global, embedded))
 
 
-def lies_in(address: Address, networks: Iterable[Network]) -> bool:
-    plain = plainly(address)
+def is_in(address: Address, networks: Iterable[Network]) -> bool:
+    plain = unwrap(address)
     return any(plain in network for network in networks)
 
 
-def plainly(address: Address) -> Address:
+def unwrap(address: Address) -> Address:
     """Unwrap an IPv4-mapped IPv6 address."""
     return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
 
 
-def parsed(networks: Iterable[str]) -> list[Network]:
+def parse_networks(networks: Iterable[str]) -> list[Network]:
     return [ip_network(network) for network in networks]
 
 
@@ -83,11 +86,4 @@ def address_of(text: str) -> Address | None:
 
 
 def _is_global(address: Address) -> bool:
-    return address.is_global and not address.is_multicast and not lies_in(address, _NOT_PUBLIC)
-
-
-def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
-    if address.sixtofour is not None:
-        yield address.sixtofour
-    if (int(address) >> 32) & _LOW in _ISATAP:
-        yield IPv4Address(int(address) & _LOW)
+    return address.is_global and not address.is_multicast and not is_in(address, _NOT_PUBLIC)

@@ -13,8 +13,13 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 def read(pieces: Iterable[bytes], codings: list[str], most_bytes: int) -> bytes:
+    compressions = [coding.removeprefix("x-") for coding in codings if coding != "identity"]
+    if len(compressions) > 1 or any(each not in CODINGS for each in compressions):
+        encoding = detail(", ".join(compressions))
+        advice = f"Only uncompressed feeds, or {' or '.join(CODINGS)} applied once, can be read."
+        raise FetchFailed("bad_answer", f"The answer has an unsupported encoding ({encoding}). {advice}")
     body = bytearray()
-    for piece in _plain(iter(pieces), codings):
+    for piece in _decompress(iter(pieces), compressions[0]) if compressions else pieces:
         body += piece
         if len(body) > most_bytes:
             raise too_large(most_bytes)
@@ -25,42 +30,27 @@ def too_large(most_bytes: int) -> FetchFailed:
     return FetchFailed("too_large", f"The feed is larger than the limit of {most_bytes} bytes.")
 
 
-def _plain(pieces: Iterator[bytes], codings: list[str]) -> Iterator[bytes]:
-    packed = [coding.removeprefix("x-") for coding in codings if coding != "identity"]
-    if not packed:
-        return pieces
-    if len(packed) > 1 or packed[0] not in CODINGS:
-        found = detail(", ".join(packed))
-        advice = f"Only uncompressed feeds, or {' or '.join(CODINGS)} applied once, can be read."
-        raise FetchFailed("bad_answer", f"The answer has an unsupported encoding ({found}). {advice}")
-    return _unpacked(pieces, packed[0])
-
-
-def _unpacked(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
+def _decompress(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
     """Decompress the body. Data after the end of the compressed stream is ignored."""
     start = b""
     while len(start) < 2 and (piece := next(pieces, b"")):
         start += piece
     if not start:
         return
-    unpacker = zlib.decompressobj(_GZIP if coding == "gzip" else _window(start))
-    for piece in chain([start], pieces):
+    window = _GZIP
+    if coding == "deflate":
+        # Servers send it with a zlib header, which is correct, or without.
+        has_header = start[0] & 0x0F == zlib.DEFLATED and int.from_bytes(start[:2], "big") % 31 == 0
+        window = zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS
+    unpacker = zlib.decompressobj(window)
+    for data in chain([start], pieces):
+        rest = data
         try:
-            yield from _all_of(unpacker, piece)
+            while rest and not unpacker.eof:
+                yield unpacker.decompress(rest, PIECE_BYTES)
+                rest = unpacker.unconsumed_tail
         except zlib.error as error:
             raise FetchFailed("bad_answer", f"The answer is not valid {coding}: {detail(error)}.") from error
         if unpacker.eof:
             return
     raise FetchFailed("bad_answer", f"The answer is cut off: its {coding} data ends too early.")
-
-
-def _window(start: bytes) -> int:
-    """Return the window size for deflate: servers send it with a zlib header, which is correct, or without."""
-    has_header = start[0] & 0x0F == zlib.DEFLATED and int.from_bytes(start[:2], "big") % 31 == 0
-    return zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS
-
-
-def _all_of(unpacker: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
-    while data and not unpacker.eof:
-        yield unpacker.decompress(data, PIECE_BYTES)
-        data = unpacker.unconsumed_tail

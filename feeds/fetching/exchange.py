@@ -6,35 +6,32 @@ from contextlib import contextmanager
 import httpcore2
 import httpx2
 
-from feeds.fetching.limits import Deadline
+from feeds.fetching.budget import Budget
 from feeds.fetching.outcome import FetchFailed, detail, reason_of
-from feeds.fetching.targets import named, port_of
+from feeds.fetching.targets import origin_of, port_of
 
 
 @contextmanager
-def exchanged(
+def send(
     pool: httpcore2.ConnectionPool,
     method: str,
     target: httpx2.URL,
     headers: Mapping[str, str],
-    deadline: Deadline,
+    budget: Budget,
     body: bytes | None = None,
 ) -> Iterator[httpcore2.Response]:
     """Send a request and yield the response. Its body has not been read yet; reading it raises the same errors."""
-    said = [("Host", target.netloc.decode()), *headers.items()]
+    all_headers = [("Host", target.netloc.decode()), *headers.items()]
+    # The parsed parts, so that httpcore doesn't parse the URL differently from how it was checked.
+    url = httpcore2.URL(scheme=target.raw_scheme, host=target.raw_host, port=port_of(target), target=target.raw_path)
     try:
-        with pool.stream(method, _spelled(target), headers=said, content=body) as answer:
-            yield answer
+        with pool.stream(method, url, headers=all_headers, content=body) as response:
+            yield response
     except httpcore2.TimeoutException as error:
-        raise deadline.missed() from error
+        raise budget.too_slow() from error
     except httpcore2.NetworkError as error:
-        message = f"The connection to {named(target)} failed: {reason_of(error)}."
+        message = f"The connection to {origin_of(target)} failed: {reason_of(error)}."
         raise FetchFailed("unreachable", message) from error
     except httpcore2.ProtocolError as error:
-        message = f"The answer of {named(target)} is not valid HTTP: {detail(error)}."
+        message = f"The answer of {origin_of(target)} is not valid HTTP: {detail(error)}."
         raise FetchFailed("bad_answer", message) from error
-
-
-def _spelled(target: httpx2.URL) -> httpcore2.URL:
-    """Hand over the parsed parts, so that httpcore doesn't parse the URL differently from how it was checked."""
-    return httpcore2.URL(scheme=target.raw_scheme, host=target.raw_host, port=port_of(target), target=target.raw_path)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
 
-from feeds.fetching.limits import Deadline
+from feeds.fetching.budget import Budget
 from feeds.fetching.outcome import FetchFailed, reason_of
 
 Resolve = Callable[[str], list[str]]
@@ -14,40 +14,40 @@ Resolve = Callable[[str], list[str]]
 _PLACES = BoundedSemaphore(32)
 
 
-def by_the_system(host: str) -> list[str]:
+def resolve_by_system(host: str) -> list[str]:
     """Resolve a name with the system. Raises OSError, or UnicodeError for an invalid name."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(info[4][0]) for info in found))
+    infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(info[4][0]) for info in infos))
 
 
-def addresses_of(host: str, resolve: Resolve, deadline: Deadline) -> list[str]:
+def addresses_of(host: str, resolve: Resolve, budget: Budget) -> list[str]:
     """Return at least one address. Raises FetchFailed."""
-    found: SimpleQueue[list[str] | Exception] = SimpleQueue()
-    if not _PLACES.acquire(timeout=deadline.left()):
-        raise deadline.missed()
+    results: SimpleQueue[list[str] | Exception] = SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            results.put(resolve(host))
+        except Exception as error:
+            results.put(error)
+        finally:
+            _PLACES.release()
+
+    if not _PLACES.acquire(timeout=budget.seconds_left()):
+        raise budget.too_slow()
     try:
         # A daemon thread, so that a hanging resolver can't delay the end of the process.
-        Thread(target=_look_up, args=(host, resolve, found), name=f"resolve {host}", daemon=True).start()
+        Thread(target=look_up, name=f"resolve {host}", daemon=True).start()
     except RuntimeError:
         # The system can't start another thread.
         _PLACES.release()
         raise
     try:
-        addresses = found.get(timeout=deadline.left())
+        addresses = results.get(timeout=budget.seconds_left())
     except Empty:
-        raise deadline.missed() from None
+        raise budget.too_slow() from None
     if isinstance(addresses, Exception):
         message = f"The host name {host} could not be resolved: {reason_of(addresses)}."
         raise FetchFailed("unreachable", message) from addresses
     if not addresses:
         raise FetchFailed("unreachable", f"The host name {host} has no address.")
     return addresses
-
-
-def _look_up(host: str, resolve: Resolve, found: "SimpleQueue[list[str] | Exception]") -> None:
-    try:
-        found.put(resolve(host))
-    except Exception as error:
-        found.put(error)
-    finally:
-        _PLACES.release()

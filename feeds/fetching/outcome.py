@@ -7,7 +7,7 @@ LONGEST_DETAIL = 200
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FeedResponse:
     # The final URL, after all redirects.
     url: str
     body: bytes

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http import HTTPStatus
 
 import httpcore2
 
-from feeds.fetching import answers
-from feeds.fetching.exchange import exchanged
-from feeds.fetching.limits import Deadline, Meter
+from feeds.fetching import responses
+from feeds.fetching.budget import Budget
+from feeds.fetching.exchange import send
 from feeds.fetching.network import SYSTEM, Guard, Outside
 from feeds.fetching.outcome import FetchFailed, detail
 from feeds.fetching.reach import Reach
@@ -19,11 +18,10 @@ from feeds.fetching.targets import target_of
 SECONDS, CONNECT_SECONDS = 10.0, 5.0
 # Limit of the response, including its headers and interim responses.
 MOST_BYTES = 64 << 10
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 @dataclass(frozen=True)
-class Posted:
+class PostResponse:
     status: int
     # The beginning of the response body, to show in a history.
     start: str
@@ -32,7 +30,7 @@ class Posted:
 
     @property
     def words(self) -> str:
-        return f"{self.status} {_PHRASES.get(self.status, '')}".strip()
+        return responses.status_text(self.status)
 
 
 def post(
@@ -44,22 +42,18 @@ def post(
     seconds: float = SECONDS,
     connect_seconds: float = CONNECT_SECONDS,
     outside: Outside = SYSTEM,
-) -> Posted:
+) -> PostResponse:
     """Post and return the response, whatever its status. Raises FetchFailed if there is none."""
     target = target_of(url)
-    deadline = Deadline(seconds)
-    guard = Guard(outside.resolve, reach, deadline, Meter(MOST_BYTES), connect_seconds)
-    said = {**headers, "Content-Length": str(len(body)), "Accept-Encoding": "identity"}
+    budget = Budget(seconds, MOST_BYTES)
+    guard = Guard(outside.resolve, reach, budget, connect_seconds)
+    all_headers = {**headers, "Content-Length": str(len(body)), "Accept-Encoding": "identity"}
+    start = ""
     with (
         httpcore2.ConnectionPool(ssl_context=outside.trust(), network_backend=guard) as pool,
-        exchanged(pool, "POST", target, said, deadline, body) as answer,
+        send(pool, "POST", target, all_headers, budget, body) as response,
     ):
-        return Posted(answer.status, _start_of(answer), answers.retry_after(answer, datetime.now(UTC)))
-
-
-def _start_of(answer: httpcore2.Response) -> str:
-    """Return the beginning of the body. The status is already known, so the result counts even if the body fails."""
-    with suppress(FetchFailed, httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError):
-        for piece in answer.iter_stream():
-            return detail(piece[:1000].decode("utf-8", "replace"))
-    return ""
+        # The status is already known, so the result counts even if the body fails.
+        with suppress(FetchFailed, httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError):
+            start = detail(next(iter(response.iter_stream()), b"")[:1000].decode("utf-8", "replace"))
+        return PostResponse(response.status, start, responses.retry_after(response, datetime.now(UTC)))

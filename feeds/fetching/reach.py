@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from feeds.fetching.addresses import PORTS, Address, Network, address_of, is_public, lies_in
+from feeds.fetching.addresses import PORTS, Address, Network, address_of, is_in, is_public
 from feeds.fetching.outcome import FetchFailed
 from feeds.fetching.targets import port_of
 
@@ -19,18 +19,18 @@ class Reach:
     # False: only the listed networks.
     internet: bool = True
     # Whether a refusal may show the resolved address, which can reveal internal addresses.
-    tells: bool = True
+    names_address: bool = True
 
     def allows(self, address: Address, port: int) -> bool:
-        return lies_in(address, self.networks) or (self.internet and port in PORTS and is_public(address))
+        return is_in(address, self.networks) or (self.internet and port in PORTS and is_public(address))
 
     def refusal(self, host: str, port: int, address: str = "") -> FetchFailed:
-        found = f"The host {host} at {address}" if address and self.tells else f"The host {host}"
+        where = f"The host {host} at {address}" if address and self.names_address else f"The host {host}"
         ports = " or ".join(map(str, PORTS))
         public = f"Use a public address and port {ports}, or add its network to {self.setting}."
         listed = f"Use an address in one of the networks in {self.setting}."
         advice = public if self.internet else listed
-        return FetchFailed("refused_address", f"{found}, port {port}, is not allowed for {self.what}. {advice}")
+        return FetchFailed("refused_address", f"{where}, port {port}, is not allowed for {self.what}. {advice}")
 
     def expect(self, target: httpx2.URL) -> None:
         """Check as far as possible without resolving the name, which happens when the connection is made. Raises

@@ -30,7 +30,17 @@ def target_of(url: str) -> httpx2.URL:
         target = parts.copy_with(raw_path=parts.raw_path, fragment=None)
     except (httpx2.InvalidURL, ValueError) as error:
         raise FetchFailed("bad_url", _UNREADABLE, permanent=True) from error
-    _look(target)
+    if target.scheme not in _DEFAULT_PORTS:
+        raise _bad("The URL must begin with https:// or http://.")
+    if target.userinfo:
+        raise _bad("The URL must not contain a user name or a password.")
+    if target.port is not None and not 0 < target.port < 65536:
+        raise _bad(f"The port in the URL must be from 1 to 65535, not {str(target.port)[:20]}.")
+    host = target.raw_host.decode()
+    labels = host.split(".")
+    is_name = len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
+    if "%" in host or (address_of(host) is None and not is_name):
+        raise _bad("The URL must contain a host name, or an IP address such as 192.0.2.1 or [2001:db8::1].")
     return target
 
 
@@ -39,11 +49,11 @@ def next_target(target: httpx2.URL, location: bytes) -> httpx2.URL:
     try:
         following = target_of(str(target.join(location.decode())))
     except (httpx2.InvalidURL, ValueError) as error:
-        raise FetchFailed("bad_url", f"Redirected by {named(target)}: {_UNREADABLE}") from error
+        raise FetchFailed("bad_url", f"Redirected by {origin_of(target)}: {_UNREADABLE}") from error
     except FetchFailed as error:
-        raise FetchFailed(error.code, f"Redirected by {named(target)}: {error}") from error
+        raise FetchFailed(error.code, f"Redirected by {origin_of(target)}: {error}") from error
     if target.scheme == "https" and following.scheme == "http":
-        where = f"from {named(target)} to {named(following)}"
+        where = f"from {origin_of(target)} to {origin_of(following)}"
         raise FetchFailed("refused_redirect", f"The redirect {where} was not followed, because it leaves https.")
     return following
 
@@ -52,26 +62,9 @@ def port_of(target: httpx2.URL) -> int:
     return target.port or _DEFAULT_PORTS[target.scheme]
 
 
-def named(target: httpx2.URL) -> str:
+def origin_of(target: httpx2.URL) -> str:
     """Return scheme and host for messages: the path and the query may contain secrets."""
     return f"{target.scheme}://{target.netloc.decode()}"
-
-
-def _look(target: httpx2.URL) -> None:
-    if target.scheme not in _DEFAULT_PORTS:
-        raise _bad("The URL must begin with https:// or http://.")
-    if target.userinfo:
-        raise _bad("The URL must not contain a user name or a password.")
-    if target.port is not None and not 0 < target.port < 65536:
-        raise _bad(f"The port in the URL must be from 1 to 65535, not {str(target.port)[:20]}.")
-    host = target.raw_host.decode()
-    if "%" in host or (address_of(host) is None and not _is_name(host)):
-        raise _bad("The URL must contain a host name, or an IP address such as 192.0.2.1 or [2001:db8::1].")
-
-
-def _is_name(host: str) -> bool:
-    labels = host.split(".")
-    return len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
 
 
 def _bad(message: str) -> FetchFailed:

@@ -3,7 +3,7 @@ them. An article is deleted together with its link, and a tombstone stays becaus
 time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from django.conf import settings
 from django.db import transaction
@@ -14,16 +14,7 @@ from feeds.clustering.links import unlink
 from feeds.models import PurgedUrl, RawArticle
 from feeds.retention import rules
 from work import clock, failpoints
-from work.pruning import Batch, Due, Policy, days_before_now, delete, due_of, in_batches, in_words, lock
-
-
-def _due_articles() -> Due:
-    old = _old_articles()
-    return due_of(old, old.filter(rules.needed(RawArticle)), "seen_at")
-
-
-def _purge_articles(_actor: str) -> Iterator[Batch]:
-    return in_batches(_old_articles(), _purge_these, moment="seen_at")
+from work.pruning import Policy, days_before_now, delete, due_of, in_batches, in_words, lock
 
 
 def _old_articles() -> "QuerySet[RawArticle]":
@@ -31,27 +22,27 @@ def _old_articles() -> "QuerySet[RawArticle]":
     return RawArticle.objects.filter(seen_at__lt=days_before_now(days)) if days else RawArticle.objects.none()
 
 
-def _purge_these(ids: list[int]) -> Mapping[str, int]:
+def _purge_batch(ids: list[int]) -> Mapping[str, int]:
     with transaction.atomic():
         # Lock the rows in a separate statement, so that the next statement sees every brief that was committed before.
         urls = dict(lock(RawArticle.objects.filter(pk__in=ids)).values_list("pk", "url"))
-        going = rules.not_needed(RawArticle, list(urls))
+        expired = rules.not_needed(RawArticle, list(urls))
         failpoints.hit("retention.articles.selected")
-        links = unlink(going)
-        tombstones = bury([urls[id] for id in going])
-        articles = delete(RawArticle, going)
+        links = unlink(expired)
+        tombstones = add_tombstones([urls[id] for id in expired])
+        articles = delete(RawArticle, expired)
         failpoints.hit("retention.articles.before_commit")
     return {"raw_articles": articles, "cluster_articles": links, "tombstones_set": tombstones}
 
 
-def bury(urls: Sequence[str]) -> int:
+def add_tombstones(urls: Sequence[str]) -> int:
     """Add tombstones, in the transaction that deletes the articles. The time of an existing tombstone is renewed."""
     digests = set(map(digest, urls))
     now = clock.now()
     # Locked, so that no other transaction deletes an expired tombstone meanwhile. Sorted, so that two transactions
     # with the same URLs can't deadlock.
-    held = PurgedUrl.objects.select_for_update().filter(digest__in=digests).order_by("digest")
-    known = set(held.values_list("digest", flat=True))
+    locked = PurgedUrl.objects.select_for_update().filter(digest__in=digests).order_by("digest")
+    known = set(locked.values_list("digest", flat=True))
     if known:
         PurgedUrl.objects.filter(digest__in=known).update(purged_at=now)
     new = [PurgedUrl(digest=each, purged_at=now) for each in sorted(digests - known)]
@@ -61,6 +52,6 @@ def bury(urls: Sequence[str]) -> int:
 ARTICLES = Policy(
     "articles",
     keeps=lambda: in_words(settings.ADE_KEEP_ARTICLES_DAYS),
-    due=_due_articles,
-    purge=_purge_articles,
+    due=lambda: due_of(_old_articles(), _old_articles().filter(rules.needed(RawArticle)), "seen_at"),
+    purge=lambda actor: in_batches(_old_articles(), _purge_batch, moment="seen_at"),
 )

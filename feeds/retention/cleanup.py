@@ -46,14 +46,10 @@ def clean_up(turn: JobContext) -> int:
 def _batches(actor: str) -> Iterator[Batch]:
     for policy in all_policies():
         yield from policy.purge(actor)
-    yield from _documents(actor)
-
-
-def _documents(actor: str) -> Iterator[Batch]:
-    """Purge documents that the workers have not purged yet, as they do continuously."""
+    # Documents that the workers have not purged yet, as they do continuously.
     for workspace in Workspace.objects.order_by("id"):
-        for there in documents.purge(workspace, actor=actor):
-            yield Batch({"documents": int(there is not None)})
+        for document in documents.purge(workspace, actor=actor):
+            yield Batch({"documents": int(document is not None)})
 
 
 RETENTION = Job(

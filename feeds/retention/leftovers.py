@@ -1,6 +1,6 @@
 """Retention of what deleted articles leave: empty clusters, which expire at the age of articles, and tombstones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from django.conf import settings
 from django.db import transaction
@@ -9,16 +9,7 @@ from django.db.models import QuerySet
 from feeds.models import EventCluster, PurgedUrl
 from feeds.retention import rules
 from work import failpoints
-from work.pruning import Batch, Due, Policy, days_before_now, delete, due_of, in_batches, in_words, lock
-
-
-def _due_clusters() -> Due:
-    empty = _empty_clusters()
-    return due_of(empty, empty.filter(rules.needed(EventCluster)), "last_at")
-
-
-def _purge_clusters(_actor: str) -> Iterator[Batch]:
-    return in_batches(_empty_clusters(), _purge_these_clusters, moment="last_at")
+from work.pruning import Policy, days_before_now, delete, due_of, in_batches, in_words, lock
 
 
 def _empty_clusters() -> "QuerySet[EventCluster]":
@@ -30,7 +21,7 @@ def _empty_clusters() -> "QuerySet[EventCluster]":
     return EventCluster.objects.filter(article_count=0, last_at__lt=before, created_at__lt=before)
 
 
-def _purge_these_clusters(ids: list[int]) -> Mapping[str, int]:
+def _purge_clusters(ids: list[int]) -> Mapping[str, int]:
     with transaction.atomic():
         locked = list(lock(_empty_clusters().filter(pk__in=ids)).values_list("pk", flat=True))
         clusters = delete(EventCluster, rules.not_needed(EventCluster, locked))
@@ -38,20 +29,12 @@ def _purge_these_clusters(ids: list[int]) -> Mapping[str, int]:
     return {"event_clusters": clusters}
 
 
-def _due_tombstones() -> Due:
-    return due_of(_old_tombstones(), PurgedUrl.objects.none(), "purged_at")
-
-
-def _purge_tombstones(_actor: str) -> Iterator[Batch]:
-    return in_batches(_old_tombstones(), _purge_these_tombstones)
-
-
 def _old_tombstones() -> "QuerySet[PurgedUrl]":
     days = settings.ADE_KEEP_TOMBSTONES_DAYS
     return PurgedUrl.objects.filter(purged_at__lt=days_before_now(days)) if days else PurgedUrl.objects.none()
 
 
-def _purge_these_tombstones(ids: list[int]) -> Mapping[str, int]:
+def _purge_tombstones(ids: list[int]) -> Mapping[str, int]:
     with transaction.atomic():
         # Checked again after the lock, because a tombstone may have been renewed.
         old = lock(_old_tombstones().filter(pk__in=ids))
@@ -61,12 +44,12 @@ def _purge_these_tombstones(ids: list[int]) -> Mapping[str, int]:
 CLUSTERS = Policy(
     "clusters without articles",
     keeps=lambda: in_words(settings.ADE_KEEP_ARTICLES_DAYS),
-    due=_due_clusters,
-    purge=_purge_clusters,
+    due=lambda: due_of(_empty_clusters(), _empty_clusters().filter(rules.needed(EventCluster)), "last_at"),
+    purge=lambda actor: in_batches(_empty_clusters(), _purge_clusters, moment="last_at"),
 )
 TOMBSTONES = Policy(
     "tombstones",
     keeps=lambda: in_words(settings.ADE_KEEP_TOMBSTONES_DAYS),
-    due=_due_tombstones,
-    purge=_purge_tombstones,
+    due=lambda: due_of(_old_tombstones(), PurgedUrl.objects.none(), "purged_at"),
+    purge=lambda actor: in_batches(_old_tombstones(), _purge_tombstones),
 )

@@ -45,28 +45,27 @@ def needed(model: type[Model]) -> Q:
 
 def not_needed(model: type[Model], ids: Sequence[int]) -> list[int]:
     """Return the IDs that nothing keeps, as committed so far. The caller must have locked the rows."""
-    kept: set[int] = set()
+    needed_ids: set[int] = set()
     for rows, column in _keepers(model):
-        kept.update(rows.filter(**{f"{column}__in": ids}).values_list(column, flat=True))
-    return [id for id in ids if id not in kept]
+        needed_ids.update(rows.filter(**{f"{column}__in": ids}).values_list(column, flat=True))
+    return [id for id in ids if id not in needed_ids]
 
 
 def check_rules(app_configs: Any = None, **_: Any) -> list[checks.CheckMessage]:
-    return [checks.Error(problem, id=f"ade.{code}") for code, problem in _problems()]
-
-
-def _problems() -> Iterator[tuple[str, str]]:
+    problems: list[tuple[str, str]] = []
     allowed, immutable = settings.PURGE_ALLOWED, settings.IMMUTABLE
     known = {model._meta.label for model in apps.get_models()}
     for label in sorted({*allowed, *immutable} - known):
-        yield "E001", f"PURGE_ALLOWED or IMMUTABLE names {label}, which is not a model."
+        problems.append(("E001", f"PURGE_ALLOWED or IMMUTABLE names {label}, which is not a model."))
     for label in sorted({*allowed} & {*immutable}):
-        yield "E002", f"{label} is in both PURGE_ALLOWED and IMMUTABLE. Remove it from one of them."
+        problems.append(("E002", f"{label} is in both PURGE_ALLOWED and IMMUTABLE. Remove it from one of them."))
     for label in sorted({*allowed} & known):
         if label not in RULES:
-            yield "E003", f"{label} is in PURGE_ALLOWED but has no rule. Add one in feeds/retention/rules.py."
+            message = f"{label} is in PURGE_ALLOWED but has no rule. Add one in feeds/retention/rules.py."
+            problems.append(("E003", message))
         else:
-            yield from _problems_of(label, RULES[label])
+            problems += _problems_of(label, RULES[label])
+    return [checks.Error(problem, id=f"ade.{code}") for code, problem in problems]
 
 
 def _problems_of(label: str, rule: Rule) -> Iterator[tuple[str, str]]:

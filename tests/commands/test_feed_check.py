@@ -228,13 +228,13 @@ def test_add_says_when_what_was_brought_is_not_stored(manage, server, monkeypatc
 
 
 def test_add_says_when_somebody_removes_it_at_once(manage, server, monkeypatch):
-    settle = checking.settle
+    settle = checking.store_result
 
     def settled(feed, *arguments, **values):
         assert lifecycle.remove(feed.pk, actor="ravi")
         return settle(feed, *arguments, **values)
 
-    monkeypatch.setattr(checking, "settle", settled)
+    monkeypatch.setattr(checking, "store_result", settled)
     server.on("/rss", serving(rss("Ebb")))
 
     ended = manage("feed", "add", server.url("/rss"), "--check", "--json")

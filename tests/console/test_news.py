@@ -85,8 +85,8 @@ def test_feeds_that_began_to_fail_since_are_told_whenever_they_last_answered(see
     write(soon, succeeded_at=clock.now() - HOUR - MINUTE)
     write(silent, failures=3, failing_since=clock.now() - 2 * HOUR, last_error="404", succeeded_at=clock.now() - DAY)
     for feed in (soon, never):
-        lifecycle.failed(feed, "it is gone", clock.now(), actor="w1")
-    lifecycle.answered(well.pk, clock.now(), actor="w1")
+        lifecycle.record_failure(feed, "it is gone", clock.now(), actor="w1")
+    lifecycle.record_success(well.pk, clock.now(), actor="w1")
 
     assert seen_by(olga, "/news/").context["changes"].feeds == [soon, never]
 

@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from feeds.fetching.addresses import address_of, is_public, parsed
+from feeds.fetching.addresses import address_of, is_public, parse_networks
 from feeds.fetching.reach import Reach
 
 pytestmark = pytest.mark.once
@@ -171,7 +171,7 @@ def test_s10_the_table_has_what_is_global_alone_would_let_pass(text):
     ],
 )
 def test_an_operator_may_allow_networks_with_all_their_ports(text, port, networks, may):
-    assert Reach(parsed(networks), "ADE_FEED_NETWORKS", "feeds").allows(ip_address(text), port) is may
+    assert Reach(parse_networks(networks), "ADE_FEED_NETWORKS", "feeds").allows(ip_address(text), port) is may
 
 
 @pytest.mark.parametrize("text", ["example.org", "127.1", "0x7f000001", "2130706433", "017700000001", "127.0.0.01", ""])

@@ -532,7 +532,7 @@ def test_what_goes_away_while_it_is_chosen_is_left_out(monkeypatch):
     kept, gone = event("Kept"), event("Gone")
     tell(kept)
     article = tell(gone)
-    draft = publishing.choosing.draft
+    draft = publishing.drafting.draft
 
     def and_then_it_goes(slot):
         made = draft(slot)
@@ -540,7 +540,7 @@ def test_what_goes_away_while_it_is_chosen_is_left_out(monkeypatch):
         RawArticle.objects.filter(pk=article.pk).delete()
         return made
 
-    monkeypatch.setattr(publishing.choosing, "draft", and_then_it_goes)
+    monkeypatch.setattr(publishing.drafting, "draft", and_then_it_goes)
 
     assert headlines(published()) == ["Kept"]
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from feeds import checking, lifecycle, rhythm, storing
-from feeds.checking import check, rehearse
+from feeds import check_times, checking, lifecycle, storing
+from feeds.checking import check, preview
 from feeds.fetching import FetchFailed
 from feeds.models import FeedSource, RawArticle
 from feeds.reading import ReadFailed
@@ -149,12 +149,12 @@ def test_a_feed_fails_since_the_first_of_its_failures_in_a_row(feed, server):
 
 @pytest.mark.parametrize("message", ["404", "500"])
 def test_a_feed_that_has_answered_meanwhile_fails_since_now(feed, message):
-    lifecycle.failed(fresh(feed), "404", clock.now(), actor="olga")
+    lifecycle.record_failure(fresh(feed), "404", clock.now(), actor="olga")
     early = fresh(feed).failing_since
     read = FeedSource.objects.get(pk=feed.pk)
-    lifecycle.answered(feed.pk, clock.now(), actor="ravi")
+    lifecycle.record_success(feed.pk, clock.now(), actor="ravi")
 
-    assert lifecycle.failed(read, message, clock.now(), actor="olga")
+    assert lifecycle.record_failure(read, message, clock.now(), actor="olga")
 
     assert fresh(feed).failing_since > early
 
@@ -282,10 +282,10 @@ def test_one_that_has_moved_to_another_feed_stays_and_says_so(feed, server):
 
 
 def test_a_feed_that_was_removed_meanwhile_leaves_nothing(feed, monkeypatch):
-    brought = checking.bring(feed)
+    brought = checking.fetch_feed(feed)
     FeedSource.objects.filter(pk=feed.pk).delete()
 
-    checked = checking.settle(feed, brought, actor="olga", since=clock.now())
+    checked = checking.store_result(feed, brought, actor="olga", since=clock.now())
 
     assert (checked.code, checked.new, RawArticle.objects.count()) == ("removed", 0, 0)
 
@@ -294,7 +294,7 @@ def test_what_ade_fails_at_is_a_failure_of_that_feed(feed, monkeypatch):
     def broken(*arguments):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(checking, "sort", broken)
+    monkeypatch.setattr(checking, "select_new", broken)
 
     checked = check(feed, actor="olga")
 
@@ -308,7 +308,7 @@ def test_nothing_of_an_answer_is_kept_when_its_articles_are_not(feed, monkeypatc
     def broken(*arguments, **values):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(lifecycle, "answered", broken)
+    monkeypatch.setattr(lifecycle, "record_success", broken)
     check(feed, actor="olga")
 
     assert (RawArticle.objects.count(), fresh(feed).etag) == (0, "")
@@ -335,10 +335,13 @@ def test_a_rehearsal_writes_nothing(feed):
     RawArticle.objects.exclude(url="https://aster.example/1").delete()
     before = FeedSource.objects.filter(pk=feed.pk).values().get()
 
-    rehearsal = rehearse(fresh(feed))
+    previewed = preview(fresh(feed))
 
-    assert [article.url for article in rehearsal.sorted.new] == ["https://aster.example/2", "https://aster.example/3"]
-    assert (rehearsal.sorted.known, rehearsal.flaw, rehearsal.brought.said.title) == (1, "", "Aster News")
+    assert [article.url for article in previewed.selection.new] == [
+        "https://aster.example/2",
+        "https://aster.example/3",
+    ]
+    assert (previewed.selection.known, previewed.flaw, previewed.result.content.title) == (1, "", "Aster News")
     assert FeedSource.objects.filter(pk=feed.pk).values().get() == before
     assert RawArticle.objects.count() == 1
 
@@ -346,12 +349,12 @@ def test_a_rehearsal_writes_nothing(feed):
 def test_a_feed_that_there_is_not_yet_can_be_rehearsed(server):
     url = server.on("/feed.xml", servers.serving(rss(*stories(1, 3))))
 
-    assert len(rehearse(FeedSource(url=url)).sorted.new) == 3
+    assert len(preview(FeedSource(url=url)).selection.new) == 3
     with pytest.raises(FetchFailed, match="404"):
-        rehearse(FeedSource(url=server.url("/nothing.xml")))
+        preview(FeedSource(url=server.url("/nothing.xml")))
     server.on("/page", servers.serving(b"<html>"))
     with pytest.raises(ReadFailed, match="This is a web page, not a feed"):
-        rehearse(FeedSource(url=server.url("/page")))
+        preview(FeedSource(url=server.url("/page")))
 
 
 # The next check
@@ -377,7 +380,8 @@ def test_a_feed_that_fails_is_asked_ever_less_often_but_never_given_up():
 
     for failures, hours in ((1, 0.25), (2, 0.5), (3, 1), (5, 4), (7, 16), (8, 24), (9, 24), (10**6, 24)):
         pauses = [
-            (rhythm.after_failure(since, failures, permanent=False) - since).total_seconds() / 3600 for _ in range(50)
+            (check_times.after_failure(since, failures, permanent=False) - since).total_seconds() / 3600
+            for _ in range(50)
         ]
         assert hours / 2 <= min(pauses) < max(pauses) <= hours
 
@@ -404,6 +408,6 @@ def test_an_interval_is_counted_from_the_slot(settings):
     """Counted from the check, a feed would be due a few seconds after the next slot, and wait for the one after it."""
     now = clock.now()
 
-    assert rhythm.since(now - timedelta(minutes=10)) == now - timedelta(minutes=10)
+    assert check_times.since(now - timedelta(minutes=10)) == now - timedelta(minutes=10)
     for unusual in (now - timedelta(days=1), now + timedelta(days=1)):
-        assert abs(rhythm.since(unusual) - now) < timedelta(minutes=1)
+        assert abs(check_times.since(unusual) - now) < timedelta(minutes=1)

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from feeds.clustering import links
-from feeds.clustering.checking import problems
+from feeds.clustering.consistency import problems
 from feeds.models import ClusterArticle, EventCluster
 from tests.factories import ArticleFactory, ClusterArticleFactory, ClusterFactory, columns_of, write
 from work import clock

@@ -253,7 +253,9 @@ def test_of_a_cluster_that_falls_apart_the_larger_part_keeps_the_id(monkeypatch)
     assert together(*articles)
 
     # A higher threshold splits the cluster.
-    monkeypatch.setattr(partition.merged, "__kwdefaults__", partition.merged.__kwdefaults__ | {"threshold": 0.9})
+    monkeypatch.setattr(
+        partition.merge_similar, "__kwdefaults__", partition.merge_similar.__kwdefaults__ | {"threshold": 0.9}
+    )
     article(6, 1, 0.9)
     assert cluster() == 2
 
@@ -496,7 +498,7 @@ def test_a_service_that_refuses_everything_is_asked_for_something_harmless_and_n
         cluster()
 
     assert open_ai.texts()[1:] == [[vectors.HARMLESS]]
-    assert vectors.without(embedding.model(), clock.now() - window.WINDOW).count() == 2
+    assert vectors.not_embedded(embedding.model(), clock.now() - window.WINDOW).count() == 2
 
 
 @pytest.mark.long
@@ -570,7 +572,7 @@ def test_with_the_local_model_articles_in_another_script_are_each_alone(script):
     assert set(RawArticle.objects.values_list("embedding", "embedding_model")) == {(None, embedding.model())}
     assert_all_hold()
     # They are not embedded again.
-    assert vectors.without(embedding.model(), clock.now() - window.WINDOW).count() == 0
+    assert vectors.not_embedded(embedding.model(), clock.now() - window.WINDOW).count() == 0
     assert (cluster(), job._stale(embedding.model(), clock.now() - window.WINDOW)) == (0, set())
 
 
@@ -676,7 +678,7 @@ def test_the_latest_of_each_feed_get_their_vectors_first():
     feed, other = FeedFactory(), article(50)
     crowd = [article(1 + n, feed=feed) for n in range(3)]
 
-    waiting = vectors.without(embedding.model(), clock.now() - window.WINDOW)
+    waiting = vectors.not_embedded(embedding.model(), clock.now() - window.WINDOW)
 
     assert [each.pk for each in waiting] == [crowd[0].pk, other.pk, crowd[1].pk, crowd[2].pk]
 

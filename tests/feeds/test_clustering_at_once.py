@@ -6,7 +6,7 @@ import signal
 import pytest
 from django.db import transaction
 
-from feeds.clustering import checking, links, writing
+from feeds.clustering import consistency, links, writing
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.clustering.plan import Change
 from feeds.clustering.window import Article
@@ -38,7 +38,7 @@ def expected(stored):
 
 
 def assert_all_is_counted():
-    assert list(checking.problems()) == []
+    assert list(consistency.problems()) == []
     assert_all_hold()
 
 
@@ -154,7 +154,7 @@ def test_who_comes_second_finds_the_articles_in_a_cluster_and_counts_none_of_the
     assert late.waits()
     assert went.commit().rows == 2
 
-    assert isinstance(late.error(), writing.Overtaken)
+    assert isinstance(late.error(), writing.Conflict)
     assert (EventCluster.objects.count(), EventCluster.objects.get().article_count) == (1, 2)
     assert_all_is_counted()
 
@@ -217,7 +217,7 @@ def test_an_article_that_is_purged_meanwhile_is_left_out(threads, transactional_
     change = Change((_as_read(first, None), _as_read(second, None)), None)
     first.delete()
 
-    with pytest.raises(writing.Overtaken):
+    with pytest.raises(writing.Conflict):
         writing.write([change], lambda: None)
 
     assert not EventCluster.objects.exists()
@@ -229,7 +229,7 @@ def test_a_cluster_that_has_gone_meanwhile_is_noticed(transactional_db):
     first = article(9, 1, 0)
     change = Change((_as_read(first, None),), 4711)
 
-    with pytest.raises(writing.Overtaken, match="Cluster 4711 was deleted or merged meanwhile"):
+    with pytest.raises(writing.Conflict, match="Cluster 4711 was deleted or merged meanwhile"):
         writing.write([change], lambda: None)
 
 
@@ -244,7 +244,7 @@ def test_a_cluster_that_has_been_merged_away_meanwhile_is_noticed_and_nothing_co
     writing.write([Change((_as_read(few, away), *(_as_read(each, kept) for each in many)), kept)], lambda: None)
     assert EventCluster.objects.get(pk=away).merged_into_id == kept
 
-    with pytest.raises(writing.Overtaken, match=f"Cluster {away} was deleted or merged meanwhile"):
+    with pytest.raises(writing.Conflict, match=f"Cluster {away} was deleted or merged meanwhile"):
         writing.write([stale], lambda: None)
 
     assert not late.links.exists()

@@ -5,7 +5,7 @@ import pytest
 import structlog
 
 from documents import embedding
-from feeds.clustering import checking
+from feeds.clustering import consistency
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.models import EventCluster, RawArticle
 from schedules import job_runs
@@ -74,7 +74,7 @@ def test_thousands_of_articles_in_the_window(programs, articles):
     assert (first["rows"], second["rows"]) == (articles - NEW, NEW)
     assert max(first["seconds"], second["seconds"]) < MOST_SECONDS
     assert max(first["memory"], second["memory"]) < MOST_MEMORY
-    assert list(checking.problems()) == []
+    assert list(consistency.problems()) == []
     found = partition()
     assert sum(map(len, found)) == articles
     assert len(found) == EventCluster.objects.count()

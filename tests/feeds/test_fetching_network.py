@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 
 from feeds.fetching import FetchFailed, fetch
-from feeds.fetching.names import by_the_system
+from feeds.fetching.names import resolve_by_system
 from feeds.fetching.network import Outside, trust_of_the_system
 from tests.feeds.authority import Authority
 from tests.feeds.servers import Server, redirecting, saying, serving
@@ -186,7 +186,7 @@ def test_a_name_without_an_address_is_unreachable():
 
 
 def test_the_system_is_asked_for_what_can_be_connected_to():
-    assert by_the_system("127.0.0.1") == ["127.0.0.1"]
+    assert resolve_by_system("127.0.0.1") == ["127.0.0.1"]
 
 
 # Time limits

@@ -198,7 +198,7 @@ urls = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_cat
 
 def speakable(text):
     """Return the text as OPML can express it: XML excludes some characters, and white space collapses."""
-    return " ".join(opml._UNSPEAKABLE.sub("\ufffd", text).split())
+    return " ".join(opml._UNREPRESENTABLE.sub("\ufffd", text).split())
 
 
 @settings(deadline=None)

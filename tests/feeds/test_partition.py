@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from feeds.clustering import partition
-from feeds.clustering.partition import Groups, merged
+from feeds.clustering.partition import Groups, merge_similar
 from tests.feeds.clustered import adjusted_rand_index
 
 pytestmark = pytest.mark.once
@@ -28,7 +28,7 @@ def groups_of(vectors, *, sizes=None, fixed=(), **options):
     sizes = numpy.array(sizes if sizes is not None else [1] * number)
     groups = Groups(vectors.copy(), sizes, numpy.isin(numpy.arange(number), fixed))
     found = defaultdict(set)
-    for place, first in enumerate(merged(groups, **options).tolist()):
+    for place, first in enumerate(merge_similar(groups, **options).tolist()):
         found[first].add(place)
     assert all(min(members) == first for first, members in found.items())
     return {frozenset(members) for members in found.values()}

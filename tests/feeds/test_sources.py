@@ -128,15 +128,15 @@ def test_a_url_is_added_once_however_it_is_spelled(feed):
 
 
 def test_somebody_else_may_be_quicker(monkeypatch):
-    url, looked = "https://tides.example.org/rss", sources.addable
+    url, looked = "https://tides.example.org/rss", sources.expect_new
 
     def looked_too_early(url):
         spelled = looked(url)
-        monkeypatch.setattr(sources, "addable", looked)
+        monkeypatch.setattr(sources, "expect_new", looked)
         FeedFactory(url=spelled)
         return spelled
 
-    monkeypatch.setattr(sources, "addable", looked_too_early)
+    monkeypatch.setattr(sources, "expect_new", looked_too_early)
 
     assert refused(url).code == "already_there"
     assert FeedSource.objects.count() == 1
@@ -364,7 +364,7 @@ def test_what_is_exported_is_imported_as_the_same_feeds(rows):
     list(sources.take_in(opml.read(written), actor="ravi"))
 
     # XML cannot express some characters, such as U+FFFE.
-    assert feeds() == [(url, opml._UNSPEAKABLE.sub("\ufffd", title), page) for url, title, page in before]
+    assert feeds() == [(url, opml._UNREPRESENTABLE.sub("\ufffd", title), page) for url, title, page in before]
     assert opml.write(sources.entries()) == written
     FeedSource.objects.all().delete()
 

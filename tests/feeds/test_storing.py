@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from feeds.addresses import digest
 from feeds.models import RawArticle
 from feeds.reading import Item
-from feeds.storing import sort, spell, store
+from feeds.storing import group_by_url, select_new, store
 from tests.factories import ArticleFactory, FeedFactory, PurgedUrlFactory
 from work import clock
 
@@ -21,7 +21,7 @@ def told(number, **values):
 
 def kept(feed, items):
     with transaction.atomic():
-        found = sort(feed, spell(items))
+        found = select_new(feed, group_by_url(items))
         return store(found), found.known, found.refused
 
 
@@ -95,7 +95,7 @@ def test_what_was_purged_does_not_come_back(feed):
     "url", ["", "javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "https://a.example/" + "x" * 900]
 )
 def test_an_item_without_a_link_to_follow_does_not_lose_the_others(feed, url):
-    found = sort(feed, spell([told(1), told(2, url=url, title="Bad"), told(3)]))
+    found = select_new(feed, group_by_url([told(1), told(2, url=url, title="Bad"), told(3)]))
 
     assert (store(found), found.refused) == (2, 1)
     assert urls() == ["https://aster.example/1", "https://aster.example/3"]
@@ -104,7 +104,7 @@ def test_an_item_without_a_link_to_follow_does_not_lose_the_others(feed, url):
 
 
 def test_only_some_reasons_are_told(feed):
-    found = sort(feed, spell([told(number, url="", title="x" * 9999) for number in range(100)]))
+    found = select_new(feed, group_by_url([told(number, url="", title="x" * 9999) for number in range(100)]))
 
     assert (found.refused, len(found.reasons)) == (100, 3)
     assert all(len(reason) <= 300 for reason in found.reasons)
@@ -163,7 +163,7 @@ def picky(feed):
 def test_what_the_database_refuses_does_not_lose_the_others(feed, picky):
     """F15: on PostgreSQL the surrounding transaction survives."""
     with transaction.atomic():
-        found = sort(feed, spell([told(1), told(2, title="Bad"), told(3)]))
+        found = select_new(feed, group_by_url([told(1), told(2, title="Bad"), told(3)]))
 
         stored = store(found)
         FeedFactory()
@@ -175,7 +175,7 @@ def test_what_the_database_refuses_does_not_lose_the_others(feed, picky):
 
 def test_what_somebody_else_stores_meanwhile_is_a_duplicate(feed):
     """F16, on one connection: another article appears between the lookup and the insert."""
-    found = sort(feed, spell([told(1), told(2), told(3)]))
+    found = select_new(feed, group_by_url([told(1), told(2), told(3)]))
     other = ArticleFactory(url="https://aster.example/2")
 
     with transaction.atomic():

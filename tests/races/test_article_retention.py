@@ -39,7 +39,7 @@ def purge():
 
 def name(article, item):
     """Refer to the article as publishing a brief does, with the row locked."""
-    if publishing._held(RawArticle, [article.pk]):
+    if publishing._lock(RawArticle, {article.pk}):
         BriefArticleFactory(raw_article=article, item=item)
         return True
     return False
@@ -108,13 +108,13 @@ def test_who_does_not_hold_it_is_refused_by_the_database_or_was_first(threads, s
 
 def test_a_reference_that_was_committed_after_the_page_was_read_survives(threads, monkeypatch, article, item):
     """Only the recheck can find it: the page was read before the brief referred to the article."""
-    purge_these = articles._purge_these
+    purge_these = articles._purge_batch
 
     def name_first(ids):
         threads.start(lambda: name_without_holding(article, item)).answer()
         return purge_these(ids)
 
-    monkeypatch.setattr(articles, "_purge_these", name_first)
+    monkeypatch.setattr(articles, "_purge_batch", name_first)
 
     assert purge() == 0
 

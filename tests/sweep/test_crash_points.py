@@ -17,7 +17,7 @@ from config import environment
 from documents import lifecycle as documents
 from documents import periodic
 from documents.models import Document, DocumentProcessingJob, Stage
-from feeds.clustering import checking
+from feeds.clustering import consistency
 from feeds.models import Brief, BriefItem, EventCluster, PurgedUrl, RawArticle
 from runs import periodic as run_chores
 from runs.models import Artifact, Run
@@ -308,7 +308,7 @@ def what_happened_is_told():
 def what_happened_is_clustered():
     """Check that each article is in one cluster."""
     assert partition() == {frozenset(urls) for urls in world.events_told().values()}
-    assert list(checking.problems()) == []
+    assert list(consistency.problems()) == []
 
 
 def what_was_told_is_kept_once():

@@ -45,23 +45,23 @@ def closed(settings):
 )
 def test_where_no_receiver_may_lie(closed, url):
     with pytest.raises(Refused) as refused:
-        hooks.checked({"url": url})
+        hooks.validate({"url": url})
 
     assert refused.value.code == "invalid_request"
     assert re.search(r"^The (URL|port|host) .+\.$", str(refused.value))
 
 
 def test_a_receiver_on_the_internet_is_called_with_tls(closed):
-    assert addresses.spelled("https://hooks.Example.com") == "https://hooks.example.com/"
+    assert addresses.normalize("https://hooks.Example.com") == "https://hooks.example.com/"
 
 
 def test_without_tls_only_ones_own_networks_are_called(settings):
     settings.ADE_WEBHOOK_NETWORKS = ["10.0.0.0/8"]
 
-    assert addresses.spelled("http://10.1.2.3:8080/x") == "http://10.1.2.3:8080/x"
+    assert addresses.normalize("http://10.1.2.3:8080/x") == "http://10.1.2.3:8080/x"
     for url in ("http://8.8.8.8/", "http://127.0.0.1/"):
         with pytest.raises(FetchFailed):
-            addresses.spelled(url)
+            addresses.normalize(url)
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7", "127.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.7", "fd00::1"])

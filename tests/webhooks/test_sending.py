@@ -203,7 +203,7 @@ def test_what_was_claimed_before_its_webhook_was_removed_is_not_sent(server, del
     claim = lifecycle.claim_next_delivery("w1")
     hooks.remove(webhook, actor="olga")
 
-    with pytest.raises(sending.NotTaken) as refused:
+    with pytest.raises(sending.NotAccepted) as refused:
         sending.do(claim)
     assert sending.fail(claim, refused.value)
 

@@ -33,7 +33,7 @@ def test_what_ended_long_ago_goes_with_its_history(turn, webhook, settings):
     young = age(DeliveryFactory(webhook=webhook, status="delivered"), 29 * DAYS)
 
     # The two deliveries, and their three and two events.
-    assert upkeep.keep_up(turn) == 2 + 5
+    assert upkeep.maintain_deliveries(turn) == 2 + 5
 
     assert list(Delivery.objects.all()) == [young]
     assert not Event.objects.filter(subject_kind="delivery", subject_id__in=[each.pk for each in old]).exists()
@@ -44,7 +44,7 @@ def test_what_has_waited_for_too_long_is_not_sent(turn, webhook, settings):
     hooks.pause(webhook, actor="olga")
     old, young = age(DeliveryFactory(webhook=webhook), 31 * DAYS), DeliveryFactory(webhook=webhook)
 
-    upkeep.keep_up(turn)
+    upkeep.maintain_deliveries(turn)
 
     old.refresh_from_db()
     young.refresh_from_db()
@@ -56,7 +56,7 @@ def test_what_waits_for_a_webhook_that_is_gone_is_not_sent(turn, webhook):
     write(webhook, removed_at=clock.now())
     delivery = DeliveryFactory(webhook=webhook)
 
-    upkeep.keep_up(turn)
+    upkeep.maintain_deliveries(turn)
 
     delivery.refresh_from_db()
     assert delivery.failure_type == "DROPPED"
@@ -81,7 +81,7 @@ def test_a_webhook_is_removed_as_quickly_however_much_waits_for_it(turn, webhook
     assert len(many) == len(few) < 10
     assert waiting.filter(status="queued").count() == 300
     assert lifecycle.claim_next_delivery(W1) is None
-    assert upkeep.keep_up(turn) == 301
+    assert upkeep.maintain_deliveries(turn) == 301
     assert waiting.filter(status="failed", failure_type="DROPPED").count() == 300
     assert {events_of(delivery).last().kind for delivery in waiting} == {"DELIVERY_DROPPED"}
 
@@ -108,7 +108,7 @@ def test_the_job_goes_on_no_longer_than_its_turn(webhook):
         raise Interrupted("stopping")
 
     with pytest.raises(Interrupted):
-        upkeep.keep_up(SimpleNamespace(owner=W1, go_on=is_over))
+        upkeep.maintain_deliveries(SimpleNamespace(owner=W1, go_on=is_over))
 
     assert waiting.filter(status="queued").count() == 1
 
@@ -118,5 +118,5 @@ def test_for_ever_is_for_ever(turn, webhook, settings):
     age(DeliveryFactory(webhook=webhook, status="delivered"), 5000 * DAYS)
 
     began = time.monotonic()
-    assert upkeep.keep_up(turn) == 0
+    assert upkeep.maintain_deliveries(turn) == 0
     assert time.monotonic() - began < 50

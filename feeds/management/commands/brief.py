@@ -1,3 +1,4 @@
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import Count
@@ -26,42 +27,29 @@ class Command(NounCommand):
         )
 
     def list_briefs(self, *, limit: int, before: int | None, **_: Any) -> Answer:
-        found = Brief.objects.order_by("-id").annotate(events=Count("items"))
-        found = found.filter(pk__lt=before) if before else found
-        rows = list(found.values(*COLUMNS, "events")[:limit])
+        briefs = Brief.objects.order_by("-id").annotate(events=Count("items"))
+        briefs = briefs.filter(pk__lt=before) if before else briefs
+        rows = list(briefs.values(*COLUMNS, "events")[:limit])
         return Answer(
             {"briefs": rows}, table(rows, "id", "name", "published_at", "events", "articles_seen", "feeds_seen")
         )
 
     def show(self, *, brief: str | None, **_: Any) -> Answer:
-        found = _found(brief)
-        items = [_columns(item, OF_ITEMS) | {"articles": _articles(item)} for item in found.items.all()]
-        return Answer(
-            _columns(found, COLUMNS) | {"items": sorted(items, key=_position)}, text_of(page_of(found)).rstrip()
-        )
-
-
-def _found(name: str | None) -> Brief:
-    briefs = with_items(Brief.objects.all())
-    if name is None:
-        wanted = briefs.order_by("-scheduled_for")
-    elif name.isascii() and name.isdigit():
-        wanted = briefs.filter(pk=min(int(name[:20]), LARGEST_ID))
-    else:
-        wanted = briefs.filter(name=name)
-    found: Brief | None = wanted.first()
-    if found is None:
-        raise not_found("brief", name or "latest", "`manage.py brief list` shows them")
-    return found
-
-
-def _articles(item: Any) -> list[dict[str, Any]]:
-    return sorted((_columns(article, OF_ARTICLES) for article in item.articles.all()), key=_position)
-
-
-def _position(row: dict[str, Any]) -> int:
-    position: int = row["position"]
-    return position
+        briefs = with_items(Brief.objects.all())
+        if brief is None:
+            briefs = briefs.order_by("-scheduled_for")
+        elif brief.isascii() and brief.isdigit():
+            briefs = briefs.filter(pk=min(int(brief[:20]), LARGEST_ID))
+        else:
+            briefs = briefs.filter(name=brief)
+        row: Brief | None = briefs.first()
+        if row is None:
+            raise not_found("brief", brief or "latest", "`manage.py brief list` shows them")
+        items = []
+        for item in sorted(row.items.all(), key=attrgetter("position")):
+            articles = sorted(item.articles.all(), key=attrgetter("position"))
+            items.append(_columns(item, OF_ITEMS) | {"articles": [_columns(each, OF_ARTICLES) for each in articles]})
+        return Answer(_columns(row, COLUMNS) | {"items": items}, text_of(page_of(row)).rstrip())
 
 
 def _columns(row: Any, names: tuple[str, ...]) -> dict[str, Any]:

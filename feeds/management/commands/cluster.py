@@ -1,7 +1,6 @@
-from collections.abc import Mapping
 from typing import Any
 
-from feeds.clustering import checking
+from feeds.clustering import consistency
 from feeds.models import ClusterArticle, EventCluster
 from work.operations.commands import (
     AddVerb,
@@ -42,47 +41,42 @@ class Command(NounCommand):
         )
 
     def list_clusters(self, *, articles: int | None, limit: int, before: int | None, **_: Any) -> Answer:
-        found = EventCluster.objects.order_by("-id")
-        found = found.filter(article_count__gte=articles) if articles else found
-        found = found.filter(pk__lt=before) if before else found
-        rows = list(found.values(*COLUMNS)[:limit])
+        clusters = EventCluster.objects.order_by("-id")
+        clusters = clusters.filter(article_count__gte=articles) if articles else clusters
+        clusters = clusters.filter(pk__lt=before) if before else clusters
+        rows = list(clusters.values(*COLUMNS)[:limit])
         return Answer({"clusters": rows}, table(rows, "id", "article_count", "first_at", "last_at", "title"))
 
     def show(self, *, id: int, **_: Any) -> Answer:
         row = EventCluster.objects.filter(pk=id).values(*COLUMNS).first()
         if row is None:
             raise not_found("cluster", id, "`manage.py cluster list` shows them")
-        articles = [_article(link) for link in _links(id)]
+        links = ClusterArticle.objects.filter(cluster=id).select_related("raw_article__feed")
+        links = links.defer("raw_article__embedding", "raw_article__summary")
+        articles = [
+            {
+                "id": link.raw_article.pk,
+                "title": link.raw_article.title,
+                "url": link.raw_article.url,
+                "feed": str(link.raw_article.feed),
+                "happened_at": link.raw_article.happened_at,
+                "similarity": link.similarity,
+                "linked_at": link.linked_at,
+            }
+            for link in links.order_by("-raw_article__happened_at", "-raw_article__url")[:MOST_ARTICLES]
+        ]
         shown = table(articles, "id", "happened_at", "similarity", "feed", "title")
         return Answer(row | {"articles": articles}, f"{fields(row)}\n\n{shown}")
 
     def compare(self, **_: Any) -> Answer:
-        found = list(checking.problems())
-        told = [
-            {"cluster": each.cluster_id, "what": each.what, "says": each.says, "found": each.found} for each in found
-        ][:MOST_PROBLEMS]
-        data = {"clusters": EventCluster.objects.count(), "wrong": len(found), "problems": told}
-        if not found:
+        problems = list(consistency.problems())
+        rows = [
+            {"cluster": each.cluster_id, "what": each.what, "says": each.says, "found": each.found}
+            for each in problems[:MOST_PROBLEMS]
+        ]
+        data = {"clusters": EventCluster.objects.count(), "wrong": len(problems), "problems": rows}
+        if not problems:
             return Answer(data, f"No differences in {data['clusters']} clusters.")
-        shown = table(told, "cluster", "what", "says", "found")
-        text = f"{shown}\n\nValues of clusters that differ from their links: {len(found)}."
+        shown = table(rows, "cluster", "what", "says", "found")
+        text = f"{shown}\n\nValues of clusters that differ from their links: {len(problems)}."
         return Answer(data, text, Exit.REFUSED)
-
-
-def _links(cluster_id: int) -> Any:
-    links = ClusterArticle.objects.filter(cluster=cluster_id).select_related("raw_article__feed")
-    links = links.defer("raw_article__embedding", "raw_article__summary")
-    return links.order_by("-raw_article__happened_at", "-raw_article__url")[:MOST_ARTICLES]
-
-
-def _article(link: ClusterArticle) -> Mapping[str, Any]:
-    article = link.raw_article
-    return {
-        "id": article.pk,
-        "title": article.title,
-        "url": article.url,
-        "feed": str(article.feed),
-        "happened_at": article.happened_at,
-        "similarity": link.similarity,
-        "linked_at": link.linked_at,
-    }

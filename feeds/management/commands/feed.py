@@ -7,7 +7,7 @@ from typing import Any
 from feeds import check_commands, feed_status, opml, sources
 from feeds.models import FeedSource, RawArticle
 from feeds.opml import MOST_BYTES, BadOpml
-from feeds.sources import ADDED, ALREADY_THERE, TWICE, AlreadyThere, Imported, NotAdded
+from feeds.sources import ADDED, ALREADY_THERE, TWICE, AlreadyThere, NotAdded
 from work.operations.commands import (
     AddVerb,
     Answer,
@@ -26,7 +26,6 @@ from work.operations.commands import (
     of_each,
     table,
 )
-from work.operations.outcomes import Outcome
 
 COLUMNS = (
     *("id", "url", "title", "site_url", "state", "next_check_at", "checked_at", "succeeded_at", "failures"),
@@ -85,40 +84,42 @@ class Command(NounCommand):
     def add(self, *, url: str, title: str, check: bool, actor: str | None, **_: Any) -> Answer:
         try:
             if check:
-                feed, checked = check_commands.add_what_answers(url, title, actor_of(actor))
-                found = check_commands.found_of(checked)
+                feed, row = check_commands.fetch_and_add(url, title, actor_of(actor))
+                summary = check_commands.summary_of(row)
             else:
-                feed, checked = sources.add(url, title=title, actor=actor_of(actor)), None
-                found = "It is checked when the job runs next."
+                feed, row = sources.add(url, title=title, actor=actor_of(actor)), None
+                summary = "It is checked when the job runs next."
         except NotAdded as refused:
-            there = {"id": refused.feed.pk} if isinstance(refused, AlreadyThere) else {}
-            raise Failure(str(refused), Exit.REFUSED, refused.code, **there) from refused
-        exit = check_commands.exit_of([checked] if checked else [])
-        return Answer(_row(feed) | {"check": checked}, clean(f"Added feed {feed.pk}, {feed.url}. {found}"), exit)
+            details = {"id": refused.feed.pk} if isinstance(refused, AlreadyThere) else {}
+            raise Failure(str(refused), Exit.REFUSED, refused.code, **details) from refused
+        exit = check_commands.exit_of([row] if row else [])
+        return Answer(_row(feed) | {"check": row}, clean(f"Added feed {feed.pk}, {feed.url}. {summary}"), exit)
 
     def list_feeds(self, *, choice: str | None, limit: int, before: int | None, **_: Any) -> Answer:
-        found = FeedSource.objects.all()
-        found = getattr(found, choice)() if choice else found
-        found = found.filter(pk__lt=before) if before else found
-        feeds = list(found.order_by("-id")[:limit])
-        shown = [
-            {"id": feed.pk, "state": feed_status.how(feed), "next_check": feed_status.when(feed)}
-            | {"title": feed.title, "url": feed.url}
-            for feed in feeds
+        matches = FeedSource.objects.all()
+        matches = getattr(matches, choice)() if choice else matches
+        matches = matches.filter(pk__lt=before) if before else matches
+        feeds = list(matches.order_by("-id")[:limit])
+        rows = [_row(feed) for feed in feeds]
+        lines = [
+            row | {"state": feed_status.how(feed), "next_check": feed_status.when(feed)}
+            for row, feed in zip(rows, feeds, strict=True)
         ]
-        return Answer(
-            {"feeds": [_row(feed) for feed in feeds]}, table(shown, "id", "state", "next_check", "title", "url")
-        )
+        return Answer({"feeds": rows}, table(lines, "id", "state", "next_check", "title", "url"))
 
     def show(self, *, id: int, **_: Any) -> Answer:
-        feed = _feed(id)
+        feed = FeedSource.objects.filter(pk=id).first()
+        if feed is None:
+            raise not_found("feed", id, "`manage.py feed list` shows them")
         articles = RawArticle.objects.filter(feed=feed)
-        told = {"articles": articles.order_by()[: MOST_COUNTED + 1].count()}
+        number = articles.order_by()[: MOST_COUNTED + 1].count()
         newest = list(articles.order_by("-id").values(*ARTICLE_COLUMNS)[:MOST_NAMED])
         events = events_about("feed", id, EVENTS)
-        shown = _row(feed) | {"state": feed_status.how(feed), "articles": _counted(told["articles"])}
-        parts = [fields(shown), table(newest, "id", "seen_at", "published_at", "title"), history(events)]
-        return Answer(_row(feed) | told | {"newest": newest, "events": events}, "\n\n".join(parts))
+        number_text = f"over {MOST_COUNTED}" if number > MOST_COUNTED else str(number)
+        about = fields(_row(feed) | {"state": feed_status.how(feed), "articles": number_text})
+        parts = [about, table(newest, "id", "seen_at", "published_at", "title"), history(events)]
+        data = _row(feed) | {"articles": number, "newest": newest, "events": events}
+        return Answer(data, "\n\n".join(parts))
 
     def rename(self, *, id: int, title: str, actor: str | None, **_: Any) -> Answer:
         return _each([id], lambda feed: sources.rename(feed, title, actor=actor_of(actor)))
@@ -134,23 +135,36 @@ class Command(NounCommand):
 
     def take_in(self, *, file: str, rehearse: bool, actor: str | None, **_: Any) -> Answer:
         try:
-            entries = opml.read(_bytes_of(file))
+            entries = opml.read(_read_list(file))
         except BadOpml as bad:
             raise Failure(f"{file}: {bad}", Exit.REFUSED, "bad_list", path=file) from bad
-        done = list(sources.take_in(entries, actor=actor_of(actor), rehearse=rehearse))
-        is_whole = not any(each.is_refused for each in done)
-        data = {"rehearsed": rehearse, "feeds": [_taken(each) for each in done]}
-        return Answer(data, _summary(done, rehearse=rehearse), Exit.DONE if is_whole else Exit.REFUSED)
+        results = list(sources.take_in(entries, actor=actor_of(actor), rehearse=rehearse))
+        rows = [
+            {"id": each.feed_id, "result": each.result, "line": each.entry.line, "url": each.entry.url}
+            | {"title": each.entry.title, "message": each.message or None}
+            for each in results
+        ]
+        numbers = Counter(each.result for each in results)
+        refused = [each for each in results if each.is_refused]
+        verb = "Preview: would add" if rehearse else "Added"
+        counts = [f"{verb} {numbers[ADDED]} {_feeds(numbers[ADDED])}"]
+        others = {"already there": numbers[ALREADY_THERE], "listed twice": numbers[TWICE], "refused": len(refused)}
+        counts += [f"{number} {what}" for what, number in others.items() if number]
+        lines = [f"{', '.join(counts)}."]
+        for each in refused:
+            lines.append(clean(f"Line {each.entry.line}, {each.entry.title or each.entry.url}: {each.message}"))
+        data = {"rehearsed": rehearse, "feeds": rows}
+        return Answer(data, "\n".join(lines), Exit.REFUSED if refused else Exit.DONE)
 
     def export(self, *, file: str, force: bool, **_: Any) -> Answer:
         entries = list(sources.entries())
-        written = opml.write(entries)
+        data = opml.write(entries)
         if file == STANDARD:
-            text = written.decode()
+            text = data.decode()
             return Answer({"path": None, "feeds": len(entries), "opml": text}, text.rstrip("\n"))
         try:
             with Path(file).open("wb" if force else "xb") as target:
-                target.write(written)
+                target.write(data)
         except OSError as error:
             advice = "Choose another path, or use --force."
             message = f"Could not write {file!r}: {error.strerror or error}. {advice}"
@@ -166,24 +180,14 @@ def _of_several(parser: ArgumentParser) -> ArgumentParser:
 
 
 def _each(ids: list[int], do: Any) -> Answer:
-    def done(feed: FeedSource) -> tuple[Outcome, dict[str, Any]]:
-        return do(feed), {}
-
-    return of_each("feed", ids, FeedSource.objects.in_bulk(ids), done)
-
-
-def _feed(id: int) -> FeedSource:
-    feed = FeedSource.objects.filter(pk=id).first()
-    if feed is None:
-        raise not_found("feed", id, "`manage.py feed list` shows them")
-    return feed
+    return of_each("feed", ids, FeedSource.objects.in_bulk(ids), lambda feed: (do(feed), {}))
 
 
 def _row(feed: FeedSource) -> dict[str, Any]:
     return {name: getattr(feed, name) for name in COLUMNS}
 
 
-def _bytes_of(file: str) -> bytes:
+def _read_list(file: str) -> bytes:
     """Read a file up to one byte more than the limit, so that too long a file is noticed."""
     try:
         if file == STANDARD:
@@ -197,28 +201,6 @@ def _bytes_of(file: str) -> bytes:
     except OSError as error:
         message = f"Could not read {file!r}: {error.strerror or error}."
         raise Failure(message, Exit.REFUSED, "not_readable", path=file) from error
-
-
-def _taken(each: Imported) -> dict[str, Any]:
-    said = {"line": each.entry.line, "url": each.entry.url, "title": each.entry.title}
-    return {"id": each.feed_id, "result": each.result, **said, "message": each.message or None}
-
-
-def _summary(done: list[Imported], *, rehearse: bool) -> str:
-    numbers = Counter(each.result for each in done)
-    refused = [each for each in done if each.is_refused]
-    would = "Preview: would add" if rehearse else "Added"
-    others = {"already there": numbers[ALREADY_THERE], "listed twice": numbers[TWICE], "refused": len(refused)}
-    said = [f"{would} {numbers[ADDED]} {_feeds(numbers[ADDED])}"]
-    said += [f"{number} {what}" for what, number in others.items() if number]
-    lines = [f"{', '.join(said)}."]
-    for each in refused:
-        lines.append(clean(f"Line {each.entry.line}, {each.entry.title or each.entry.url}: {each.message}"))
-    return "\n".join(lines)
-
-
-def _counted(number: int) -> str:
-    return f"over {MOST_COUNTED}" if number > MOST_COUNTED else str(number)
 
 
 def _feeds(number: int) -> str:

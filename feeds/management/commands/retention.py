@@ -1,20 +1,18 @@
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from documents import retention
 from documents.commands import row_of
-from documents.retention import Rehearsal
 from feeds.retention.cleanup import all_policies
-from work.operations.commands import Answer, OperatorCommand, Row, actor_of, add_actor, table
+from work.operations.commands import Answer, OperatorCommand, actor_of, add_actor, table
 from work.pruning import Due, Policy
 from workspaces.commands import find_workspace
 from workspaces.models import Workspace
 
 COLUMNS = ("workspace", "days", "documents", "size_bytes", "oldest", "kept")
-KEPT_COLUMNS = ("name", "keeps", "rows", "oldest", "kept")
+POLICY_COLUMNS = ("name", "keeps", "rows", "oldest", "kept")
 
 
 class Command(OperatorCommand):
@@ -30,61 +28,43 @@ class Command(OperatorCommand):
 
     def answer(self, **options: Any) -> Answer:
         rehearse, actor = options["rehearse"], actor_of(options["actor"])
+        name = options["workspace"]
+        workspaces = [find_workspace(name)] if name else Workspace.objects.order_by("id")
         # With --workspace, policies that belong to no workspace are skipped.
-        policies = () if options["workspace"] else all_policies()
-        rows = [_rehearse(each) if rehearse else _purge(each, actor) for each in _named(options["workspace"])]
-        kept = [_rehearse_policy(each) if rehearse else _follow(each, actor) for each in policies]
-        told = {"rehearsed": rehearse, "workspaces": rows, "policies": kept}
-        return Answer(told, "\n\n".join([*_of_documents(rows, rehearse=rehearse), *_of_policies(kept)]))
+        policies = () if name else all_policies()
+        rows = [_documents_row(each, rehearse=rehearse, actor=actor) for each in workspaces]
+        policy_rows = [_policy_row(each, rehearse=rehearse, actor=actor) for each in policies]
+        documents, size_bytes = (sum(row[column] for row in rows) for column in ("documents", "size_bytes"))
+        parts = [table(rows, *COLUMNS)]
+        if samples := [sample for row in rows for sample in row["sample"]]:
+            parts.append(table(samples, "id", "name", "size_bytes", "created_at"))
+        verb = "Preview: would purge" if rehearse else "Purged"
+        parts.append(f"{verb} the contents of {documents} documents: {size_bytes:,} bytes.")
+        if policy_rows:
+            parts.append(table(policy_rows, *POLICY_COLUMNS))
+        return Answer({"rehearsed": rehearse, "workspaces": rows, "policies": policy_rows}, "\n\n".join(parts))
 
 
-def _named(workspace: str | None) -> Iterable[Workspace]:
-    return [find_workspace(workspace)] if workspace else Workspace.objects.order_by("id")
-
-
-def _rehearse(workspace: Workspace) -> dict[str, Any]:
-    return _row(workspace, retention.rehearse(workspace, workspace.document_retention_days))
-
-
-def _purge(workspace: Workspace, actor: str) -> dict[str, Any]:
-    gone = [there for there in retention.purge(workspace, actor=actor) if there is not None]
-    left = retention.rehearse(workspace, workspace.document_retention_days)
-    done = {"documents": len(gone), "size_bytes": sum(there["size_bytes"] for there in gone)}
+def _documents_row(workspace: Workspace, *, rehearse: bool, actor: str) -> dict[str, Any]:
+    days = workspace.document_retention_days
+    if rehearse:
+        return row_of(workspace, days, retention.rehearse(workspace, days))
+    purged = [document for document in retention.purge(workspace, actor=actor) if document is not None]
+    left = retention.rehearse(workspace, days)
+    size_bytes = sum(document["size_bytes"] for document in purged)
     # `kept` includes documents that were in use just now.
-    return _row(workspace, left) | done | {"kept": left.kept + left.documents, "sample": []}
+    done = {"documents": len(purged), "size_bytes": size_bytes, "kept": left.kept + left.documents, "sample": []}
+    return row_of(workspace, days, left) | done
 
 
-def _row(workspace: Workspace, found: Rehearsal) -> dict[str, Any]:
-    return row_of(workspace, workspace.document_retention_days, found)
-
-
-def _rehearse_policy(policy: Policy) -> dict[str, Any]:
-    return _row_of(policy, policy.due(), {})
-
-
-def _follow(policy: Policy, actor: str) -> dict[str, Any]:
-    before, gone = policy.due(), Counter[str]()
-    for batch in policy.purge(actor):
-        gone.update(batch.gone)
-    left = policy.due()
-    # `kept` includes rows that were in use just now.
-    return _row_of(policy, Due(max(0, before.rows - left.rows), left.oldest, left.kept + left.rows), gone)
-
-
-def _row_of(policy: Policy, found: Due, gone: Mapping[str, int]) -> dict[str, Any]:
-    row = {"name": policy.name, "keeps": policy.keeps(), "rows": found.rows, "oldest": found.oldest}
-    return row | {"kept": found.kept, "gone": dict(gone)}
-
-
-def _of_documents(rows: list[dict[str, Any]], *, rehearse: bool) -> Iterable[str]:
-    yield table(rows, *COLUMNS)
-    if samples := [sample for row in rows for sample in row["sample"]]:
-        yield table(samples, "id", "name", "size_bytes", "created_at")
-    documents, size_bytes = (sum(row[name] for row in rows) for name in ("documents", "size_bytes"))
-    done = "Preview: would purge" if rehearse else "Purged"
-    yield f"{done} the contents of {documents} documents: {size_bytes:,} bytes."
-
-
-def _of_policies(kept: Sequence[Row]) -> Iterable[str]:
-    if kept:
-        yield table(kept, *KEPT_COLUMNS)
+def _policy_row(policy: Policy, *, rehearse: bool, actor: str) -> dict[str, Any]:
+    due, gone = policy.due(), Counter[str]()
+    if not rehearse:
+        before = due
+        for batch in policy.purge(actor):
+            gone.update(batch.gone)
+        left = policy.due()
+        # `kept` includes rows that were in use just now.
+        due = Due(max(0, before.rows - left.rows), left.oldest, left.kept + left.rows)
+    row = {"name": policy.name, "keeps": policy.keeps(), "rows": due.rows, "oldest": due.oldest}
+    return row | {"kept": due.kept, "gone": dict(gone)}

@@ -154,6 +154,7 @@ def test_everything_that_must_hold_holds_afterwards():
 
 
 def test_who_is_stopped_on_the_way_has_lost_nothing_and_the_next_one_goes_on(monkeypatch):
+    monkeypatch.setattr(pruning, "FEWEST", 1)
     monkeypatch.setattr(pruning, "FIRST", 1)
     monkeypatch.setattr(pruning, "MOST", 1)
     for n in range(4):

@@ -80,18 +80,18 @@ class Command(NounCommand):
     def add(
         self, *, url: str, workspace: str, name: str, topics: list[str] | None, actor: str | None, **_: Any
     ) -> Answer:
-        into = find_workspace(workspace)
+        owner = find_workspace(workspace)
         try:
-            webhook, secret = hooks.add(into, name, url, topics or Topic.values, actor=actor_of(actor))
+            webhook, secret = hooks.add(owner, name, url, topics or Topic.values, actor=actor_of(actor))
         except Refused as refused:
             raise Failure(str(refused), Exit.REFUSED, refused.code) from refused
         return _with_secret(webhook, secret, f"Added webhook {webhook.pk}, {webhook.name}.")
 
     def list_webhooks(self, *, workspace: str | None, limit: int, before: int | None, **_: Any) -> Answer:
-        found = Webhook.objects.there()
-        found = found.filter(workspace=find_workspace(workspace)) if workspace else found
-        found = found.filter(pk__lt=before) if before else found
-        rows = [_row(webhook) for webhook in found.order_by("-id")[:limit]]
+        webhooks = Webhook.objects.there()
+        webhooks = webhooks.filter(workspace=find_workspace(workspace)) if workspace else webhooks
+        webhooks = webhooks.filter(pk__lt=before) if before else webhooks
+        rows = [_row(webhook) for webhook in webhooks.order_by("-id")[:limit]]
         return Answer({"webhooks": rows}, table(rows, "id", "state", "workspace_id", "name", "url", "topics"))
 
     def show(self, *, id: int, **_: Any) -> Answer:
@@ -125,20 +125,20 @@ class Command(NounCommand):
         return Answer(_delivery_row(delivery), f"Queued delivery {delivery.pk}.")
 
     def deliveries(self, *, id: int, status: str | None, limit: int, before: int | None, **_: Any) -> Answer:
-        found = Delivery.objects.filter(webhook=_webhook(id))
-        found = found.filter(status=status) if status else found
-        found = found.filter(pk__lt=before) if before else found
-        rows = [_delivery_row(delivery) for delivery in found.order_by("-id")[:limit]]
-        shown = ("id", "status", "topic", "event_id", "attempts", "answered", "created_at", "error_message")
-        return Answer({"deliveries": rows}, table(rows, *shown))
+        deliveries = Delivery.objects.filter(webhook=_webhook(id))
+        deliveries = deliveries.filter(status=status) if status else deliveries
+        deliveries = deliveries.filter(pk__lt=before) if before else deliveries
+        rows = [_delivery_row(delivery) for delivery in deliveries.order_by("-id")[:limit]]
+        columns = ("id", "status", "topic", "event_id", "attempts", "answered", "created_at", "error_message")
+        return Answer({"deliveries": rows}, table(rows, *columns))
 
     def resend(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def again(delivery: Delivery) -> tuple[Outcome, Row]:
             try:
-                made = hooks.resend(delivery, actor=actor_of(actor))
+                new = hooks.resend(delivery, actor=actor_of(actor))
             except Refused:
                 return Outcome.NOT_FOUND, {}
-            return Outcome.MADE, {"new_delivery": made.pk}
+            return Outcome.MADE, {"new_delivery": new.pk}
 
         answer = of_each("delivery", ids, Delivery.objects.in_bulk(ids), again, "new_delivery")
         return Answer({"deliveries": answer.data["deliverys"]}, answer.text, answer.exit)
@@ -151,10 +151,7 @@ def _of_several(parser: ArgumentParser) -> ArgumentParser:
 
 
 def _each(ids: list[int], do: Any) -> Answer:
-    def done(webhook: Webhook) -> tuple[Outcome, Row]:
-        return do(webhook), {}
-
-    return of_each("webhook", ids, Webhook.objects.there().in_bulk(ids), done)
+    return of_each("webhook", ids, Webhook.objects.there().in_bulk(ids), lambda webhook: (do(webhook), {}))
 
 
 def _webhook(id: int) -> Webhook:
@@ -172,6 +169,6 @@ def _delivery_row(delivery: Delivery) -> dict[str, Any]:
     return {name: getattr(delivery, name) for name in DELIVERY_COLUMNS}
 
 
-def _with_secret(webhook: Webhook, secret: str, said: str) -> Answer:
-    text = f"{clean(said)}\nSecret (shown only once): {secret}"
+def _with_secret(webhook: Webhook, secret: str, message: str) -> Answer:
+    text = f"{clean(message)}\nSecret (shown only once): {secret}"
     return Answer(_row(webhook) | {"secret": secret}, text)

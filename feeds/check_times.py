@@ -17,12 +17,12 @@ def since(slot: datetime) -> datetime:
     Otherwise the feed would be due slightly after the next slot, and be fetched only in every second one.
     """
     now = clock.now()
-    return slot if timedelta() <= now - slot < _seconds(settings.ADE_FEED_INTERVAL_SECONDS) else now
+    return slot if timedelta() <= now - slot < timedelta(seconds=settings.ADE_FEED_INTERVAL_SECONDS) else now
 
 
-def after_answer(since: datetime, ttl_seconds: int = 0) -> datetime:
+def after_success(since: datetime, ttl_seconds: int = 0) -> datetime:
     """Return the next check after a success. A feed may ask for a longer interval, up to a day."""
-    return since + _seconds(max(settings.ADE_FEED_INTERVAL_SECONDS, min(ttl_seconds, DAY_SECONDS)))
+    return since + timedelta(seconds=max(settings.ADE_FEED_INTERVAL_SECONDS, min(ttl_seconds, DAY_SECONDS)))
 
 
 def after_failure(since: datetime, failures: int, *, retry_after: float | None = None, permanent: bool) -> datetime:
@@ -30,12 +30,8 @@ def after_failure(since: datetime, failures: int, *, retry_after: float | None =
     own pause.
     """
     if retry_after is not None:
-        return clock.now() + _seconds(min(max(retry_after, 0.0), DAY_SECONDS))
+        return clock.now() + timedelta(seconds=min(max(retry_after, 0.0), DAY_SECONDS))
     longest = max(DAY_SECONDS, settings.ADE_FEED_INTERVAL_SECONDS)
-    doubled = longest if permanent else min(settings.ADE_FEED_INTERVAL_SECONDS * 2.0 ** min(failures - 1, 30), longest)
+    pause = longest if permanent else min(settings.ADE_FEED_INTERVAL_SECONDS * 2.0 ** min(failures - 1, 30), longest)
     # Jitter, so that feeds that failed together are not retried together.
-    return since + _seconds(random.uniform(doubled / 2, doubled))  # noqa: S311  # jitter
-
-
-def _seconds(seconds: float) -> timedelta:
-    return timedelta(seconds=seconds)
+    return since + timedelta(seconds=random.uniform(pause / 2, pause))  # noqa: S311  # jitter
