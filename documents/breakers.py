@@ -77,15 +77,15 @@ def lock_due(service: OutsideService) -> bool:
 
 def is_probed(service: OutsideService) -> bool:
     """Return whether a stage is probing the service. If its worker dies, the lost stage ends the probe."""
-    held = {"pk": service.probe_id, "claim_token": service.probe_token, "status": "RUNNING"}
+    held = {"pk": service.probe_id, "claim_token": service.probe_token, "status": Stage.Status.RUNNING}
     return service.probe_id is not None and Stage.objects.filter(**held).exists()
 
 
-def note_probe(service: OutsideService, claim: Claim) -> None:
+def record_probe(service: OutsideService, claim: Claim) -> None:
     OutsideService.objects.filter(pk=service.pk).update(probe_id=claim.id, probe_token=claim.holder.token)
 
 
-def failed(name: str, message: str, *, retry_after: float | None, opens: bool) -> bool:
+def record_failure(name: str, message: str, *, retry_after: float | None, opens: bool) -> bool:
     """Record a failed call. Return False if the service was known to be away; then the call is not an attempt.
 
     With `opens`, the failure shows an outage. Other failures, such as a wrong answer, may concern a single document.
@@ -112,7 +112,7 @@ def failed(name: str, message: str, *, retry_after: float | None, opens: bool) -
     return not was_away
 
 
-def answered(name: str) -> None:
+def record_answer(name: str) -> None:
     """Record an answer and release all waiting stages, unless the service asked for a pause that is not over."""
     rows = OutsideService.objects.filter(name=name, away_since__isnull=False)
     # Read first, because on SQLite even an update without effect waits for the write lock.

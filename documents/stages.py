@@ -71,9 +71,9 @@ def _is_of_no_attempt(error: ExtractionFailed | EmbeddingFailed) -> bool:
     asked = DOCUMENT_INTELLIGENCE if isinstance(error, ExtractionFailed) else OPENAI
     if error.permanent:
         # A service that refuses a request does answer.
-        breakers.answered(asked.service)
+        breakers.record_answer(asked.service)
         return False
-    return not breakers.failed(asked.service, str(error), retry_after=error.retry_after, opens=error.away)
+    return not breakers.record_failure(asked.service, str(error), retry_after=error.retry_after, opens=error.away)
 
 
 def _failure_type(error: ExtractionFailed | EmbeddingFailed) -> str:
@@ -149,7 +149,7 @@ def _vectors(digested: Made, journal: Journal) -> Vectors:
     with place_for(EMBEDDER, journal.why_stop, is_warm=embedding.is_local()) as place:
         made = embedding.embed(texts, place.directory, stop=journal.why_stop, on_start=journal.keep, run=place.run)
     if texts and not embedding.is_local():
-        breakers.answered(OPENAI.service)
+        breakers.record_answer(OPENAI.service)
     return made
 
 

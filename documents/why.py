@@ -52,8 +52,8 @@ def _of_time(job: DocumentProcessingJob) -> Gate:
 
 def _of_turn(job: DocumentProcessingJob) -> Gate:
     """Check whether other jobs come first, and whether any job can begin."""
-    ahead, ready = len(_ahead(job)), orchestrator.waiting_for_a_slot()
-    most, blocked = orchestrator.most_ready(), orchestrator.waiting_for_a_service()
+    ahead, ready = len(_ahead(job)), orchestrator.count_claimable()
+    most, blocked = orchestrator.most_ready(), orchestrator.count_waiting_for_a_service()
     data = {"ahead": ahead, "ready": ready, "most_ready": most}
     in_bulk = " It is part of a bulk reprocessing, which runs when nothing else is due." if job.priority else ""
     busy = (

@@ -76,5 +76,5 @@ def extract(
             of_service=True,
             away=error.away,
         ) from error
-    breakers.answered(DOCUMENT_INTELLIGENCE.service)
+    breakers.record_answer(DOCUMENT_INTELLIGENCE.service)
     return replace(read, characters=int(told["characters"]), sha256=local.checksum(read.path), scans=0)

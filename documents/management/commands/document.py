@@ -84,7 +84,9 @@ class Command(NounCommand):
             "--workspace", metavar="WORKSPACE", help="all processed documents of this workspace (name or id)"
         )
         again.add_argument(
-            "--status", choices=["processed", "failed"], help="only documents of the workspace with this status"
+            "--status",
+            choices=[Document.Status.PROCESSED, Document.Status.FAILED],
+            help="only documents of the workspace with this status",
         )
         again.add_argument(
             "--model-other-than-current",
