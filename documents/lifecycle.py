@@ -123,7 +123,6 @@ SERVICE_REFUSED = "SERVICE_REFUSED"
 # Related rows of a document, and the values of its own columns after a purge.
 CONTENTS = ("chunks", "fields", "corrections")
 EMPTY: dict[str, Any] = {"file": "", "text": "", "embedding": None, "embedding_model": ""}
-KEPT = {"purged_at__isnull": True}
 # The order of stages: all stages of one name must be DONE before the next ones become READY.
 ORDER = (Stage.Name.EXTRACT, Stage.Name.EMBED, Stage.Name.PUBLISH)
 
@@ -153,7 +152,7 @@ def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int |
     """
     priority = DocumentProcessingJob.Priority.BULK if in_bulk else DocumentProcessingJob.Priority.NORMAL
     with transaction.atomic():
-        if not lifecycle.move(DOCUMENT_STATES, document.pk, "reopen", actor=actor, guards=KEPT):
+        if not lifecycle.move(DOCUMENT_STATES, document.pk, "reopen", actor=actor, guards={"purged_at__isnull": True}):
             return None
         (job_id,) = lifecycle.create(JOB_STATES, {"document_id": document.pk, "priority": int(priority)}, actor=actor)
     return job_id
@@ -185,7 +184,7 @@ def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
             DOCUMENT_STATES,
             document_id,
             "DOCUMENT_PURGED",
-            guards={**KEPT, "status": status},
+            guards={"purged_at__isnull": True, "status": status},
             purged_at=clock.now(),
             actor=actor,
             message=f"Older than {days} days, the retention of its workspace.",
