@@ -43,7 +43,7 @@ def find(
 
 
 def index(*, rebuild: bool, **_: Any) -> Answer:
-    made = indexing.make_everything(rebuild=rebuild)
+    made = indexing.create_indexes(rebuild=rebuild)
     return Answer(made, fields(made))
 
 

@@ -54,15 +54,15 @@ def read(path: Path, number: int, model: str, dimensions: int, how_it_ended: str
 
 
 def numbers(vector: bytes) -> "array.array[float]":
-    found = array.array("f")
-    found.frombytes(vector)
+    values = array.array("f")
+    values.frombytes(vector)
     if sys.byteorder == "big":
-        found.byteswap()
-    return found
+        values.byteswap()
+    return values
 
 
-def packed(values: Sequence[float]) -> bytes:
-    made = array.array("f", values)
+def pack(values: Sequence[float]) -> bytes:
+    data = array.array("f", values)
     if sys.byteorder == "big":
-        made.byteswap()
-    return made.tobytes()
+        data.byteswap()
+    return data.tobytes()

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from documents import folding
-from documents.embedding.outcome import numbers, packed
+from documents.embedding.outcome import numbers, pack
 
 # Time within which running processes notice that the columns were converted.
 KNOWN_SECONDS = 30.0
@@ -116,4 +116,4 @@ def as_text(vector: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
-    return packed([float(value) for value in text[1:-1].split(",")])
+    return pack([float(value) for value in text[1:-1].split(",")])
