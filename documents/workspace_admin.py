@@ -108,7 +108,7 @@ class WorkspaceAdmin(ScopedAdmin):
         super().save_model(request, obj, form, change)
         if "document_retention_days" in form.changed_data:
             before = form.initial.get("document_retention_days")
-            retention.tell_policy(obj, before, actor=request.user.get_username())
+            retention.log_policy(obj, before, actor=request.user.get_username())
 
     @admin.display(description="due now")
     def due(self, workspace: Workspace) -> str:

@@ -277,7 +277,7 @@ def test_what_a_dead_process_left_of_a_purged_document_is_swept_after_a_day(old,
     document = old()
     key = document.file.name
     assert lifecycle.purge(document.pk, days=30, actor=W1)
-    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._uploaded, periodic._named))
+    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._walk_documents, periodic._keys_of_documents))
 
     periodic.sweep_blobs(W1)
     assert default_storage.exists(key)
