@@ -78,8 +78,8 @@ def lock_due(service: OutsideService) -> bool:
 
 def is_probed(service: OutsideService) -> bool:
     """Return whether a stage is probing the service. If its worker dies, the lost stage ends the probe."""
-    held = {"pk": service.probe_id, "claim_token": service.probe_token, "status": Stage.Status.RUNNING}
-    return service.probe_id is not None and Stage.objects.filter(**held).exists()
+    probe = {"pk": service.probe_id, "claim_token": service.probe_token, "status": Stage.Status.RUNNING}
+    return service.probe_id is not None and Stage.objects.filter(**probe).exists()
 
 
 def record_probe(service: OutsideService, claim: Claim) -> None:

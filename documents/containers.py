@@ -96,7 +96,17 @@ def _archive_at(content: Content, place: int) -> Archive | None:
         return None
     if length > LARGEST_TABLE_BYTES:
         raise TooLong
-    return Archive(frozenset(_names(content.read(start, length))), start - offset, after)
+    table = content.read(start, length)
+    names = set()
+    at = 0
+    while at + _ZIP_ENTRY.size <= len(table):
+        entry = _ZIP_ENTRY.unpack_from(table, at)
+        if entry[0] != b"PK\1\2":
+            break
+        at += _ZIP_ENTRY.size
+        names.add(table[at : at + entry[12]].decode(errors="replace"))
+        at += sum(entry[12:15])
+    return Archive(frozenset(names), start - offset, after)
 
 
 def _zip64(content: Content, end: int) -> tuple[int, int, int] | None:
@@ -109,17 +119,6 @@ def _zip64(content: Content, end: int) -> tuple[int, int, int] | None:
     if (mark, large[0]) != (b"PK\6\7", b"PK\6\6"):
         return None
     return large[-2], large[-1], place
-
-
-def _names(table: bytes) -> Iterator[str]:
-    place = 0
-    while place + _ZIP_ENTRY.size <= len(table):
-        entry = _ZIP_ENTRY.unpack_from(table, place)
-        name, extra, comment = entry[12:15]
-        if entry[0] != b"PK\1\2":
-            return
-        yield table[place + _ZIP_ENTRY.size : place + _ZIP_ENTRY.size + name].decode(errors="replace")
-        place += _ZIP_ENTRY.size + name + extra + comment
 
 
 @dataclass(frozen=True)

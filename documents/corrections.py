@@ -5,10 +5,10 @@ from typing import Any
 
 from django.db import transaction
 
+from documents import lifecycle
 from documents.fields import LONGEST_NAME, LONGEST_VALUE, clean_name, clean_value
-from documents.lifecycle import DOCUMENT_STATES
 from documents.models import Document, DocumentField, FieldCorrection
-from work import clock, lifecycle
+from work import clock
 
 # Limit for a value within a message of the history.
 _SHOWN = 200
@@ -74,7 +74,7 @@ def correct(document_id: int, name: str, value: str, *, actor: str) -> Correctio
             },
         )
         data = {"name": name, "machine_value": result.machine_value, "before": result.before, "value": value}
-        lifecycle.record(DOCUMENT_STATES, document_id, "FIELD_CORRECTED", actor=actor, message=str(result), data=data)
+        lifecycle.record_correction(document_id, str(result), data, actor=actor)
     return result
 
 
@@ -88,8 +88,7 @@ def withdraw(document_id: int, name: str, *, actor: str) -> bool:
         machine_value = _machine_value(document_id, name)
         message = f"Withdrew the correction of {name}: from {shown(before)} back to {shown(machine_value)}."
         data = {"name": name, "machine_value": machine_value, "before": before, "value": None}
-        kind = "FIELD_CORRECTION_WITHDRAWN"
-        lifecycle.record(DOCUMENT_STATES, document_id, kind, actor=actor, message=message, data=data)
+        lifecycle.record_withdrawal(document_id, message, data, actor=actor)
     return True
 
 

@@ -158,6 +158,16 @@ def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int |
     return job_id
 
 
+def record_correction(document_id: int, message: str, data: Data, *, actor: str) -> bool:
+    """Record a correction of a field. Return False if there is no such document."""
+    return lifecycle.record(DOCUMENT_STATES, document_id, "FIELD_CORRECTED", actor=actor, message=message, data=data)
+
+
+def record_withdrawal(document_id: int, message: str, data: Data, *, actor: str) -> bool:
+    values: dict[str, Any] = {"actor": actor, "message": message, "data": data}
+    return lifecycle.record(DOCUMENT_STATES, document_id, "FIELD_CORRECTION_WITHDRAWN", **values)
+
+
 def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
     """Delete the contents of a document and return what there was, which its history records too.
 
@@ -179,18 +189,10 @@ def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
         failpoints.hit("retention.selected")
         rows = {name: getattr(Document(pk=document_id), name).all().delete()[0] for name in CONTENTS}
         data: dict[str, Any] = {**rows, **contents, "days": days}
-        status = data.pop("status")
-        if not lifecycle.record(
-            DOCUMENT_STATES,
-            document_id,
-            "DOCUMENT_PURGED",
-            guards={"purged_at__isnull": True, "status": status},
-            purged_at=clock.now(),
-            actor=actor,
-            message=f"Older than {days} days, the retention of its workspace.",
-            data=data,
-            **EMPTY,
-        ):
+        guards = {"purged_at__isnull": True, "status": data.pop("status")}
+        message = f"Older than {days} days, the retention of its workspace."
+        values: dict[str, Any] = {"actor": actor, "message": message, "data": data, "purged_at": clock.now(), **EMPTY}
+        if not lifecycle.record(DOCUMENT_STATES, document_id, "DOCUMENT_PURGED", guards=guards, **values):
             transaction.set_rollback(True)
             return None
     return data
@@ -342,14 +344,11 @@ def reset_zombies(actor: str) -> int:
         if Stage.objects.filter(tried, job=job).exists():
             number += _give_back(job, message, actor=actor, recovering=~alive)
             continue
+        where = Q(~alive, attempts=job.attempts, started_at=job.started_at)
+        why = f"{message.rstrip('.')}; no stage was claimed, so no attempt is counted."
+        due = clock.now() + timedelta(seconds=backoff.job_seconds(1))
         number += lifecycle.move(
-            JOB_STATES,
-            job.pk,
-            "reset",
-            where=Q(~alive, attempts=job.attempts, started_at=job.started_at),
-            actor=actor,
-            message=f"{message.rstrip('.')}; no stage was claimed, so no attempt is counted.",
-            next_attempt_at=clock.now() + timedelta(seconds=backoff.job_seconds(1)),
+            JOB_STATES, job.pk, "reset", where=where, actor=actor, message=why, next_attempt_at=due
         )
     return number
 

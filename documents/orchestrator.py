@@ -16,7 +16,30 @@ MOST_BLOCKED = 100
 
 def orchestrate(owner: str) -> int:
     """Return how many jobs have advanced."""
-    return _begin_jobs(owner) + _advance_jobs(owner)
+    advanced = 0
+    # Begin only as many jobs as keep the threads busy: one that has begun but waits for hours would look abandoned.
+    while advanced < MOST_JOBS and count_claimable() < most_ready() and count_waiting_for_a_service() < MOST_BLOCKED:
+        claim = lifecycle.begin_next_job(owner)
+        if claim is None:
+            break
+        advanced += 1
+        # The length is unknown before the first pages are read; an earlier job may have counted the pages differently.
+        if lifecycle.plan(claim.id, 1, actor=owner):
+            lifecycle.advance(claim.id, actor=owner)
+    # Settle or advance jobs under way that have no ready or running stage, or a failed one.
+    stages = Stage.objects.filter(job=OuterRef("pk"))
+    at_work = Exists(stages.filter(status__in=[Stage.Status.READY, Stage.Status.RUNNING]))
+    failed = Exists(stages.filter(status=Stage.Status.ERROR))
+    jobs = DocumentProcessingJob.objects.filter(~at_work | Q(failed), status=DocumentProcessingJob.Status.PROCESSING)
+    for job in jobs.listed().order_by("id")[:MOST_JOBS]:
+        if lifecycle.settle(job, actor=owner):
+            advanced += 1
+            if not DocumentProcessingJob.objects.live().filter(pk=job.pk).exists():
+                # No stage reads the outputs any more. If this fails, a task removes them.
+                outputs.discard(job.pk)
+        elif lifecycle.plan(job.pk, segments_of(job.document.pages or 1), actor=owner):
+            advanced += lifecycle.advance(job.pk, actor=owner) > 0
+    return advanced
 
 
 def most_ready() -> int:
@@ -35,38 +58,3 @@ def count_claimable() -> int:
 def count_waiting_for_a_service() -> int:
     away = frozenset(breakers.away())
     return breakers.waiting(away).count() if away else 0
-
-
-def _begin_jobs(owner: str) -> int:
-    """Begin only as many jobs as keep the worker threads busy.
-
-    A job that has begun but waits for hours would look abandoned.
-    """
-    begun = 0
-    while begun < MOST_JOBS and count_claimable() < most_ready() and count_waiting_for_a_service() < MOST_BLOCKED:
-        claim = lifecycle.begin_next_job(owner)
-        if claim is None:
-            break
-        begun += 1
-        # The length is unknown before the first pages are read; an earlier job may have counted the pages differently.
-        if lifecycle.plan(claim.id, 1, actor=owner):
-            lifecycle.advance(claim.id, actor=owner)
-    return begun
-
-
-def _advance_jobs(owner: str) -> int:
-    """Settle or advance jobs under way that have no ready or running stage, or a failed one."""
-    stages = Stage.objects.filter(job=OuterRef("pk"))
-    at_work = Exists(stages.filter(status__in=[Stage.Status.READY, Stage.Status.RUNNING]))
-    failed = Exists(stages.filter(status=Stage.Status.ERROR))
-    jobs = DocumentProcessingJob.objects.filter(~at_work | Q(failed), status=DocumentProcessingJob.Status.PROCESSING)
-    advanced = 0
-    for job in jobs.listed().order_by("id")[:MOST_JOBS]:
-        if lifecycle.settle(job, actor=owner):
-            advanced += 1
-            if not DocumentProcessingJob.objects.live().filter(pk=job.pk).exists():
-                # No stage reads the outputs any more. If this fails, a task removes them.
-                outputs.discard(job.pk)
-        elif lifecycle.plan(job.pk, segments_of(job.document.pages or 1), actor=owner):
-            advanced += lifecycle.advance(job.pk, actor=owner) > 0
-    return advanced

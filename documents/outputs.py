@@ -59,8 +59,11 @@ def store(path: str, body: IO[bytes]) -> None:
         file.write(_line(sha256.hexdigest()))
         body.seek(0)
         shutil.copyfileobj(body, file, _BLOCK_BYTES)
-        # A complete file stays: another worker wrote the same, and a later stage may be reading it.
-        while not _is_complete(path):
+        while True:
+            with TemporaryFile() as current:
+                # A complete file stays: another worker wrote the same, and a later stage may be reading it.
+                if _copy(path, current):
+                    return
             file.seek(0)
             with suppress(FileNotFoundError):
                 default_storage.delete(path)
@@ -84,11 +87,6 @@ def discard(job_id: int) -> None:
         for name in default_storage.listdir(folder)[1]:
             default_storage.delete(f"{folder}/{name}")
         default_storage.delete(folder)
-
-
-def _is_complete(path: str) -> bool:
-    with TemporaryFile() as file:
-        return _copy(path, file)
 
 
 def _copy(path: str, to: IO[bytes]) -> bool:

@@ -32,9 +32,9 @@ class ReaderSession:
     Close it when anything goes wrong; a fresh process then decides what is wrong.
     """
 
-    def __init__(self, job_id: int, directory: Path, spawn: Callable[..., Child], held: ExitStack) -> None:
+    def __init__(self, job_id: int, directory: Path, spawn: Callable[..., Child], stack: ExitStack) -> None:
         self.job_id, self.directory = job_id, directory
-        self._spawn, self._held = spawn, held
+        self._spawn, self._stack = spawn, stack
         self._child: Child | None = None
         self._done = False
         # Events before the first order are ignored.
@@ -56,11 +56,11 @@ class ReaderSession:
         return self._child is not None and self._child.poll(0) is None
 
     def close(self) -> None:
-        self._held.close()
+        self._stack.close()
 
     def _start(self, limits: Limits, on_output: OnOutput) -> Child:
         reading, self._orders = os.pipe()
-        self._held.callback(os.close, self._orders)
+        self._stack.callback(os.close, self._orders)
         within = replace(limits, wall_seconds=LONGEST_SECONDS, cpu_seconds=LONGEST_SECONDS)
         try:
             child = self._spawn(
@@ -68,7 +68,7 @@ class ReaderSession:
             )
         finally:
             os.close(reading)
-        self._held.enter_context(child)
+        self._stack.enter_context(child)
         return child
 
     def _wait(self, child: Child, stop: Callable[[], str | None], until: float) -> Ended | None:

@@ -38,7 +38,7 @@ class Vectors:
     mean: bytes
 
 
-def read(path: Path, number: int, model: str, dimensions: int, how_it_ended: str = "") -> Vectors:
+def read_vectors(path: Path, number: int, model: str, dimensions: int, how_it_ended: str = "") -> Vectors:
     """Return the vectors and their mean that a child wrote to this file.
 
     Raises EmbeddingFailed if the size does not match.

@@ -50,7 +50,13 @@ def nearest(vector: bytes, model: Model, scope: Scope, most: int) -> Near:
     near: Near = []
     for row in stamps:
         for matrix in cache.matrices(model, row["workspace"], (row["number"], row["last"])):
-            near += _best(matrix, query, allowed, most)
+            nearness = matrix.vectors @ query
+            if allowed is not None:
+                nearness[~numpy.isin(matrix.documents, allowed)] = -numpy.inf
+            is_long = len(nearness) > most
+            best = numpy.argpartition(-nearness, most)[:most] if is_long else numpy.arange(len(nearness))
+            pairs = ((int(matrix.ids[place]), float(nearness[place])) for place in best)
+            near += [pair for pair in pairs if pair[1] > -numpy.inf]
     return sorted(near, key=lambda each: (-each[1], each[0]))[:most]
 
 
@@ -121,12 +127,3 @@ def _matrix(rows: list[tuple[int, int, bytes | None]], model: Model) -> Matrix:
         numpy.array([row[1] for row in rows], numpy.int64),
         numpy.frombuffer(vectors, "<f4").reshape(-1, model.dimensions),
     )
-
-
-def _best(matrix: Matrix, query: NDArray[Any], allowed: NDArray[Any] | None, most: int) -> Near:
-    nearness = matrix.vectors @ query
-    if allowed is not None:
-        nearness[~numpy.isin(matrix.documents, allowed)] = -numpy.inf
-    places = numpy.argpartition(-nearness, most)[:most] if len(nearness) > most else numpy.arange(len(nearness))
-    near = [(int(matrix.ids[place]), float(nearness[place])) for place in places]
-    return [each for each in near if each[1] > -numpy.inf]
