@@ -39,7 +39,7 @@ class DocumentAdmin(OperatedAdmin):
     ]
     readonly_fields = ["stored_as", "download", "contents", "recognised", "excerpt"]
     actions = ["reprocess"]
-    offered = {"reprocess": frozenset({"processed", "failed"})}
+    offered = {"reprocess": reprocessing.REPROCESSABLE}
 
     def is_offered(self, verb: str, row: Any) -> bool:
         return super().is_offered(verb, row) and row.purged_at is None

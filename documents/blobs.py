@@ -61,10 +61,10 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
         file.seek(0)
         return file
 
-    def _open(self, name: str, mode: str = "rb") -> "Fetched":
+    def _open(self, name: str, mode: str = "rb") -> "BlobFile":
         if mode != "rb":
             raise ValueError(f"Blobs can only be opened with mode 'rb', not {mode!r}. Write them with `save`.")
-        return Fetched(self, name)
+        return BlobFile(self, name)
 
     def _save(self, name: str, content: File) -> str:  # type: ignore[type-arg]  # takes none at run time
         """Upload a file. Raises FileExistsError if the key exists, and never leaves a partial blob."""
@@ -106,8 +106,8 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
         folders: list[str] = []
         names: list[str] = []
         with _as_local(path):
-            for found in self.client.walk_blobs(name_starts_with=folder, delimiter="/", timeout=self.timeout):
-                name = found.name.removeprefix(folder)
+            for blob in self.client.walk_blobs(name_starts_with=folder, delimiter="/", timeout=self.timeout):
+                name = blob.name.removeprefix(folder)
                 (folders if name.endswith("/") else names).append(name.rstrip("/"))
         return folders, names
 
@@ -120,9 +120,13 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
     def link(self, key: str, disposition: str, content_type: str, *, seconds: int) -> str | None:
         """Return a link that reads only this blob. The response headers that it sets are signed as well."""
         self._properties(key)
-        said = {"content_disposition": disposition, "content_type": content_type, "cache_control": "private, no-store"}
+        headers = {
+            "content_disposition": disposition,
+            "content_type": content_type,
+            "cache_control": "private, no-store",
+        }
         protocol = "https" if self.service_client.scheme == "https" else "https,http"
-        return str(self.url(key, expire=seconds, parameters=said | {"protocol": protocol}))
+        return str(self.url(key, expire=seconds, parameters=headers | {"protocol": protocol}))
 
     def prepare(self) -> None:
         try:
@@ -146,7 +150,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
             return self._blob(name).get_blob_properties(timeout=self.timeout)
 
 
-class Fetched(File):  # type: ignore[type-arg]  # takes none at run time
+class BlobFile(File):  # type: ignore[type-arg]  # takes none at run time
     """A blob that was fetched when it was opened, so that a missing one fails there like a local file.
 
     It can be reopened.
@@ -156,7 +160,7 @@ class Fetched(File):  # type: ignore[type-arg]  # takes none at run time
         super().__init__(blobs.fetch(name), name)
         self._blobs = blobs
 
-    def open(self, mode: str | None = None, *args: Any, **options: Any) -> "Fetched":
+    def open(self, mode: str | None = None, *args: Any, **options: Any) -> "BlobFile":
         if self.closed:
             self.file = self._blobs.fetch(self.name or "")
         self.seek(0)
@@ -169,10 +173,10 @@ def _as_local(name: str) -> Iterator[None]:
     try:
         yield
     except AzureError as error:
-        raise OSError(*_told(error), name) from None
+        raise OSError(*_describe(error), name) from None
 
 
-def _told(error: AzureError) -> tuple[int, str]:
+def _describe(error: AzureError) -> tuple[int, str]:
     """Return an errno, from which Python derives the subclass of OSError, and a message for people."""
     if isinstance(error, ServiceRequestTimeoutError | ServiceResponseTimeoutError):
         return errno.ETIMEDOUT, "the blob service did not answer in time"
@@ -181,10 +185,8 @@ def _told(error: AzureError) -> tuple[int, str]:
     status = error.status_code if isinstance(error, HttpResponseError) else None
     if status is None:
         return errno.EIO, "the blob service cut off its answer"
-    return _told_of(status, _code(error))
-
-
-def _told_of(status: int, code: str) -> tuple[int, str]:
+    error_code = getattr(error, "error_code", None)
+    code = str(getattr(error_code, "value", error_code) or "")
     if code == "BlobNotFound":
         return errno.ENOENT, "the blob does not exist"
     if code == "ContainerNotFound":
@@ -192,13 +194,7 @@ def _told_of(status: int, code: str) -> tuple[int, str]:
         return errno.EIO, "the container does not exist"
     if code in ("BlobAlreadyExists", "ContainerAlreadyExists"):
         return errno.EEXIST, "it already exists"
-    said = f"{status} {code}".strip()
+    answer = f"{status} {code}" if code.isalnum() and len(code) < 64 else str(status)
     if status in (401, 403):
-        return errno.EACCES, f"the blob service refuses access ({said})"
-    return errno.EIO, f"the blob service answered with {said}"
-
-
-def _code(error: AzureError) -> str:
-    found = getattr(error, "error_code", None)
-    code = str(getattr(found, "value", found) or "")
-    return code if code.isalnum() and len(code) < 64 else ""
+        return errno.EACCES, f"the blob service refuses access ({answer})"
+    return errno.EIO, f"the blob service answered with {answer}"

@@ -22,9 +22,9 @@ from work.claims import Claim
 
 # The stages that call each service. Only PDFs and images are read by a service.
 NEEDS = {
-    DOCUMENT_INTELLIGENCE.service: Q(name="extract")
+    DOCUMENT_INTELLIGENCE.service: Q(name=Stage.Name.EXTRACT)
     & (Q(job__document__content_type="application/pdf") | Q(job__document__content_type__startswith="image/")),
-    OPENAI.service: Q(name="embed"),
+    OPENAI.service: Q(name=Stage.Name.EMBED),
 }
 
 log = structlog.get_logger(__name__)
@@ -32,10 +32,11 @@ log = structlog.get_logger(__name__)
 
 def away() -> dict[str, OutsideService]:
     """Return the services that the settings use and that do not answer, by name."""
-    used = _used()
-    if not used:
+    names = [DOCUMENT_INTELLIGENCE.service] if settings.ADE_EXTRACTOR == "azure" else []
+    names += [OPENAI.service] if settings.ADE_EMBEDDER == "openai" else []
+    if not names:
         return {}
-    return {row.name: row for row in OutsideService.objects.filter(name__in=used, away_since__isnull=False)}
+    return {row.name: row for row in OutsideService.objects.filter(name__in=names, away_since__isnull=False)}
 
 
 @cache
@@ -77,15 +78,15 @@ def lock_due(service: OutsideService) -> bool:
 
 def is_probed(service: OutsideService) -> bool:
     """Return whether a stage is probing the service. If its worker dies, the lost stage ends the probe."""
-    held = {"pk": service.probe_id, "claim_token": service.probe_token, "status": "RUNNING"}
-    return service.probe_id is not None and Stage.objects.filter(**held).exists()
+    probe = {"pk": service.probe_id, "claim_token": service.probe_token, "status": Stage.Status.RUNNING}
+    return service.probe_id is not None and Stage.objects.filter(**probe).exists()
 
 
-def note_probe(service: OutsideService, claim: Claim) -> None:
+def record_probe(service: OutsideService, claim: Claim) -> None:
     OutsideService.objects.filter(pk=service.pk).update(probe_id=claim.id, probe_token=claim.holder.token)
 
 
-def failed(name: str, message: str, *, retry_after: float | None, opens: bool) -> bool:
+def record_failure(name: str, message: str, *, retry_after: float | None, opens: bool) -> bool:
     """Record a failed call. Return False if the service was known to be away; then the call is not an attempt.
 
     With `opens`, the failure shows an outage. Other failures, such as a wrong answer, may concern a single document.
@@ -100,7 +101,9 @@ def failed(name: str, message: str, *, retry_after: float | None, opens: bool) -
         # A request that started before the outage was known adds nothing new.
         if row.next_try_at is None or row.next_try_at <= now:
             row.failures += 1
-            row.next_try_at = now + timedelta(seconds=_pause(row.failures))
+            longest = settings.ADE_SERVICE_PROBE_SECONDS
+            pause = backoff.seconds(row.failures, first=min(backoff.FIRST_SECONDS, longest), longest=longest)
+            row.next_try_at = now + timedelta(seconds=pause)
         if retry_after is not None:
             row.asked_until = now + timedelta(seconds=backoff.seconds(1, retry_after))
             row.next_try_at = max(row.next_try_at, row.asked_until)
@@ -112,7 +115,7 @@ def failed(name: str, message: str, *, retry_after: float | None, opens: bool) -
     return not was_away
 
 
-def answered(name: str) -> None:
+def record_answer(name: str) -> None:
     """Record an answer and release all waiting stages, unless the service asked for a pause that is not over."""
     rows = OutsideService.objects.filter(name=name, away_since__isnull=False)
     # Read first, because on SQLite even an update without effect waits for the write lock.
@@ -127,15 +130,5 @@ def answered(name: str) -> None:
         wakeups.ring("stage")
 
 
-def _used() -> list[str]:
-    used = [DOCUMENT_INTELLIGENCE.service] if settings.ADE_EXTRACTOR == "azure" else []
-    return [*used, OPENAI.service] if settings.ADE_EMBEDDER == "openai" else used
-
-
 def _needs(services: frozenset[str]) -> Q:
     return Q(*[NEEDS[name] for name in sorted(services)], _connector=Q.OR)
-
-
-def _pause(failures: int) -> float:
-    longest = settings.ADE_SERVICE_PROBE_SECONDS
-    return backoff.seconds(failures, first=min(backoff.FIRST_SECONDS, longest), longest=longest)

@@ -1,7 +1,7 @@
 """Runs the programs that read documents and embed texts, in limited child processes.
 
-Each worker keeps one warm copy of each program per slot and forks a fresh process for each piece of work. Where that is
-not possible, the program starts cold. Apps above this one run their own programs in the same way.
+Each worker keeps one warm copy of each program per worker thread and forks a fresh process for each piece of work.
+Where that is not possible, the program starts cold. Apps above this one run their own programs in the same way.
 """
 
 import atexit
@@ -32,7 +32,7 @@ from work.processes.warm import Pool, Started, Warm
 EXTRACTOR, EMBEDDER = "extractor", "embedder"
 # The PROGRAM of each package is the code that starts it.
 _PACKAGES: dict[str, ModuleType] = {EXTRACTOR: ade_extractor, EMBEDDER: ade_embedder}
-# Several slots work at the same time, so libraries that start one thread per core would compete with each other.
+# Several worker threads work at once, so libraries that start one thread per core would compete with each other.
 VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 log = structlog.get_logger(__name__)
@@ -91,7 +91,7 @@ def place_for(program: str, stop: Callable[[], str | None], *, is_warm: bool = T
     if is_warm and (warm := POOL.take(program, stop)):
         try:
             with workplace(warm.folder, uuid4().hex) as directory:
-                yield Place(directory, partial(_in_a_fork, warm, program))
+                yield Place(directory, partial(_run_forked, warm, program))
         finally:
             POOL.give_back(warm)
         return
@@ -102,9 +102,9 @@ def place_for(program: str, stop: Callable[[], str | None], *, is_warm: bool = T
         remove(directory)
 
 
-def _in_a_fork(warm: Warm, program: str, arguments: Sequence[str], **options: Unpack[Options]) -> Ended:
+def _run_forked(warm: Warm, program: str, arguments: Sequence[str], **options: Unpack[Options]) -> Ended:
     try:
-        with _only(arguments) as orders:
+        with _single_order(arguments) as orders:
             child = warm.fork_server.spawn(
                 cwd=options["cwd"],
                 env=VARIABLES,
@@ -123,7 +123,7 @@ def _in_a_fork(warm: Warm, program: str, arguments: Sequence[str], **options: Un
 
 
 @contextmanager
-def _only(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
+def _single_order(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
     """Yield a file with one order; its end makes the forked process stop after that."""
     with TemporaryFile() as orders:
         orders.write(json.dumps(list(arguments)).encode() + b"\n")
@@ -131,7 +131,7 @@ def _only(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
         yield orders
 
 
-def _start(name: str, folder: Path, _held: ExitStack) -> Started:
+def _start_server(name: str, folder: Path, _held: ExitStack) -> Started:
     command = [*_command(name), "serve"]
     return Started(ForkServer(command, cwd=folder, env=VARIABLES, readable=_code(), hidden=hidden_paths.places()))
 
@@ -145,11 +145,7 @@ def _code() -> list[Path]:
     return [Path(package.__path__[0]) for package in (ade_engine, ade_keeper, *_PACKAGES.values())]
 
 
-def _most_idle() -> int:
-    return len(_PACKAGES) * settings.ADE_STAGE_CONCURRENCY
-
-
 COLD_EXTRACTOR: Run = partial(cold, EXTRACTOR)
 COLD_EMBEDDER: Run = partial(cold, EMBEDDER)
-POOL = Pool(root, _start, _most_idle)
+POOL = Pool(root, _start_server, lambda: len(_PACKAGES) * settings.ADE_STAGE_CONCURRENCY)
 atexit.register(POOL.close)

@@ -62,8 +62,8 @@ def archive(content: Content) -> Archive | None:
     """Return the zip archive that a zip reader would find in this file, wherever it starts. Raises TooLong."""
     place = content.tail.rfind(b"PK\5\6")
     while place >= 0:
-        if found := _archive_ending(content, place):
-            return found
+        if result := _archive_at(content, place):
+            return result
         place = content.tail.rfind(b"PK\5\6", 0, place)
     return None
 
@@ -74,20 +74,16 @@ def streams(content: Content) -> set[str]:
         entries = list(_ole_entries(content))
     except struct.error:
         return set()
-    found: set[str] = set()
-    if not entries:
-        return found
-    waiting, seen = [entries[0].child], set()
+    waiting, seen = [entry.child for entry in entries[:1]], set()
     while waiting:
         number = waiting.pop()
         if number < len(entries) and number not in seen:
             seen.add(number)
-            found.add(entries[number].name)
             waiting += [entries[number].left, entries[number].right]
-    return found
+    return {entries[number].name for number in seen}
 
 
-def _archive_ending(content: Content, place: int) -> Archive | None:
+def _archive_at(content: Content, place: int) -> Archive | None:
     if len(content.tail) - place < _ZIP_END.size:
         return None
     _, _, _, _, _, length, offset, comment = _ZIP_END.unpack_from(content.tail, place)
@@ -100,7 +96,17 @@ def _archive_ending(content: Content, place: int) -> Archive | None:
         return None
     if length > LARGEST_TABLE_BYTES:
         raise TooLong
-    return Archive(frozenset(_names(content.read(start, length))), start - offset, after)
+    table = content.read(start, length)
+    names = set()
+    at = 0
+    while at + _ZIP_ENTRY.size <= len(table):
+        entry = _ZIP_ENTRY.unpack_from(table, at)
+        if entry[0] != b"PK\1\2":
+            break
+        at += _ZIP_ENTRY.size
+        names.add(table[at : at + entry[12]].decode(errors="replace"))
+        at += sum(entry[12:15])
+    return Archive(frozenset(names), start - offset, after)
 
 
 def _zip64(content: Content, end: int) -> tuple[int, int, int] | None:
@@ -113,17 +119,6 @@ def _zip64(content: Content, end: int) -> tuple[int, int, int] | None:
     if (mark, large[0]) != (b"PK\6\7", b"PK\6\6"):
         return None
     return large[-2], large[-1], place
-
-
-def _names(table: bytes) -> Iterator[str]:
-    place = 0
-    while place + _ZIP_ENTRY.size <= len(table):
-        entry = _ZIP_ENTRY.unpack_from(table, place)
-        name, extra, comment = entry[12:15]
-        if entry[0] != b"PK\1\2":
-            return
-        yield table[place + _ZIP_ENTRY.size : place + _ZIP_ENTRY.size + name].decode(errors="replace")
-        place += _ZIP_ENTRY.size + name + extra + comment
 
 
 @dataclass(frozen=True)
@@ -144,16 +139,13 @@ def _ole_entries(content: Content) -> Iterator[_Entry]:
     for _ in range(_MOST_SECTORS):
         data = content.read((sector + 1) * size, size)
         for place in range(0, len(data), 128):
-            yield _entry(data[place : place + 128])
+            (length,) = struct.unpack_from("<H", data, place + 64)
+            left, right, child = struct.unpack_from("<3L", data, place + 68)
+            name = data[place : place + max(0, min(length, 64) - 2)].decode("utf-16-le", "replace")
+            yield _Entry(name, left, right, child)
         table, index = divmod(sector, size // 4)
         if table >= len(tables) or tables[table] >= _LAST_SECTOR:
             return
         (sector,) = struct.unpack("<L", content.read((tables[table] + 1) * size + index * 4, 4))
         if sector >= _LAST_SECTOR:
             return
-
-
-def _entry(data: bytes) -> _Entry:
-    (length,) = struct.unpack_from("<H", data, 64)
-    left, right, child = struct.unpack_from("<3L", data, 68)
-    return _Entry(data[: max(0, min(length, 64) - 2)].decode("utf-16-le", "replace"), left, right, child)

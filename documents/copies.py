@@ -19,13 +19,13 @@ _BLOCK_BYTES = 1 << 20
 
 
 class Copies:
-    """The documents that this worker has used last, shared by all of its slots."""
+    """The documents that this worker has used last, shared by all of its threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[int, _Copy] = OrderedDict()
 
-    def lay(self, source: FieldFile, job_id: int, to: Path, stop: Callable[[], str | None]) -> None:
+    def link(self, source: FieldFile, job_id: int, to: Path, stop: Callable[[], str | None]) -> None:
         """Hard-link the document of this job to `to`, fetching it first if needed.
 
         A program that damages its file affects later reads of this document only.
@@ -35,7 +35,7 @@ class Copies:
         copy = self._copy_of(job_id)
         with copy.lock:
             if copy.path is None or not copy.path.exists():
-                copy.path = _fetched(source, stop)
+                copy.path = _fetch(source, stop)
             os.link(copy.path, to)
             if copy.is_forgotten:
                 copy.forget()
@@ -45,9 +45,8 @@ class Copies:
             copy = self._held.setdefault(job_id, _Copy())
             self._held.move_to_end(job_id)
             copy.used_at = monotonic()
-            # Keep one copy per slot and one more for the next document.
-            surplus = list(self._held)[: -settings.ADE_STAGE_CONCURRENCY - 1]
-            self._forget(surplus)
+            # Keep one copy per worker thread and one more for the next document.
+            self._forget(list(self._held)[: -settings.ADE_STAGE_CONCURRENCY - 1])
             return copy
 
     def retire(self, *, everything: bool = False) -> None:
@@ -76,11 +75,11 @@ class _Copy:
                 self.path.unlink()
 
 
-def _fetched(source: FieldFile, stop: Callable[[], str | None]) -> Path:
+def _fetch(source: FieldFile, stop: Callable[[], str | None]) -> Path:
     path = POOL.desk().path / f"{uuid4().hex}.document"
     try:
-        with source.storage.open(source.name or "", "rb") as stored, path.open("xb") as file:
-            while block := stored.read(_BLOCK_BYTES):
+        with source.storage.open(source.name or "", "rb") as stream, path.open("xb") as file:
+            while block := stream.read(_BLOCK_BYTES):
                 file.write(block)
                 if reason := stop():
                     raise Interrupted(reason)

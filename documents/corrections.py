@@ -23,7 +23,7 @@ class NotTaken(Exception):
 
 
 @dataclass(frozen=True)
-class Corrected:
+class CorrectionResult:
     name: str
     # None means that no machine found the field (`machine_value`) or that it had not been corrected (`before`).
     machine_value: str | None
@@ -37,29 +37,33 @@ class Corrected:
     def __str__(self) -> str:
         if self.is_confirmed:
             return f"Confirmed {self.name}: {shown(self.value)}."
-        return f"Corrected {self.name} from {shown(self._was)} to {shown(self.value)}."
-
-    @property
-    def _was(self) -> str | None:
-        return self.before if self.before is not None else self.machine_value
+        before = self.before if self.before is not None else self.machine_value
+        return f"Corrected {self.name} from {shown(before)} to {shown(self.value)}."
 
 
-def correct(document_id: int, name: str, value: str, *, actor: str) -> Corrected | None:
+def correct(document_id: int, name: str, value: str, *, actor: str) -> CorrectionResult | None:
     """Store a person's value for a field, whether a machine found that field or not.
 
     The machine's own value confirms it.
 
     Return None if there is no such document. Raises NotTaken if the correction is invalid.
     """
-    name, value = _checked_name(name), _checked_value(value)
+    name, value = clean_name(name), clean_value(value)
+    if not name or len(name) > LONGEST_NAME:
+        problem = f"not {len(name)}" if name else "but this one is empty"
+        message = f"The name of a field must have 1 to {LONGEST_NAME} characters, {problem}. Choose another name."
+        raise NotTaken("bad_name", message)
+    if len(value) > LONGEST_VALUE:
+        message = f"The value must have at most {LONGEST_VALUE:,} characters, not {len(value):,}. Shorten it."
+        raise NotTaken("too_long", message)
     with transaction.atomic():
-        document = _locked(document_id)
+        document = _lock(document_id)
         if document is None:
             return None
         if document["purged_at"] is not None:
             message = f"Document {document_id} has been purged, so its fields cannot be corrected."
             raise NotTaken("purged", message)
-        made = Corrected(name, _machine_value(document_id, name), _correction(document_id, name), value)
+        result = CorrectionResult(name, _machine_value(document_id, name), _correction(document_id, name), value)
         FieldCorrection.objects.update_or_create(
             document_id=document_id,
             name=name,
@@ -69,22 +73,22 @@ def correct(document_id: int, name: str, value: str, *, actor: str) -> Corrected
                 "corrected_at": clock.now(),
             },
         )
-        data = {"name": name, "machine_value": made.machine_value, "before": made.before, "value": value}
-        lifecycle.tell_correction(document_id, str(made), data, actor=actor)
-    return made
+        data = {"name": name, "machine_value": result.machine_value, "before": result.before, "value": value}
+        lifecycle.record_correction(document_id, str(result), data, actor=actor)
+    return result
 
 
 def withdraw(document_id: int, name: str, *, actor: str) -> bool:
     """Remove a correction, so that the machine's value applies again. Return False if the field had none."""
     name = clean_name(name)
     with transaction.atomic():
-        if _locked(document_id) is None or (before := _correction(document_id, name)) is None:
+        if _lock(document_id) is None or (before := _correction(document_id, name)) is None:
             return False
         FieldCorrection.objects.filter(document=document_id, name=name).delete()
         machine_value = _machine_value(document_id, name)
         message = f"Withdrew the correction of {name}: from {shown(before)} back to {shown(machine_value)}."
         data = {"name": name, "machine_value": machine_value, "before": before, "value": None}
-        lifecycle.tell_withdrawal(document_id, message, data, actor=actor)
+        lifecycle.record_withdrawal(document_id, message, data, actor=actor)
     return True
 
 
@@ -95,24 +99,7 @@ def shown(value: str | None) -> str:
     return f"“{line if len(line) <= _SHOWN else f'{line[: _SHOWN - 1]}…'}”"
 
 
-def _checked_name(text: str) -> str:
-    name = clean_name(text)
-    if not name or len(name) > LONGEST_NAME:
-        found = f"not {len(name)}" if name else "but this one is empty"
-        message = f"The name of a field must have 1 to {LONGEST_NAME} characters, {found}. Choose another name."
-        raise NotTaken("bad_name", message)
-    return name
-
-
-def _checked_value(text: str) -> str:
-    value = clean_value(text)
-    if len(value) > LONGEST_VALUE:
-        message = f"The value must have at most {LONGEST_VALUE:,} characters, not {len(value):,}. Shorten it."
-        raise NotTaken("too_long", message)
-    return value
-
-
-def _locked(document_id: int) -> Any:
+def _lock(document_id: int) -> Any:
     """Lock the document, so that corrections and the publication of its fields take turns."""
     return Document.objects.select_for_update().filter(pk=document_id).values("pk", "purged_at").first()
 

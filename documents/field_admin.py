@@ -26,14 +26,15 @@ from workspaces.permissions import ScopedAdmin, WorkspaceFilter
 MOST_SHOWN = 100
 
 STATES: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "to_look_at": ("needs review", lambda found: found.to_look_at()),
-    "corrected": ("corrected", lambda found: found.corrected()),
+    "to_look_at": ("needs review", lambda rows: rows.to_look_at()),
+    "corrected": ("corrected", lambda rows: rows.corrected()),
 }
 
 
 def table_of(document: Document) -> SafeString:
     rows = fields.of_document(document.pk)
-    context = {"rows": rows[:MOST_SHOWN], "all": _list_of(document.pk) if len(rows) > MOST_SHOWN else ""}
+    fields_url = f"{reverse('admin:documents_documentfield_changelist')}?document={document.pk}"
+    context = {"rows": rows[:MOST_SHOWN], "all": fields_url if len(rows) > MOST_SHOWN else ""}
     return render_to_string("admin/_fields.html", context)
 
 
@@ -58,11 +59,11 @@ class FieldAdmin(ScopedAdmin, ReadOnlyAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         row = kwargs.get("obj")
         if row and may_correct(request, row.document):
-            said = FieldCorrection.objects.filter(document=row.document_id, name=row.name).first()
+            correction = FieldCorrection.objects.filter(document=row.document_id, name=row.name).first()
             context |= {
                 "name": row.name,
-                "correction": said,
-                "proposed": said.value if said else row.value,
+                "correction": correction,
+                "proposed": correction.value if correction else row.value,
                 "longest": fields.LONGEST_VALUE,
                 "document_id": row.document_id,
             }
@@ -77,7 +78,7 @@ class DocumentFieldAdmin(FieldAdmin):
         choice_filter(
             "state",
             lambda: [(word, title) for word, (title, _) in STATES.items()],
-            lambda found, word: STATES[word][1](found),
+            lambda rows, word: STATES[word][1](rows),
         ),
         WorkspaceFilter,
         of_one("document"),
@@ -92,24 +93,24 @@ class DocumentFieldAdmin(FieldAdmin):
         return super().get_queryset(request).with_corrections()
 
     def get_urls(self) -> list[URLPattern]:
-        made = {"correct": self.correct, "withdraw": self.withdraw}
-        views = {verb: self.admin_site.admin_view(require_POST(view)) for verb, view in made.items()}
-        return [
-            *(path(f"of/<int:document_id>/{verb}/", view, name=f"{verb}_field") for verb, view in views.items()),
-            *super().get_urls(),
-        ]
+        views = {"correct": self.correct, "withdraw": self.withdraw}
+        urls = super().get_urls()
+        for verb, view in views.items():
+            protected = self.admin_site.admin_view(require_POST(view))
+            urls.insert(0, path(f"of/<int:document_id>/{verb}/", protected, name=f"{verb}_field"))
+        return urls
 
     def correct(self, request: HttpRequest, document_id: int) -> HttpResponse:
         name, value = request.POST.get("name", ""), request.POST.get("value", "")
         self._check(request, document_id)
         try:
-            made = corrections.correct(document_id, name, value, actor=request.user.get_username())
+            result = corrections.correct(document_id, name, value, actor=request.user.get_username())
         except NotTaken as refused:
             self.message_user(request, f"The correction was not saved. {refused}", messages.ERROR)
         else:
-            if made is None:
+            if result is None:
                 raise Http404
-            self.message_user(request, str(made))
+            self.message_user(request, str(result))
         return self._back(document_id, name)
 
     def withdraw(self, request: HttpRequest, document_id: int) -> HttpResponse:
@@ -127,13 +128,9 @@ class DocumentFieldAdmin(FieldAdmin):
 
     @admin.display(description="correction")
     def said(self, field: Any) -> str:
-        return (
-            "-"
-            if field.correction is None
-            else "confirmed"
-            if field.correction == field.value
-            else short(field.correction)
-        )
+        if field.correction is None:
+            return "-"
+        return "confirmed" if field.correction == field.value else short(field.correction)
 
     @admin.display(description="correction")
     def correction(self, field: Any) -> str:
@@ -169,7 +166,3 @@ class FieldCorrectionAdmin(FieldAdmin):
     @admin.display(description="value")
     def said(self, correction: FieldCorrection) -> str:
         return short(correction.value)
-
-
-def _list_of(document_id: int) -> str:
-    return f"{reverse('admin:documents_documentfield_changelist')}?document={document_id}"

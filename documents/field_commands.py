@@ -69,10 +69,18 @@ def show(
     if to_look_at == (id is not None):
         raise _either("an id or --to-look-at", "fields", has_both=to_look_at)
     if id is None:
-        return _to_look_at(workspace, limit, before)
+        fields = DocumentField.objects.to_look_at().order_by("-id")
+        fields = fields.filter(document__workspace=find_workspace(workspace)) if workspace else fields
+        fields = fields.filter(pk__lt=before) if before else fields
+        rows = [
+            {name.replace("document__workspace__name", "workspace"): value for name, value in row.items()}
+            for row in fields.values(*COLUMNS)[:limit]
+        ]
+        shown = ("id", "workspace", "document_id", "name", "value", "confidence", "page")
+        return Answer({"fields": rows}, table(rows, *shown))
     if not Document.objects.filter(pk=id).exists():
         raise _no_document(id)
-    rows = [_told(row) for row in of_document(id)]
+    rows = [_values(row) for row in of_document(id)]
     return Answer({"id": id, "fields": rows}, table(rows, *SHOWN))
 
 
@@ -81,52 +89,33 @@ def correct(*, id: int, name: str, value: str | None, withdraw: bool, actor: str
         raise _either("a value or --withdraw", "correct", has_both=withdraw)
     if not Document.objects.filter(pk=id).exists():
         raise _no_document(id)
-    return _withdraw(id, name, actor_of(actor)) if value is None else _correct(id, name, value, actor_of(actor))
-
-
-def _to_look_at(workspace: str | None, limit: int, before: int | None) -> Answer:
-    found = DocumentField.objects.to_look_at().order_by("-id")
-    found = found.filter(document__workspace=find_workspace(workspace)) if workspace else found
-    found = found.filter(pk__lt=before) if before else found
-    rows = [
-        {name.replace("document__workspace__name", "workspace"): value for name, value in row.items()}
-        for row in found.values(*COLUMNS)[:limit]
-    ]
-    return Answer(
-        {"fields": rows}, table(rows, "id", "workspace", "document_id", "name", "value", "confidence", "page")
-    )
-
-
-def _correct(id: int, name: str, value: str, actor: str) -> Answer:
+    if value is None:
+        if not corrections.withdraw(id, name, actor=actor_of(actor)):
+            message = f"The field {name!r} has no correction. List the fields with `manage.py document fields {id}`."
+            raise Failure(message, Exit.REFUSED, "not_corrected")
+        data = {"id": id, "result": "withdrawn", **_field(id, name)}
+        return Answer(data, clean(f"Withdrew the correction of {name}."))
     try:
-        made = corrections.correct(id, name, value, actor=actor)
+        correction = corrections.correct(id, name, value, actor=actor_of(actor))
     except NotTaken as refused:
         raise Failure(str(refused), Exit.REFUSED, refused.code) from refused
-    if made is None:
+    if correction is None:
         raise _no_document(id)
-    result = "confirmed" if made.is_confirmed else "corrected"
-    return Answer({"id": id, "result": result, **_field(id, made.name)}, clean(str(made)))
-
-
-def _withdraw(id: int, name: str, actor: str) -> Answer:
-    if corrections.withdraw(id, name, actor=actor):
-        return Answer(
-            {"id": id, "result": "withdrawn", **_field(id, name)}, clean(f"Withdrew the correction of {name}.")
-        )
-    message = f"The field {name!r} has no correction. List the fields with `manage.py document fields {id}`."
-    raise Failure(message, Exit.REFUSED, "not_corrected")
+    result = "confirmed" if correction.is_confirmed else "corrected"
+    return Answer({"id": id, "result": result, **_field(id, correction.name)}, clean(str(correction)))
 
 
 def _field(id: int, name: str) -> dict[str, Any]:
     """Return the current field. If only a correction existed and was withdrawn, every value is empty."""
     row = next((row for row in of_document(id) if row.name == name), FieldRow(name))
-    return {"field": _told(row)}
+    return {"field": _values(row)}
 
 
-def _told(row: FieldRow) -> dict[str, Any]:
-    said = {name: value for name, value in asdict(row).items() if name != "correction"}
+def _values(row: FieldRow) -> dict[str, Any]:
+    values = asdict(row)
+    del values["correction"]
     correction = row.correction
-    return said | {
+    return values | {
         "value": row.value,
         "is_corrected": row.is_corrected,
         "agrees": row.agrees,

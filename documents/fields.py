@@ -111,42 +111,31 @@ def _row(document_id: int, field: Mapping[str, Any]) -> DocumentField:
     name, value = clean_name(str(field["name"]))[:LONGEST_NAME].strip(), clean_value(str(field["value"]))
     if not name:
         raise ValueError(f"A field must have a name, not {field['name']!r}.")
+    confidence, page, box = field.get("confidence"), field.get("page"), field.get("box")
+    if confidence is not None:
+        confidence = _share(name, "The confidence", confidence)
+    is_page = isinstance(page, int) and not isinstance(page, bool) and 1 <= page <= _LAST_PAGE
+    if page is not None and not is_page:
+        raise ValueError(f"The page of field {name!r} must be from 1 to {_LAST_PAGE:,}, not {page!r}.")
+    if box is not None:
+        if not isinstance(box, Sequence) or isinstance(box, str) or len(box) != _BOX_NUMBERS:
+            raise ValueError(f"The box of field {name!r} must be {_BOX_NUMBERS} numbers, not {box!r}.")
+        box = [None if number is None else _share(name, "Each number in the box", number) for number in box]
     words = {word: clean_name(str(field.get(word) or ""))[:most] for word, most in LONGEST_WORD.items()}
     return DocumentField(
         document_id=document_id,
         name=name,
         value=value[:LONGEST_VALUE],
         kind=words["kind"] or "text",
-        confidence=_share(name, "The confidence", field.get("confidence")),
-        page=_page(name, field.get("page")),
-        box=_box(name, field.get("box")),
+        confidence=confidence,
+        page=page,
+        box=box,
         source=words["source"],
     )
 
 
-def _share(name: str, what: str, number: Any) -> float | None:
-    if number is None:
-        return None
-    if not _is_number(number) or not 0 <= number <= 1:
+def _share(name: str, what: str, number: Any) -> float:
+    is_number = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+    if not is_number or not 0 <= number <= 1:
         raise ValueError(f"{what} of field {name!r} must be between 0 and 1, not {number!r}.")
     return float(number)
-
-
-def _page(name: str, number: Any) -> int | None:
-    if number is None:
-        return None
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= _LAST_PAGE:
-        raise ValueError(f"The page of field {name!r} must be from 1 to {_LAST_PAGE:,}, not {number!r}.")
-    return number
-
-
-def _box(name: str, box: Any) -> list[float | None] | None:
-    if box is None:
-        return None
-    if not isinstance(box, Sequence) or isinstance(box, str) or len(box) != _BOX_NUMBERS:
-        raise ValueError(f"The box of field {name!r} must be {_BOX_NUMBERS} numbers, not {box!r}.")
-    return [_share(name, "Each number in the box", number) for number in box]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -24,8 +24,8 @@ class _Letters(dict[int, str]):
     """Maps each character to letters and digits, to "" for an accent, or to a space for a separator."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = found = _folded(chr(code))
-        return found
+        self[code] = letters = _fold(chr(code))
+        return letters
 
 
 def words(text: str) -> list[str]:
@@ -36,9 +36,9 @@ def words_with_places(text: str) -> Iterator[Word]:
     """Yield the same words as `words`, with their places."""
     for run in _RUN.finditer(text):
         if run[0].isascii():
-            for found in _PLAIN.finditer(run[0]):
-                start = run.start() + found.start()
-                yield Word(found[0].lower()[:LONGEST], start, start + len(found[0]))
+            for word in _PLAIN.finditer(run[0]):
+                start = run.start() + word.start()
+                yield Word(word[0].lower()[:LONGEST], start, start + len(word[0]))
         else:
             yield from _letter_by_letter(run[0], run.start())
 
@@ -61,17 +61,13 @@ def _letter_by_letter(text: str, offset: int) -> Iterator[Word]:
         yield Word(letters[:LONGEST], start, end)
 
 
-def _folded(character: str) -> str:
+def _fold(character: str) -> str:
     if unicodedata.category(character) == "Cf":
         return ""
     parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", character).casefold())
-    return "".join(_letter(part) for part in parts)
-
-
-def _letter(part: str) -> str:
-    if part.isalnum():
-        return part
-    return "" if unicodedata.category(part)[0] == "M" else " "
+    # Keep letters and digits, drop accents, and replace everything else by a space.
+    kept = (part for part in parts if part.isalnum() or unicodedata.category(part)[0] != "M")
+    return "".join(part if part.isalnum() else " " for part in kept)
 
 
 _LETTERS = _Letters()

@@ -27,7 +27,7 @@ class IntakeForm(forms.Form):
 
     def __init__(self, request: HttpRequest, *, is_sent: bool) -> None:
         super().__init__(request.POST if is_sent else None, request.FILES if is_sent else None)
-        self.mine = Workspace.objects.operated_by(request.user).order_by("name")
+        self.operated = Workspace.objects.operated_by(request.user).order_by("name")
         self.actor = request.user.get_username()
 
     def made(self) -> Document | None:
@@ -57,16 +57,16 @@ class UploadForm(IntakeForm):
     def __init__(self, request: HttpRequest, *, is_sent: bool) -> None:
         super().__init__(request, is_sent=is_sent)
         workspaces: Any = self.fields["workspace"]
-        workspaces.queryset = self.mine
-        if len(mine := self.mine[:2]) == 1:
-            workspaces.initial = mine[0]
+        workspaces.queryset = self.operated
+        if len(first_two := self.operated[:2]) == 1:
+            workspaces.initial = first_two[0]
         if uploads.was_too_large(request):
             self.fields["file"].error_messages["required"] = str(intake.too_large())
 
     def make(self) -> Document:
-        sent = self.cleaned_data["file"]
-        self.name_sent = sent.name
-        return intake.receive(self.cleaned_data["workspace"], sent, sent.name, sent.content_type or "", self.actor)
+        file = self.cleaned_data["file"]
+        self.name_sent = file.name
+        return intake.receive(self.cleaned_data["workspace"], file, file.name, file.content_type or "", self.actor)
 
 
 class AgainForm(IntakeForm):
@@ -79,7 +79,7 @@ class AgainForm(IntakeForm):
     def __init__(self, request: HttpRequest, *, is_sent: bool) -> None:
         super().__init__(request, is_sent=is_sent)
         documents: Any = self.fields["again"]
-        documents.queryset = Document.objects.kept().filter(workspace__in=self.mine).defer("text")
+        documents.queryset = Document.objects.kept().filter(workspace__in=self.operated).defer("text")
 
     def make(self) -> Document:
         return intake.store_again(self.cleaned_data["again"], self.cleaned_data["name"], self.actor)
@@ -103,20 +103,20 @@ class SearchForm(forms.Form):
         workspaces: Any = self.fields["workspace"]
         self.visible = workspaces.queryset = Workspace.objects.for_user(request.user).order_by("name")
 
-    def found(self) -> SearchResults | None:
+    def results(self) -> SearchResults | None:
         """Return None if nothing was entered, or nothing valid."""
         if not self.is_valid():
             return None
-        asked = self.cleaned_data
+        query = self.cleaned_data
         return search(
-            self.visible.filter(pk=asked["workspace"].pk) if asked["workspace"] else self.visible,
-            asked["q"],
-            by=asked["by"] or "both",
-            content_type=asked["type"] or None,
-            since=_moment(asked["since"], time.min),
-            until=_moment(asked["until"], time.max),
+            self.visible.filter(pk=query["workspace"].pk) if query["workspace"] else self.visible,
+            query["q"],
+            by=query["by"] or "both",
+            content_type=query["type"] or None,
+            since=_moment(query["since"], time.min),
+            until=_moment(query["until"], time.max),
             limit=HITS,
-            after=asked["after"] or 0,
+            after=query["after"] or 0,
         )
 
     def first(self) -> int:
@@ -125,8 +125,8 @@ class SearchForm(forms.Form):
 
     def further(self) -> str:
         """Return the query string of the next page."""
-        asked = {name: self.data[name] for name in self.fields if name in self.data}
-        return urlencode(asked | {"after": self.first() - 1 + HITS})
+        query = {name: self.data[name] for name in self.fields if name in self.data}
+        return urlencode(query | {"after": self.first() - 1 + HITS})
 
 
 def _moment(day: date | None, at: time) -> datetime | None:

@@ -27,7 +27,10 @@ def make() -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(f"CREATE INDEX IF NOT EXISTS {_INDEX} ON document_chunks USING gin (words)")
-        if connection.vendor != "sqlite" or not _has_words(cursor) or not can_be_made(cursor):
+        if connection.vendor != "sqlite":
+            return
+        columns = connection.introspection.get_table_description(cursor, "document_chunks")
+        if not any(column.name == "words" for column in columns) or not can_be_made(cursor):
             return
         if not is_there():
             cursor.execute(_CREATE)
@@ -75,12 +78,6 @@ def is_whole() -> bool:
 def can_be_made(cursor: Any) -> bool:
     cursor.execute("SELECT COUNT(*) FROM pragma_module_list WHERE name = 'fts5'")
     return bool(cursor.fetchone()[0])
-
-
-def _has_words(cursor: Any) -> bool:
-    return any(
-        column.name == "words" for column in connection.introspection.get_table_description(cursor, "document_chunks")
-    )
 
 
 def _in_schema(kind: str, *names: str) -> set[str]:

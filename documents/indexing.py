@@ -23,12 +23,12 @@ def index_vectors(_owner: str = "") -> int:
         return 0
     if len(DocumentChunk.objects.filter(embedding_model=model.name).values_list("pk")[: FEW_CHUNKS + 1]) > FEW_CHUNKS:
         log.warning("indexing.missing", model=model.name, advice="run `manage.py document index`")
-    elif vectors.make_index_beside(model):
+    elif vectors.make_index_concurrently(model):
         log.info("indexing.made", model=model.name)
     return 0
 
 
-def make_everything(*, rebuild: bool) -> dict[str, Any]:
+def create_indexes(*, rebuild: bool) -> dict[str, Any]:
     """Create everything that searching needs, and return what exists then.
 
     Only the words are created in a transaction: converting and indexing a large table of vectors takes minutes.
@@ -38,7 +38,7 @@ def make_everything(*, rebuild: bool) -> dict[str, Any]:
     model = model_of_today()
     if connection.vendor == "postgresql" and vectors.make_extension():
         vectors.keep_as_vectors()
-        vectors.make_index_beside(model)
+        vectors.make_index_concurrently(model)
     return {
         "words": "an index" if fulltext.is_there() else "no index",
         "vectors": "pgvector" if has_vectors(connection) else "bytes",

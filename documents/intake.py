@@ -3,10 +3,10 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from uuid import uuid4
 
 import structlog
@@ -91,26 +91,43 @@ def receive(
     same transaction as the new row. Raises Refused, and then leaves neither a row nor a file.
     """
     name = clean_name(name)
-    content_type = _type_of(file, name, declared_type)
+    content_type = _detect_type(file, name, declared_type)
     file.seek(0)
     content = Hashed(file, name, settings.ADE_MAX_UPLOAD_BYTES)
-    with _stored(content) as blob:
+    # The key is generated; the name of the file is for people only.
+    key = f"{FOLDER}/{datetime.now(UTC):%Y/%m}/{uuid4().hex}"
+    # Set just before the commit. If its outcome is unknown, the file stays, and the sweeper later checks for a row.
+    may_have_row = False
+    try:
+        try:
+            key = default_storage.save(key, content)
+        except OSError as error:
+            log.warning("intake.not_stored", key=key, error=str(error))
+            raise NotStored(error) from error
         failpoints.hit("upload.blob_written")
         values = {
             "name": name,
-            "file": blob.key,
+            "file": key,
             "content_type": content_type,
             "size_bytes": content.seen_bytes,
             "sha256": content.sha256.hexdigest(),
         }
         if not again:
-            _refuse_twice(workspace, values)
+            # A purged document has no bytes left that could be used instead.
+            same = Document.objects.kept().filter(workspace=workspace, sha256=values["sha256"])
+            if document := same.filter(size_bytes=content.seen_bytes).defer("text").order_by("id").first():
+                raise AlreadyThere(document)
         with transaction.atomic():
             document = lifecycle.add_document(workspace, values, actor=actor)
             if also is not None:
                 also(document)
             failpoints.hit("upload.before_commit")
-            blob.may_be_named = True
+            may_have_row = True
+    except BaseException:
+        if not may_have_row:
+            with suppress(OSError):
+                default_storage.delete(key)
+        raise
     return document
 
 
@@ -134,49 +151,16 @@ def too_large() -> Refused:
     return Refused("too_large", f"The file is larger than the limit of {settings.ADE_MAX_UPLOAD_BYTES:,} bytes.")
 
 
-class _Blob:
-    def __init__(self) -> None:
-        # The key is generated; the name of the file is for people only.
-        self.key = f"{FOLDER}/{datetime.now(UTC):%Y/%m}/{uuid4().hex}"
-        # Set just before the commit. If its outcome is unknown, the file stays, and the sweeper later checks for a row.
-        self.may_be_named = False
-
-
-@contextmanager
-def _stored(content: Hashed) -> Iterator[_Blob]:
-    """Store a file and yield its blob; delete it again if the block fails before its commit."""
-    blob = _Blob()
-    try:
-        try:
-            blob.key = default_storage.save(blob.key, content)
-        except OSError as error:
-            log.warning("intake.not_stored", key=blob.key, error=str(error))
-            raise NotStored(error) from error
-        yield blob
-    except BaseException:
-        if not blob.may_be_named:
-            with suppress(OSError):
-                default_storage.delete(blob.key)
-        raise
-
-
-def _type_of(file: IO[bytes], name: str, declared_type: str) -> str:
+def _detect_type(file: IO[bytes], name: str, declared_type: str) -> str:
     file.seek(0)
     if not file.read(1):
         raise Refused("empty", f"The file {name} is empty.")
     try:
-        found = sniffing.sniff(file, name)
+        content_type = sniffing.sniff(file, name)
     except sniffing.Unknown as error:
         raise Refused("unsupported_type", str(error)) from error
     except sniffing.Ambiguous as error:
         raise Refused("type_mismatch", str(error)) from error
-    if problem := sniffing.problem(name, declared_type, found):
+    if problem := sniffing.problem(name, declared_type, content_type):
         raise Refused("type_mismatch", problem)
-    return found
-
-
-def _refuse_twice(workspace: Workspace, values: dict[str, Any]) -> None:
-    # A purged document has no bytes left that could be used instead.
-    same = Document.objects.kept().filter(workspace=workspace, sha256=values["sha256"], size_bytes=values["size_bytes"])
-    if there := same.defer("text").order_by("id").first():
-        raise AlreadyThere(there)
+    return content_type

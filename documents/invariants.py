@@ -5,35 +5,27 @@ from django.db import connection
 from documents import fulltext
 from work.invariants import DEFECT, Dialect, Invariant
 
-
-def _live_jobs(dialect: Dialect) -> str:
-    return """
+_LIVE_JOBS = """
         SELECT 'document', document_id FROM document_processing_jobs
         WHERE status IN ('PENDING', 'PROCESSING') GROUP BY document_id HAVING COUNT(*) > 1"""
-
-
-def _accounts(dialect: Dialect) -> str:
-    return """
+_ACCOUNTS = """
         SELECT 'job', id FROM document_processing_jobs
         WHERE attempts > max_attempts
             OR (status = 'FAILED' AND error_log = '')
             OR (status = 'COMPLETED' AND completed_at IS NULL)
             OR (status <> 'COMPLETED' AND completed_at IS NOT NULL)"""
-
-
-def _completed(dialect: Dialect) -> str:
-    return """
+_COMPLETED = """
         SELECT DISTINCT 'job', j.id FROM document_processing_jobs j JOIN stages s ON s.job_id = j.id
         WHERE j.status = 'COMPLETED' AND s.status <> 'DONE'"""
-
-
-def _standing(dialect: Dialect) -> str:
-    return """
+_STATUSES = """
         SELECT 'document', d.id FROM documents d LEFT JOIN document_processing_jobs j ON j.document_id = d.id
             AND j.id = (SELECT MAX(l.id) FROM document_processing_jobs l WHERE l.document_id = d.id)
         WHERE (j.id IS NULL AND d.status = 'processing') OR d.status <>
             CASE j.status WHEN 'COMPLETED' THEN 'processed' WHEN 'FAILED' THEN 'failed'
                 WHEN 'PENDING' THEN 'processing' WHEN 'PROCESSING' THEN 'processing' END"""
+_WORKSPACES = """
+        SELECT DISTINCT 'document', d.id FROM document_chunks c JOIN documents d ON d.id = c.document_id
+        WHERE c.workspace_id <> d.workspace_id"""
 
 
 def _purged(dialect: Dialect) -> str:
@@ -48,13 +40,7 @@ def _purged(dialect: Dialect) -> str:
             d.status = 'processing' OR d.{file} <> '' OR d.text <> '' OR d.embedding IS NOT NULL OR {beside})"""
 
 
-def _workspaces(dialect: Dialect) -> str:
-    return """
-        SELECT DISTINCT 'document', d.id FROM document_chunks c JOIN documents d ON d.id = c.document_id
-        WHERE c.workspace_id <> d.workspace_id"""
-
-
-def _words(dialect: Dialect) -> str:
+def _words_out_of_step(dialect: Dialect) -> str:
     """Find chunks that are missing in SQLite's table of words, or the reverse.
 
     PostgreSQL searches the chunks themselves.
@@ -71,25 +57,25 @@ INVARIANTS = (
     Invariant(
         "a_document_has_at_most_one_live_job",
         "A document has at most one processing job that is pending or under way.",
-        _live_jobs,
+        lambda dialect: _LIVE_JOBS,
         "The constraint job_one_live_per_document is missing: compare the schema with the migrations.",
     ),
     Invariant(
         "a_processing_job_accounts_for_itself",
         "A job has at most its maximum of attempts; a failed job has an error log, a completed one a time.",
-        _accounts,
+        lambda dialect: _ACCOUNTS,
         "The constraints of document_processing_jobs are missing: compare the schema with the migrations.",
     ),
     Invariant(
         "a_completed_job_has_done_all_its_stages",
         "A processing job is completed only when all of its stages are done.",
-        _completed,
+        lambda dialect: _COMPLETED,
         "The document may lack text or fields. Process it again, and report it with the events of the job.",
     ),
     Invariant(
         "a_document_stands_where_its_last_job_stands",
         "A document is processing while it has a live job; otherwise its status matches its last job.",
-        _standing,
+        lambda dialect: _STATUSES,
         "Without a job, the document would stay in this status for ever. Process it again, and report it.",
     ),
     Invariant(
@@ -101,13 +87,13 @@ INVARIANTS = (
     Invariant(
         "a_chunk_is_in_the_workspace_of_its_document",
         "A chunk has the same workspace as its document.",
-        _workspaces,
+        lambda dialect: _WORKSPACES,
         f"{DEFECT} Process the document again: until then, searches do not find it.",
     ),
     Invariant(
         "words_of_every_chunk_can_be_looked_up",
         "SQLite's index of words contains all chunks and nothing else.",
-        _words,
+        _words_out_of_step,
         "Something other than ADE wrote to the tables. Rebuild the index with `manage.py document index --rebuild`.",
     ),
 )

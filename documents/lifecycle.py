@@ -8,7 +8,7 @@ from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Concat, Length
 
 from documents import backoff, breakers
-from documents.models import Document, DocumentProcessingJob, OutsideService, Stage
+from documents.models import Document, DocumentProcessingJob, Stage
 from work import clock, failpoints, lifecycle, wakeups
 from work.changes import Claimable
 from work.claims import Claim
@@ -17,15 +17,23 @@ from work.recovery import LostClaim
 from work.state_machine import By, StateMachine, Transition
 from workspaces.models import Membership, Workspace
 
+DocumentStatus = Document.Status
+JobStatus = DocumentProcessingJob.Status
+StageStatus = Stage.Status
+
 DOCUMENT_STATES = StateMachine(
     kind="document",
     model=Document,
-    initial="processing",
+    initial=DocumentStatus.PROCESSING,
     created="DOCUMENT_ADDED",
     table={
-        "process": Transition(("processing",), "processed", By.ORCHESTRATOR, "DOCUMENT_PROCESSED"),
-        "fail": Transition(("processing",), "failed", By.ORCHESTRATOR, "DOCUMENT_FAILED"),
-        "reopen": Transition(("processed", "failed"), "processing", By.PERSON, "DOCUMENT_REOPENED"),
+        "process": Transition(
+            (DocumentStatus.PROCESSING,), DocumentStatus.PROCESSED, By.ORCHESTRATOR, "DOCUMENT_PROCESSED"
+        ),
+        "fail": Transition((DocumentStatus.PROCESSING,), DocumentStatus.FAILED, By.ORCHESTRATOR, "DOCUMENT_FAILED"),
+        "reopen": Transition(
+            (DocumentStatus.PROCESSED, DocumentStatus.FAILED), DocumentStatus.PROCESSING, By.PERSON, "DOCUMENT_REOPENED"
+        ),
     },
     events={
         "DOCUMENT_ADDED": "Its file was stored.",
@@ -49,15 +57,15 @@ DOCUMENT_STATES = StateMachine(
 JOB_STATES = StateMachine(
     kind="job",
     model=DocumentProcessingJob,
-    initial="PENDING",
+    initial=JobStatus.PENDING,
     created="JOB_QUEUED",
     table={
-        "begin": Transition(("PENDING",), "PROCESSING", By.ORCHESTRATOR, "JOB_STARTED"),
-        "complete": Transition(("PROCESSING",), "COMPLETED", By.ORCHESTRATOR, "JOB_COMPLETED"),
-        "postpone": Transition(("PROCESSING",), "PENDING", By.ORCHESTRATOR, "JOB_POSTPONED"),
-        "fail": Transition(("PROCESSING",), "FAILED", By.ORCHESTRATOR, "JOB_FAILED"),
-        "reset": Transition(("PROCESSING",), "PENDING", By.RECOVERY, "JOB_RESET"),
-        "give_up": Transition(("PROCESSING",), "FAILED", By.RECOVERY, "JOB_GIVEN_UP"),
+        "begin": Transition((JobStatus.PENDING,), JobStatus.PROCESSING, By.ORCHESTRATOR, "JOB_STARTED"),
+        "complete": Transition((JobStatus.PROCESSING,), JobStatus.COMPLETED, By.ORCHESTRATOR, "JOB_COMPLETED"),
+        "postpone": Transition((JobStatus.PROCESSING,), JobStatus.PENDING, By.ORCHESTRATOR, "JOB_POSTPONED"),
+        "fail": Transition((JobStatus.PROCESSING,), JobStatus.FAILED, By.ORCHESTRATOR, "JOB_FAILED"),
+        "reset": Transition((JobStatus.PROCESSING,), JobStatus.PENDING, By.RECOVERY, "JOB_RESET"),
+        "give_up": Transition((JobStatus.PROCESSING,), JobStatus.FAILED, By.RECOVERY, "JOB_GIVEN_UP"),
     },
     events={
         "JOB_QUEUED": "A document was added or reopened.",
@@ -73,17 +81,19 @@ JOB_STATES = StateMachine(
 STAGE_STATES = StateMachine(
     kind="stage",
     model=Stage,
-    initial="NEW",
+    initial=StageStatus.NEW,
     created="STAGE_PLANNED",
     table={
-        "ready": Transition(("NEW",), "READY", By.ORCHESTRATOR, "STAGE_READY"),
-        "start": Transition(("READY",), "RUNNING", By.WORKER, "STAGE_STARTED"),
-        "finish": Transition(("RUNNING",), "DONE", By.HOLDER, "STAGE_DONE"),
-        "fail": Transition(("RUNNING",), "ERROR", By.HOLDER, "STAGE_FAILED"),
-        "postpone": Transition(("RUNNING",), "READY", By.HOLDER, "STAGE_POSTPONED"),
-        "release": Transition(("RUNNING",), "READY", By.RECOVERY, "STAGE_RELEASED"),
-        "abandon": Transition(("RUNNING",), "ERROR", By.RECOVERY, "STAGE_ABANDONED"),
-        "renew": Transition(("ERROR", "READY", "DONE"), "NEW", By.POLICY, "STAGE_RENEWED"),
+        "ready": Transition((StageStatus.NEW,), StageStatus.READY, By.ORCHESTRATOR, "STAGE_READY"),
+        "start": Transition((StageStatus.READY,), StageStatus.RUNNING, By.WORKER, "STAGE_STARTED"),
+        "finish": Transition((StageStatus.RUNNING,), StageStatus.DONE, By.HOLDER, "STAGE_DONE"),
+        "fail": Transition((StageStatus.RUNNING,), StageStatus.ERROR, By.HOLDER, "STAGE_FAILED"),
+        "postpone": Transition((StageStatus.RUNNING,), StageStatus.READY, By.HOLDER, "STAGE_POSTPONED"),
+        "release": Transition((StageStatus.RUNNING,), StageStatus.READY, By.RECOVERY, "STAGE_RELEASED"),
+        "abandon": Transition((StageStatus.RUNNING,), StageStatus.ERROR, By.RECOVERY, "STAGE_ABANDONED"),
+        "renew": Transition(
+            (StageStatus.ERROR, StageStatus.READY, StageStatus.DONE), StageStatus.NEW, By.POLICY, "STAGE_RENEWED"
+        ),
     },
     events={
         "STAGE_PLANNED": "The job was divided into stages.",
@@ -113,9 +123,8 @@ SERVICE_REFUSED = "SERVICE_REFUSED"
 # Related rows of a document, and the values of its own columns after a purge.
 CONTENTS = ("chunks", "fields", "corrections")
 EMPTY: dict[str, Any] = {"file": "", "text": "", "embedding": None, "embedding_model": ""}
-KEPT = {"purged_at__isnull": True}
 # The order of stages: all stages of one name must be DONE before the next ones become READY.
-ORDER = ("extract", "embed", "publish")
+ORDER = (Stage.Name.EXTRACT, Stage.Name.EMBED, Stage.Name.PUBLISH)
 
 
 def create_workspace(name: str) -> Workspace:
@@ -143,21 +152,20 @@ def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int |
     """
     priority = DocumentProcessingJob.Priority.BULK if in_bulk else DocumentProcessingJob.Priority.NORMAL
     with transaction.atomic():
-        if not lifecycle.move(DOCUMENT_STATES, document.pk, "reopen", actor=actor, guards=KEPT):
+        if not lifecycle.move(DOCUMENT_STATES, document.pk, "reopen", actor=actor, guards={"purged_at__isnull": True}):
             return None
         (job_id,) = lifecycle.create(JOB_STATES, {"document_id": document.pk, "priority": int(priority)}, actor=actor)
     return job_id
 
 
-def tell_correction(document_id: int, message: str, data: Data, *, actor: str) -> bool:
+def record_correction(document_id: int, message: str, data: Data, *, actor: str) -> bool:
     """Record a correction of a field. Return False if there is no such document."""
     return lifecycle.record(DOCUMENT_STATES, document_id, "FIELD_CORRECTED", actor=actor, message=message, data=data)
 
 
-def tell_withdrawal(document_id: int, message: str, data: Data, *, actor: str) -> bool:
-    return lifecycle.record(
-        DOCUMENT_STATES, document_id, "FIELD_CORRECTION_WITHDRAWN", actor=actor, message=message, data=data
-    )
+def record_withdrawal(document_id: int, message: str, data: Data, *, actor: str) -> bool:
+    values: dict[str, Any] = {"actor": actor, "message": message, "data": data}
+    return lifecycle.record(DOCUMENT_STATES, document_id, "FIELD_CORRECTION_WITHDRAWN", **values)
 
 
 def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
@@ -168,25 +176,23 @@ def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
     Return None if work needs the document, if another transaction has locked it, or if its workspace no longer has a
     retention of this many days.
     """
+    skip = connection.features.has_select_for_update_skip_locked
+    documents = Document.objects.filter(pk=document_id)
     with transaction.atomic():
-        found = _lock_due(document_id, days)
-        if found is None:
+        # The full lock conflicts with `retention.hold`, so the next statement sees all that was committed.
+        if not documents.select_for_update(skip_locked=skip).values_list("pk", flat=True).first():
+            return None
+        due = documents.older_than(days).idle().filter(workspace__document_retention_days=days)
+        contents = due.annotate(characters=Length("text")).values("status", "file", "size_bytes", "characters").first()
+        if contents is None:
             return None
         failpoints.hit("retention.selected")
         rows = {name: getattr(Document(pk=document_id), name).all().delete()[0] for name in CONTENTS}
-        data = {**rows, **found, "days": days}
+        data: dict[str, Any] = {**rows, **contents, "days": days}
+        guards = {"purged_at__isnull": True, "status": data.pop("status")}
         message = f"Older than {days} days, the retention of its workspace."
-        told: dict[str, Any] = {"actor": actor, "message": message, "data": data}
-        status = {"status": data.pop("status")}
-        if not lifecycle.record(
-            DOCUMENT_STATES,
-            document_id,
-            "DOCUMENT_PURGED",
-            guards=KEPT | status,
-            purged_at=clock.now(),
-            **told,
-            **EMPTY,
-        ):
+        values: dict[str, Any] = {"actor": actor, "message": message, "data": data, "purged_at": clock.now(), **EMPTY}
+        if not lifecycle.record(DOCUMENT_STATES, document_id, "DOCUMENT_PURGED", guards=guards, **values):
             transaction.set_rollback(True)
             return None
     return data
@@ -198,19 +204,28 @@ def begin_next_job(owner: str) -> Claim | None:
     with transaction.atomic():
         claim = lifecycle.claim_next(JOB_STATES, "begin", owner, jobs.claimable, "document_id")
         claim = claim or lifecycle.claim_next(JOB_STATES, "begin", owner, jobs.claimable_in_bulk, "document_id")
-        if claim is not None:
-            _renew_stages(claim.id, owner)
+        if claim is None:
+            return None
+        # Renew the stages that the last attempt left unfinished, and the finished ones too if an output was lost.
+        stages = Stage.objects.filter(job_id=claim.id)
+        statuses = [StageStatus.ERROR, StageStatus.READY]
+        if stages.filter(failure_type=OUTPUT_LOST).exists():
+            statuses.append(StageStatus.DONE)
+        # Losses stay, because they count over all attempts.
+        cleared: dict[str, Any] = {"failure_type": "", "error_message": "", "retry_after_seconds": None}
+        for id in stages.filter(status__in=statuses).values_list("pk", flat=True):
+            lifecycle.move(STAGE_STATES, id, "renew", actor=owner, **cleared)
     return claim
 
 
 def plan(job_id: int, segments: int, *, actor: str) -> bool:
     """Create the missing stages of a job; existing ones stay unchanged. Return False if the job has ended."""
-    wanted = [("extract", n) for n in range(segments)] + [("embed", 0), ("publish", 0)]
+    stages = [(Stage.Name.EXTRACT, n) for n in range(segments)] + [(Stage.Name.EMBED, 0), (Stage.Name.PUBLISH, 0)]
     with transaction.atomic():
         if not _lock_live(job_id):
             return False
         existing = set(Stage.objects.filter(job_id=job_id).values_list("name", "segment"))
-        missing = [stage for stage in wanted if stage not in existing]
+        missing = [stage for stage in stages if stage not in existing]
         if missing:
             names, numbers = zip(*missing, strict=True)
             varying = {"name": list(names), "segment": list(numbers)}
@@ -222,20 +237,27 @@ def advance(job_id: int, *, actor: str) -> int:
     """Make the next stages in the order READY, and return how many there were."""
     unfinished = Stage.objects.filter(job_id=job_id).unfinished()
     current = next((name for name in ORDER if unfinished.filter(name=name).exists()), None)
-    ids = unfinished.filter(name=current, status="NEW", job__status="PROCESSING").values_list("pk", flat=True)
-    made = sum(lifecycle.move(STAGE_STATES, id, "ready", actor=actor) for id in ids)
-    if made:
+    new = unfinished.filter(name=current, status=StageStatus.NEW, job__status=JobStatus.PROCESSING)
+    number = sum(lifecycle.move(STAGE_STATES, id, "ready", actor=actor) for id in new.values_list("pk", flat=True))
+    if number:
         wakeups.ring(STAGE_STATES.kind)
-    return made
+    return number
 
 
 def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
     """End a job whose stages have all ended. Return False if there is nothing to decide yet."""
     stages = Stage.objects.filter(job_id=job.pk)
-    failed = list(stages.filter(status="ERROR").order_by("finished_at", "id"))
+    failed = list(stages.filter(status=StageStatus.ERROR).order_by("finished_at", "id"))
     if failed:
         # A running stage may still ask for a longer pause, or show that another attempt is useless.
-        return not stages.filter(status="RUNNING").exists() and _settle_failed(job, failed, actor)
+        if stages.filter(status=StageStatus.RUNNING).exists():
+            return False
+        # The first permanent failure decides, otherwise the first one; the longest requested pause applies.
+        permanent = [stage for stage in failed if stage.failure_type in (REFUSED, SERVICE_REFUSED)]
+        first = (permanent or failed)[0]
+        pauses = [stage.retry_after_seconds for stage in failed if stage.retry_after_seconds is not None]
+        why, pause = f"{first}: {first.error_message}", max(pauses, default=None)
+        return _give_back(job, why, actor=actor, retry_after=pause, final=first.failure_type if permanent else "")
     if not stages.exists() or stages.unfinished().exists():
         return False
     with failpoints.inside("job.finish.before_commit"), transaction.atomic():
@@ -248,40 +270,19 @@ def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
     return moved
 
 
-def _settle_failed(job: DocumentProcessingJob, failed: list[Stage], actor: str) -> bool:
-    """Give the job back.
-
-    The first permanent failure decides, otherwise the first one; the longest requested pause applies.
-    """
-    final = [stage for stage in failed if stage.failure_type in (REFUSED, SERVICE_REFUSED)]
-    first = (final or failed)[0]
-    pauses = [stage.retry_after_seconds for stage in failed if stage.retry_after_seconds is not None]
-    why = f"{first}: {first.error_message}"
-    return _give_back(
-        job, why, actor=actor, retry_after=max(pauses, default=None), final=first.failure_type if final else ""
-    )
-
-
 def claim_stage(owner: str) -> Claim | None:
     """Claim a stage. If a service is away, only one stage at a time probes it; other stages that need it wait."""
     away = breakers.away()
     for service in away.values():
-        if claim := _probe(owner, service):
-            return claim
+        candidates = breakers.claimable_with(service.name)
+        if not service.is_due() or not candidates(clock.now()).exists():
+            continue
+        with transaction.atomic():
+            claim = _claim_stage(owner, candidates) if breakers.lock_due(service) else None
+            if claim is not None:
+                breakers.record_probe(service, claim)
+                return claim
     return _claim_stage(owner, breakers.claimable_without(frozenset(away)))
-
-
-def _probe(owner: str, service: OutsideService) -> Claim | None:
-    candidates = breakers.claimable_with(service.name)
-    if not service.is_due() or not candidates(clock.now()).exists():
-        return None
-    with transaction.atomic():
-        if not breakers.lock_due(service):
-            return None
-        claim = _claim_stage(owner, candidates)
-        if claim is not None:
-            breakers.note_probe(service, claim)
-    return claim
 
 
 def _claim_stage(owner: str, claimable: Claimable) -> Claim | None:
@@ -294,12 +295,8 @@ def finish_stage(claim: Claim, *, data: Data | None = None, also: Callable[[], o
 
 
 def fail_stage(claim: Claim, failure_type: str, message: str, *, retry_after: float | None = None) -> bool:
-    said: dict[str, Any] = {
-        "failure_type": failure_type,
-        "error_message": message,
-        "retry_after_seconds": retry_after,
-    }
-    return lifecycle.finish(claim, "fail", message=message, **said)
+    values: dict[str, Any] = {"failure_type": failure_type, "error_message": message}
+    return lifecycle.finish(claim, "fail", message=message, retry_after_seconds=retry_after, **values)
 
 
 def postpone_stage(claim: Claim, message: str) -> bool:
@@ -307,17 +304,17 @@ def postpone_stage(claim: Claim, message: str) -> bool:
     return lifecycle.finish(claim, "postpone", message=message, postponements=F("postponements") + 1)
 
 
-def rescue_stage(found: LostClaim) -> str | None:
+def rescue_stage(lost: LostClaim) -> str | None:
     """Return a lost stage to READY, or set it to ERROR if it has cost too many workers."""
     # Only a move of this claim changes the losses, so they cannot change between this read and the move.
-    before = Stage.objects.filter(pk=found.id).values_list("losses", flat=True).first() or 0
-    losses, message = before + found.losses, found.rule
+    before = Stage.objects.filter(pk=lost.id).values_list("losses", flat=True).first() or 0
+    losses, message = before + lost.losses, lost.rule
     if losses > before and (losses % STAGE_LOSSES == 0 or losses >= FATAL_LOSSES):
         message = f"{message.rstrip('.')}; {losses} workers were lost while processing it"
-        return found.move("abandon", message=message, failure_type=POISON, error_message=message, losses=losses)
+        return lost.move("abandon", message=message, failure_type=POISON, error_message=message, losses=losses)
     # A stage that was given back by a stopping worker keeps no error, because the watchdog takes one for an attempt.
-    lost: dict[str, Any] = {"losses": losses, "error_message": message} if found.losses else {}
-    verb = found.move("release", message=message, **lost)
+    values: dict[str, Any] = {"losses": losses, "error_message": message} if lost.losses else {}
+    verb = lost.move("release", message=message, **values)
     if verb:
         wakeups.ring(STAGE_STATES.kind)
     return verb
@@ -331,40 +328,29 @@ def reset_zombies(actor: str) -> int:
     now = clock.now()
     limit = now - timedelta(seconds=settings.ADE_ZOMBIE_SECONDS)
     # A long job pauses between its stages, so the latest of them counts.
-    at_work = Q(status="RUNNING", lease_expires_at__gt=now) | Q(started_at__gt=limit) | Q(finished_at__gt=limit)
+    held = Q(status=StageStatus.RUNNING, lease_expires_at__gt=now)
+    at_work = held | Q(started_at__gt=limit) | Q(finished_at__gt=limit)
     alive = Exists(Stage.objects.filter(at_work, job_id=OuterRef("pk")))
-    over = DocumentProcessingJob.objects.filter(~alive, status="PROCESSING", started_at__lt=limit)
+    idle = DocumentProcessingJob.objects.filter(~alive, status=JobStatus.PROCESSING, started_at__lt=limit)
     if away := frozenset(breakers.away()):
         # A job whose stages wait for a service that is away has not been abandoned.
-        over = over.exclude(pk__in=breakers.waiting(away).order_by().values("job_id"))
+        idle = idle.exclude(pk__in=breakers.waiting(away).order_by().values("job_id"))
+    # Matches stages that this attempt has claimed without finishing them. Errors are its own, as it began with none.
+    tried = Q(status__in=[StageStatus.RUNNING, StageStatus.ERROR])
+    tried |= Q(status=StageStatus.READY) & ~Q(error_message="")
     message = f"In processing for longer than {settings.ADE_ZOMBIE_SECONDS} s while no worker was working on it."
-    return sum(
-        _give_back(job, message, actor=actor, recovering=~alive)
-        if _was_tried(job)
-        else _put_back(job, message, actor=actor, where=Q(~alive))
-        for job in over.order_by("started_at")[:100]
-    )
-
-
-def _was_tried(job: DocumentProcessingJob) -> bool:
-    """Return whether this attempt claimed a stage without finishing it.
-
-    Errors are its own, because it began with none.
-    """
-    failed_or_lost = Q(status__in=["RUNNING", "ERROR"]) | Q(status="READY") & ~Q(error_message="")
-    return Stage.objects.filter(failed_or_lost, job=job).exists()
-
-
-def _lock_due(document_id: int, days: int) -> dict[str, Any] | None:
-    """Lock a document that is idle and due by a retention of this many days. Return what it holds, or None."""
-    skip = connection.features.has_select_for_update_skip_locked
-    documents = Document.objects.filter(pk=document_id)
-    # Take the full lock, which conflicts with `retention.hold`. The next statement then sees all that was committed.
-    if not documents.select_for_update(skip_locked=skip).values_list("pk", flat=True).first():
-        return None
-    due = documents.older_than(days).idle().filter(workspace__document_retention_days=days)
-    found = due.annotate(characters=Length("text")).values("status", "file", "size_bytes", "characters").first()
-    return dict(found) if found else None
+    number = 0
+    for job in idle.order_by("started_at")[:100]:
+        if Stage.objects.filter(tried, job=job).exists():
+            number += _give_back(job, message, actor=actor, recovering=~alive)
+            continue
+        where = Q(~alive, attempts=job.attempts, started_at=job.started_at)
+        why = f"{message.rstrip('.')}; no stage was claimed, so no attempt is counted."
+        due = clock.now() + timedelta(seconds=backoff.job_seconds(1))
+        number += lifecycle.move(
+            JOB_STATES, job.pk, "reset", where=where, actor=actor, message=why, next_attempt_at=due
+        )
+    return number
 
 
 def _lock_live(job_id: int) -> bool:
@@ -397,44 +383,17 @@ def _give_back(
         "error_message": why,
     }
     # Guard by the attempt that was read, so that two workers that see the same attempt count it once.
-    seen = Q(attempts=job.attempts, started_at=job.started_at)
-    where = seen if recovering is None else seen & Q(recovering)
+    where = Q(attempts=job.attempts, started_at=job.started_at)
+    if recovering is not None:
+        where &= Q(recovering)
     with transaction.atomic():
         if job.attempts + 1 < job.max_attempts and not final:
-            due = now + timedelta(seconds=_pause(job.attempts + 1, retry_after))
+            due = now + timedelta(seconds=backoff.job_seconds(job.attempts + 1, retry_after))
             return lifecycle.move(
                 JOB_STATES, job.pk, back, where=where, actor=actor, message=why, next_attempt_at=due, **counted
             )
         counted["failure_type"] = final or "ATTEMPTS_EXHAUSTED"
         moved = lifecycle.move(JOB_STATES, job.pk, end, where=where, actor=actor, message=why, **counted)
-        if DocumentProcessingJob.objects.filter(document=job.document_id, status="COMPLETED").exists():
+        if DocumentProcessingJob.objects.filter(document=job.document_id, status=JobStatus.COMPLETED).exists():
             why = f"{why.rstrip('.')}; the results of the earlier processing are still available."
         return moved and lifecycle.move(DOCUMENT_STATES, job.document_id, "fail", actor=actor, message=why)
-
-
-def _pause(attempt: int, retry_after: float | None = None) -> float:
-    """Return the pause that the service asks for, but at least the usual one."""
-    first, longest = settings.ADE_DOCUMENT_RETRY_SECONDS, settings.ADE_DOCUMENT_RETRY_MAX_SECONDS
-    pause = backoff.seconds(attempt, first=first, longest=longest)
-    return pause if retry_after is None else max(pause, backoff.seconds(attempt, retry_after))
-
-
-def _put_back(job: DocumentProcessingJob, why: str, *, actor: str, where: Q) -> bool:
-    """Make a job PENDING without counting an attempt, because none was made."""
-    seen = Q(attempts=job.attempts, started_at=job.started_at)
-    message = f"{why.rstrip('.')}; no stage was claimed, so no attempt is counted."
-    due = clock.now() + timedelta(seconds=_pause(1))
-    return lifecycle.move(
-        JOB_STATES, job.pk, "reset", where=seen & where, actor=actor, message=message, next_attempt_at=due
-    )
-
-
-def _renew_stages(job_id: int, actor: str) -> None:
-    """Reset the stages that the last attempt left unfinished, and the finished ones too if an output was lost."""
-    stages = Stage.objects.filter(job_id=job_id)
-    lost = stages.filter(failure_type=OUTPUT_LOST).exists()
-    for id in stages.filter(status__in=["ERROR", "READY", *(["DONE"] if lost else [])]).values_list("pk", flat=True):
-        # Losses stay, because they count over all attempts.
-        lifecycle.move(
-            STAGE_STATES, id, "renew", actor=actor, failure_type="", error_message="", retry_after_seconds=None
-        )

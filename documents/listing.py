@@ -6,13 +6,12 @@ the primary key until it has found enough rows.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import OuterRef, Q
 
-from documents.models import Document, DocumentQuerySet
+from documents.models import Document
 from workspaces.models import User, Workspace
 
 
@@ -26,27 +25,21 @@ class Wanted:
 
 def documents(user: User, wanted: Wanted, most: int, *, behind: int | None = None) -> list[Document]:
     """Return up to `most` documents that the user may see, newest first, following the one with the ID `behind`."""
-    found = Document.objects.filter(**({"status": wanted.status} if wanted.status else {}))
+    rows = Document.objects.order_by("-created_at", "-id")
+    if wanted.status:
+        rows = rows.filter(status=wanted.status)
     if behind is not None:
         last = Document.objects.for_user(user).filter(pk=behind).values_list("created_at", flat=True).first()
         if last is None:
             return []
-        found = found.filter(Q(created_at__lt=last) | Q(pk__lt=behind), created_at__lte=last)
-    workspaces = Workspace.objects.for_user(user)
+        rows = rows.filter(Q(created_at__lt=last) | Q(pk__lt=behind), created_at__lte=last)
+    workspaces = Workspace.objects.for_user(user).order_by()
     if wanted.workspace_id is not None:
         workspaces = workspaces.filter(pk=wanted.workspace_id)
     if connection.vendor == "postgresql":
-        found = Document.objects.filter(pk__in=_firsts(workspaces, found, most))
+        firsts = ArraySubquery(rows.filter(workspace=OuterRef("pk")).values("pk")[:most])
+        ids = [id for ids in workspaces.annotate(firsts=firsts).values_list("firsts", flat=True) for id in ids]
+        rows = Document.objects.filter(pk__in=ids).order_by("-created_at", "-id")
     else:
-        found = found.filter(workspace__in=workspaces.order_by().values("pk"))
-    return list(_ordered(found).listed()[:most])
-
-
-def _firsts(workspaces: Any, found: Any, most: int) -> list[int]:
-    firsts = _ordered(found.filter(workspace=OuterRef("pk"))).values("pk")[:most]
-    arrays = workspaces.order_by().annotate(firsts=ArraySubquery(firsts)).values_list("firsts", flat=True)
-    return [id for ids in arrays for id in ids]
-
-
-def _ordered(found: DocumentQuerySet) -> DocumentQuerySet:
-    return found.order_by("-created_at", "-id")
+        rows = rows.filter(workspace__in=workspaces.values("pk"))
+    return list(rows.listed()[:most])

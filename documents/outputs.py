@@ -39,7 +39,7 @@ def fetch(path: str, to: Path) -> bool:
         return _copy(path, file)
 
 
-def opened(path: str) -> IO[bytes] | None:
+def open_file(path: str) -> IO[bytes] | None:
     """Return the output as a temporary file, or None if it is missing or incomplete."""
     file = TemporaryFile()  # noqa: SIM115  # the caller closes it
     if _copy(path, file):
@@ -49,16 +49,35 @@ def opened(path: str) -> IO[bytes] | None:
     return None
 
 
-def store(path: str, value: Any) -> None:
-    """Store a value unless it is already stored completely. Workers that do the same work write the same bytes."""
-    body = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False).encode()
-    _save(path, BytesIO(body))
-
-
-def store_file(path: str, made: IO[bytes]) -> None:
-    """Store a file that has been written already, like `store`."""
-    made.seek(0)
-    _save(path, made)
+def store(path: str, body: IO[bytes]) -> None:
+    """Store a file unless it is already stored completely. Workers that do the same work write the same bytes."""
+    sha256 = hashlib.sha256()
+    body.seek(0)
+    while block := body.read(_BLOCK_BYTES):
+        sha256.update(block)
+    with SpooledTemporaryFile(_MEMORY_BYTES) as file:
+        file.write(_line(sha256.hexdigest()))
+        body.seek(0)
+        shutil.copyfileobj(body, file, _BLOCK_BYTES)
+        while True:
+            with TemporaryFile() as current:
+                # A complete file stays: another worker wrote the same, and a later stage may be reading it.
+                if _copy(path, current):
+                    return
+            file.seek(0)
+            with suppress(FileNotFoundError):
+                default_storage.delete(path)
+            try:
+                name = default_storage.save(path, File(file))
+            except FileExistsError:
+                # Another worker was faster. Storages without this error save ours under another name instead.
+                return
+            except FileNotFoundError:
+                # Another worker deleted ours because it was still incomplete.
+                continue
+            if name != path:
+                default_storage.delete(name)
+            return
 
 
 def discard(job_id: int) -> None:
@@ -70,57 +89,17 @@ def discard(job_id: int) -> None:
         default_storage.delete(folder)
 
 
-def _is_whole(path: str) -> bool:
-    with TemporaryFile() as file:
-        return _copy(path, file)
-
-
-def _save(path: str, body: IO[bytes]) -> None:
-    with SpooledTemporaryFile(_MEMORY_BYTES) as file:
-        file.write(_line(_checksum(body)))
-        body.seek(0)
-        shutil.copyfileobj(body, file, _BLOCK_BYTES)
-        # A complete file stays: another worker wrote the same, and a later stage may be reading it.
-        while not _is_whole(path):
-            file.seek(0)
-            if _replaced(path, file):
-                return
-
-
-def _replaced(path: str, file: IO[bytes]) -> bool:
-    """Replace the stored file. Return False if another worker deleted ours because it was still incomplete."""
-    with suppress(FileNotFoundError):
-        default_storage.delete(path)
-    try:
-        stored = default_storage.save(path, File(file))
-    except FileExistsError:
-        # Another worker was faster. Storages without this error save ours under another name instead.
-        return True
-    except FileNotFoundError:
-        return False
-    if stored != path:
-        default_storage.delete(stored)
-    return True
-
-
 def _copy(path: str, to: IO[bytes]) -> bool:
     sha256 = hashlib.sha256()
     try:
         with default_storage.open(path) as file:
-            told = file.readline()
+            checksum = file.readline()
             while block := file.read(_BLOCK_BYTES):
                 sha256.update(block)
                 to.write(block)
     except FileNotFoundError:
         return False
-    return bool(told == _line(sha256.hexdigest()))
-
-
-def _checksum(body: IO[bytes]) -> str:
-    sha256 = hashlib.sha256()
-    while block := body.read(_BLOCK_BYTES):
-        sha256.update(block)
-    return sha256.hexdigest()
+    return bool(checksum == _line(sha256.hexdigest()))
 
 
 def _line(checksum: str) -> bytes:

@@ -35,39 +35,52 @@ log = structlog.get_logger(__name__)
 class Sweeper:
     """Walks through all files in batches and starts over at the end."""
 
-    def __init__(self, walk: Callable[[], Iterator[str | None]], named: Callable[[list[str]], Iterable[str]]) -> None:
-        # `walk` yields keys, and None for anything else. `named` returns the keys that have a row and must stay.
-        self.walk, self.named = walk, named
+    def __init__(self, walk: Callable[[], Iterator[str | None]], keys_of: Callable[[list[str]], Iterable[str]]) -> None:
+        # `walk` yields keys, and None for anything else. `keys_of` returns the keys that have a row and must stay.
+        self.walk, self.keys_of = walk, keys_of
         self._rest: Iterator[str | None] = iter(())
 
     def sweep(self) -> int:
         """Remove old files without a row from the next batch, and return their number."""
-        keys = self._next()
-        named = set(self.named(keys)) if keys else set()
-        return sum(_remove_old(key) for key in keys if key not in named)
-
-    def _next(self) -> list[str]:
         steps = list(islice(self._rest, AT_ONCE))
         if not steps:
             self._rest = self.walk()
             steps = list(islice(self._rest, AT_ONCE))
-        return [step for step in steps if step is not None]
+        keys = [step for step in steps if step is not None]
+        with_row = set(self.keys_of(keys)) if keys else set()
+        number = 0
+        for key in keys:
+            # Another worker may have removed it already.
+            with suppress(FileNotFoundError):
+                if key not in with_row and default_storage.get_modified_time(key) < clock.now() - OLD:
+                    default_storage.delete(key)
+                    log.info("housekeeping.removed", file=key)
+                    number += 1
+        return number
 
 
 def sweep_blobs(_owner: str = "") -> int:
     """Remove files of documents that were never created, and temporary uploads of requests that never finished."""
-    _sweep_uploads()
+    # Files in this directory that a web process still uses are never that old.
+    oldest = time.time() - OLD.total_seconds()
+    with suppress(FileNotFoundError):
+        for entry in islice(os.scandir(settings.FILE_UPLOAD_TEMP_DIR), AT_ONCE):
+            with suppress(FileNotFoundError):
+                if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < oldest:
+                    os.unlink(entry.path)
     _blobs.sweep()
-    # No work waits for this, so 0 keeps the worker from waking its slots.
+    # No work waits for this, so 0 keeps the worker from waking its threads.
     return 0
 
 
 def sweep_outputs(_owner: str = "") -> int:
     """Remove stage outputs of jobs that ended at least a day ago, if they were not removed at the end."""
-    ids = [int(name) for name in _folders_in(outputs.ROOT) if name.isdecimal()][:AT_ONCE]
+    names: list[str] = []
+    with suppress(FileNotFoundError):
+        names = sorted(default_storage.listdir(outputs.ROOT)[0])
+    ids = [int(name) for name in names if name.isdecimal()][:AT_ONCE]
     jobs = DocumentProcessingJob.objects.filter(pk__in=ids).exclude(finished_at__lt=clock.now() - OLD)
-    kept = set(jobs.values_list("pk", flat=True))
-    for id in set(ids) - kept:
+    for id in set(ids) - set(jobs.values_list("pk", flat=True)):
         outputs.discard(id)
     return 0
 
@@ -95,39 +108,12 @@ def keys_below(folder: str, pattern: re.Pattern[str]) -> Iterator[str | None]:
     return (key if key and pattern.fullmatch(key) else None for key in files.walk(folder))
 
 
-def _uploaded() -> Iterator[str | None]:
+def _walk_documents() -> Iterator[str | None]:
     return keys_below(FOLDER, KEY)
 
 
-def _named(keys: list[str]) -> Iterable[str]:
+def _keys_of_documents(keys: list[str]) -> Iterable[str]:
     return Document.objects.filter(file__in=keys).values_list("file", flat=True)
 
 
-_blobs = Sweeper(_uploaded, _named)
-
-
-def _sweep_uploads() -> None:
-    """Remove old temporary uploads of this machine. Files that a web process still uses are never that old."""
-    oldest = time.time() - OLD.total_seconds()
-    with suppress(FileNotFoundError):
-        for entry in islice(os.scandir(settings.FILE_UPLOAD_TEMP_DIR), AT_ONCE):
-            with suppress(FileNotFoundError):
-                if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < oldest:
-                    os.unlink(entry.path)
-
-
-def _folders_in(path: str) -> list[str]:
-    try:
-        return sorted(default_storage.listdir(path)[0])
-    except FileNotFoundError:
-        return []
-
-
-def _remove_old(key: str) -> bool:
-    # Another worker may have removed it already.
-    with suppress(FileNotFoundError):
-        if default_storage.get_modified_time(key) < clock.now() - OLD:
-            default_storage.delete(key)
-            log.info("housekeeping.removed", file=key)
-            return True
-    return False
+_blobs = Sweeper(_walk_documents, _keys_of_documents)

@@ -18,7 +18,7 @@ import structlog
 from django.conf import settings
 from django.core.files.storage import default_storage
 
-from documents.children import EXTRACTOR, Place, place_for
+from documents.children import EXTRACTOR, place_for
 from documents.extraction import ExtractionFailed, local
 from documents.models import Document
 from work.processes.supervise import CannotStart
@@ -92,12 +92,20 @@ def has_looks(document: Document) -> bool:
 
 def picture(stored: Stored, number: int) -> bytes:
     """Return a page as a PNG, for types that can be drawn. Raises NotDrawn and Busy."""
-    return _once(stored, number, _PICTURE, _made)
+    return _once(stored, number, _PICTURE, _draw)
 
 
 def glance(stored: Stored, number: int) -> Glance:
     """Return the beginning of a page. Raises NotDrawn and Busy."""
-    return _glance(_once(stored, number, _GLANCE, _peeked))
+    content = _once(stored, number, _GLANCE, _peek)
+    # Check and convert the excerpt, because the child that wrote it may have been compromised.
+    try:
+        excerpt = json.loads(content)
+        rows = [[str(cell) for cell in row[: local.MOST_COLUMNS]] for row in excerpt["rows"][: local.MOST_ROWS]]
+        pages, rows_total, columns_total = (int(excerpt[name]) for name in ("pages", "rows_total", "columns_total"))
+        return Glance(pages, str(excerpt["title"]), rows, rows_total, columns_total, str(excerpt["text"]))
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
+        raise NotDrawn("The extractor returned an invalid excerpt of the page.") from error
 
 
 def why_not(stored: Stored, number: int) -> str:
@@ -116,11 +124,11 @@ def forget(sha256: str) -> None:
 
 def tidy() -> None:
     """Delete previews that are too old, and the oldest if there are too many."""
-    found = sorted(_files())
+    files = sorted(_files())
     old = time.time() - KEPT_SECONDS
-    bytes_left, files_left = sum(each.size for each in found), len(found)
+    bytes_left, files_left = sum(each.size for each in files), len(files)
     share = LEFT_OF_IT if bytes_left > MOST_BYTES or files_left > MOST_FILES else 1
-    for each in found:
+    for each in files:
         if each.at > old and bytes_left <= MOST_BYTES * share and files_left <= MOST_FILES * share:
             break
         each.path.unlink(missing_ok=True)
@@ -128,16 +136,30 @@ def tidy() -> None:
 
 
 def _once(stored: Stored, number: int, suffix: str, make: Callable[[Stored, int], bytes]) -> bytes:
-    if found := _kept(stored, number, suffix):
-        return found
+    if content := _cached(stored, number, suffix):
+        return content
     with _turn():
         # Another request may have made it meanwhile.
-        return _kept(stored, number, suffix) or _anew(stored, number, suffix, make)
+        if content := _cached(stored, number, suffix):
+            return content
+        try:
+            content = make(stored, number)
+        except ExtractionFailed as error:
+            if error.code == "no_such_page":
+                raise NoSuchPage(error.message) from error
+            if error.permanent:
+                _keep(_path(stored, number, _REASON), error.message.encode())
+            raise NotDrawn(error.message) from error
+        except (CannotStart, OSError) as error:
+            log.warning("previews.not_drawn", file=str(stored.file), page=number, error=str(error))
+            raise NotDrawn("The file cannot be fetched or drawn at the moment. Try again later.") from error
+        _keep(_path(stored, number, suffix), content)
+        return content
 
 
-def _kept(stored: Stored, number: int, suffix: str) -> bytes | None:
-    if said := why_not(stored, number):
-        raise NotDrawn(said)
+def _cached(stored: Stored, number: int, suffix: str) -> bytes | None:
+    if reason := why_not(stored, number):
+        raise NotDrawn(reason)
     with suppress(FileNotFoundError):
         return _path(stored, number, suffix).read_bytes()
     return None
@@ -153,50 +175,19 @@ def _turn() -> Iterator[None]:
         _turns.release()
 
 
-def _anew(stored: Stored, number: int, suffix: str, make: Callable[[Stored, int], bytes]) -> bytes:
-    try:
-        made = make(stored, number)
-    except ExtractionFailed as failed:
-        if failed.code == "no_such_page":
-            raise NoSuchPage(failed.message) from failed
-        if failed.permanent:
-            _keep(_path(stored, number, _REASON), failed.message.encode())
-        raise NotDrawn(failed.message) from failed
-    except (CannotStart, OSError) as error:
-        log.warning("previews.not_drawn", file=str(stored.file), page=number, error=str(error))
-        raise NotDrawn("The file cannot be fetched or drawn at the moment. Try again later.") from error
-    _keep(_path(stored, number, suffix), made)
-    return made
+def _draw(stored: Stored, number: int) -> bytes:
+    with place_for(EXTRACTOR, lambda: None, is_warm=False) as (directory, run):
+        file = _local_file(stored, directory)
+        return local.draw(file, stored.content_type, number, directory, wall_seconds=WALL_SECONDS, run=run)
 
 
-def _made(stored: Stored, number: int) -> bytes:
-    with _laid_out(stored) as (file, place):
-        return local.draw(file, stored.content_type, number, place.directory, wall_seconds=WALL_SECONDS, run=place.run)
+def _peek(stored: Stored, number: int) -> bytes:
+    with place_for(EXTRACTOR, lambda: None, is_warm=False) as (directory, run):
+        file = _local_file(stored, directory)
+        return local.peek(file, stored.content_type, number, directory, wall_seconds=WALL_SECONDS, run=run)
 
 
-def _peeked(stored: Stored, number: int) -> bytes:
-    with _laid_out(stored) as (file, place):
-        return local.peek(file, stored.content_type, number, place.directory, wall_seconds=WALL_SECONDS, run=place.run)
-
-
-@contextmanager
-def _laid_out(stored: Stored) -> Iterator[tuple[Path, Place]]:
-    with place_for(EXTRACTOR, lambda: None, is_warm=False) as place:
-        yield _at_hand(stored, place.directory), place
-
-
-def _glance(content: bytes) -> Glance:
-    """Check and convert an excerpt, because the child that wrote it may have been compromised. Raises NotDrawn."""
-    try:
-        told = json.loads(content)
-        rows = [[str(cell) for cell in row[: local.MOST_COLUMNS]] for row in told["rows"][: local.MOST_ROWS]]
-        numbers = [int(told[name]) for name in ("pages", "rows_total", "columns_total")]
-        return Glance(numbers[0], str(told["title"]), rows, numbers[1], numbers[2], str(told["text"]))
-    except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
-        raise NotDrawn("The extractor returned an invalid excerpt of the page.") from error
-
-
-def _at_hand(stored: Stored, directory: Path) -> Path:
+def _local_file(stored: Stored, directory: Path) -> Path:
     """Return the stored file itself if it is local, which the child can read but not change, or else a copy.
 
     Raises OSError.
@@ -238,5 +229,5 @@ def _files() -> Iterator[_File]:
         for entry in entries:
             # Another process may have deleted it meanwhile.
             with suppress(FileNotFoundError):
-                found = entry.stat(follow_symlinks=False)
-                yield _File(found.st_mtime, found.st_size, Path(entry.path))
+                status = entry.stat(follow_symlinks=False)
+                yield _File(status.st_mtime, status.st_size, Path(entry.path))

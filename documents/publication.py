@@ -6,7 +6,6 @@ thousands of chunks, which must never be in memory at once.
 
 import base64
 import json
-from collections.abc import Iterator
 from itertools import islice
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -19,25 +18,25 @@ from documents.models import Document, DocumentChunk
 ROWS = 500
 
 
-def written(digested: dict[str, Any], vectors: Vectors) -> IO[bytes]:
+def write_file(digest: dict[str, Any], vectors: Vectors) -> IO[bytes]:
     """Return a file with the result of `extraction.digest` and the vectors of its chunks."""
     head = {
-        "chunks": len(digested["chunks"]),
-        "fields": digested["fields"],
+        "chunks": len(digest["chunks"]),
+        "fields": digest["fields"],
         "mean": _text_of(vectors.mean),
         "model": vectors.model,
-        "pages": digested["pages"],
-        "text": digested["text"],
+        "pages": digest["pages"],
+        "text": digest["text"],
     }
     file = TemporaryFile()  # noqa: SIM115  # the caller closes it
     file.write(_line(head))
-    for chunk, vector in zip(digested["chunks"], vectors.each, strict=True):
+    for chunk, vector in zip(digest["chunks"], vectors.each, strict=True):
         file.write(_line(chunk | {"vector": _text_of(vector)}))
     file.seek(0)
     return file
 
 
-def told(file: IO[bytes]) -> dict[str, Any]:
+def counts(file: IO[bytes]) -> dict[str, Any]:
     """Return the counts for the event."""
     head = _head(file)
     return {"chunks": head["chunks"], "fields": len(head["fields"]), "model": head["model"], "pages": head["pages"]}
@@ -55,25 +54,24 @@ def publish(document_id: int, file: IO[bytes]) -> None:
     )
     fields.keep(document_id, head["fields"])
     DocumentChunk.objects.filter(document_id=document_id).delete()
-    chunks = _chunks(documents.values_list("workspace_id", flat=True).get(), document_id, head["model"], file)
-    while some := list(islice(chunks, ROWS)):
-        DocumentChunk.objects.bulk_create(some)
-
-
-def _chunks(workspace_id: int, document_id: int, model: str, file: IO[bytes]) -> Iterator[DocumentChunk]:
-    for line in file:
-        chunk = json.loads(line)
-        vector = base64.b64decode(chunk["vector"])
-        yield DocumentChunk(
-            workspace_id=workspace_id,
-            document_id=document_id,
-            position=chunk["position"],
-            page=chunk["page"],
-            text=chunk["text"],
-            # A vector of zeros has no direction, so its similarity to others is undefined.
-            embedding=vector if vector.strip(b"\0") else None,
-            embedding_model=model,
+    workspace_id = documents.values_list("workspace_id", flat=True).get()
+    while lines := list(islice(file, ROWS)):
+        DocumentChunk.objects.bulk_create(
+            _chunk(json.loads(line), document_id=document_id, workspace_id=workspace_id, embedding_model=head["model"])
+            for line in lines
         )
+
+
+def _chunk(values: dict[str, Any], **columns: Any) -> DocumentChunk:
+    vector = base64.b64decode(values["vector"])
+    return DocumentChunk(
+        position=values["position"],
+        page=values["page"],
+        text=values["text"],
+        # A vector of zeros has no direction, so its similarity to others is undefined.
+        embedding=vector if vector.strip(b"\0") else None,
+        **columns,
+    )
 
 
 def _head(file: IO[bytes]) -> dict[str, Any]:

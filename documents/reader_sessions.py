@@ -32,17 +32,18 @@ class ReaderSession:
     Close it when anything goes wrong; a fresh process then decides what is wrong.
     """
 
-    def __init__(self, job_id: int, directory: Path, spawn: Callable[..., Child], held: ExitStack) -> None:
+    def __init__(self, job_id: int, directory: Path, spawn: Callable[..., Child], stack: ExitStack) -> None:
         self.job_id, self.directory = job_id, directory
-        self._spawn, self._held = spawn, held
+        self._spawn, self._stack = spawn, stack
         self._child: Child | None = None
         self._done = False
-        self._on_event: OnEvent = _ignore
+        # Events before the first order are ignored.
+        self._on_event: OnEvent = lambda event: None
 
     def run(self, arguments: Sequence[str], **options: Unpack[Options]) -> Ended | None:
         """Run one order. Return None if it is done and the session continues. Raises CannotStart."""
         self._done, self._on_event = False, options["on_event"]
-        child = self._child = self._child or self._begun(options["limits"], options["on_output"])
+        child = self._child = self._child or self._start(options["limits"], options["on_output"])
         options["on_start"](child)
         # A process that has closed its input has ended, which `_wait` reports.
         with suppress(BrokenPipeError):
@@ -55,19 +56,19 @@ class ReaderSession:
         return self._child is not None and self._child.poll(0) is None
 
     def close(self) -> None:
-        self._held.close()
+        self._stack.close()
 
-    def _begun(self, limits: Limits, on_output: OnOutput) -> Child:
+    def _start(self, limits: Limits, on_output: OnOutput) -> Child:
         reading, self._orders = os.pipe()
-        self._held.callback(os.close, self._orders)
+        self._stack.callback(os.close, self._orders)
         within = replace(limits, wall_seconds=LONGEST_SECONDS, cpu_seconds=LONGEST_SECONDS)
         try:
             child = self._spawn(
-                cwd=self.directory, stdin=reading, limits=within, on_event=self._hear, on_output=on_output
+                cwd=self.directory, stdin=reading, limits=within, on_event=self._handle, on_output=on_output
             )
         finally:
             os.close(reading)
-        self._held.enter_context(child)
+        self._stack.enter_context(child)
         return child
 
     def _wait(self, child: Child, stop: Callable[[], str | None], until: float) -> Ended | None:
@@ -84,7 +85,7 @@ class ReaderSession:
                 return replace(ended, reason="timed_out", stop_reason=None) if is_late else ended
         return None
 
-    def _hear(self, event: dict[str, Any]) -> None:
+    def _handle(self, event: dict[str, Any]) -> None:
         if event.get("kind") == ade_extractor.DONE:
             self._done = True
         else:
@@ -92,7 +93,7 @@ class ReaderSession:
 
 
 class ReaderSessions:
-    """The idle sessions of this worker, shared by all of its slots."""
+    """The idle sessions of this worker, shared by all of its threads."""
 
     def __init__(self) -> None:
         self._idle: list[ReaderSession] = []
@@ -101,49 +102,44 @@ class ReaderSessions:
     def take(self, job_id: int) -> ReaderSession | None:
         """Return a session that has the document of this job open, or None."""
         with self._lock:
-            found = next((each for each in self._idle if each.job_id == job_id and each.is_alive()), None)
-            if found is not None:
-                self._idle.remove(found)
-        return found
+            session = next((each for each in self._idle if each.job_id == job_id and each.is_alive()), None)
+            if session is not None:
+                self._idle.remove(session)
+        return session
 
     def begin(self, job_id: int, stop: Callable[[], str | None]) -> ReaderSession | None:
         """Start a session, or return None if no warm program is available. Raises Interrupted."""
         warm = POOL.take(EXTRACTOR, stop)
         if warm is None:
             return None
-        with ExitStack() as held:
-            held.callback(POOL.give_back, warm)
-            directory = held.enter_context(workplace(warm.folder, uuid4().hex))
+        with ExitStack() as stack:
+            stack.callback(POOL.give_back, warm)
+            directory = stack.enter_context(workplace(warm.folder, uuid4().hex))
 
             def spawn(**options: Any) -> Child:
                 return warm.fork_server.spawn(env=VARIABLES, **options)
 
-            return ReaderSession(job_id, directory, spawn, held.pop_all())
+            return ReaderSession(job_id, directory, spawn, stack.pop_all())
 
     def give_back(self, session: ReaderSession) -> None:
         with self._lock:
             self._idle.append(session)
-        # Keep at most one session per slot, the latest ones.
-        self._keep(lambda each: each.is_alive(), settings.ADE_STAGE_CONCURRENCY)
+        self.retire()
 
     def retire(self) -> None:
-        """Remove sessions whose process has ended, and release what they hold."""
-        self._keep(lambda each: each.is_alive(), settings.ADE_STAGE_CONCURRENCY)
-
-    def close(self) -> None:
-        self._keep(lambda each: False, 0)
-
-    def _keep(self, wanted: Callable[[ReaderSession], bool], most: int) -> None:
+        """Close sessions whose process has ended, and keep at most one per worker thread, the latest ones."""
         with self._lock:
-            kept = [each for each in self._idle if wanted(each)]
-            kept = kept[len(kept) - min(most, len(kept)) :]
-            gone, self._idle = [each for each in self._idle if each not in kept], kept
-        for each in gone:
+            alive = [each for each in self._idle if each.is_alive()]
+            kept = alive[max(0, len(alive) - settings.ADE_STAGE_CONCURRENCY) :]
+            surplus, self._idle = [each for each in self._idle if each not in kept], kept
+        for each in surplus:
             each.close()
 
-
-def _ignore(event: dict[str, Any]) -> None:
-    """Ignore events before the first order."""
+    def close(self) -> None:
+        with self._lock:
+            surplus, self._idle = self._idle, []
+        for each in surplus:
+            each.close()
 
 
 SESSIONS = ReaderSessions()

@@ -11,8 +11,8 @@ import structlog
 from documents import extraction, outputs
 from documents.children import EXTRACTOR, Run, place_for
 from documents.copies import COPIES
-from documents.extraction import Extracted, ExtractionFailed
-from documents.extraction.local import left
+from documents.extraction import Extraction, ExtractionFailed
+from documents.extraction.local import open_output
 from documents.extraction.outcome import OCR_ADVICE
 from documents.models import Document
 from documents.reader_sessions import SESSIONS, ReaderSession
@@ -26,74 +26,65 @@ PAGES_PER_SEGMENT = 25
 WALL_SECONDS = 900.0
 DOCUMENT = "document"
 
-Made = dict[str, Any]
+Counts = dict[str, Any]
 # Extracts the document in this directory with this program.
-Extract = Callable[[Path, Run], Made]
+Extract = Callable[[Path, Run], Counts]
 
 log = structlog.get_logger(__name__)
 
 
-def read(claim: Claim, journal: Journal, document: Document, output: str) -> Made:
+def read(claim: Claim, journal: Journal, document: Document, output: str) -> Counts:
     """Store the output of a segment and return its counts. Raises ExtractionFailed, CannotStart and Interrupted."""
     job_id, segment = claim.values["job_id"], claim.values["segment"]
     extract = partial(_extract, journal, document, segment, output)
-    if (session := SESSIONS.take(job_id)) and (made := _tried(session, extract)):
-        return made
-    if (session := SESSIONS.begin(job_id, journal.why_stop)) is None:
-        return _alone(document, job_id, journal, extract)
-    try:
-        return _begun(session, document, segment, journal, extract)
-    except CannotStart as error:
-        log.warning("reading.not_forked", job=job_id, error=str(error))
-        return _alone(document, job_id, journal, extract)
-
-
-def _alone(document: Document, job_id: int, journal: Journal, extract: Extract) -> Made:
+    if (session := SESSIONS.take(job_id)) and (result := _try_session(session, extract)):
+        return result
+    if session := SESSIONS.begin(job_id, journal.why_stop):
+        try:
+            with ExitStack() as stack:
+                stack.callback(session.close)
+                link(document, job_id, journal, session.directory)
+                result = extract(session.directory, session.run)
+                if result["pages_total"] > (segment + 1) * PAGES_PER_SEGMENT:
+                    SESSIONS.give_back(session)
+                    stack.pop_all()
+                return result
+        except CannotStart as error:
+            log.warning("reading.not_forked", job=job_id, error=str(error))
     with place_for(EXTRACTOR, journal.why_stop) as place:
-        lay(document, job_id, journal, place.directory)
+        link(document, job_id, journal, place.directory)
         return extract(place.directory, place.run)
 
 
-def _begun(session: ReaderSession, document: Document, segment: int, journal: Journal, extract: Extract) -> Made:
-    with ExitStack() as opened:
-        opened.callback(session.close)
-        lay(document, session.job_id, journal, session.directory)
-        made = extract(session.directory, session.run)
-        if made["pages_total"] > (segment + 1) * PAGES_PER_SEGMENT:
-            SESSIONS.give_back(session)
-            opened.pop_all()
-        return made
-
-
-def told(pages_total: int, pages: int, characters: int, scans: int) -> Made:
+def counts(pages_total: int, pages: int, characters: int, scans: int) -> Counts:
     """Return the counts of a segment, with advice if it has scans that could not be read."""
-    made: Made = {"pages_total": pages_total, "pages": pages, "characters": characters}
+    result: Counts = {"pages_total": pages_total, "pages": pages, "characters": characters}
     if scans:
-        said = f"{scans} of {pages} pages are scans whose text was not read: {OCR_ADVICE}."
-        made |= {"scans": scans, "advice": said}
-    return made
+        advice = f"{scans} of {pages} pages are scans whose text was not read: {OCR_ADVICE}."
+        result |= {"scans": scans, "advice": advice}
+    return result
 
 
-def lay(document: Document, job_id: int, journal: Journal, directory: Path) -> Path:
+def link(document: Document, job_id: int, journal: Journal, directory: Path) -> Path:
     """Link the file of the document into the directory of a child. Raises ExtractionFailed if it is missing."""
     file = directory / DOCUMENT
     try:
-        COPIES.lay(document.file, job_id, file, journal.why_stop)
+        COPIES.link(document.file, job_id, file, journal.why_stop)
     except FileNotFoundError as error:
         message = f"The stored file of the document is missing: {error}"
         raise ExtractionFailed("missing", message, permanent=True) from error
     return file
 
 
-def _tried(session: ReaderSession, extract: Extract) -> Made | None:
+def _try_session(session: ReaderSession, extract: Extract) -> Counts | None:
     """Extract with a process that has the document open. Return None if it fails.
 
     It may have been worn out by earlier segments, so a fresh process decides whether the document is at fault.
     """
-    with ExitStack() as opened:
-        opened.callback(session.close)
+    with ExitStack() as stack:
+        stack.callback(session.close)
         try:
-            made = extract(session.directory, session.run)
+            result = extract(session.directory, session.run)
         except (ExtractionFailed, CannotStart) as error:
             if isinstance(error, ExtractionFailed) and error.of_service:
                 # The service has already been called, and perhaps paid, and does not depend on the session.
@@ -101,13 +92,13 @@ def _tried(session: ReaderSession, extract: Extract) -> Made | None:
             log.info("reading.again", job=session.job_id, error=str(error))
             return None
         SESSIONS.give_back(session)
-        opened.pop_all()
-        return made
+        stack.pop_all()
+        return result
 
 
-def _extract(journal: Journal, document: Document, segment: int, output: str, directory: Path, run: Run) -> Made:
+def _extract(journal: Journal, document: Document, segment: int, output: str, directory: Path, run: Run) -> Counts:
     first = segment * PAGES_PER_SEGMENT + 1
-    found: Extracted = extraction.extract(
+    pages: Extraction = extraction.extract(
         directory / DOCUMENT,
         document.content_type,
         first,
@@ -120,6 +111,6 @@ def _extract(journal: Journal, document: Document, segment: int, output: str, di
     )
     if reason := journal.why_stop():
         raise Interrupted(reason)
-    with left(found.path) as file:
-        outputs.store_file(output, file)
-    return told(found.pages_total, found.pages, found.characters, found.scans)
+    with open_output(pages.path) as file:
+        outputs.store(output, file)
+    return counts(pages.pages_total, pages.pages, pages.characters, pages.scans)

@@ -24,7 +24,7 @@ CONNECT_SECONDS = 5.0
 # Time without a byte; the wall clock limits the whole answer.
 READ_SECONDS = 30.0
 # Time for a child to report its own timeout before the wall clock ends it.
-TELL_SECONDS = 1.0
+REPORT_SECONDS = 1.0
 _PASSED = re.compile(r"(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE")
 
 
@@ -65,33 +65,40 @@ def ask(
 
     Raises NoAnswer and CannotStart, and Interrupted if `stop` returns a reason.
     """
-    told: dict[str, dict[str, Any]] = {}
-    said: list[str] = []
-    times = {"connect_seconds": CONNECT_SECONDS, "read_seconds": READ_SECONDS, "seconds": wall_seconds - TELL_SECONDS}
-    passed = {name: text for name, text in os.environ.items() if _PASSED.fullmatch(name)}
-    with _written({**times, **order, "environment": passed}) as stdin:
+    events: dict[str, dict[str, Any]] = {}
+    output: list[str] = []
+    times = {"connect_seconds": CONNECT_SECONDS, "read_seconds": READ_SECONDS, "seconds": wall_seconds - REPORT_SECONDS}
+    environment = {name: text for name, text in os.environ.items() if _PASSED.fullmatch(name)}
+    with _pipe_with({**times, **order, "environment": environment}) as stdin:
         ended = supervise.run(
             [sys.executable, "-I", "-B", "-X", "utf8", "-c", asking.program, str(settings.PROGRAMS_DIR)],
             cwd=directory,
             stdin=stdin,
-            limits=_limits(wall_seconds),
+            limits=Limits(
+                wall_seconds=wall_seconds,
+                cpu_seconds=max(1, math.ceil(wall_seconds)),
+                address_space_bytes=ADDRESSES_BYTES,
+                file_size_bytes=FILE_BYTES,
+                open_files=128,
+                event_bytes=1 << 20,
+            ),
             stop=stop,
             on_start=on_start,
-            on_event=lambda event: told.update({str(event.get("kind")): event}),
-            on_output=lambda lines: said.extend(line.text for line in lines),
+            on_event=lambda event: events.update({str(event.get("kind")): event}),
+            on_output=lambda lines: output.extend(line.text for line in lines),
             network=True,
             readable=readable,
             hidden=hidden_paths.places(),
         )
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
-    if ended.returncode == 0 and "answered" in told:
-        return told["answered"]
-    raise _failure(ended, told.get("failed"), said, str(order["key"]), asking.service, wall_seconds)
+    if ended.returncode == 0 and "answered" in events:
+        return events["answered"]
+    raise _failure(ended, events.get("failed"), output, str(order["key"]), asking.service, wall_seconds)
 
 
 @contextmanager
-def _written(order: Mapping[str, Any]) -> Iterator[int]:
+def _pipe_with(order: Mapping[str, Any]) -> Iterator[int]:
     """Yield a pipe that contains the order. Its key must not appear where others could read it, nor stay anywhere."""
     reading, writing = os.pipe()
     try:
@@ -104,19 +111,8 @@ def _written(order: Mapping[str, Any]) -> Iterator[int]:
         os.close(reading)
 
 
-def _limits(wall_seconds: float) -> Limits:
-    return Limits(
-        wall_seconds=wall_seconds,
-        cpu_seconds=max(1, math.ceil(wall_seconds)),
-        address_space_bytes=ADDRESSES_BYTES,
-        file_size_bytes=FILE_BYTES,
-        open_files=128,
-        event_bytes=1 << 20,
-    )
-
-
 def _failure(
-    ended: Ended, failed: dict[str, Any] | None, said: list[str], key: str, service: str, wall_seconds: float
+    ended: Ended, failed: dict[str, Any] | None, output: list[str], key: str, service: str, wall_seconds: float
 ) -> NoAnswer:
     if failed is not None:
         retry_after = failed.get("retry_after")
@@ -128,9 +124,8 @@ def _failure(
             away=failed.get("away") is True,
         )
     if ended.reason == "timed_out":
-        message = f"{service} did not answer within {wall_seconds:.0f} s."
-        return NoAnswer("timed_out", message)
-    last = _masked(" ".join(said[-3:]), key)
+        return NoAnswer("timed_out", f"{service} did not answer within {wall_seconds:.0f} s.")
+    last = _masked(" ".join(output[-3:]), key)
     return NoAnswer("internal", f"The process that called {service} {ended}: {last}")
 
 

@@ -1,9 +1,12 @@
 """Processes documents again: single ones, or all that match a filter within a workspace."""
 
 from documents import embedding, lifecycle
+from documents.lifecycle import DOCUMENT_STATES
 from documents.models import Document, DocumentQuerySet
 from work.operations.outcomes import Outcome
 from workspaces.models import Workspace
+
+REPROCESSABLE = frozenset(DOCUMENT_STATES["reopen"].origins)
 
 
 def again(document: Document, *, actor: str, in_bulk: bool) -> Outcome:
@@ -22,7 +25,8 @@ def foreseen(document: Document) -> Outcome:
 
 def chosen(workspace: Workspace, status: str | None, *, is_of_another_model: bool) -> DocumentQuerySet:
     """Return the documents of a workspace that can be processed again, oldest first."""
-    found = workspace.documents.all().kept().filter(status__in=[status] if status else ["processed", "failed"])
+    statuses = [status] if status else sorted(REPROCESSABLE)
+    documents = workspace.documents.all().kept().filter(status__in=statuses)
     if is_of_another_model:
-        found = found.exclude(embedding_model=embedding.model())
-    return found.order_by("id")
+        documents = documents.exclude(embedding_model=embedding.model())
+    return documents.order_by("id")

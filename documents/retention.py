@@ -65,11 +65,14 @@ def hold(document_ids: Sequence[int]) -> None:
     # transactions already exclude each other.
     lock = {"postgresql": " FOR KEY SHARE", "sqlite": ""}.get(connection.vendor)
     if lock is None:
-        held = list(_moments(document_ids).select_for_update())
+        rows = list(_purge_times(document_ids).select_for_update())
     else:
-        sql, params = _sql_of(document_ids)
-        held = statements.rows(f"{sql}{lock}", params)
-    if purged := [id for id, purged_at in held if purged_at]:
+        if len(document_ids) == 1:
+            sql, params = compiled.sql_and_params(_purge_time, document_ids[0])
+        else:
+            sql, params = _purge_times(document_ids).query.sql_with_params()
+        rows = statements.rows(f"{sql}{lock}", params)
+    if purged := [id for id, purged_at in rows if purged_at]:
         raise Purged(Document.objects.only("purged_at").get(pk=purged[0]))
 
 
@@ -78,9 +81,9 @@ def rehearse(workspace: Workspace, days: int | None) -> Rehearsal:
         return Rehearsal(0, 0, None, 0, [])
     due = workspace.documents.all().older_than(days)
     idle = due.idle()
-    found = idle.aggregate(documents=Count("pk"), size_bytes=Sum("size_bytes", default=0), oldest=Min("created_at"))
+    totals = idle.aggregate(documents=Count("pk"), size_bytes=Sum("size_bytes", default=0), oldest=Min("created_at"))
     sample = idle.order_by("created_at", "id").values("id", "name", "size_bytes", "created_at")[:SAMPLE]
-    return Rehearsal(**found, kept=due.count() - found["documents"], sample=list(sample))
+    return Rehearsal(**totals, kept=due.count() - totals["documents"], sample=list(sample))
 
 
 def is_shorter(days: int | None, before: int | None) -> bool:
@@ -90,10 +93,10 @@ def is_shorter(days: int | None, before: int | None) -> bool:
 def set_policy(workspace: Workspace, days: int | None, *, actor: str) -> None:
     before, workspace.document_retention_days = workspace.document_retention_days, days
     workspace.save(update_fields=["document_retention_days"])
-    tell_policy(workspace, before, actor=actor)
+    log_policy(workspace, before, actor=actor)
 
 
-def tell_policy(workspace: Workspace, before: int | None, *, actor: str) -> None:
+def log_policy(workspace: Workspace, before: int | None, *, actor: str) -> None:
     after = workspace.document_retention_days
     log.info("retention.policy", workspace=workspace.pk, before_days=before, after_days=after, actor=actor)
 
@@ -101,14 +104,21 @@ def tell_policy(workspace: Workspace, before: int | None, *, actor: str) -> None
 def purge_due(owner: str) -> int:
     """Purge some of the documents that are due, the oldest of each workspace first. This is the task."""
     until = time.monotonic() + SECONDS_AT_ONCE
-    workspaces = _with_something_due()
+    policies = Workspace.objects.filter(document_retention_days__isnull=False).order_by()
+    workspaces: list[Workspace] = []
+    for days in policies.values_list("document_retention_days", flat=True).distinct():
+        assert days is not None
+        # Select the first row, by the index. With EXISTS, PostgreSQL would collect all due documents of all workspaces.
+        due = Document.objects.older_than(days).filter(workspace=OuterRef("pk")).order_by("created_at", "id")
+        candidates = policies.filter(document_retention_days=days)
+        workspaces += candidates.annotate(first_due=Subquery(due.values("pk")[:1])).filter(first_due__isnull=False)
     # Shuffle, so that every workspace gets its turn if the first ones have too much to do, and workers do not collide.
     random.shuffle(workspaces)
     for workspace in workspaces:
         for _ in purge(workspace, actor=owner):
             if time.monotonic() > until:
                 return 0
-    # No work waits for this, so 0 keeps the worker from waking its slots.
+    # No work waits for this, so 0 keeps the worker from waking its threads.
     return 0
 
 
@@ -118,37 +128,26 @@ def purge(workspace: Workspace, *, actor: str) -> Iterator[dict[str, Any] | None
     if days is None:
         return
     for id in _due(workspace, days):
-        there = _purge_one(id, days, actor)
+        try:
+            contents = lifecycle.purge(id, days=days, actor=actor)
+        except Exception as error:
+            # The row is locked. It is tried again later, and the other documents go on.
+            if not is_contention(error):
+                raise
+            contents = None
         failpoints.hit("retention.purged")
-        if there is not None:
-            _remove_files(id, there["file"])
-        yield there
+        if contents is not None:
+            _remove_files(id, contents["file"])
+        yield contents
 
 
-def _sql_of(document_ids: Sequence[int]) -> tuple[str, Sequence[Any]]:
-    if len(document_ids) == 1:
-        return compiled.sql_and_params(_moment, document_ids[0])
-    sql, params = _moments(document_ids).query.sql_with_params()
-    return sql, params
-
-
-def _moments(document_ids: Sequence[int]) -> Any:
+def _purge_times(document_ids: Sequence[int]) -> Any:
     # Lock in a fixed order, so that two transactions with several documents do not deadlock.
     return Document.objects.filter(pk__in=set(document_ids)).order_by("pk").values_list("pk", "purged_at")
 
 
-def _moment(document_id: int) -> Any:
+def _purge_time(document_id: int) -> Any:
     return Document.objects.filter(pk=document_id).values_list("pk", "purged_at")
-
-
-def _purge_one(id: int, days: int, actor: str) -> dict[str, Any] | None:
-    try:
-        return lifecycle.purge(id, days=days, actor=actor)
-    except Exception as error:
-        # The row is locked. It is tried again later, and the other documents go on.
-        if not is_contention(error):
-            raise
-        return None
 
 
 def _remove_files(document_id: int, key: str) -> None:
@@ -163,23 +162,11 @@ def _remove_files(document_id: int, key: str) -> None:
         log.warning("retention.files_left", document=document_id, file=key, error=repr(error))
 
 
-def _with_something_due() -> list[Workspace]:
-    policies = Workspace.objects.filter(document_retention_days__isnull=False).order_by()
-    found: list[Workspace] = []
-    for days in policies.values_list("document_retention_days", flat=True).distinct():
-        assert days is not None
-        # Select the first row, by the index. With EXISTS, PostgreSQL would collect all due documents of all workspaces.
-        due = Document.objects.older_than(days).filter(workspace=OuterRef("pk")).order_by("created_at", "id")
-        mine = policies.filter(document_retention_days=days).annotate(first_due=Subquery(due.values("pk")[:1]))
-        found += mine.filter(first_due__isnull=False)
-    return found
-
-
 def _due(workspace: Workspace, days: int) -> Iterator[int]:
     """Yield the due documents page by page, oldest first. Documents that cannot be purged do not stop the paging."""
     due = workspace.documents.all().older_than(days).idle().order_by("created_at", "id")
     page: Any = due
-    while found := list(page.values_list("created_at", "id")[:PAGE]):
-        yield from (id for _, id in found)
-        at, id = found[-1]
+    while rows := list(page.values_list("created_at", "id")[:PAGE]):
+        yield from (id for _, id in rows)
+        at, id = rows[-1]
         page = due.filter(Q(created_at__gt=at) | Q(created_at=at, id__gt=id), created_at__gte=at)

@@ -6,7 +6,7 @@ from typing import Any
 
 from documents import indexing, sniffing
 from documents.models import Document
-from documents.search import MOST_AT_ONCE, WAYS, Hit, search
+from documents.search import MOST_AT_ONCE, WAYS, search
 from work.operations.commands import AddVerb, Answer, clean, fields
 from workspaces.commands import find_workspace
 from workspaces.models import Workspace
@@ -30,42 +30,36 @@ def find(
     visible = Workspace.objects.all()
     if workspace:
         visible = visible.filter(pk=find_workspace(workspace).pk)
-    found = search(visible, text, by=by, content_type=type, status=status, limit=limit)
-    lines = [line for hit in found.hits for line in (*_lines(hit), "")]
-    lines += [] if found.hits else ["No results."]
+    results = search(visible, text, by=by, content_type=type, status=status, limit=limit)
+    lines = []
+    for hit in results.hits:
+        page = f", page {hit.page}" if hit.page else ""
+        lines.append(clean(f"{hit.document_id}  {hit.workspace}/{hit.name}{page}  ({hit.why})"))
+        marked = "".join(f"[{part.text}]" if part.is_match else part.text for part in hit.snippet)
+        lines += [f"    {clean(marked)}", ""]
+    lines += [] if results.hits else ["No results."]
     data = {
-        "hits": [_data(hit) for hit in found.hits],
-        "how": found.how,
-        "notes": found.notes,
-        "has_more": found.has_more,
+        "hits": [asdict(hit) | {"snippet": [part._asdict() for part in hit.snippet]} for hit in results.hits],
+        "how": results.how,
+        "notes": results.notes,
+        "has_more": results.has_more,
     }
-    return Answer(data, "\n".join([*lines, *map(clean, found.notes)]).rstrip())
+    return Answer(data, "\n".join([*lines, *map(clean, results.notes)]).rstrip())
 
 
 def index(*, rebuild: bool, **_: Any) -> Answer:
-    made = indexing.make_everything(rebuild=rebuild)
-    return Answer(made, fields(made))
+    state = indexing.create_indexes(rebuild=rebuild)
+    return Answer(state, fields(state))
 
 
 def content_type(text: str) -> str:
-    found = sniffing.SUFFIXES.get(f".{text.lower()}", text)
-    if found not in sniffing.LABELS:
+    media_type = sniffing.SUFFIXES.get(f".{text.lower()}", text)
+    if media_type not in sniffing.LABELS:
         raise argparse.ArgumentTypeError(f"unknown type {text!r}; use {sniffing.TAKEN}")
-    return found
+    return media_type
 
 
 def limit(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_AT_ONCE):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_AT_ONCE}")
     return int(text)
-
-
-def _lines(hit: Hit) -> tuple[str, str]:
-    page = f", page {hit.page}" if hit.page else ""
-    head = f"{hit.document_id}  {hit.workspace}/{hit.name}{page}  ({hit.why})"
-    return clean(head), f"    {clean(''.join(f'[{text}]' if is_match else text for text, is_match in hit.snippet))}"
-
-
-def _data(hit: Hit) -> dict[str, Any]:
-    told = asdict(hit)
-    return told | {"snippet": [{"text": part.text, "is_match": part.is_match} for part in hit.snippet]}

@@ -88,15 +88,15 @@ _MARKUP = re.compile(rb"<(?:!doctype\s+html|html|head|body|script|iframe|svg|obj
 class Unknown(Exception):
     """The type is not accepted; the message says what the file seems to be."""
 
-    def __init__(self, found: str) -> None:
-        super().__init__(f"Unsupported file type: {found}. Use {TAKEN}.")
+    def __init__(self, what: str) -> None:
+        super().__init__(f"Unsupported file type: {what}. Use {TAKEN}.")
 
 
 class Ambiguous(Exception):
     """Different programs would read the file as different types."""
 
-    def __init__(self, found: str, also: str) -> None:
-        super().__init__(f"The file type is ambiguous: {LABELS[found]} that is also {also}.")
+    def __init__(self, content_type: str, also: str) -> None:
+        super().__init__(f"The file type is ambiguous: {LABELS[content_type]} that is also {also}.")
 
 
 def sniff(file: IO[bytes], name: str = "") -> str:
@@ -107,42 +107,42 @@ def sniff(file: IO[bytes], name: str = "") -> str:
     content = Content(file)
     try:
         zipped = archive(content)
-        found = _binary(content, zipped) or _text(content, suffix_of(name))
+        content_type = _detect_binary(content, zipped) or _detect_text(content, suffix_of(name))
     except TooLong as error:
         raise Unknown("an archive whose table of contents is too long") from error
-    if also := _another(content, found, zipped):
-        raise Ambiguous(found, also)
-    return found
+    if also := _second_type(content, content_type, zipped):
+        raise Ambiguous(content_type, also)
+    return content_type
 
 
-def problem(name: str, declared: str, found: str) -> str | None:
+def problem(name: str, declared: str, content_type: str) -> str | None:
     """Return how the name or the declared type contradicts the content, or None if they agree or say nothing."""
     suffix = suffix_of(name)
     named = SUFFIXES.get(suffix)
-    if named not in (found, None) or (named is None and suffix in _FOREIGN):
+    if named not in (content_type, None) or (named is None and suffix in _FOREIGN):
         expected = f" like {LABELS[named]}" if named else ""
-        return f"The name of the file ends in {suffix}{expected}, but its content is {LABELS[found]}."
-    said = declared.partition(";")[0].strip().lower()
-    if said in _SAYS_NOTHING or said == found or said in _ALSO.get(found, ()):
+        return f"The name of the file ends in {suffix}{expected}, but its content is {LABELS[content_type]}."
+    declared_type = declared.partition(";")[0].strip().lower()
+    if declared_type in {*_SAYS_NOTHING, content_type, *_ALSO.get(content_type, ())}:
         return None
-    shown = said[:80].encode("ascii", "backslashreplace").decode()
-    return f"The file was sent as {shown!r}, but its content is {LABELS[found]}."
+    shown = declared_type[:80].encode("ascii", "backslashreplace").decode()
+    return f"The file was sent as {shown!r}, but its content is {LABELS[content_type]}."
 
 
 def suffix_of(name: str) -> str:
     """Return the suffix in lower case with its dot, or "" if there is none."""
-    found = re.search(r"\.[a-z0-9]{1,10}$", name.lower().rstrip(". "))
-    return found[0] if found else ""
+    suffix = re.search(r"\.[a-z0-9]{1,10}$", name.lower().rstrip(". "))
+    return suffix[0] if suffix else ""
 
 
-def _binary(content: Content, zipped: Archive | None) -> str | None:
+def _detect_binary(content: Content, zipped: Archive | None) -> str | None:
     head = content.head
     if head[:_PDF_STARTS_WITHIN].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"%PDF-"):
         return PDF
     if head.startswith(b"PK\3\4"):
-        return _office(content, zipped)
+        return _detect_office(content, zipped)
     if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        return _old_office(content)
+        return _detect_old_office(content)
     if head.startswith(b"\x89PNG\r\n\x1a\n") and head[12:16] == b"IHDR":
         return PNG
     if head.startswith(b"\xff\xd8\xff"):
@@ -153,7 +153,7 @@ def _binary(content: Content, zipped: Archive | None) -> str | None:
 _OPEN_DOCUMENT = re.compile(rb"PK\x03\x04.{4}\0\0.{16}\x08\0(..)mimetype", re.DOTALL)
 
 
-def _office(content: Content, zipped: Archive | None) -> str:
+def _detect_office(content: Content, zipped: Archive | None) -> str:
     if zipped is None:
         raise Unknown("a zip archive that is damaged or cut off")
     if zipped.before_bytes or zipped.after.strip(b"\0\r\n\t "):
@@ -177,7 +177,7 @@ def _office(content: Content, zipped: Archive | None) -> str:
 _MAIN_PARTS = {re.compile(r"word/document\d*\.xml$"): DOCX, re.compile(r"xl/workbook\d*\.xml$"): XLSX}
 
 
-def _old_office(content: Content) -> str:
+def _detect_old_office(content: Content) -> str:
     names = streams(content)
     if "EncryptedPackage" in names:
         raise Unknown("an Office document with a password; save it without one")
@@ -190,31 +190,40 @@ def _old_office(content: Content) -> str:
     raise Unknown("an OLE file that is not an Excel workbook")
 
 
-def _another(content: Content, found: str, zipped: Archive | None) -> str | None:
+def _second_type(content: Content, content_type: str, zipped: Archive | None) -> str | None:
     """Return what else the file is, or None. Such files are made to pass one reader and reach another."""
-    if found in (DOCX, XLSX, ODS):
+    if content_type in (DOCX, XLSX, ODS):
         zipped = None
     # An archive in the middle of a PDF is an attachment.
-    if zipped and not (found == PDF and b"%%EOF" in zipped.after):
+    if zipped and not (content_type == PDF and b"%%EOF" in zipped.after):
         return "a zip archive"
-    is_text = found in _BY_STRUCTURE
-    if found != PDF and b"%PDF-" in content.head[:_PDF_STARTS_WITHIN]:
+    is_text = content_type in _BY_STRUCTURE
+    if content_type != PDF and b"%PDF-" in content.head[:_PDF_STARTS_WITHIN]:
         # A text may mention PDF files; it only counts as one if it also has the end of a PDF.
         return "a PDF" if not is_text or b"startxref" in content.tail else None
     if is_text:
         return None
-    if found == PDF:
+    if content_type == PDF:
         # After its first object, the text of a PDF may contain markup.
         return "an HTML page" if _MARKUP.search(content.head[:_PDF_STARTS_WITHIN].partition(b" obj")[0]) else None
     ends = content.head[:_ENDS_BYTES], content.tail[-_ENDS_BYTES:]
     return "an HTML page" if any(_MARKUP.search(end) for end in ends) else None
 
 
-def _text(content: Content, suffix: str) -> str:
-    text = _decoded(content)
+def _detect_text(content: Content, suffix: str) -> str:
+    text = _decode(content)
     if text is None:
-        raise Unknown(_foreign(content.head))
-    _refuse_other_languages(text)
+        what = next((what for magic, what in _MAGIC.items() if content.head.startswith(magic)), "unknown data")
+        raise Unknown(what)
+    start = _start(text).lower()
+    is_xml = start.startswith("<?xml")
+    if start.startswith(("<svg", "<!doctype svg")) or (is_xml and "<svg" in start and "<html" not in start):
+        raise Unknown("an SVG image")
+    if is_xml and "<html" not in start:
+        raise Unknown("an XML document")
+    for mark, what in (("{\\rtf", "an RTF document"), ("%!ps", "a PostScript document")):
+        if start.startswith(mark):
+            raise Unknown(what)
     named = SUFFIXES.get(suffix)
     if _is_html(text) or (named == HTML and _TAG.search(text)):
         return HTML
@@ -229,23 +238,20 @@ _CONTROL = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f]")
 _CONTROL_BYTES = re.compile(rb"[\0-\x08\x0b\x0e-\x1f\x7f]")
 
 
-def _decoded(content: Content) -> str | None:
+def _decode(content: Content) -> str | None:
+    """Return the beginning as text, or None if the content is binary."""
     head = content.head
     marked = next((codec for bom, codec in _BOMS.items() if head.startswith(bom)), None)
-    text = _decode(content, marked or "utf-8")
-    if text is None and marked is None:
+    try:
+        text = codecs.getincrementaldecoder(marked or "utf-8")().decode(head, content.is_all_in_head)
+    except UnicodeDecodeError:
+        if marked is not None:
+            return None
         # In Latin-1 every byte is a character.
         text = head.decode("latin-1")
-    if text is None or _CONTROL.search(text) or (marked != "utf-16" and _CONTROL_BYTES.search(content.tail)):
+    if _CONTROL.search(text) or (marked != "utf-16" and _CONTROL_BYTES.search(content.tail)):
         return None
     return text
-
-
-def _decode(content: Content, codec: str) -> str | None:
-    try:
-        return codecs.getincrementaldecoder(codec)().decode(content.head, content.is_all_in_head)
-    except UnicodeDecodeError:
-        return None
 
 
 _SKIPPED = re.compile(r"(?:\s|<!--.*?-->)*", re.DOTALL)
@@ -269,18 +275,6 @@ def _is_html(text: str) -> bool:
     return _HTML_STARTS.match(start) is not None
 
 
-def _refuse_other_languages(text: str) -> None:
-    start = _start(text).lower()
-    is_xml = start.startswith("<?xml")
-    if start.startswith(("<svg", "<!doctype svg")) or (is_xml and "<svg" in start and "<html" not in start):
-        raise Unknown("an SVG image")
-    if is_xml and "<html" not in start:
-        raise Unknown("an XML document")
-    for mark, what in (("{\\rtf", "an RTF document"), ("%!ps", "a PostScript document")):
-        if start.startswith(mark):
-            raise Unknown(what)
-
-
 _HEADER = re.compile(r"([!-9;-~]{1,76}):")
 _HEADERS_OF_MAIL = {
     *("from", "to", "cc", "subject", "date", "message-id", "mime-version", "received", "return-path", "content-type"),
@@ -293,37 +287,34 @@ def _is_mail(text: str) -> bool:
     lines = text.splitlines()
     if lines and lines[0].startswith("From "):
         del lines[0]
-    found = set()
+    names = set()
     for line in lines:
         if not line:
             break
         header = _HEADER.match(line)
         if header:
-            found.add(header[1].lower())
-        elif not (found and line[0] in " \t"):
+            names.add(header[1].lower())
+        elif not (names and line[0] in " \t"):
             return False
-    return len(found & _HEADERS_OF_MAIL) >= 2
+    return len(names & _HEADERS_OF_MAIL) >= 2
 
 
 _LINES = 50
 
 
 def _is_table(text: str) -> bool:
-    return any(_is_separated_by(delimiter, text) for delimiter in ",;\t|")
-
-
-def _is_separated_by(delimiter: str, text: str) -> bool:
     """Return whether the first rows have the same number of columns, and enough of them to be no coincidence."""
     # The last line may be cut off.
     lines = text.splitlines(keepends=True)[:-1] if len(text) > 4096 else text.splitlines(keepends=True)
-    try:
-        rows = list(islice((row for row in csv.reader(lines, delimiter=delimiter) if row), _LINES))
-    except csv.Error:
-        return False
-    widths = {len(row) for row in rows}
-    if len(widths) != 1 or len(rows) < 2:
-        return False
-    return min(widths) >= 3 or (min(widths) == 2 and len(rows) >= 3)
+    for delimiter in ",;\t|":
+        try:
+            rows = list(islice((row for row in csv.reader(lines, delimiter=delimiter) if row), _LINES))
+        except csv.Error:
+            continue
+        widths = {len(row) for row in rows}
+        if len(widths) == 1 and len(rows) >= 2 and (min(widths) >= 3 or (min(widths) == 2 and len(rows) >= 3)):
+            return True
+    return False
 
 
 # The order matters: any text is plain text.
@@ -347,7 +338,3 @@ _MAGIC = {
     b"BM": "a bitmap image",
     b"SQLite format 3\0": "a database",
 }
-
-
-def _foreign(head: bytes) -> str:
-    return next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "unknown data")

@@ -1,14 +1,12 @@
 """Does the stages of a processing job. Each reads the output of the stage before it and stores its own."""
 
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from ade_services import DOCUMENT_INTELLIGENCE, OPENAI
 from documents import breakers, embedding, extraction, lifecycle, outputs, publication, reading
 from documents.children import EMBEDDER, EXTRACTOR, place_for
-from documents.embedding import EmbeddingFailed, Vectors
+from documents.embedding import EmbeddingFailed
 from documents.extraction import ExtractionFailed
 from documents.models import Document, Stage
 from work import failpoints
@@ -17,9 +15,9 @@ from work.journal import Journal
 from work.processes.supervise import CannotStart
 
 # The parts of a result that the event of a finished stage records.
-TOLD = ("pages_total", "pages", "characters", "scans", "advice", "chunks", "fields", "model")
+EVENT_DATA = ("pages_total", "pages", "characters", "scans", "advice", "chunks", "fields", "model")
 
-Made = dict[str, Any]
+Result = dict[str, Any]
 
 
 class OutputLost(Exception):
@@ -29,31 +27,40 @@ class OutputLost(Exception):
 EXPECTED = (ExtractionFailed, EmbeddingFailed, OutputLost, CannotStart, OSError)
 
 
-def do(claim: Claim) -> Made:
+def do(claim: Claim) -> Result:
     """Do the stage and return its result."""
     journal = Journal(claim)
     try:
-        return _WAYS[claim.values["name"]](claim, journal)
+        return _WORK[claim.values["name"]](claim, journal)
     except Interrupted:
         journal.write()
         raise
 
 
-def succeed(claim: Claim, made: Made) -> bool:
-    keep = {"extract": _keep_pages, "publish": _publish}.get(claim.values["name"])
-    told = {name: made[name] for name in TOLD if isinstance(made.get(name), int | str)}
-    ended = lifecycle.finish_stage(claim, data=told, also=partial(keep, claim, made) if keep else None)
+def succeed(claim: Claim, result: Result) -> bool:
+    documents = Document.objects.filter(jobs=claim.values["job_id"])
+    writes: dict[str, Callable[[], object]] = {
+        # The number of pages decides how many segments follow.
+        Stage.Name.EXTRACT: lambda: documents.update(pages=result["pages_total"]),
+        Stage.Name.PUBLISH: lambda: publication.publish(documents.values_list("pk", flat=True).get(), result["file"]),
+    }
+    data = {name: result[name] for name in EVENT_DATA if isinstance(result.get(name), int | str)}
+    is_ended = lifecycle.finish_stage(claim, data=data, also=writes.get(claim.values["name"]))
     # Close the file only now: if the database was unavailable for a moment, all of this is repeated.
-    if file := made.get("file"):
+    if file := result.get("file"):
         file.close()
-    return ended
+    return is_ended
 
 
 def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, ExtractionFailed | EmbeddingFailed):
-        if _is_of_no_attempt(error):
+        if error.of_service and _was_service_away(error):
             return lifecycle.postpone_stage(claim, str(error))
-        return lifecycle.fail_stage(claim, _failure_type(error), str(error), retry_after=error.retry_after)
+        failure_type = "EMBEDDING_FAILED" if isinstance(error, EmbeddingFailed) else "EXTRACTION_FAILED"
+        if error.permanent:
+            is_document = isinstance(error, ExtractionFailed) and not error.of_service
+            failure_type = lifecycle.REFUSED if is_document else lifecycle.SERVICE_REFUSED
+        return lifecycle.fail_stage(claim, failure_type, str(error), retry_after=error.retry_after)
     if isinstance(error, OutputLost):
         return lifecycle.fail_stage(claim, lifecycle.OUTPUT_LOST, str(error))
     if isinstance(error, CannotStart):
@@ -64,117 +71,87 @@ def fail(claim: Claim, error: BaseException) -> bool:
     return lifecycle.fail_stage(claim, "STAGE_FAILED", f"Internal error: {error!r}")
 
 
-def _is_of_no_attempt(error: ExtractionFailed | EmbeddingFailed) -> bool:
-    """Return whether the service was already known to be away, so that the stage waits and no attempt is counted."""
-    if not error.of_service:
-        return False
-    asked = DOCUMENT_INTELLIGENCE if isinstance(error, ExtractionFailed) else OPENAI
-    if error.permanent:
-        # A service that refuses a request does answer.
-        breakers.answered(asked.service)
-        return False
-    return not breakers.failed(asked.service, str(error), retry_after=error.retry_after, opens=error.away)
-
-
-def _failure_type(error: ExtractionFailed | EmbeddingFailed) -> str:
-    is_document = isinstance(error, ExtractionFailed) and not error.of_service
-    if error.permanent:
-        return lifecycle.REFUSED if is_document else lifecycle.SERVICE_REFUSED
-    return "EMBEDDING_FAILED" if isinstance(error, EmbeddingFailed) else "EXTRACTION_FAILED"
-
-
 def segments_of(pages: int) -> int:
     return max(1, -(-pages // reading.PAGES_PER_SEGMENT))
 
 
-def _extract(claim: Claim, journal: Journal) -> Made:
-    path = outputs.path_of(claim.values["job_id"], "extract", claim.values["segment"])
-    made = _told_of(outputs.load(path)) or reading.read(claim, journal, _document(claim), path)
-    failpoints.hit("job.analysed")
-    return made
+def _was_service_away(error: ExtractionFailed | EmbeddingFailed) -> bool:
+    """Return whether the service was already known to be away, so that the stage waits and no attempt is counted."""
+    service = (DOCUMENT_INTELLIGENCE if isinstance(error, ExtractionFailed) else OPENAI).service
+    if error.permanent:
+        # A service that refuses a request does answer.
+        breakers.record_answer(service)
+        return False
+    return not breakers.record_failure(service, str(error), retry_after=error.retry_after, opens=error.away)
 
 
-def _told_of(output: Any) -> Made | None:
+def _extract(claim: Claim, journal: Journal) -> Result:
+    path = outputs.path_of(claim.values["job_id"], Stage.Name.EXTRACT, claim.values["segment"])
+    output = outputs.load(path)
     if output is None:
-        return None
-    characters = sum(len(page["text"]) for page in output["pages"])
-    return reading.told(output["pages_total"], len(output["pages"]), characters, output.get("scans", 0))
+        result = reading.read(claim, journal, _document(claim), path)
+    else:
+        characters = sum(len(page["text"]) for page in output["pages"])
+        result = reading.counts(output["pages_total"], len(output["pages"]), characters, output.get("scans", 0))
+    failpoints.hit("job.analysed")
+    return result
 
 
-def _embed(claim: Claim, journal: Journal) -> Made:
-    path = outputs.path_of(claim.values["job_id"], "embed")
-    file = outputs.opened(path)
+def _embed(claim: Claim, journal: Journal) -> Result:
+    path = outputs.path_of(claim.values["job_id"], Stage.Name.EMBED)
+    file = outputs.open_file(path)
     if file is None:
-        digested = _digested(claim, journal)
-        vectors = _vectors(digested, journal)
-        file = publication.written(digested, vectors)
-        outputs.store_file(path, file)
+        digest = _digest(claim, journal)
+        texts = [chunk["text"] for chunk in digest["chunks"]]
+        with place_for(EMBEDDER, journal.why_stop, is_warm=embedding.is_local()) as place:
+            vectors = embedding.embed(
+                texts, place.directory, stop=journal.why_stop, on_start=journal.keep, run=place.run
+            )
+        if texts and not embedding.is_local():
+            breakers.record_answer(OPENAI.service)
+        file = publication.write_file(digest, vectors)
+        outputs.store(path, file)
     failpoints.hit("job.embedded")
     with file:
-        return publication.told(file)
+        return publication.counts(file)
 
 
-def _digested(claim: Claim, journal: Journal) -> Made:
+def _digest(claim: Claim, journal: Journal) -> Result:
     """Return the text, chunks and fields of a document.
 
     A child reads the pages, because a long document takes more memory than a whole worker.
     """
-    document = _document(claim)
+    document, job_id = _document(claim), claim.values["job_id"]
     with place_for(EXTRACTOR, journal.why_stop) as place:
-        file = reading.lay(document, claim.values["job_id"], journal, place.directory)
-        made: Made = extraction.digest(
+        file = reading.link(document, job_id, journal, place.directory)
+        segments = []
+        for number in range(Stage.objects.filter(job_id=job_id, name=Stage.Name.EXTRACT).count()):
+            segment = place.directory / f"segment-{number:05}.json"
+            if not outputs.fetch(outputs.path_of(job_id, Stage.Name.EXTRACT, number), segment):
+                raise OutputLost(f"The output of segment {number} is missing or damaged.")
+            segments.append(segment)
+        digest: Result = extraction.digest(
             file,
             document.content_type,
-            list(_fetched(claim, place.directory)),
+            segments,
             place.directory,
             wall_seconds=reading.WALL_SECONDS,
             stop=journal.why_stop,
             on_start=journal.keep,
             run=place.run,
         )
-    return made
+    return digest
 
 
-def _fetched(claim: Claim, directory: Path) -> Iterator[Path]:
-    job_id = claim.values["job_id"]
-    for segment in range(Stage.objects.filter(job_id=job_id, name="extract").count()):
-        file = directory / f"segment-{segment:05}.json"
-        if not outputs.fetch(outputs.path_of(job_id, "extract", segment), file):
-            raise OutputLost(f"The output of segment {segment} is missing or damaged.")
-        yield file
-
-
-def _vectors(digested: Made, journal: Journal) -> Vectors:
-    texts = [chunk["text"] for chunk in digested["chunks"]]
-    with place_for(EMBEDDER, journal.why_stop, is_warm=embedding.is_local()) as place:
-        made = embedding.embed(texts, place.directory, stop=journal.why_stop, on_start=journal.keep, run=place.run)
-    if texts and not embedding.is_local():
-        breakers.answered(OPENAI.service)
-    return made
-
-
-def _prepare_publish(claim: Claim, journal: Journal) -> Made:
+def _prepare_publish(claim: Claim, journal: Journal) -> Result:
     """Load the complete output into a file before the transaction that publishes it."""
-    file = outputs.opened(outputs.path_of(claim.values["job_id"], "embed"))
+    file = outputs.open_file(outputs.path_of(claim.values["job_id"], Stage.Name.EMBED))
     if file is None:
         raise OutputLost("The output of the stage embed is missing or damaged.")
-    return publication.told(file) | {"file": file}
+    return publication.counts(file) | {"file": file}
 
 
-_WAYS = {"extract": _extract, "embed": _embed, "publish": _prepare_publish}
-
-
-def _keep_pages(claim: Claim, made: Made) -> None:
-    """Store the number of pages, which decides how many segments follow."""
-    _documents(claim).update(pages=made["pages_total"])
-
-
-def _publish(claim: Claim, made: Made) -> None:
-    publication.publish(_documents(claim).values_list("pk", flat=True).get(), made["file"])
-
-
-def _documents(claim: Claim) -> Any:
-    return Document.objects.filter(jobs=claim.values["job_id"])
+_WORK = {Stage.Name.EXTRACT: _extract, Stage.Name.EMBED: _embed, Stage.Name.PUBLISH: _prepare_publish}
 
 
 def _document(claim: Claim) -> Document:

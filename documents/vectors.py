@@ -84,7 +84,7 @@ def make_index(model: Model) -> bool:
     return True
 
 
-def make_index_beside(model: Model) -> bool:
+def make_index_concurrently(model: Model) -> bool:
     """Create the index outside of a transaction without blocking writes.
 
     Return False if it exists, cannot exist, or is being created by another process.
@@ -147,16 +147,17 @@ def _convert(kind: str) -> None:
 
 def _convert_table(table: str, kind: str) -> None:
     """Convert the column in place, because dropping it would also drop the constraints that mention it."""
+    batch = f"SELECT id, embedding FROM {table} WHERE id > %s AND embedding IS NOT NULL ORDER BY id LIMIT {BATCH}"  # noqa: S608  # constants
+    insert = f"INSERT INTO converted SELECT * FROM unnest(%s::bigint[], %s::{kind}[])"  # noqa: S608  # constants
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMPORARY TABLE converted (id bigint PRIMARY KEY, value {kind}) ON COMMIT DROP")
-        last = 0
-        while rows := _rows_behind(table, last):
-            converted = [_converted(value, kind) for _, value in rows]
-            cursor.execute(
-                f"INSERT INTO converted SELECT * FROM unnest(%s::bigint[], %s::{kind}[])",  # noqa: S608  # constants
-                [[id for id, _ in rows], converted],
-            )
-            last = rows[-1][0]
+        cursor.execute(batch, [0])
+        while rows := cursor.fetchall():
+            # A value is text if the column has pgvector's type.
+            vectors = [from_text(value) if isinstance(value, str) else bytes(value) for _, value in rows]
+            values = [as_text(vector) for vector in vectors] if kind == "vector" else vectors
+            cursor.execute(insert, [[id for id, _ in rows], values])
+            cursor.execute(batch, [rows[-1][0]])
         # ALTER TYPE … USING accepts no subquery, but it accepts a function.
         cursor.execute(
             f"CREATE FUNCTION pg_temp.converted(bigint) RETURNS {kind} LANGUAGE sql STABLE"  # noqa: S608  # constants
@@ -165,18 +166,3 @@ def _convert_table(table: str, kind: str) -> None:
         cursor.execute(f"ALTER TABLE {table} ALTER COLUMN embedding TYPE {kind} USING pg_temp.converted(id)")
         cursor.execute("DROP FUNCTION pg_temp.converted(bigint)")
         cursor.execute("DROP TABLE pg_temp.converted")
-
-
-def _rows_behind(table: str, last: int) -> list[tuple[int, str | bytes]]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT id, embedding FROM {table} WHERE id > %s AND embedding IS NOT NULL ORDER BY id LIMIT {BATCH}",  # noqa: S608  # constants
-            [last],
-        )
-        return list(cursor.fetchall())
-
-
-def _converted(value: str | bytes, kind: str) -> str | bytes:
-    if kind == "vector":
-        return as_text(bytes(value)) if not isinstance(value, str) else value
-    return from_text(value) if isinstance(value, str) else bytes(value)

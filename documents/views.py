@@ -15,8 +15,8 @@ KIND = "document"
 
 @require_safe
 def download(request: HttpRequest, id: int) -> HttpResponseBase:
-    seen = Document.objects.for_user(downloads.may_see(request, KIND, id)).listed()
-    document = get_object_or_404(seen, pk=id)
+    visible = Document.objects.for_user(downloads.may_see(request, KIND, id)).listed()
+    document = get_object_or_404(visible, pk=id)
     if document.purged_at:
         message = f"The document was {retention.purged_on(document)}; its file no longer exists.\n"
         return HttpResponse(message, "text/plain", 410)
@@ -29,7 +29,7 @@ def download(request: HttpRequest, id: int) -> HttpResponseBase:
 @login_required
 def search(request: HttpRequest) -> HttpResponse:
     form = SearchForm(request)
-    context = {"title": "Search", "form": form, "found": form.found()}
+    context = {"title": "Search", "form": form, "found": form.results()}
     status = 200 if form.is_valid() or not form.is_bound else 400
     return render(request, "documents/search.html", context, status=status)
 

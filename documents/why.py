@@ -22,24 +22,21 @@ def explain(document: Document) -> Explanation:
     job = DocumentProcessingJob.objects.live().filter(document=document.pk).first()
     if job is None:
         status = Document.objects.values_list("status", flat=True).get(pk=document.pk)
-        return _told(document.pk, status, f"is {status}", ())
+        return _explanation(document.pk, status, f"is {status}", ())
     crew = Crew.now()
-    of_job = (_of_time(job), _of_turn(job)) if _waits(job) else (_of_stages(crew, job),)
+    is_pending = job.status == JOB_STATES.initial
+    of_job = (_time_gate(job), _turn_gate(job)) if is_pending else (_stages_gate(crew, job),)
     gates = (why.of_worker(crew, STAGE_STATES), *of_job)
     holding = [gate.name for gate in gates if gate.holds]
-    said = f"blocked by: {', '.join(holding)}" if holding else "nothing blocks it"
-    return _told(document.pk, DOCUMENT_STATES.initial, f"is being processed; {said}", gates)
+    summary = f"blocked by: {', '.join(holding)}" if holding else "nothing blocks it"
+    return _explanation(document.pk, DOCUMENT_STATES.initial, f"is being processed; {summary}", gates)
 
 
-def _waits(job: DocumentProcessingJob) -> bool:
-    return job.status == JOB_STATES.initial
+def _explanation(id: int, status: str, state: str, gates: tuple[Gate, ...]) -> Explanation:
+    return Explanation(DOCUMENT_STATES.kind, id, status, status, f"Document {id} {state}.", gates)
 
 
-def _told(id: int, status: str, said: str, gates: tuple[Gate, ...]) -> Explanation:
-    return Explanation(DOCUMENT_STATES.kind, id, status, status, f"Document {id} {said}.", gates)
-
-
-def _of_time(job: DocumentProcessingJob) -> Gate:
+def _time_gate(job: DocumentProcessingJob) -> Gate:
     """Check whether the next attempt is due."""
     due = job.next_attempt_at
     data = {"attempts": job.attempts, "max_attempts": job.max_attempts, "next_attempt_at": due}
@@ -50,42 +47,53 @@ def _of_time(job: DocumentProcessingJob) -> Gate:
     return Gate("time", True, f"{attempt} is due {why.at(due)}.{before}", f"job {job.pk}", data=data)
 
 
-def _of_turn(job: DocumentProcessingJob) -> Gate:
+def _turn_gate(job: DocumentProcessingJob) -> Gate:
     """Check whether other jobs come first, and whether any job can begin."""
-    ahead, ready = len(_ahead(job)), orchestrator.waiting_for_a_slot()
-    most, blocked = orchestrator.most_ready(), orchestrator.waiting_for_a_service()
-    data = {"ahead": ahead, "ready": ready, "most_ready": most}
-    in_bulk = " It is part of a bulk reprocessing, which runs when nothing else is due." if job.priority else ""
-    busy = (
-        f" {ready} stages wait for a worker thread; the next job begins when fewer than {most} wait."
-        if ready >= most
-        else ""
+    due = DocumentProcessingJob.objects.filter(
+        status=DocumentProcessingJob.Status.PENDING, next_attempt_at__lte=clock.now()
     )
+    earlier = Q(next_attempt_at__lt=job.next_attempt_at) | Q(next_attempt_at=job.next_attempt_at, pk__lt=job.pk)
+    ahead = len(why.counted(due.filter(Q(priority__lt=job.priority) | Q(earlier, priority=job.priority))))
+    ready, most = orchestrator.count_claimable(), orchestrator.most_ready()
+    blocked = orchestrator.count_waiting_for_a_service()
+    data = {"ahead": ahead, "ready": ready, "most_ready": most}
+    message = f"{capfirst(why.are_ahead(JOB_STATES, ahead))}."
+    if job.priority:
+        message += " It is part of a bulk reprocessing, which runs when nothing else is due."
+    if ready >= most:
+        message += f" {ready} stages wait for a worker thread; the next job begins when fewer than {most} wait."
     is_held_up = blocked >= orchestrator.MOST_BLOCKED
     if is_held_up:
         names = " and ".join(breakers.away())
-        busy += f" {blocked} stages wait for {names} to answer; until then, no other job begins."
-    holds = ahead > 0 or ready >= most or is_held_up
-    return Gate("turn", holds, f"{_sentence(why.are_ahead(JOB_STATES, ahead))}{in_bulk}{busy}", data=data)
+        message += f" {blocked} stages wait for {names} to answer; until then, no other job begins."
+    return Gate("turn", ahead > 0 or ready >= most or is_held_up, message, data=data)
 
 
-def _of_stages(crew: Crew, job: DocumentProcessingJob) -> Gate:
-    """Check whether a stage is running, or all wait for a slot."""
+def _stages_gate(crew: Crew, job: DocumentProcessingJob) -> Gate:
+    """Check whether a stage is running, or all wait for a worker thread."""
     stages = list(Stage.objects.filter(job=job).order_by("created_at", "pk"))
-    at_work = [stage for stage in stages if stage.status == "RUNNING"]
-    waiting = [stage for stage in stages if stage.status == "READY"]
-    data = {"running": len(at_work), "ready": len(waiting), "all": len(stages)}
-    if at_work:
-        names = ", ".join(f"{stage.name} {stage.segment}" for stage in at_work[: why.MOST_NAMED])
-        return Gate("stages", False, f"Running: {names}.", f"job {job.pk}", at_work[0].started_at, data)
-    if waiting and (gate := _of_service(job)):
+    running = [stage for stage in stages if stage.status == Stage.Status.RUNNING]
+    ready = [stage for stage in stages if stage.status == Stage.Status.READY]
+    data: dict[str, Any] = {"running": len(running), "ready": len(ready), "all": len(stages)}
+    if running:
+        names = ", ".join(f"{stage.name} {stage.segment}" for stage in running[: why.MOST_NAMED])
+        return Gate("stages", False, f"Running: {names}.", f"job {job.pk}", running[0].started_at, data)
+    if not ready:
+        return Gate("stages", False, "A worker advances it within a tick.", f"job {job.pk}", job.started_at, data)
+    if gate := _service_gate(job):
         return gate
-    if waiting:
-        return _behind_slots(crew, job, waiting[0], data)
-    return Gate("stages", False, "A worker advances it within a tick.", f"job {job.pk}", job.started_at, data)
+    # The wait of the first stage is explained as for a run. Running and earlier stages belong to any document.
+    first = ready[0]
+    ahead = why.count(_stages_ahead, first.created_at, first.pk)
+    capacity = why.of_capacity(crew, STAGE_STATES, ahead, lambda ids: set())
+    data |= {name: capacity.data[name] for name in ("slots", "free", "ahead")}
+    message = f"Its stages are ready. {capacity.message}"
+    if capacity.holds:
+        message = f"Its stages wait for a free worker thread; {why.are_ahead(STAGE_STATES, ahead)}."
+    return Gate("stages", capacity.holds, message, f"job {job.pk}", first.created_at, data)
 
 
-def _of_service(job: DocumentProcessingJob) -> Gate | None:
+def _service_gate(job: DocumentProcessingJob) -> Gate | None:
     """Check whether the job needs a service that is away."""
     for service in breakers.away().values():
         if not breakers.waiting(frozenset([service.name])).filter(job=job).exists():
@@ -93,37 +101,12 @@ def _of_service(job: DocumentProcessingJob) -> Gate | None:
         due = service.next_try_at
         data = {"service": service.name, "failures": service.failures, "next_try_at": due, "message": service.message}
         again = "It is called again" if due is None or service.is_due() else f"It is called again {why.at(due)}"
-        said = (
-            f"{service.name} does not answer. {again}, for one document at a time; until then, no attempt is counted."
-        )
-        return Gate("service", True, f"{said} {service.message}", service.name, service.away_since, data)
+        rule = "for one document at a time; until then, no attempt is counted."
+        message = f"{service.name} does not answer. {again}, {rule} {service.message}"
+        return Gate("service", True, message, service.name, service.away_since, data)
     return None
-
-
-def _behind_slots(crew: Crew, job: DocumentProcessingJob, first: Stage, data: dict[str, Any]) -> Gate:
-    """Explain the wait of the first stage in the same way as for a run.
-
-    Running and earlier stages belong to any document.
-    """
-    ahead = why.count(_stages_ahead, first.created_at, first.pk)
-    capacity = why.of_capacity(crew, STAGE_STATES, ahead, lambda ids: set())
-    data |= {name: capacity.data[name] for name in ("slots", "free", "ahead")}
-    if capacity.holds:
-        said = f"Its stages wait for a free worker thread; {why.are_ahead(STAGE_STATES, ahead)}."
-        return Gate("stages", True, said, f"job {job.pk}", first.created_at, data)
-    return Gate("stages", False, f"Its stages are ready. {capacity.message}", f"job {job.pk}", first.created_at, data)
-
-
-def _ahead(job: DocumentProcessingJob) -> "QuerySet[DocumentProcessingJob, tuple[int]]":
-    pending = DocumentProcessingJob.objects.filter(status="PENDING", next_attempt_at__lte=clock.now())
-    earlier = Q(next_attempt_at__lt=job.next_attempt_at) | Q(next_attempt_at=job.next_attempt_at, pk__lt=job.pk)
-    return why.counted(pending.filter(Q(priority__lt=job.priority) | Q(earlier, priority=job.priority)))
 
 
 def _stages_ahead(created_at: datetime, id: int) -> "QuerySet[Stage, tuple[int]]":
     earlier = Q(created_at__lt=created_at) | Q(created_at=created_at, pk__lt=id)
     return why.counted(Stage.objects.claimable(clock.now()).filter(earlier))
-
-
-def _sentence(text: str) -> str:
-    return f"{capfirst(text)}."

@@ -34,8 +34,8 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none a
 
     def clean(self) -> Any:
         # Django leaves this check to the database, because the workspace is not a field of the inline form.
-        there = Membership.objects.filter(workspace=self.instance.workspace_id, user=self.cleaned_data.get("user"))
-        if there.exclude(pk=self.instance.pk).exists():
+        same = Membership.objects.filter(workspace=self.instance.workspace_id, user=self.cleaned_data.get("user"))
+        if same.exclude(pk=self.instance.pk).exists():
             raise ValidationError("This user is already a member of this workspace.")
         return super().clean()
 
@@ -58,12 +58,12 @@ class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]  # takes 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return True
 
-    def _is_theirs(self, request: HttpRequest, obj: Model | None = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.is_superuser or (
             obj is not None and Workspace.objects.administered_by(request.user).filter(pk=obj.pk).exists()
         )
 
-    has_add_permission = has_change_permission = has_delete_permission = _is_theirs
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none at run time
@@ -108,7 +108,7 @@ class WorkspaceAdmin(ScopedAdmin):
         super().save_model(request, obj, form, change)
         if "document_retention_days" in form.changed_data:
             before = form.initial.get("document_retention_days")
-            retention.tell_policy(obj, before, actor=request.user.get_username())
+            retention.log_policy(obj, before, actor=request.user.get_username())
 
     @admin.display(description="due now")
     def due(self, workspace: Workspace) -> str:

@@ -32,18 +32,18 @@ def visible_to(rows: Rows, user: User, path: str, *roles: str) -> Rows:
     `path` is the lookup from a row to its workspace.
     """
     if isinstance(user, LimitedUser):
-        there = rows.filter(**{path: user.workspace_id})
+        rows = rows.filter(**{path: user.workspace_id})
         if not roles:
-            return there
-        return visible_to(there, user.person, path, *roles) if user.roles.intersection(roles) else rows.none()
+            return rows
+        return visible_to(rows, user.person, path, *roles) if user.roles.intersection(roles) else rows.none()
     if getattr(user, "is_superuser", False) and user.is_active:
         return rows
     if user.pk is None:
         # An anonymous user is no member of any workspace.
         return rows.none()
-    mine = Membership.objects.filter(user_id=user.pk, **({"role__in": roles} if roles else {}))
+    memberships = Membership.objects.filter(user_id=user.pk, **({"role__in": roles} if roles else {}))
     # Use a subquery. With a join, planners start at the memberships and sort a million rows to show the last fifty.
-    return rows.filter(**{f"{path}__in": mine.values("workspace_id")})
+    return rows.filter(**{f"{path}__in": memberships.values("workspace_id")})
 
 
 class WorkspaceQuerySet(models.QuerySet["Workspace"]):

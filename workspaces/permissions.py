@@ -1,6 +1,7 @@
 """Admin base classes for rows of workspaces: which rows a user sees, and which actions they may take."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from django.contrib import admin
@@ -37,10 +38,10 @@ class Roles:
 
 def roles_of(request: HttpRequest) -> Roles:
     """Return the user's roles in any workspace, computed once per request."""
-    if not hasattr(request, "_standing"):
-        request._standing = Roles(request)  # type: ignore[attr-defined]  # cached on the request
-    found: Roles = request._standing  # type: ignore[attr-defined]
-    return found
+    if not hasattr(request, "_roles"):
+        request._roles = Roles(request)  # type: ignore[attr-defined]  # cached on the request
+    roles: Roles = request._roles  # type: ignore[attr-defined]
+    return roles
 
 
 class NamedFilter(admin.SimpleListFilter):
@@ -64,10 +65,10 @@ class NamedFilter(admin.SimpleListFilter):
         return bool(self.lookup_choices or self.value())
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        found = dict(self.offered(request).order_by("name", "pk").values_list("pk", "name")[:MOST_CHOICES])
-        if (chosen := id_of(self.value())) and chosen not in found:
-            found |= dict(self.named(request).filter(pk=chosen).values_list("pk", "name"))
-        return [(str(id), name) for id, name in found.items()]
+        choices = dict(self.offered(request).order_by("name", "pk").values_list("pk", "name")[:MOST_CHOICES])
+        if (chosen := id_of(self.value())) and chosen not in choices:
+            choices |= dict(self.named(request).filter(pk=chosen).values_list("pk", "name"))
+        return [(str(id), name) for id, name in choices.items()]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         if not self.value():
@@ -118,11 +119,9 @@ class OperatedAdmin(ScopedAdmin, VerbAdmin):
         return row.status in self.offered[verb]
 
     def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
-        mine = set(Workspace.objects.operated_by(request.user).values_list("pk", flat=True))
-        return lambda row: self._workspace_id(row) in mine
+        workspace_ids = set(Workspace.objects.operated_by(request.user).values_list("pk", flat=True))
+        return lambda row: self._workspace_id(row) in workspace_ids
 
     def _workspace_id(self, row: Any) -> int:
-        for name in self.workspace_path.split("__"):
-            row = getattr(row, name)
-        assert isinstance(row, Workspace)
-        return row.pk
+        workspace: Workspace = attrgetter(self.workspace_path.replace("__", "."))(row)
+        return workspace.pk

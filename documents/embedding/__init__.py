@@ -13,7 +13,7 @@ from documents.embedding import local, openai
 from documents.embedding.outcome import EmbeddingFailed as EmbeddingFailed
 from documents.embedding.outcome import Vectors as Vectors
 from documents.embedding.outcome import numbers as numbers
-from documents.embedding.outcome import packed as packed
+from documents.embedding.outcome import pack as pack
 from work.processes.supervise import CannotStart, Child
 
 

@@ -9,7 +9,7 @@ from django.utils.module_loading import import_string
 from ade_embedder import DIMENSIONS as DIMENSIONS
 from ade_embedder import MODEL as MODEL
 from documents.children import COLD_EMBEDDER, Run
-from documents.embedding.outcome import EmbeddingFailed, Vectors, read
+from documents.embedding.outcome import EmbeddingFailed, Vectors, read_vectors
 from work.claims import Interrupted
 from work.processes.supervise import Child, Limits
 
@@ -28,7 +28,7 @@ def embed(
     if not texts:
         return Vectors(MODEL, [], b"")
     (directory / "texts.json").write_text(json.dumps(list(texts)))
-    said: list[str] = []
+    output: list[str] = []
     ended = run(
         [],
         cwd=directory,
@@ -36,13 +36,13 @@ def embed(
         stop=stop,
         on_start=on_start,
         on_event=lambda event: None,
-        on_output=lambda lines: said.extend(line.text for line in lines),
+        on_output=lambda lines: output.extend(line.text for line in lines),
     )
     assert ended is not None
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
-    how_it_ended = f"; it {ended}: {' '.join(said[-5:])}"
-    return read(directory / "vectors.bin", len(texts), MODEL, DIMENSIONS, how_it_ended)
+    how_it_ended = f"; it {ended}: {' '.join(output[-5:])}"
+    return read_vectors(directory / "vectors.bin", len(texts), MODEL, DIMENSIONS, how_it_ended)
 
 
 def of_query(text: str) -> bytes:

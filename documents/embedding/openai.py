@@ -9,7 +9,7 @@ from django.conf import settings
 from ade_services import OPENAI, TEXTS, VECTORS
 from documents import remote_services
 from documents.children import EMBEDDER, place_for
-from documents.embedding.outcome import EmbeddingFailed, Vectors, read
+from documents.embedding.outcome import EmbeddingFailed, Vectors, read_vectors
 from documents.remote_services import NoAnswer
 from work.processes.supervise import Child
 
@@ -53,7 +53,7 @@ def embed(
         raise EmbeddingFailed(
             str(error), permanent=error.permanent, retry_after=error.retry_after, of_service=True, away=error.away
         ) from error
-    return read(directory / VECTORS, len(texts), model(), dimensions())
+    return read_vectors(directory / VECTORS, len(texts), model(), dimensions())
 
 
 def of_query(text: str) -> bytes:

@@ -38,7 +38,7 @@ class Vectors:
     mean: bytes
 
 
-def read(path: Path, number: int, model: str, dimensions: int, how_it_ended: str = "") -> Vectors:
+def read_vectors(path: Path, number: int, model: str, dimensions: int, how_it_ended: str = "") -> Vectors:
     """Return the vectors and their mean that a child wrote to this file.
 
     Raises EmbeddingFailed if the size does not match.
@@ -54,15 +54,15 @@ def read(path: Path, number: int, model: str, dimensions: int, how_it_ended: str
 
 
 def numbers(vector: bytes) -> "array.array[float]":
-    found = array.array("f")
-    found.frombytes(vector)
+    values = array.array("f")
+    values.frombytes(vector)
     if sys.byteorder == "big":
-        found.byteswap()
-    return found
+        values.byteswap()
+    return values
 
 
-def packed(values: Sequence[float]) -> bytes:
-    made = array.array("f", values)
+def pack(values: Sequence[float]) -> bytes:
+    data = array.array("f", values)
     if sys.byteorder == "big":
-        made.byteswap()
-    return made.tobytes()
+        data.byteswap()
+    return data.tobytes()

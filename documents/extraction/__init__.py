@@ -11,7 +11,7 @@ from django.conf import settings
 from documents.children import Run
 from documents.extraction import azure, local
 from documents.extraction.local import digest as digest
-from documents.extraction.outcome import Extracted as Extracted
+from documents.extraction.outcome import Extraction as Extraction
 from documents.extraction.outcome import ExtractionFailed as ExtractionFailed
 from work.processes.supervise import Child
 
@@ -27,7 +27,7 @@ def extract(
     stop: Callable[[], str | None],
     on_start: Callable[[Child], None],
     run: Run,
-) -> Extracted:
+) -> Extraction:
     """Write the pages from first to last to `pages.json` in the directory, which may also receive unfinished files.
 
     Raises ExtractionFailed and CannotStart, and Interrupted if `stop` returns a reason.

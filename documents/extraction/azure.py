@@ -11,7 +11,7 @@ from ade_services import DOCUMENT_INTELLIGENCE
 from documents import breakers, remote_services
 from documents.children import COLD_EXTRACTOR, Run
 from documents.extraction import local
-from documents.extraction.outcome import Extracted, ExtractionFailed
+from documents.extraction.outcome import Extraction, ExtractionFailed
 from documents.remote_services import NoAnswer
 from work.processes.supervise import Child
 
@@ -31,10 +31,10 @@ def extract(
     stop: Callable[[], str | None] = lambda: None,
     on_start: Callable[[Child], None] = lambda child: None,
     run: Run = COLD_EXTRACTOR,
-) -> Extracted:
+) -> Extraction:
     """Like `local.extract`, which reads every file first, so that unreadable files cost nothing."""
     give_up_at = time.monotonic() + wall_seconds
-    is_asked = content_type == PDF or content_type.startswith("image/")
+    is_sent = content_type == PDF or content_type.startswith("image/")
     read = local.extract(
         file,
         content_type,
@@ -45,9 +45,9 @@ def extract(
         stop=stop,
         on_start=on_start,
         run=run,
-        with_ocr=not is_asked,
+        with_ocr=not is_sent,
     )
-    if not is_asked:
+    if not is_sent:
         return read
     order = {
         "endpoint": settings.ADE_AZURE_DI_ENDPOINT,
@@ -58,7 +58,7 @@ def extract(
         "poll_seconds": POLL_SECONDS,
     }
     try:
-        told = remote_services.ask(
+        answer = remote_services.ask(
             DOCUMENT_INTELLIGENCE,
             order,
             directory,
@@ -76,5 +76,5 @@ def extract(
             of_service=True,
             away=error.away,
         ) from error
-    breakers.answered(DOCUMENT_INTELLIGENCE.service)
-    return replace(read, characters=int(told["characters"]), sha256=local.checksum(read.path), scans=0)
+    breakers.record_answer(DOCUMENT_INTELLIGENCE.service)
+    return replace(read, characters=int(answer["characters"]), sha256=local.checksum(read.path), scans=0)

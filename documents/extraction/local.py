@@ -13,9 +13,9 @@ from typing import Any
 
 import ade_extractor
 from documents.children import COLD_EXTRACTOR, Run
-from documents.extraction.outcome import Extracted, ExtractionFailed
+from documents.extraction.outcome import Extraction, ExtractionFailed
 from work.claims import Interrupted
-from work.processes.supervise import Child, Ended, Limits, Line
+from work.processes.supervise import Child, Ended, Limits
 
 # The CPU time follows the wall clock; the extractor itself allows each document less. It sends one event per page.
 LIMITS = Limits(address_space_bytes=2 << 30, file_size_bytes=256 << 20, open_files=128, event_bytes=4 << 20)
@@ -44,7 +44,7 @@ def extract(
     on_start: Callable[[Child], None] = lambda child: None,
     run: Run = COLD_EXTRACTOR,
     with_ocr: bool = True,
-) -> Extracted:
+) -> Extraction:
     """Write the pages from first to last to `pages.json` in the directory, which may also receive unfinished files.
 
     The input file must be in that directory too, unless `run` is cold.
@@ -56,10 +56,9 @@ def extract(
     options = {"--type": content_type, "--first": first, "--last": last, "--output": directory.absolute()}
     arguments = ["extract", str(file.absolute()), *(str(each) for option in options.items() for each in option)]
     arguments += [] if with_ocr else ["--without-ocr"]
-    told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
-    extracted = told["extracted"]
-    counts = {name: int(extracted[name]) for name in ("pages_total", "pages", "characters")}
-    return Extracted(**counts, path=path, sha256=checksum(path), scans=int(extracted.get("scans", 0)))
+    values = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])["extracted"]
+    counts = {name: int(values[name]) for name in ("pages_total", "pages", "characters")}
+    return Extraction(**counts, path=path, sha256=checksum(path), scans=int(values.get("scans", 0)))
 
 
 def digest(
@@ -75,10 +74,10 @@ def digest(
 ) -> Any:
     """Return the result of `ade_extractor.digest` for outputs of `extract` in the directory. Raises like `extract`."""
     arguments = ["digest", str(file.absolute()), "--type", content_type, *(path.name for path in segments)]
-    told = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
-    assert "digested" in told
-    with left(directory / ade_extractor.DIGEST) as digested:
-        return json.load(digested)
+    events = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
+    assert "digested" in events
+    with open_output(directory / ade_extractor.DIGEST) as output:
+        return json.load(output)
 
 
 def can_draw(content_type: str) -> bool:
@@ -89,11 +88,11 @@ def draw(file: Path, content_type: str, page: int, directory: Path, *, wall_seco
     """Return one page as a PNG of screen size. Raises like `extract`."""
     arguments = ["draw", str(file.absolute()), "--type", content_type, "--page", str(page)]
     _run(arguments, directory, wall_seconds, lambda: None, lambda child: None, run, [file])
-    with left(directory / ade_extractor.PREVIEW) as made:
-        drawn = made.read(MOST_DRAWN_BYTES + 1)
-    if not drawn.startswith(_PNG) or len(drawn) > MOST_DRAWN_BYTES:
+    with open_output(directory / ade_extractor.PREVIEW) as output:
+        picture = output.read(MOST_DRAWN_BYTES + 1)
+    if not picture.startswith(_PNG) or len(picture) > MOST_DRAWN_BYTES:
         raise ExtractionFailed("internal", "The extractor did not draw a PNG of a valid size.", permanent=False)
-    return drawn
+    return picture
 
 
 def peek(file: Path, content_type: str, page: int, directory: Path, *, wall_seconds: float, run: Run) -> bytes:
@@ -105,11 +104,11 @@ def peek(file: Path, content_type: str, page: int, directory: Path, *, wall_seco
     """
     arguments = ["peek", str(file.absolute()), "--type", content_type, "--page", str(page)]
     _run(arguments, directory, wall_seconds, lambda: None, lambda child: None, run, [file])
-    with left(directory / ade_extractor.PEEK) as made:
-        peeked = made.read(MOST_PEEKED_BYTES + 1)
-    if len(peeked) > MOST_PEEKED_BYTES:
+    with open_output(directory / ade_extractor.PEEK) as output:
+        excerpt = output.read(MOST_PEEKED_BYTES + 1)
+    if len(excerpt) > MOST_PEEKED_BYTES:
         raise ExtractionFailed("internal", "The excerpt that the extractor wrote is too large.", permanent=False)
-    return peeked
+    return excerpt
 
 
 def ocr_engine() -> str | None:
@@ -118,19 +117,19 @@ def ocr_engine() -> str | None:
 
 
 def checksum(path: Path) -> str:
-    with left(path) as file:
+    with open_output(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def left(path: Path) -> BufferedReader:
+def open_output(path: Path) -> BufferedReader:
     """Open a file that a child has written. The child may have been compromised, so links and pipes are refused."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise _not_left(path) from error
+        raise _no_output(path) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _not_left(path)
+        raise _no_output(path)
     return open(descriptor, "rb")
 
 
@@ -144,44 +143,40 @@ def _run(
     readable: Sequence[Path],
 ) -> dict[str, dict[str, Any]]:
     """Run the extractor and return the last event of each kind."""
-    told: dict[str, dict[str, Any]] = {}
-
-    def hear(event: dict[str, Any]) -> None:
-        told[str(event.get("kind"))] = event
-
+    events: dict[str, dict[str, Any]] = {}
     ended = run(
         arguments,
         cwd=directory,
         limits=replace(LIMITS, wall_seconds=wall_seconds, cpu_seconds=max(1, math.ceil(wall_seconds))),
         stop=stop,
         on_start=on_start,
-        on_event=hear,
-        on_output=_drop,
+        on_event=lambda event: events.update({str(event.get("kind")): event}),
+        # Only libraries print there.
+        on_output=lambda lines: None,
         readable=readable,
     )
     if ended is None:
-        return told
+        return events
     if ended.stop_reason:
         raise Interrupted(ended.stop_reason)
-    if ended.returncode != 0 or not {"extracted", "digested", "drawn", "peeked"} & told.keys():
-        raise _failure(ended, told, directory, wall_seconds)
-    return told
+    if ended.returncode != 0 or not {"extracted", "digested", "drawn", "peeked"} & events.keys():
+        raise _failure(ended, events, directory, wall_seconds)
+    return events
 
 
-def _not_left(path: Path) -> ExtractionFailed:
+def _no_output(path: Path) -> ExtractionFailed:
     message = f"The extractor did not write the file {path.name}."
     return ExtractionFailed("internal", message, permanent=False)
 
 
-def _drop(lines: list[Line]) -> None:
-    """Discard the output, because only libraries print there."""
-
-
-def _failure(ended: Ended, told: dict[str, dict[str, Any]], directory: Path, wall_seconds: float) -> ExtractionFailed:
-    if failed := told.get("failed"):
+def _failure(ended: Ended, events: dict[str, dict[str, Any]], directory: Path, wall_seconds: float) -> ExtractionFailed:
+    if failed := events.get("failed"):
         code, message = (str(failed.get(name, "internal")) for name in ("code", "message"))
         return ExtractionFailed(code, message, permanent=failed.get("permanent") is True)
-    where = _where(directory / ade_extractor.PROGRESS)
+    progress = directory / ade_extractor.PROGRESS
+    # Only a few bytes are read, because the child may have been compromised.
+    page = progress.read_bytes()[:20] if progress.is_file() and not progress.is_symlink() else b""
+    where = f"after page {int(page)}" if page.isdigit() else "at the first page"
     if ended.signal == "SIGXCPU" or (ended.reason == "timed_out" and ended.cpu_seconds > BUSY_SHARE * wall_seconds):
         return _permanent("too_slow", f"Reading timed out {where}. Simplify or split the file.")
     if ended.over_limit:
@@ -199,12 +194,6 @@ def _failure(ended: Ended, told: dict[str, dict[str, Any]], directory: Path, wal
         advice = "Open the file with the program that made it and save it again."
         return _permanent("malformed", f"The reader crashed ({ended.signal}) {where}. {advice}")
     return ExtractionFailed("internal", f"The extractor {ended}, {where}.", permanent=False)
-
-
-def _where(progress: Path) -> str:
-    """Describe the progress. Only a few bytes are read, because the child may have been compromised."""
-    told = progress.read_bytes()[:20] if progress.is_file() and not progress.is_symlink() else b""
-    return f"after page {int(told)}" if told.isdigit() else "at the first page"
 
 
 def _permanent(code: str, message: str) -> ExtractionFailed:

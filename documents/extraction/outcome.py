@@ -32,7 +32,7 @@ class ExtractionFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Extracted:
+class Extraction:
     pages_total: int
     # The number of pages within the requested range.
     pages: int

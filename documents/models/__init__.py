@@ -5,5 +5,5 @@ from documents.models.documents import DocumentQuerySet as DocumentQuerySet
 from documents.models.fields import DocumentField as DocumentField
 from documents.models.fields import FieldCorrection as FieldCorrection
 from documents.models.processing import DocumentProcessingJob as DocumentProcessingJob
+from documents.models.processing import OutsideService as OutsideService
 from documents.models.processing import Stage as Stage
-from documents.models.services import OutsideService as OutsideService

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from documents import folding
-from documents.embedding.outcome import numbers, packed
+from documents.embedding.outcome import numbers, pack
 
 # Time within which running processes notice that the columns were converted.
 KNOWN_SECONDS = 30.0
@@ -22,29 +22,29 @@ _COLUMN = """
     WHERE a.attrelid = to_regclass('document_chunks') AND a.attname = 'embedding'"""
 
 
-class _Known:
+class _VectorSupport:
     """Checks whether a database stores embeddings in pgvector's type, and checks again after a while."""
 
     def __init__(self) -> None:
-        self._found: dict[str, tuple[bool, float]] = {}
+        self._known: dict[str, tuple[bool, float]] = {}
 
     def __call__(self, connection: BaseDatabaseWrapper) -> bool:
         if connection.vendor != "postgresql":
             return False
         name = str(connection.settings_dict["NAME"])
-        is_vector, until = self._found.get(name, (False, 0.0))
+        is_vector, until = self._known.get(name, (False, 0.0))
         if time.monotonic() > until:
             with connection.cursor() as cursor:
                 cursor.execute(_COLUMN)
                 is_vector = cursor.fetchone() == ("vector",)
-            self._found[name] = (is_vector, time.monotonic() + KNOWN_SECONDS)
+            self._known[name] = (is_vector, time.monotonic() + KNOWN_SECONDS)
         return is_vector
 
     def forget(self) -> None:
-        self._found.clear()
+        self._known.clear()
 
 
-has_vectors = _Known()
+has_vectors = _VectorSupport()
 
 
 class EmbeddingField(models.BinaryField):  # type: ignore[type-arg]  # takes none at run time
@@ -95,17 +95,18 @@ class WordsField(models.TextField):  # type: ignore[type-arg]  # takes none at r
 
 def as_line(text: str) -> str:
     """Return the words with a space around each, including the first and the last."""
-    return f" {' '.join(found)} " if (found := folding.words(text)) else ""
+    words = folding.words(text)
+    return f" {' '.join(words)} " if words else ""
 
 
 def as_lexemes(line: str) -> str:
     """Return a tsvector literal. Words consist of letters and digits, so nothing needs escaping."""
     places: dict[str, list[int]] = {}
     for place, word in enumerate(line.split(), 1):
-        found = places.setdefault(word, [])
-        if len(found) < MOST_POSITIONS:
-            found.append(min(place, LAST_POSITION))
-    return " ".join(f"'{word}':{','.join(map(str, found))}" for word, found in places.items())
+        positions = places.setdefault(word, [])
+        if len(positions) < MOST_POSITIONS:
+            positions.append(min(place, LAST_POSITION))
+    return " ".join(f"'{word}':{','.join(map(str, positions))}" for word, positions in places.items())
 
 
 def as_text(vector: bytes) -> str:
@@ -115,4 +116,4 @@ def as_text(vector: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
-    return packed([float(value) for value in text[1:-1].split(",")])
+    return pack([float(value) for value in text[1:-1].split(",")])

@@ -29,7 +29,8 @@ class DocumentQuerySet(SubjectQuerySet["Document"]):
     def idle(self) -> "DocumentQuerySet":
         """Return documents that no work of this app or the apps above needs."""
         needs: list[Q] = [import_string(path)() for path in settings.DOCUMENT_NEEDS]
-        return self.filter(status__in=["processed", "failed"]).exclude(Q(*needs, _connector=Q.OR))
+        ended = self.filter(status__in=[Document.Status.PROCESSED, Document.Status.FAILED])
+        return ended.exclude(Q(*needs, _connector=Q.OR))
 
     def listed(self) -> "DocumentQuerySet":
         """Join what a list shows and defer large columns."""

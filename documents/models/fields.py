@@ -21,9 +21,10 @@ class DocumentFieldQuerySet(models.QuerySet["DocumentField"]):
 
     def with_corrections(self) -> "DocumentFieldQuerySet":
         """Annotate `correction` and `corrected_by`, which are None for fields without a correction."""
-        said = _corrections()
+        corrections = _corrections()
         return self.annotate(
-            correction=Subquery(said.values("value")[:1]), corrected_by=Subquery(said.values("corrected_by")[:1])
+            correction=Subquery(corrections.values("value")[:1]),
+            corrected_by=Subquery(corrections.values("corrected_by")[:1]),
         )
 
     def corrected(self) -> "DocumentFieldQuerySet":
@@ -31,9 +32,8 @@ class DocumentFieldQuerySet(models.QuerySet["DocumentField"]):
 
     def to_look_at(self) -> "DocumentFieldQuerySet":
         """Return unsure fields without a correction, of documents whose processing has succeeded."""
-        return self.filter(
-            UNSURE, ~Exists(_corrections()), document__status="processed", document__purged_at__isnull=True
-        )
+        processed = self.filter(document__status=Document.Status.PROCESSED, document__purged_at__isnull=True)
+        return processed.filter(UNSURE, ~Exists(_corrections()))
 
 
 class DocumentField(models.Model):

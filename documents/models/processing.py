@@ -22,7 +22,7 @@ class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):
         return self.select_related("document__workspace").defer("document__text", "document__embedding")
 
     def live(self) -> "DocumentProcessingJobQuerySet":
-        return self.filter(status__in=["PENDING", "PROCESSING"])
+        return self.filter(status__in=[DocumentProcessingJob.Status.PENDING, DocumentProcessingJob.Status.PROCESSING])
 
     def claimable(self, now: Any) -> "DocumentProcessingJobQuerySet":
         return self._due(DocumentProcessingJob.Priority.NORMAL, now)
@@ -32,8 +32,8 @@ class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):
 
     def _due(self, priority: int, now: Any) -> "DocumentProcessingJobQuerySet":
         # Query one priority at a time, each in the order of the index.
-        due = self.filter(status="PENDING", priority=priority, next_attempt_at__lte=now)
-        return due.order_by("next_attempt_at", "id")
+        pending = self.filter(status=DocumentProcessingJob.Status.PENDING, priority=priority)
+        return pending.filter(next_attempt_at__lte=now).order_by("next_attempt_at", "id")
 
 
 class DocumentProcessingJob(Work):
@@ -50,9 +50,9 @@ class DocumentProcessingJob(Work):
         # One of many documents that are processed again; begun when nothing else is due.
         BULK = 1
 
-    ACTIVE = "PROCESSING"
+    ACTIVE = Status.PROCESSING
     CLAIMED = None
-    TERMINAL = frozenset({"COMPLETED", "FAILED"})
+    TERMINAL = frozenset({Status.COMPLETED, Status.FAILED})
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs")
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING, editable=False)
@@ -122,10 +122,11 @@ class StageQuerySet(SubjectQuerySet["Stage"]):
 
     def claimable(self, now: Any) -> "StageQuerySet":
         # Skip stages of a job that was given back or has failed, because its next attempt renews them.
-        return self.filter(status="READY", job__status="PROCESSING").order_by("created_at", "id")
+        processing = self.filter(status=Stage.Status.READY, job__status=DocumentProcessingJob.Status.PROCESSING)
+        return processing.order_by("created_at", "id")
 
     def unfinished(self) -> "StageQuerySet":
-        return self.exclude(status="DONE")
+        return self.exclude(status=Stage.Status.DONE)
 
 
 class Stage(Work):
@@ -143,8 +144,8 @@ class Stage(Work):
         DONE = "DONE"
         ERROR = "ERROR"
 
-    ACTIVE = CLAIMED = "RUNNING"
-    TERMINAL = frozenset({"DONE", "ERROR"})
+    ACTIVE = CLAIMED = Status.RUNNING
+    TERMINAL = frozenset({Status.DONE, Status.ERROR})
 
     job = models.ForeignKey(DocumentProcessingJob, on_delete=models.CASCADE, related_name="stages")
     name = models.CharField(max_length=16, choices=Name.choices)
@@ -190,4 +191,37 @@ class Stage(Work):
 
 def has_a_stage_at_work() -> Q:
     """Match documents with a running stage, even if its job has already ended."""
-    return Q(Exists(Stage.objects.filter(job__document=OuterRef("pk"), status="RUNNING")))
+    return Q(Exists(Stage.objects.filter(job__document=OuterRef("pk"), status=Stage.Status.RUNNING)))
+
+
+class OutsideService(models.Model):
+    """The state of an external service, shared by all workers: see `documents/breakers.py`."""
+
+    name = models.CharField(max_length=64, unique=True)
+    # Set while the service does not answer or asks for a pause.
+    away_since = models.DateTimeField(null=True, blank=True)
+    next_try_at = models.DateTimeField(null=True, blank=True)
+    # Until when the service asked not to be called.
+    asked_until = models.DateTimeField(null=True, blank=True)
+    failures = models.PositiveIntegerField(default=0)
+    message = models.TextField(blank=True, default="")
+    # The claim of the stage that probes the service; valid while that stage runs under this token.
+    probe_id = models.BigIntegerField(null=True, blank=True)
+    probe_token = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        db_table = "outside_services"
+        constraints = [
+            models.CheckConstraint(
+                name="service_away_has_a_next_try",
+                condition=Q(away_since__isnull=True, next_try_at__isnull=True)
+                | Q(away_since__isnull=False, next_try_at__isnull=False),
+                violation_error_message="A service has a time for the next try only while it is unavailable.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def is_due(self) -> bool:
+        return self.next_try_at is not None and self.next_try_at <= clock.now()

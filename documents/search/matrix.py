@@ -43,13 +43,21 @@ class Matrix:
 
 
 def nearest(vector: bytes, model: Model, scope: Scope, most: int) -> Near:
-    wanted = numpy.frombuffer(vector, "<f4")
+    query = numpy.frombuffer(vector, "<f4")
     allowed = numpy.array(scope.documents().values_list("pk", flat=True)) if scope.is_narrow else None
-    found: Near = []
-    for workspace, stamp in _stamps(model, scope).items():
-        for matrix in cache.matrices(model, workspace, stamp):
-            found += _best(matrix, wanted, allowed, most)
-    return sorted(found, key=lambda each: (-each[1], each[0]))[:most]
+    chunks = DocumentChunk.objects.filter(workspace__in=scope.workspaces, embedding_model=model.name)
+    stamps = chunks.values("workspace").annotate(number=Count("pk"), last=Max("pk")).order_by("workspace")
+    near: Near = []
+    for row in stamps:
+        for matrix in cache.matrices(model, row["workspace"], (row["number"], row["last"])):
+            nearness = matrix.vectors @ query
+            if allowed is not None:
+                nearness[~numpy.isin(matrix.documents, allowed)] = -numpy.inf
+            is_long = len(nearness) > most
+            best = numpy.argpartition(-nearness, most)[:most] if is_long else numpy.arange(len(nearness))
+            pairs = ((int(matrix.ids[place]), float(nearness[place])) for place in best)
+            near += [pair for pair in pairs if pair[1] > -numpy.inf]
+    return sorted(near, key=lambda each: (-each[1], each[0]))[:most]
 
 
 class Cache:
@@ -67,7 +75,8 @@ class Cache:
             if matrix is None or matrix.stamp != stamp:
                 matrix = _read_on(matrix, model, workspace)
             self._kept[model, workspace] = matrix
-            self._forget_the_oldest()
+            while self.bytes() > MOST_BYTES:
+                self._kept.popitem(last=False)
         yield matrix
 
     def bytes(self) -> int:
@@ -77,44 +86,31 @@ class Cache:
         with self._lock:
             self._kept.clear()
 
-    def _forget_the_oldest(self) -> None:
-        while self.bytes() > MOST_BYTES:
-            self._kept.popitem(last=False)
-
 
 cache = Cache()
-
-
-def _stamps(model: Model, scope: Scope) -> dict[int, Stamp]:
-    rows = DocumentChunk.objects.filter(workspace__in=scope.workspaces, embedding_model=model.name)
-    counted = rows.values("workspace").annotate(number=Count("pk"), last=Max("pk")).order_by("workspace")
-    return {row["workspace"]: (row["number"], row["last"]) for row in counted}
 
 
 def _read_on(before: Matrix | None, model: Model, workspace: int) -> Matrix:
     """Return the current matrix, reading only new rows."""
     pieces = []
     if before is not None and len(before.ids):
-        there = numpy.fromiter(_rows(model, workspace).values_list("pk", flat=True).iterator(PIECE), numpy.int64)
+        current = numpy.fromiter(_rows(model, workspace).values_list("pk", flat=True).iterator(PIECE), numpy.int64)
         # IDs are assigned before their commit. If rows with smaller IDs have appeared since, read everything again.
-        if numpy.setdiff1d(there[there < before.stamp[1]], before.ids).size:
+        if numpy.setdiff1d(current[current < before.stamp[1]], before.ids).size:
             return _read_on(None, model, workspace)
-        pieces.append(before.only(numpy.isin(before.ids, there)))
+        pieces.append(before.only(numpy.isin(before.ids, current)))
     pieces += _read(model, workspace, before.stamp[1] if before is not None else 0)
     if not pieces:
         return _matrix([], model)
-    return Matrix(*(numpy.concatenate(columns) for columns in zip(*map(_columns, pieces), strict=True)))
+    columns = zip(*((piece.ids, piece.documents, piece.vectors) for piece in pieces), strict=True)
+    return Matrix(*map(numpy.concatenate, columns))
 
 
-def _columns(matrix: Matrix) -> tuple[NDArray[Any], ...]:
-    return matrix.ids, matrix.documents, matrix.vectors
-
-
-def _read(model: Model, workspace: int, behind: int = 0) -> Iterator[Matrix]:
+def _read(model: Model, workspace: int, after: int = 0) -> Iterator[Matrix]:
     while rows := list(
-        _rows(model, workspace).filter(pk__gt=behind).values_list("pk", "document_id", "embedding")[:PIECE]
+        _rows(model, workspace).filter(pk__gt=after).values_list("pk", "document_id", "embedding")[:PIECE]
     ):
-        behind = rows[-1][0]
+        after = rows[-1][0]
         yield _matrix(rows, model)
 
 
@@ -131,12 +127,3 @@ def _matrix(rows: list[tuple[int, int, bytes | None]], model: Model) -> Matrix:
         numpy.array([row[1] for row in rows], numpy.int64),
         numpy.frombuffer(vectors, "<f4").reshape(-1, model.dimensions),
     )
-
-
-def _best(matrix: Matrix, wanted: NDArray[Any], allowed: NDArray[Any] | None, most: int) -> Near:
-    nearness = matrix.vectors @ wanted
-    if allowed is not None:
-        nearness[~numpy.isin(matrix.documents, allowed)] = -numpy.inf
-    places = numpy.argpartition(-nearness, most)[:most] if len(nearness) > most else numpy.arange(len(nearness))
-    found = [(int(matrix.ids[place]), float(nearness[place])) for place in places]
-    return [each for each in found if each[1] > -numpy.inf]

@@ -20,14 +20,10 @@ Near = list[tuple[int, float]]
 
 
 def nearest(vector: bytes, model: Model, scope: Scope, most: int) -> Near:
-    if has_vectors(connection):
-        return _nearest_by_index(vector, model, scope, most)
-    # Import it only here, because it needs numpy, which costs memory and time.
-    look: Callable[..., Near] = import_string("documents.search.matrix.nearest")
-    return look(vector, model, scope, most)
-
-
-def _nearest_by_index(vector: bytes, model: Model, scope: Scope, most: int) -> Near:
+    if not has_vectors(connection):
+        # Import it only here, because it needs numpy, which costs memory and time.
+        compare_all: Callable[..., Near] = import_string("documents.search.matrix.nearest")
+        return compare_all(vector, model, scope, most)
     rows = scope.chunks().filter(embedding_model=model.name, embedding__isnull=False)
     with transaction.atomic(), connection.cursor() as cursor:
         # Relaxed order finds more neighbours, but is only nearly right; the result is sorted below.
@@ -35,14 +31,14 @@ def _nearest_by_index(vector: bytes, model: Model, scope: Scope, most: int) -> N
             "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)",
             [str(EF_SEARCH)],
         )
-        found = _ask(rows, vector, model, most, "")
-        if len(found) < most:
+        neighbours = _query(rows, vector, model, most, "")
+        if len(neighbours) < most:
             # The index gives up if a filter rejects too many neighbours. Few rows remain then, so compare them all.
-            found = _ask(rows, vector, model, most, " + 0")
-    return sorted(((id, 1 - distance) for id, distance in found), key=lambda each: (-each[1], each[0]))
+            neighbours = _query(rows, vector, model, most, " + 0")
+    return sorted(((id, 1 - distance) for id, distance in neighbours), key=lambda each: (-each[1], each[0]))
 
 
-def _ask(rows: QuerySet[DocumentChunk], vector: bytes, model: Model, most: int, past_the_index: str) -> list[Any]:
+def _query(rows: QuerySet[DocumentChunk], vector: bytes, model: Model, most: int, past_the_index: str) -> list[Any]:
     column = model.expression.replace("embedding", "document_chunks.embedding")
     distance = RawSQL(f"({column} <=> %s::{model.kind}({model.dimensions})){past_the_index}", [as_text(vector)])  # noqa: S611  # constants
     return list(rows.annotate(distance=distance).order_by("distance").values_list("pk", "distance")[:most])

@@ -21,37 +21,31 @@ class Scope:
     until: datetime | None = None
 
     @cached_property
-    def _of_documents(self) -> dict[str, Any]:
-        wanted = {
+    def _filters(self) -> dict[str, Any]:
+        filters = {
             "content_type": self.content_type,
             "status": self.status,
             "created_at__gte": self.since,
             "created_at__lt": self.until,
         }
-        return {name: value for name, value in wanted.items() if value is not None}
+        return {name: value for name, value in filters.items() if value is not None}
 
     @property
     def is_narrow(self) -> bool:
         """Return whether there are filters besides the workspaces."""
-        return bool(self._of_documents)
+        return bool(self._filters)
 
     def documents(self) -> QuerySet[Document]:
-        return Document.objects.filter(workspace__in=self.workspaces, purged_at__isnull=True, **self._of_documents)
+        return Document.objects.filter(workspace__in=self.workspaces, purged_at__isnull=True, **self._filters)
 
     def chunks(self) -> QuerySet[DocumentChunk]:
         """Return the chunks, joining their documents only if a filter needs it.
 
-        Purged documents have no chunks, and `still_there` checks again.
+        Purged documents have no chunks, and `existing` checks again.
         """
-        narrow = {f"document__{name}": value for name, value in self._of_documents.items()}
-        return DocumentChunk.objects.filter(workspace__in=self.workspaces, **narrow)
+        filters = {f"document__{name}": value for name, value in self._filters.items()}
+        return DocumentChunk.objects.filter(workspace__in=self.workspaces, **filters)
 
-    def still_there(self, ids: Iterable[int]) -> QuerySet[DocumentChunk]:
-        narrow = {f"document__{name}": value for name, value in self._of_documents.items()}
-        return DocumentChunk.objects.filter(
-            Q(document__workspace__in=self.workspaces),
-            pk__in=list(ids),
-            workspace__in=self.workspaces,
-            document__purged_at__isnull=True,
-            **narrow,
-        )
+    def existing(self, ids: Iterable[int]) -> QuerySet[DocumentChunk]:
+        is_visible = Q(document__workspace__in=self.workspaces)
+        return self.chunks().filter(is_visible, pk__in=list(ids), document__purged_at__isnull=True)

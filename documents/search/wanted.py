@@ -47,35 +47,29 @@ class Wanted:
         return all(term.is_in(line) for term in quoted) and not any(term.is_in(line) for term in self.excluded)
 
 
-def read(typed: str) -> Wanted:
+def parse(text: str) -> Wanted:
     notes = []
-    if len(typed) > MOST_CHARACTERS:
+    if len(text) > MOST_CHARACTERS:
         notes.append(f"Only the first {MOST_CHARACTERS} characters were used.")
     terms: list[Term] = []
     excluded: list[Term] = []
-    meant: list[str] = []
-    for found in _TERM.finditer(typed[:MOST_CHARACTERS]):
-        term = _term(found)
+    included: list[str] = []
+    for match in _TERM.finditer(text[:MOST_CHARACTERS]):
+        is_quoted = match["phrase"] is not None
+        word = match["phrase"] if is_quoted else match["word"]
+        term = Term(tuple(folding.words(word)), word.endswith("*"), is_quoted)
         if not term.words:
             continue
-        (excluded if found["minus"] else terms).append(term)
-        if not found["minus"]:
-            meant.append(found["phrase"] or found["word"])
+        if match["minus"]:
+            excluded.append(term)
+        else:
+            terms.append(term)
+            included.append(word)
     if len(terms) + len(excluded) > MOST_TERMS:
         notes.append(f"Only the first {MOST_TERMS} words were used.")
         terms, excluded = terms[:MOST_TERMS], excluded[: max(0, MOST_TERMS - len(terms))]
     if excluded and not terms:
         notes.append("Enter at least one word to find, not only words to exclude.")
-    return Wanted(
-        tuple(dict.fromkeys(terms)), tuple(dict.fromkeys(excluded)), _printable(" ".join(meant)), tuple(notes)
-    )
-
-
-def _term(found: re.Match[str]) -> Term:
-    text = found["phrase"] if found["phrase"] is not None else found["word"]
-    return Term(tuple(folding.words(text)), text.endswith("*"), found["phrase"] is not None)
-
-
-def _printable(text: str) -> str:
-    """Remove lone surrogates and replace NUL, because models and services reject them."""
-    return text.encode(errors="ignore").decode().replace("\0", " ")
+    # Remove lone surrogates and replace NUL, because models and services reject them.
+    printable = " ".join(included).encode(errors="ignore").decode().replace("\0", " ")
+    return Wanted(tuple(dict.fromkeys(terms)), tuple(dict.fromkeys(excluded)), printable, tuple(notes))

@@ -19,35 +19,31 @@ MOST_WEIGHED = 2000
 def best(wanted: Wanted, scope: Scope, most: int) -> list[int]:
     rows = scope.chunks().order_by()
     if not fulltext.is_there():
-        return list(_that_contain(rows, wanted).order_by("-pk").values_list("pk", flat=True)[:most])
-    match = _matching_in_postgresql if connection.vendor == "postgresql" else _matching
+        for term in wanted.terms:
+            rows = rows.filter(words__contains=term.text)
+        for term in wanted.excluded:
+            rows = rows.exclude(words__contains=term.text)
+        return list(rows.order_by("-pk").values_list("pk", flat=True)[:most])
+    match = _match_in_postgresql if connection.vendor == "postgresql" else _match_in_sqlite
     sql, params = match(rows, wanted).values("id", "weight")[:MOST_WEIGHED].query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT id FROM ({sql}) found ORDER BY weight DESC, id DESC LIMIT {most:d}", params)  # noqa: S608  # of the ORM
         return [id for (id,) in cursor.fetchall()]
 
 
-def _matching_in_postgresql(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[Any]:
+def _match_in_postgresql(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[Any]:
     query = " & ".join([*map(_tsquery, wanted.terms), *(f"!{_tsquery(term)}" for term in wanted.excluded)])
     weight = RawSQL("ts_rank(document_chunks.words, %s::tsquery, 1)", [query])  # bound parameter
     return rows.annotate(weight=weight).extra(where=["document_chunks.words @@ %s::tsquery"], params=[query])  # ditto
 
 
-def _matching(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[Any]:
+def _match_in_sqlite(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[Any]:
     query = f"({' AND '.join(map(_phrase, wanted.terms))})"
     query += "".join(f" NOT {_phrase(term)}" for term in wanted.excluded)
     # FTS5 ranks are negative, and smaller is better.
     return rows.annotate(weight=RawSQL(f"-{TABLE}.rank", [])).extra(  # noqa: S610, S611  # constants
         tables=[TABLE], where=[f"{TABLE} MATCH %s", f"{TABLE}.rowid = document_chunks.id"], params=[query]
     )
-
-
-def _that_contain(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[DocumentChunk]:
-    for term in wanted.terms:
-        rows = rows.filter(words__contains=term.text)
-    for term in wanted.excluded:
-        rows = rows.exclude(words__contains=term.text)
-    return rows
 
 
 def _tsquery(term: Term) -> str:

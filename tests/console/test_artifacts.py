@@ -234,7 +234,7 @@ def test_a_table_that_cannot_be_read_is_shown_as_text(look, made, monkeypatch):
     [b"", b"[]", b"{", b"null", b'{"rows": 1}', b'{"rows": [1]}', b'{"rows": [{"a": 1}]}', b"[" * 100_000],
 )
 def test_of_a_child_that_was_taken_over_nothing_is_believed(look, made, monkeypatch, tmp_path, told):
-    monkeypatch.setattr(previews, "_peeked", lambda stored, number: told)
+    monkeypatch.setattr(previews, "_peek", lambda stored, number: told)
 
     page = look(made("a.xlsx", xlsx_of(tmp_path / "a.xlsx", A=[[1]]).read_bytes()))
 

@@ -51,7 +51,7 @@ def drawn(monkeypatch):
         pages.append((document.pk, number))
         return b"\x89PNG"
 
-    monkeypatch.setattr(previews, "_made", draw)
+    monkeypatch.setattr(previews, "_draw", draw)
     return pages
 
 

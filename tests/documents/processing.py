@@ -1,10 +1,13 @@
 """Process documents as workers do."""
 
+import json
+from io import BytesIO
+
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from fpdf import FPDF
 
-from documents import lifecycle, orchestrator
+from documents import lifecycle, orchestrator, outputs
 from documents.models import DocumentProcessingJob, OutsideService
 from tests.factories import W1, WorkspaceFactory
 from work import clock
@@ -18,6 +21,10 @@ def add(content, content_type=PDF, name="invoice.pdf", workspace=None):
         "name": name, "file": file, "content_type": content_type, "size_bytes": len(content), "sha256": "0" * 64,
     }  # fmt: skip
     return lifecycle.add_document(workspace or WorkspaceFactory(), values)
+
+
+def store_output(path, value):
+    outputs.store(path, BytesIO(json.dumps(value, sort_keys=True).encode()))
 
 
 def pdf(*texts):

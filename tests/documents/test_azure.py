@@ -239,7 +239,7 @@ def cut_to(pages):
 
 
 def test_a_deadline_holds_from_outside_too(azure, read, monkeypatch):
-    monkeypatch.setattr(remote_services, "TELL_SECONDS", -60.0)
+    monkeypatch.setattr(remote_services, "REPORT_SECONDS", -60.0)
     azure.running = 10**6
 
     with pytest.raises(ExtractionFailed, match="did not answer within") as caught:

@@ -19,7 +19,7 @@ def storage(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.FILE_UPLOAD_TEMP_DIR = tmp_path / "uploads"
     settings.FILE_UPLOAD_TEMP_DIR.mkdir()
-    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._uploaded, periodic._named))
+    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._walk_documents, periodic._keys_of_documents))
     return settings.MEDIA_ROOT
 
 
@@ -71,10 +71,10 @@ def test_what_a_process_left_that_died_is_removed(workspace, storage, monkeypatc
     (path,) = [path for path in storage.rglob("*") if path.is_file()]
     key = str(path.relative_to(storage))
 
-    periodic.Sweeper(periodic._uploaded, periodic._named).sweep()
+    periodic.Sweeper(periodic._walk_documents, periodic._keys_of_documents).sweep()
     assert default_storage.exists(key)
     make_old(key)
-    periodic.Sweeper(periodic._uploaded, periodic._named).sweep()
+    periodic.Sweeper(periodic._walk_documents, periodic._keys_of_documents).sweep()
 
     assert not default_storage.exists(key)
     assert not Document.objects.exists()
@@ -121,13 +121,13 @@ def test_it_begins_again_at_its_end():
 
 def test_what_somebody_else_removes_meanwhile_is_gone(monkeypatch):
     keys = [leave(1), leave(2)]
-    named = periodic._named
+    named = periodic._keys_of_documents
 
     def remove_one(found):
         default_storage.delete(keys[0])
         return named(found)
 
-    periodic.Sweeper(periodic._uploaded, remove_one).sweep()
+    periodic.Sweeper(periodic._walk_documents, remove_one).sweep()
 
     assert not any(map(default_storage.exists, keys))
 

@@ -54,7 +54,7 @@ def service(name=AZURE):
 
 
 def open_breaker(name=AZURE, retry_after=None):
-    assert breakers.failed(name, "503", retry_after=retry_after, opens=True)
+    assert breakers.record_failure(name, "503", retry_after=retry_after, opens=True)
 
 
 def claim(owner=W1):
@@ -80,7 +80,7 @@ def test_the_attempts_of_a_job_outlast_an_hour(settings, monkeypatch):
     # The shortest pauses that jitter can produce.
     monkeypatch.setattr(backoff.random, "uniform", lambda least, most: least)
 
-    pauses = [lifecycle._pause(attempt) for attempt in range(1, settings.ADE_DOCUMENT_ATTEMPTS)]
+    pauses = [backoff.job_seconds(attempt) for attempt in range(1, settings.ADE_DOCUMENT_ATTEMPTS)]
 
     assert sum(pauses) > 3600
     assert max(pauses) <= settings.ADE_DOCUMENT_RETRY_MAX_SECONDS
@@ -95,13 +95,13 @@ def test_the_number_of_attempts_and_the_pauses_are_settings(settings, workspace)
     )
 
     assert made.jobs.get().max_attempts == 7
-    assert 50 <= lifecycle._pause(1) <= 100
-    assert 75 <= lifecycle._pause(9) <= 150
+    assert 50 <= backoff.job_seconds(1) <= 100
+    assert 75 <= backoff.job_seconds(9) <= 150
 
 
 def test_a_service_that_asks_for_a_short_pause_does_not_use_up_the_attempts(monkeypatch):
-    assert lifecycle._pause(9, retry_after=1) >= 300
-    assert lifecycle._pause(1, retry_after=77) == 77
+    assert backoff.job_seconds(9, retry_after=1) >= 300
+    assert backoff.job_seconds(1, retry_after=77) == 77
 
 
 # The circuit breaker
@@ -157,7 +157,7 @@ def test_the_first_answer_lets_all_go_on(asked):
     ids = [ready().pk, ready().pk]
     open_breaker()
 
-    breakers.answered(AZURE)
+    breakers.record_answer(AZURE)
 
     assert [claim(), claim()] == ids
     assert (service().away_since, service().failures) == (None, 0)
@@ -167,12 +167,12 @@ def test_an_answer_to_somebody_else_does_not_shorten_a_pause_that_was_asked_for(
     stage = ready()
     open_breaker(retry_after=60)
 
-    breakers.answered(AZURE)
+    breakers.record_answer(AZURE)
     assert claim() is None
     assert timedelta(seconds=50) < service().next_try_at - clock.now() <= timedelta(seconds=60)
 
     write(service(), asked_until=clock.now() - timedelta(seconds=1))
-    breakers.answered(AZURE)
+    breakers.record_answer(AZURE)
     assert claim() == stage.pk
 
 
@@ -229,12 +229,12 @@ def test_pauses_grow_with_each_vain_try_and_not_with_those_who_had_asked_before(
     open_breaker()
     first = service().next_try_at
     for _ in range(5):
-        assert not breakers.failed(AZURE, "503", retry_after=None, opens=True)
+        assert not breakers.record_failure(AZURE, "503", retry_after=None, opens=True)
     assert (service().next_try_at, service().failures) == (first, 1)
 
     for _ in range(9):
         make_due()
-        assert not breakers.failed(AZURE, "503", retry_after=None, opens=True)
+        assert not breakers.record_failure(AZURE, "503", retry_after=None, opens=True)
 
     pause = (service().next_try_at - clock.now()).total_seconds()
     assert settings.ADE_SERVICE_PROBE_SECONDS / 2 - 5 < pause <= settings.ADE_SERVICE_PROBE_SECONDS
@@ -251,7 +251,7 @@ def test_why_says_who_is_away_and_when_it_is_asked_again(asked):
     assert f"{AZURE} does not answer. It is called again " in gate.message
     assert gate.message.endswith("503")
     assert gate.data["next_try_at"] == service().next_try_at
-    breakers.answered(AZURE)
+    breakers.record_answer(AZURE)
     assert "service" not in [gate.name for gate in why.explain(stage.job.document).gates]
 
 
@@ -276,7 +276,7 @@ def test_the_watchdog_leaves_those_who_wait_for_a_service(asked, settings):
 
     assert lifecycle.reset_zombies(W1) == 0
 
-    breakers.answered(AZURE)
+    breakers.record_answer(AZURE)
     assert lifecycle.reset_zombies(W1) == 1
 
 

@@ -126,7 +126,7 @@ def test_a_correction_without_its_event_is_not_kept(document, total, monkeypatch
     def fail(*args, **options):
         raise OSError("the database went away")
 
-    monkeypatch.setattr("documents.lifecycle.tell_correction", fail)
+    monkeypatch.setattr("documents.lifecycle.record_correction", fail)
 
     with pytest.raises(OSError, match="went away"):
         correct(document.pk, "total", "13", actor="olga")

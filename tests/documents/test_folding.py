@@ -69,6 +69,6 @@ def test_places_are_those_of_the_same_words_in_any_text():
 
 def test_every_character_is_letters_or_parts_words():
     for code in range(0x110000):
-        assert all(letter == " " or letter.isalnum() for letter in folding._folded(chr(code))), unicodedata.name(
+        assert all(letter == " " or letter.isalnum() for letter in folding._fold(chr(code))), unicodedata.name(
             chr(code)
         )

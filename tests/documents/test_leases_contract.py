@@ -13,7 +13,7 @@ from django.db import connection
 from documents import extraction, lifecycle, orchestrator, outputs, stages
 from documents.models import DocumentChunk, DocumentProcessingJob, Stage
 from tests.breaches import assert_all_hold
-from tests.documents.processing import TXT, add, pdf, process
+from tests.documents.processing import TXT, add, pdf, process, store_output
 from tests.factories import W1, W2, StageFactory, claim_of, columns_of, events_of, expire_lease, told
 from work import boots, clock, recovery
 from work import lifecycle as kernel
@@ -249,7 +249,7 @@ def test_an_output_that_is_there_and_whole_completes_its_stage_without_work(slot
     job_id = document.jobs.get().pk
     page = {"number": 1, "text": "read before", "width": None, "words": [], "tables": []}
     kept = {"pages_total": 1, "pages": [page]}
-    outputs.store(outputs.path_of(job_id, "extract"), kept)
+    store_output(outputs.path_of(job_id, "extract"), kept)
 
     process(slot)
 
@@ -260,7 +260,7 @@ def test_an_output_that_is_there_and_whole_completes_its_stage_without_work(slot
 
 def test_an_output_that_does_not_agree_with_its_checksum_is_made_again(places):
     path = outputs.path_of(1, "extract")
-    outputs.store(path, {"pages": []})
+    store_output(path, {"pages": []})
     with default_storage.open(path) as file:
         told_checksum, _, body = file.read().partition(b"\n")
     assert json.loads(body) == {"pages": []}

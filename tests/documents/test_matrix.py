@@ -1,13 +1,13 @@
 import pytest
 
-from documents.embedding import packed
+from documents.embedding import pack
 from documents.search import matrix
 from documents.search.scope import Scope
 from documents.vectors import Model
 from tests.factories import DocumentChunkFactory, DocumentFactory
 
 MODEL = Model("of this test", 2)
-EAST, NORTH_EAST = packed([1.0, 0.0]), packed([0.8, 0.6])
+EAST, NORTH_EAST = pack([1.0, 0.0]), pack([0.8, 0.6])
 
 pytestmark = pytest.mark.django_db
 

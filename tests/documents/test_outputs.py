@@ -7,6 +7,7 @@ from django.core.files.storage import default_storage, storages
 
 from documents import outputs
 from tests.azurite import local_only
+from tests.documents.processing import store_output
 
 pytestmark = pytest.mark.usefixtures("each_storage")
 
@@ -27,7 +28,7 @@ def test_the_place_follows_from_the_job_the_stage_and_the_segment():
 
 
 def test_what_was_stored_is_loaded():
-    outputs.store(PATH, VALUE)
+    store_output(PATH, VALUE)
 
     assert outputs.load(PATH) == VALUE
 
@@ -42,17 +43,17 @@ def test_what_is_not_there_is_none():
     ids=["truncated", "longer", "empty", "changed"],
 )
 def test_what_is_damaged_is_as_if_it_were_not_there(change):
-    outputs.store(PATH, VALUE)
+    store_output(PATH, VALUE)
     spoil(PATH, change)
 
     assert outputs.load(PATH) is None
-    outputs.store(PATH, VALUE)
+    store_output(PATH, VALUE)
     assert outputs.load(PATH) == VALUE
 
 
 def test_what_is_whole_stays_for_somebody_may_have_gone_on_from_it():
-    outputs.store(PATH, VALUE)
-    outputs.store(PATH, {"n": 2})
+    store_output(PATH, VALUE)
+    store_output(PATH, {"n": 2})
 
     assert outputs.load(PATH) == VALUE
     assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
@@ -67,12 +68,12 @@ def test_who_comes_second_while_another_writes_leaves_nothing_of_its_own(monkeyp
         found = usual(storage, path, *args, **options)
         if path == PATH:
             monkeypatch.setattr(kind, moment, usual)
-            outputs.store(PATH, VALUE)
+            store_output(PATH, VALUE)
         return found
 
     monkeypatch.setattr(kind, moment, and_written_by_another)
 
-    outputs.store(PATH, VALUE)
+    store_output(PATH, VALUE)
 
     assert outputs.load(PATH) == VALUE
     assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
@@ -90,7 +91,7 @@ def test_what_another_takes_away_half_written_is_written_again(monkeypatch):
 
     monkeypatch.setattr(os, "chmod", taken_away)
 
-    outputs.store(PATH, VALUE)
+    store_output(PATH, VALUE)
 
     assert outputs.load(PATH) == VALUE
 
@@ -101,7 +102,7 @@ def test_two_who_write_the_same_at_once_leave_one(threads):
     def write():
         for _ in range(10):
             barrier.wait(300)
-            outputs.store(PATH, VALUE)
+            store_output(PATH, VALUE)
 
     for each in [threads.start(write) for _ in range(2)]:
         each.answer()
@@ -112,8 +113,8 @@ def test_two_who_write_the_same_at_once_leave_one(threads):
 
 def test_those_of_a_job_are_discarded_together():
     for segment in range(3):
-        outputs.store(outputs.path_of(7, "extract", segment), VALUE)
-    outputs.store(outputs.path_of(8, "extract"), VALUE)
+        store_output(outputs.path_of(7, "extract", segment), VALUE)
+    store_output(outputs.path_of(8, "extract"), VALUE)
 
     outputs.discard(7)
     outputs.discard(9)

@@ -42,7 +42,7 @@ def stored(workspace):
 @pytest.fixture
 def drawn(monkeypatch):
     pages = []
-    monkeypatch.setattr(previews, "_made", lambda document, number: pages.append(number) or PICTURE)
+    monkeypatch.setattr(previews, "_draw", lambda document, number: pages.append(number) or PICTURE)
     return pages
 
 
@@ -68,7 +68,7 @@ def test_many_who_want_the_same_have_it_drawn_by_as_many_as_may(stored, monkeypa
         drawing.wait(300)
         return PICTURE
 
-    monkeypatch.setattr(previews, "_made", draw)
+    monkeypatch.setattr(previews, "_draw", draw)
     threads = [threading.Thread(target=previews.picture, args=[document, 1]) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -143,7 +143,7 @@ def test_what_cannot_be_started_is_told_and_tried_again(stored, monkeypatch):
     def refuse(document, number):
         raise CannotStart("no memory")
 
-    monkeypatch.setattr(previews, "_made", refuse)
+    monkeypatch.setattr(previews, "_draw", refuse)
     document = stored()
 
     with pytest.raises(NotDrawn, match="cannot be fetched or drawn at the moment"):
@@ -157,7 +157,7 @@ def test_what_lies_elsewhere_is_fetched(stored, tmp_path, monkeypatch):
     document = DocumentFactory(file="documents/2026/01/" + "1" * 32)
     monkeypatch.setattr(default_storage.__class__, "open", lambda self, name: ContentFile(b"%PDF elsewhere"))
 
-    assert previews._at_hand(document, tmp_path).read_bytes() == b"%PDF elsewhere"
+    assert previews._local_file(document, tmp_path).read_bytes() == b"%PDF elsewhere"
 
 
 def _no_path(self, name):
@@ -221,7 +221,7 @@ def test_what_cannot_be_drawn_is_not_tried_again(stored, monkeypatch):
     document = stored(b"no PDF at all")
     with pytest.raises(NotDrawn):
         previews.picture(document, 1)
-    monkeypatch.setattr(previews, "_made", None)
+    monkeypatch.setattr(previews, "_draw", None)
 
     with pytest.raises(NotDrawn, match="its header is missing"):
         previews.picture(document, 1)

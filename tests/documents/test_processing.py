@@ -18,6 +18,7 @@ from documents.embedding.local import DIMENSIONS, MODEL
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, Stage
 from documents.reader_sessions import SESSIONS, ReaderSession
 from tests.breaches import assert_all_hold
+from tests.documents.processing import store_output
 from tests.extractor.extracting import NOBODY, program
 from tests.extractor.scans import image_of, needs_rapidocr, pdf_with
 from tests.factories import W1, W2, WorkspaceFactory, age, bring_to, claim_of, events_of, told, write
@@ -230,7 +231,7 @@ def test_an_output_that_is_there_and_whole_is_not_made_again(slot, monkeypatch):
     job = document.jobs.get()
     page = {"number": 1, "tables": [], "text": "what was read before", "width": None, "words": []}
     kept = {"pages_total": 1, "pages": [page]}
-    outputs.store(outputs.path_of(job.pk, "extract"), kept)
+    store_output(outputs.path_of(job.pk, "extract"), kept)
 
     process(slot)
 
@@ -323,7 +324,7 @@ def test_what_was_left_of_a_job_that_ended_long_ago_is_swept(slot):
     waiting = add("A third one.", name="third.txt")
     jobs = [document.jobs.get().pk for document in (old, recent, waiting)]
     for id in jobs:
-        outputs.store(outputs.path_of(id, "extract"), {"pages": []})
+        store_output(outputs.path_of(id, "extract"), {"pages": []})
     age(old.jobs.get(), 2 * 24 * 3600)
 
     periodic.sweep_outputs()
@@ -404,14 +405,14 @@ def test_what_a_fork_fails_at_later_is_judged_by_a_fresh_one(slot, forks, monkey
 
 def test_a_segment_that_takes_too_long_ends_its_fork(slot, forks, monkeypatch):
     monkeypatch.setattr(reading, "WALL_SECONDS", 0.5)
-    begun = ReaderSession._begun
+    begun = ReaderSession._start
 
     def begun_and_stopped(session, *args):
         child = begun(session, *args)
         signal.pidfd_send_signal(child._started.pidfd, signal.SIGSTOP)
         return child
 
-    monkeypatch.setattr(ReaderSession, "_begun", begun_and_stopped)
+    monkeypatch.setattr(ReaderSession, "_start", begun_and_stopped)
     document = add(LETTER)
     orchestrator.orchestrate(W1)
     assert slot.run_once()
@@ -477,7 +478,7 @@ def test_a_copy_that_is_forgotten_while_it_is_fetched_does_not_stay(slot, settin
         for job_id in (-1, -2, -3):
             COPIES._copy_of(job_id)
 
-    COPIES.lay(document.file, -9, tmp_path / "laid", others_begin)
+    COPIES.link(document.file, -9, tmp_path / "laid", others_begin)
 
     assert (tmp_path / "laid").read_text() == LETTER
     assert list(desk.glob("*.document")) == []

@@ -14,6 +14,7 @@ from documents.models import Document, DocumentChunk, DocumentField, FieldCorrec
 from runs import lifecycle as runs
 from runs.models import Run
 from tests.breaches import assert_all_hold
+from tests.documents.processing import store_output
 from tests.documents.samples import PDF
 from tests.factories import (
     W1,
@@ -112,7 +113,7 @@ def test_the_history_stays_and_says_what_there_was(old):
 def test_what_its_stages_have_left_goes_too(old):
     document = old()
     job = force_status(JobFactory(document=document), "COMPLETED", completed_at=clock.now())
-    outputs.store(outputs.path_of(job.pk, "extract"), {"pages": ["Dear Olga"]})
+    store_output(outputs.path_of(job.pk, "extract"), {"pages": ["Dear Olga"]})
 
     retention.purge_due(W1)
 
@@ -276,7 +277,7 @@ def test_what_a_dead_process_left_of_a_purged_document_is_swept_after_a_day(old,
     document = old()
     key = document.file.name
     assert lifecycle.purge(document.pk, days=30, actor=W1)
-    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._uploaded, periodic._named))
+    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._walk_documents, periodic._keys_of_documents))
 
     periodic.sweep_blobs(W1)
     assert default_storage.exists(key)

@@ -51,7 +51,7 @@ LETTER = b"Dear Ms Example,\n\nthe delivery of apples arrived on time.\n\nKind r
 def var(settings, tmp_path, monkeypatch):
     settings.VAR_DIR = tmp_path
     settings.FILE_UPLOAD_TEMP_DIR = tmp_path
-    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._uploaded, periodic._named))
+    monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._walk_documents, periodic._keys_of_documents))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from ade_embedder import DIMENSIONS, MODEL
 from documents import indexing, vectors
-from documents.embedding import packed
+from documents.embedding import pack
 from documents.models import Document, DocumentChunk
 from documents.models.columns import as_text, from_text
 from documents.search import search
@@ -21,7 +21,7 @@ AWKWARD = [0.0, -0.0, 1.0, -1.0, 1e-38, 3.4028234e38, 1 / 3, 0.1, 16777217.0, 1.
 
 def some_vector(dimensions=DIMENSIONS, seed=1):
     chance = random.Random(seed)
-    return packed([chance.uniform(-1, 1) for _ in range(dimensions)])
+    return pack([chance.uniform(-1, 1) for _ in range(dimensions)])
 
 
 def column_type():
@@ -51,7 +51,7 @@ def test_the_text_of_a_vector_has_all_of_it(seed):
 
 @pytest.mark.django_db
 def test_bytes_come_back_as_they_were_stored():
-    vector = packed(AWKWARD)
+    vector = pack(AWKWARD)
     chunk = DocumentChunkFactory(embedding=vector, embedding_model="awkward")
     Document.objects.filter(pk=chunk.document_id).update(embedding=memoryview(vector))
 
@@ -152,8 +152,8 @@ def test_another_model_gets_an_index_of_its_own(transactional_db, dimensions, ki
     model = Model('text-embedding\'s "own" %s', dimensions)
     DocumentChunkFactory(embedding=some_vector(dimensions), embedding_model=model.name)
 
-    assert vectors.make_index_beside(model) is True
-    assert vectors.make_index_beside(model) is False
+    assert vectors.make_index_concurrently(model) is True
+    assert vectors.make_index_concurrently(model) is False
 
     assert model.kind == kind
     assert vectors.indexes() == {LOCAL.index: True, model.index: True}
@@ -163,19 +163,19 @@ def test_another_model_gets_an_index_of_its_own(transactional_db, dimensions, ki
 
 @pytest.mark.only_on("postgresql")
 def test_what_is_too_long_for_an_index_has_none(transactional_db):
-    assert vectors.make_index_beside(Model("long", 5000)) is False
+    assert vectors.make_index_concurrently(Model("long", 5000)) is False
 
 
 @pytest.mark.only_on("postgresql")
 def test_an_index_whose_maker_has_died_is_made_again(transactional_db):
     model = Model("unlucky", 4)
-    DocumentChunkFactory(embedding=packed([1, 2, 3]), embedding_model=model.name)
+    DocumentChunkFactory(embedding=pack([1, 2, 3]), embedding_model=model.name)
     with pytest.raises(DatabaseError):
-        vectors.make_index_beside(model)
+        vectors.make_index_concurrently(model)
     assert vectors.indexes()[model.index] is False
-    DocumentChunk.objects.update(embedding=packed([1, 2, 3, 4]))
+    DocumentChunk.objects.update(embedding=pack([1, 2, 3, 4]))
 
-    assert vectors.make_index_beside(model) is True
+    assert vectors.make_index_concurrently(model) is True
 
     assert vectors.indexes()[model.index] is True
     with connection.cursor() as cursor:
@@ -187,7 +187,7 @@ def test_while_somebody_makes_an_index_nobody_else_does(threads, transactional_d
     model = Model("wanted by two", 4)
     with vectors._one_at_a_time() as is_first:
         assert is_first
-        assert threads.start(lambda: vectors.make_index_beside(model)).answer() is False
+        assert threads.start(lambda: vectors.make_index_concurrently(model)).answer() is False
 
     assert model.index not in vectors.indexes()
 
@@ -211,7 +211,7 @@ def test_a_worker_leaves_it_to_a_person_when_that_takes_long(transactional_db, m
     monkeypatch.setattr("documents.embedding.dimensions", lambda: 4)
     monkeypatch.setattr(indexing, "FEW_CHUNKS", 1)
     for _ in range(2):
-        DocumentChunkFactory(embedding=packed([1, 2, 3, 4]), embedding_model="new")
+        DocumentChunkFactory(embedding=pack([1, 2, 3, 4]), embedding_model="new")
 
     indexing.index_vectors()
 

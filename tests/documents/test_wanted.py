@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from documents.search.wanted import MOST_CHARACTERS, MOST_TERMS, Term, read
+from documents.search.wanted import MOST_CHARACTERS, MOST_TERMS, Term, parse
 
 pytestmark = pytest.mark.once
 
@@ -29,28 +29,28 @@ def term(*words, **flags):
     ],
 )
 def test_what_is_typed_is_understood(typed, terms, excluded):
-    wanted = read(typed)
+    wanted = parse(typed)
 
     assert (list(wanted.terms), list(wanted.excluded)) == (terms, excluded)
 
 
 def test_what_is_not_wanted_is_not_what_is_meant():
-    assert read('late "net price" -apples x*').text == "late net price x*"
+    assert parse('late "net price" -apples x*').text == "late net price x*"
 
 
 def test_it_says_when_there_is_only_what_is_not_wanted():
-    assert read("-apples").notes == ("Enter at least one word to find, not only words to exclude.",)
+    assert parse("-apples").notes == ("Enter at least one word to find, not only words to exclude.",)
 
 
 def test_what_is_too_long_is_cut_and_that_is_said():
-    wanted = read("apples " + "x" * MOST_CHARACTERS)
+    wanted = parse("apples " + "x" * MOST_CHARACTERS)
 
     assert len(wanted.text) == MOST_CHARACTERS
     assert wanted.notes == (f"Only the first {MOST_CHARACTERS} characters were used.",)
 
 
 def test_too_many_words_are_cut_and_that_is_said():
-    wanted = read(" ".join(f"a{n} -b{n}" for n in range(MOST_TERMS)))
+    wanted = parse(" ".join(f"a{n} -b{n}" for n in range(MOST_TERMS)))
 
     assert len(wanted.terms) + len(wanted.excluded) == MOST_TERMS
     assert wanted.notes == (f"Only the first {MOST_TERMS} words were used.",)
@@ -60,7 +60,7 @@ def test_whatever_is_typed_words_have_letters_and_digits_only():
     chance = random.Random(1)
     signs = list("\"'*-+()^:{}[]\\/%_&|!<>~.,;@#$\0\ud800\n abcÄß0")
     for _ in range(2000):
-        wanted = read("".join(chance.choices(signs, k=chance.randint(0, 40))))
+        wanted = parse("".join(chance.choices(signs, k=chance.randint(0, 40))))
 
         for each in (*wanted.terms, *wanted.excluded):
             assert each.words

@@ -58,7 +58,7 @@ def extract(file, content_type, first=1, last=100_000, *, directory=None, limits
     pages = ["--first", str(first), "--last", str(last)]
     order = ["extract", str(file), "--type", content_type, *pages, "--output", str(directory), "--words", *options]
     events = []
-    with children._only(order) as orders:
+    with children._single_order(order) as orders:
         told = {"cwd": directory, "stdin": orders.fileno(), "limits": limits, "on_event": events.append}
         with READERS.of(without).spawn(**told) as child:
             ended = child.wait()

@@ -284,7 +284,7 @@ def what_was_due_is_purged():
         if default_storage.exists(key):
             os.utime(default_storage.path(key), (0, 0))
         periodic.Sweeper(
-            lambda key=key: iter([key]) if default_storage.exists(key) else iter(()), periodic._named
+            lambda key=key: iter([key]) if default_storage.exists(key) else iter(()), periodic._keys_of_documents
         ).sweep()
         assert not default_storage.exists(key)
 

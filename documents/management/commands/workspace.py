@@ -9,7 +9,6 @@ from django.db.models import Count
 from documents import lifecycle, retention
 from documents.commands import row_of
 from documents.models import MOST_DAYS
-from documents.retention import Rehearsal
 from work.operations.commands import (
     AddVerb,
     Answer,
@@ -40,9 +39,9 @@ class Command(NounCommand):
         member = add("member", self.member, "Add a person to a workspace, change their role, or remove them.")
         member.add_argument("workspace", metavar="WORKSPACE", help="name or id")
         member.add_argument("user", metavar="USER", help="user name")
-        wish = member.add_mutually_exclusive_group(required=True)
-        wish.add_argument("--role", choices=Membership.Role.values, help="the new role")
-        wish.add_argument("--remove", action="store_true", help="remove from the workspace")
+        change = member.add_mutually_exclusive_group(required=True)
+        change.add_argument("--role", choices=Membership.Role.values, help="the new role")
+        change.add_argument("--remove", action="store_true", help="remove from the workspace")
         keep = add("retention", self.retention, "Set the retention of documents in days.")
         keep.add_argument("workspace", metavar="WORKSPACE", help="name or id")
         keep.add_argument("days", metavar="DAYS", type=policy, help=f"1 to {MOST_DAYS}, or {OFF} to keep them for ever")
@@ -58,53 +57,59 @@ class Command(NounCommand):
             raise Failure(message, Exit.USAGE, "usage", name=name)
         try:
             with transaction.atomic():
-                made = lifecycle.create_workspace(name.strip())
+                workspace = lifecycle.create_workspace(name.strip())
         except IntegrityError:
             message = f"The workspace {name!r} already exists. Choose another name."
             raise Failure(message, Exit.REFUSED, "workspace_exists", name=name) from None
-        return Answer(_row(made), f"Created workspace {made.pk} {made.name}.")
+        return Answer(_row(workspace), f"Created workspace {workspace.pk} {workspace.name}.")
 
     def list_workspaces(self, *, limit: int, before: int | None, **_: Any) -> Answer:
-        found = Workspace.objects.annotate(members=Count("memberships")).order_by("-id")
-        found = found.filter(pk__lt=before) if before else found
-        rows = list(found.values("id", "name", "created_at", "members", "document_retention_days")[:limit])
+        workspaces = Workspace.objects.annotate(members=Count("memberships")).order_by("-id")
+        workspaces = workspaces.filter(pk__lt=before) if before else workspaces
+        rows = list(workspaces.values("id", "name", "created_at", "members", "document_retention_days")[:limit])
         return Answer(
             {"workspaces": rows}, table(rows, "id", "name", "members", "document_retention_days", "created_at")
         )
 
     def show(self, *, workspace: str, **_: Any) -> Answer:
-        found = find_workspace(workspace)
-        members = list(found.memberships.order_by("user__username").values("user__username", "role"))
+        row = find_workspace(workspace)
+        members = list(row.memberships.order_by("user__username").values("user__username", "role"))
         rows = [{"user": member["user__username"], "role": member["role"]} for member in members]
-        text = f"{fields(_row(found))}\n\n{table(rows, 'user', 'role')}"
-        return Answer(_row(found) | {"members": rows}, text)
+        text = f"{fields(_row(row))}\n\n{table(rows, 'user', 'role')}"
+        return Answer(_row(row) | {"members": rows}, text)
 
     def member(self, *, workspace: str, user: str, role: str | None, **_: Any) -> Answer:
-        found = find_workspace(workspace)
+        row = find_workspace(workspace)
         person = get_user_model().objects.filter(username=user).first()
         if person is None:
             raise not_found("user", user, "create one with `manage.py createsuperuser` or in the admin")
-        told = {"workspace": found.name, "user": user, "role": role}
+        data = {"workspace": row.name, "user": user, "role": role}
         if role:
-            Membership.objects.update_or_create(workspace=found, user=person, defaults={"role": role})
-            return Answer(told, f"{user} is now {role} of {found.name}.")
-        removed, _by_model = found.memberships.filter(user=person).delete()
+            Membership.objects.update_or_create(workspace=row, user=person, defaults={"role": role})
+            return Answer(data, f"{user} is now {role} of {row.name}.")
+        removed, _by_model = row.memberships.filter(user=person).delete()
         if not removed:
-            raise not_found("member", user, f"`manage.py workspace show {found.pk}` shows the members")
-        return Answer(told, f"{user} is no longer a member of {found.name}.")
+            raise not_found("member", user, f"`manage.py workspace show {row.pk}` shows the members")
+        return Answer(data, f"{user} is no longer a member of {row.name}.")
 
     def retention(
         self, *, workspace: str, days: int | str, rehearse: bool, yes: bool, actor: str | None, **_: Any
     ) -> Answer:
-        found, wanted = find_workspace(workspace), None if days == OFF else int(days)
-        due = retention.rehearse(found, wanted)
-        told = {"rehearsed": rehearse} | row_of(found, wanted, due)
+        row, new_days = find_workspace(workspace), None if days == OFF else int(days)
+        due = retention.rehearse(row, new_days)
+        data = {"rehearsed": rehearse} | row_of(row, new_days, due)
         if not rehearse:
-            if due.documents and not yes and retention.is_shorter(wanted, found.document_retention_days):
-                raise _due_at_once(found, wanted, due)
-            retention.set_policy(found, wanted, actor=actor_of(actor))
-        shown = fields({name: value for name, value in told.items() if name != "sample"})
-        return Answer(told, f"{shown}\n\n{table(told['sample'], 'id', 'name', 'size_bytes', 'created_at')}")
+            if due.documents and not yes and retention.is_shorter(new_days, row.document_retention_days):
+                message = (
+                    f"{due.documents} documents ({due.size_bytes:,} bytes) of {row.name} are older than {new_days}"
+                    " days, so their contents would be purged at once and for good. Preview it with --rehearse, or"
+                    " confirm with --yes."
+                )
+                sizes = {"documents": due.documents, "size_bytes": due.size_bytes}
+                raise Failure(message, Exit.REFUSED, "documents_due", **sizes)
+            retention.set_policy(row, new_days, actor=actor_of(actor))
+        shown = fields({name: value for name, value in data.items() if name != "sample"})
+        return Answer(data, f"{shown}\n\n{table(data['sample'], 'id', 'name', 'size_bytes', 'created_at')}")
 
 
 def policy(text: str) -> int | str:
@@ -113,14 +118,6 @@ def policy(text: str) -> int | str:
     if re.fullmatch(r"[0-9]{1,6}", text) is None or not 1 <= int(text) <= MOST_DAYS:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number from 1 to {MOST_DAYS} nor {OFF}")
     return int(text)
-
-
-def _due_at_once(workspace: Workspace, days: int | None, due: Rehearsal) -> Failure:
-    message = (
-        f"{due.documents} documents ({due.size_bytes:,} bytes) of {workspace.name} are older than {days} days,"
-        " so their contents would be purged at once and for good. Preview it with --rehearse, or confirm with --yes."
-    )
-    return Failure(message, Exit.REFUSED, "documents_due", documents=due.documents, size_bytes=due.size_bytes)
 
 
 def _row(workspace: Workspace) -> dict[str, Any]:
