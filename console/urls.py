@@ -1,4 +1,5 @@
 from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
 from console import live, signing_in
 from console.pages import (
@@ -10,29 +11,23 @@ from console.pages import (
     documents,
     failures,
     feeds,
+    invariants,
     jobs,
     late_writes,
     news,
-    promises,
     queue,
     runs,
     workers,
 )
 
 
-class Followed:
-    """Converter for the kinds of rows that have a stream of their own."""
+class LiveKind(StringConverter):
+    """The kinds of rows that have a stream of their own."""
 
     regex = "|".join(live.ROWS)
 
-    def to_python(self, value: str) -> str:
-        return value
 
-    def to_url(self, value: str) -> str:
-        return value
-
-
-register_converter(Followed, "followed")
+register_converter(LiveKind, "live_kind")
 
 app_name = "console"
 urlpatterns = [
@@ -42,7 +37,7 @@ urlpatterns = [
     path("password/", signing_in.change_password, name="change_password"),
     path("password/changed/", signing_in.password_changed, name="password_changed"),
     path("live/", live.everything, name="live"),
-    path("live/<followed:kind>/<int:id>/", live.one, name="live_one"),
+    path("live/<live_kind:kind>/<int:id>/", live.one, name="live_one"),
     path("news/", news.news, name="news"),
     path("news/seen/", news.seen, name="seen"),
     path("queue/pause/", queue.pause, name="pause_queue"),
@@ -95,7 +90,7 @@ urlpatterns = [
     path("workers/", workers.workers, name="workers"),
     path("workers/<int:id>/", workers.worker, name="worker"),
     path("workers/<int:id>/drain/", workers.drain, name="drain_worker"),
-    path("promises/", promises.promises, name="promises"),
-    path("promises/check/", promises.check, name="check_promises"),
+    path("promises/", invariants.invariants, name="promises"),
+    path("promises/check/", invariants.check, name="check_promises"),
     path("late-writes/", late_writes.late_writes, name="late_writes"),
 ]

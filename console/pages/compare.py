@@ -35,7 +35,7 @@ def _seen(request: HttpRequest, id: int) -> Run:
 def _choose(request: HttpRequest, run: Run, said: str = "") -> HttpResponseBase:
     wanted = listing.Wanted(input_document_id=run.input_document_id)
     # One extra row for the run itself, and one to know whether there is a next page.
-    piece = listing.Piece(lists.ROWS + 2, lists.behind(request))
+    piece = listing.Piece(lists.ROWS + 2, lists.starts_after(request))
     rows = listing.runs(request.user, wanted, piece).listed().exclude(pk=run.pk)
     if piece.after is not None:
         rows = rows.filter(pk__lt=piece.after)

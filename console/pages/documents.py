@@ -35,7 +35,7 @@ LATEST_EVENTS = 30
 def documents(request: HttpRequest) -> HttpResponseBase:
     status, workspace_id = request.GET.get("status", ""), lists.number(request.GET.get("workspace"))
     wanted = Wanted(workspace_id, status if status in Document.Status.values else None)
-    found = listing.documents(request.user, wanted, lists.ROWS + 1, behind=lists.behind(request))
+    found = listing.documents(request.user, wanted, lists.ROWS + 1, behind=lists.starts_after(request))
     workspaces = Workspace.objects.for_user(request.user)
     context = {
         "slice": lists.sliced(request, found),

@@ -29,7 +29,7 @@ LATEST_EVENTS = 30
 @page
 def runs(request: HttpRequest) -> HttpResponseBase:
     wanted = _wanted(request)
-    piece = listing.Piece(lists.ROWS + 1, lists.behind(request))
+    piece = listing.Piece(lists.ROWS + 1, lists.starts_after(request))
     found = listing.runs(request.user, wanted, piece).listed()
     if piece.after is not None:
         found = found.filter(pk__lt=piece.after)

@@ -49,7 +49,6 @@ def test_a_document_with_one_run_says_what_to_do(seen_by, ravi, run_of):
 
 def test_others_come_page_by_page(seen_by, ravi, run_of, monkeypatch):
     monkeypatch.setattr("console.lists.ROWS", 1)
-    monkeypatch.setattr("console.lists.sliced.__defaults__", (1,))
     run, *others = (run_of() for _ in range(3))
 
     first = seen_by(ravi, f"/runs/{run.pk}/compare/")

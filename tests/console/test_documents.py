@@ -99,7 +99,6 @@ def test_the_latest_document_comes_first(seen_by, ravi, workspace):
 
 def test_a_list_goes_on_behind_the_last_row_of_a_page(seen_by, ravi, workspace, monkeypatch):
     monkeypatch.setattr("console.lists.ROWS", 2)
-    monkeypatch.setattr("console.lists.sliced.__defaults__", (2,))
     made = [DocumentFactory(workspace=workspace, name=str(n)) for n in range(5)]
     # Both have the same timestamp.
     write(made[2], created_at=made[1].created_at)

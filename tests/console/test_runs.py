@@ -54,7 +54,6 @@ def test_the_newest_run_comes_first(seen_by, olga, run_of):
 
 def test_a_list_goes_on_behind_the_last_row_of_a_page(seen_by, olga, run_of, monkeypatch):
     monkeypatch.setattr("console.lists.ROWS", 2)
-    monkeypatch.setattr("console.lists.sliced.__defaults__", (2,))
     runs = [run_of().pk for _ in range(5)]
 
     first = seen_by(olga, "/runs/")
