@@ -3,7 +3,6 @@ from django.urls.converters import StringConverter
 
 from console import live, signing_in
 from console.pages import (
-    artifacts,
     builds,
     clusters,
     compare,
@@ -47,8 +46,8 @@ urlpatterns = [
     path("runs/<int:id>/compare/", compare.compare, name="run_compare"),
     path("runs/<int:id>/cancel/", runs.cancel, name="cancel_run"),
     path("runs/<int:id>/again/", runs.again, name="run_again"),
-    path("artifacts/<int:id>/", artifacts.artifact, name="artifact"),
-    path("artifacts/<int:id>/pages/<int:number>.png", artifacts.page_image, name="artifact_page"),
+    path("artifacts/<int:id>/", runs.artifact, name="artifact"),
+    path("artifacts/<int:id>/pages/<int:number>.png", runs.artifact_page, name="artifact_page"),
     path("builds/", builds.builds, name="builds"),
     path("builds/<int:id>/", builds.build, name="build"),
     path("builds/<int:id>/log/", builds.log, name="build_log"),

@@ -288,11 +288,11 @@ def test_another_page_can_be_chosen(seen_by, ravi, read):
 
     page = seen_by(ravi, page_of(document) + "?page=2")
 
-    assert page.context["opened"].number == 2
+    assert page.context["page"].number == 2
     assert "two" in text_of(page)
     assert f'<img src="{image_of(document, 2)}"' in page.content.decode()
     for asked, number in (("99", 3), ("0", 1), ("x", 1), ("9" * 30, 1)):
-        assert seen_by(ravi, page_of(document) + f"?page={asked}").context["opened"].number == number
+        assert seen_by(ravi, page_of(document) + f"?page={asked}").context["page"].number == number
 
 
 def test_what_is_text_is_shown_as_text(seen_by, ravi, read):

@@ -233,7 +233,7 @@ def test_a_page_has_the_steps_of_a_run_with_their_attempts(seen_by, olga, run_of
 
     parts = seen_by(olga, f"/runs/{run.pk}/").context["timeline"]
 
-    bars = [(row.bar.name, row.bar.tone, row.bar.said, row.bar.is_open) for row in parts[1].rows]
+    bars = [(row.bar.name, row.bar.tone, row.bar.note, row.bar.is_open) for row in parts[1].rows]
     assert bars == [
         ("read", "warn", "", False),
         ("read", "good", "attempt 2", False),
