@@ -55,7 +55,7 @@ class Look:
     unit: str = "Page"
     number: int = 1
     last: int = 1
-    is_drawn: bool = False
+    is_image: bool = False
     table: Glance | None = None
     text: str = ""
     # Whether only the beginning is shown.
@@ -79,10 +79,11 @@ class Look:
         return self.table.rows[1:] if self.table else []
 
 
-def look_at(artifact: Artifact, number: int) -> Look:
+def preview_of(artifact: Artifact, number: int) -> Look:
     look = Look(number=number)
     try:
-        _look(artifact, look)
+        with _open(artifact) as file:
+            _look_at(artifact, file, look)
     except (NotShown, NotDrawn) as error:
         look.why_not = formatting.sentence(str(error))
     except Busy:
@@ -90,35 +91,34 @@ def look_at(artifact: Artifact, number: int) -> Look:
     return look
 
 
-def drawn(artifact: Artifact) -> Source:
+def image_source(artifact: Artifact) -> Source:
     """Return the source of a file that is shown as images. Raises NotShown."""
-    with _opened(artifact) as file:
-        found = _type_of(artifact, file)
-    if found not in DRAWN:
+    with _open(artifact) as file:
+        content_type = _type_of(artifact, file)
+    if content_type not in DRAWN:
         raise NotShown("This file is neither a PDF nor an image.")
-    return Source(artifact.sha256, found, artifact.file)
+    return Source(artifact.sha256, content_type, artifact.file)
 
 
-def _look(artifact: Artifact, look: Look) -> None:
-    with _opened(artifact) as file:
-        found = _type_of(artifact, file)
-        look.what = _in_words(artifact, found)
-        look.note = _mismatch(artifact, found)
-        look.unit = PAGES.get(found, "Image")
-        source = Source(artifact.sha256, found, artifact.file)
-        if found in DRAWN:
-            _draw(source, look)
-        elif found not in READ or not _read(source, look):
-            _show_text(artifact, file, look)
-
-
-def _draw(source: Source, look: Look) -> None:
-    # The number of pages is known from the first one.
-    look.last = max(1, previews.glance(source, 1).pages)
-    look.number = min(look.number, look.last)
-    reason = previews.why_not(source, look.number)
-    look.is_drawn = not reason
-    look.why_not = formatting.sentence(reason) if reason else ""
+def _look_at(artifact: Artifact, file: IO[bytes], look: Look) -> None:
+    content_type = _type_of(artifact, file)
+    suffix, is_text = sniffing.suffix_of(artifact.name), content_type in _TEXTS
+    look.what = "JSON" if is_text and suffix == ".json" else sniffing.LABELS[content_type]
+    # Text files may have any suffix except the suffix of an image or a document.
+    if not is_text or sniffing.SUFFIXES.get(suffix, content_type) not in _TEXTS:
+        problem = sniffing.problem(artifact.name, "", content_type)
+        look.note = formatting.after("The name does not match the content", problem) if problem else ""
+    look.unit = PAGES.get(content_type, "Image")
+    source = Source(artifact.sha256, content_type, artifact.file)
+    if content_type in DRAWN:
+        # The number of pages is known from the first one.
+        look.last = max(1, previews.glance(source, 1).pages)
+        look.number = min(look.number, look.last)
+        reason = previews.why_not(source, look.number)
+        look.is_image = not reason
+        look.why_not = formatting.sentence(reason) if reason else ""
+    elif content_type not in READ or not _read(source, look):
+        _show_text(file, look)
 
 
 def _read(source: Source, look: Look) -> bool:
@@ -126,40 +126,40 @@ def _read(source: Source, look: Look) -> bool:
     try:
         look.last = max(1, previews.glance(source, 1).pages)
         look.number = min(look.number, look.last)
-        found = previews.glance(source, look.number)
+        glance = previews.glance(source, look.number)
     except NotDrawn as error:
         if source.content_type != CSV:
             raise
         look.note = formatting.after("Not shown as a table", str(error))
         return False
-    if found.rows:
-        rows = [[pretty.plain(cell) for cell in row] for row in found.rows]
-        look.table = found._replace(rows=rows, title=pretty.plain(found.title))
-        look.is_cut = found.rows_total > len(rows) or found.columns_total > max(map(len, rows))
+    if glance.rows:
+        rows = [[pretty.plain(cell) for cell in row] for row in glance.rows]
+        look.table = glance._replace(rows=rows, title=pretty.plain(glance.title))
+        look.is_cut = glance.rows_total > len(rows) or glance.columns_total > max(map(len, rows))
     else:
-        look.text = pretty.plain(found.text)
+        look.text = pretty.plain(glance.text)
     return True
 
 
-def _show_text(artifact: Artifact, file: IO[bytes], look: Look) -> None:
+def _show_text(file: IO[bytes], look: Look) -> None:
     file.seek(0)
     data = file.read(JSON_BYTES + 1)
     if look.what == "JSON" and len(data) <= JSON_BYTES:
-        if text := pretty.indented(_decoded(data), JSON_BYTES):
+        if text := pretty.indented(_text_of(data), JSON_BYTES):
             look.text = pretty.plain(text)
             look.is_cut = len(text) > JSON_BYTES
             return
         look.note = (
             f"The name says JSON, but the content is not JSON or is nested more than {pretty.DEEPEST} levels deep."
         )
-    look.text = pretty.plain(_decoded(data[:TEXT_BYTES]))
+    look.text = pretty.plain(_text_of(data[:TEXT_BYTES]))
     look.is_cut = len(data) > TEXT_BYTES
 
 
-def _opened(artifact: Artifact) -> IO[bytes]:
+def _open(artifact: Artifact) -> IO[bytes]:
     if artifact.size_bytes > MOST_BYTES:
-        most, found = filesizeformat(MOST_BYTES), filesizeformat(artifact.size_bytes)
-        raise NotShown(f"This file is {found}. Files of up to {most} can be previewed.")
+        most, size = filesizeformat(MOST_BYTES), filesizeformat(artifact.size_bytes)
+        raise NotShown(f"This file is {size}. Files of up to {most} can be previewed.")
     try:
         return cast("IO[bytes]", default_storage.open(artifact.file))
     except FileNotFoundError as error:
@@ -179,33 +179,17 @@ def _type_of(artifact: Artifact, file: IO[bytes]) -> str:
         raise NotShown(str(error)) from error
     except Unknown as error:
         file.seek(0)
-        if _strictly_decoded(file.read(TEXT_BYTES)) is None:
+        if _decode(file.read(TEXT_BYTES)) is None:
             raise NotShown(str(error)) from error
     return TXT
 
 
-def _in_words(artifact: Artifact, found: str) -> str:
-    if found in _TEXTS and sniffing.suffix_of(artifact.name) == ".json":
-        return "JSON"
-    return sniffing.LABELS[found]
-
-
-def _mismatch(artifact: Artifact, found: str) -> str:
-    """Return a warning if the name doesn't fit the content. Text files may have any suffix except the suffix of
-    an image or a document.
-    """
-    if found in _TEXTS and sniffing.SUFFIXES.get(sniffing.suffix_of(artifact.name), found) in _TEXTS:
-        return ""
-    problem = sniffing.problem(artifact.name, "", found)
-    return formatting.after("The name does not match the content", problem) if problem else ""
-
-
-def _decoded(data: bytes) -> str:
-    text = _strictly_decoded(data)
+def _text_of(data: bytes) -> str:
+    text = _decode(data)
     return data.decode("latin-1") if text is None else text
 
 
-def _strictly_decoded(data: bytes) -> str | None:
+def _decode(data: bytes) -> str | None:
     """Return None if the data is not text. The data may be cut off within a character."""
     codec = next((codec for mark, codec in _MARKS.items() if data.startswith(mark)), "utf-8")
     if codec != "utf-16" and b"\0" in data:

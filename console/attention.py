@@ -3,7 +3,7 @@ follows from another one is not listed again.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,11 +16,10 @@ from console import formatting
 from console.causes import Cause, cause_of
 from console.failure_groups import LEAST_RISING, TIMES
 from console.situation import LONG_WAIT, MOST_FEEDS, SILENCE, Situation
-from console.slots import NOT_RUN, Turns
+from console.slots import NOT_RUN
 from documents.models import DocumentProcessingJob
 from runs.lifecycle import RUN_STATES
 from runs.models import Run
-from schedules.ledger import State
 from work.health import FEW_FREE_BYTES, FULL_BYTES, LEAST_FREE_BYTES
 from work.processes import hardening
 from workspaces.models import Workspace
@@ -38,249 +37,227 @@ LONGEST = 160
 @dataclass(frozen=True)
 class Line:
     # The status that decides the look, and the word that is shown.
-    like: str
+    look: str
     word: str
-    said: str
+    message: str
     url: str
     # The text of the link.
     link: str
     since: datetime | None = None
     # What happened at `since`, if the sentence doesn't say it.
-    then: str = ""
+    event: str = ""
 
 
 def lines(situation: Situation) -> Sequence[Line]:
     """Return all lines, the most urgent kinds first."""
-    return [line for find in _LOOKED_FOR for line in find(situation)]
+    return [line for check in CHECKS for line in check(situation)]
 
 
-def _workers(now: Situation) -> Iterator[Line]:
+def workers_without_capacity(now: Situation) -> Iterator[Line]:
+    alive, draining = len(now.workers.alive), len(now.workers.draining)
     url, link = reverse("console:workers"), "See the workers"
-    if not now.crew.alive:
-        waiting = _what_waits(now)
-        said = f"No worker is alive, and {waiting}." if waiting else "No worker is alive, so new work will wait."
-        like = "broken" if waiting else "warning"
-        yield Line(like, "no worker", said, url, link, now.crew.gone_since, "The last one was alive")
-    elif len(now.crew.draining) == len(now.crew.alive):
-        yield _all_drain(now, url, link)
-    elif now.waiting.number and not now.slots:
-        alive = formatting.number(len(now.crew.alive), "worker")
-        stays = " that is not draining" if now.crew.draining else ""
-        said = f"{_are_queued(now)}, but no worker{stays} has a thread for runs ({alive} alive)."
-        yield Line("broken", "no thread", said, url, link, now.waiting.since, "The oldest was submitted")
+    if alive > draining:
+        if now.waiting.number and not now.concurrency:
+            stays = " that is not draining" if draining else ""
+            counts = formatting.number(alive, "worker")
+            message = f"{_queued_runs(now)}, but no worker{stays} has a thread for runs ({counts} alive)."
+            yield Line("broken", "no thread", message, url, link, now.waiting.since, "The oldest was submitted")
+        return
+    waiting = _waiting_work(now)
+    look = "broken" if waiting else "warning"
+    if not alive:
+        message = f"No worker is alive, and {waiting}." if waiting else "No worker is alive, so new work will wait."
+        yield Line(look, "no worker", message, url, link, now.workers.gone_since, "The last one was alive")
+        return
+    workers = "The only worker is draining" if draining == 1 else f"All {draining} workers are draining"
+    message = f"{workers}: no work is started, and {waiting or 'new work will wait'}."
+    since = max(worker.drain_requested_at for worker in now.workers.draining if worker.drain_requested_at)
+    yield Line(look, "draining", message, url, link, since, "Requested")
 
 
-def _all_drain(now: Situation, url: str, link: str) -> Line:
-    number, waiting = len(now.crew.draining), _what_waits(now)
-    those = "The only worker is draining" if number == 1 else f"All {number} workers are draining"
-    then = f"and {waiting}" if waiting else "and new work will wait"
-    since = max(worker.drain_requested_at for worker in now.crew.draining if worker.drain_requested_at)
-    like = "broken" if waiting else "warning"
-    return Line(like, "draining", f"{those}: no work is started, {then}.", url, link, since, "Requested")
-
-
-def _what_waits(now: Situation) -> str:
-    builds = sum(build.status == "queued" for build in now.builds)
-    documents = DocumentProcessingJob.objects.filter(status="PENDING").order_by()[: MOST_COUNTED + 1].count()
+def _waiting_work(now: Situation) -> str:
+    builds = sum(build.status == Build.Status.QUEUED for build in now.builds)
+    pending = DocumentProcessingJob.objects.filter(status=DocumentProcessingJob.Status.PENDING)
+    documents = pending.order_by()[: MOST_COUNTED + 1].count()
     many = f"over {MOST_COUNTED:,} documents" if documents > MOST_COUNTED else formatting.number(documents, "document")
-    parts = [_are_queued(now)] if now.waiting.number else []
+    parts = [_queued_runs(now)] if now.waiting.number else []
     parts += [f"{formatting.number(builds, 'build')} {_are(builds)} waiting"] if builds else []
     parts += [f"{many} {_are(documents)} waiting to be processed"] if documents else []
     return " and ".join(parts)
 
 
-def _are_queued(now: Situation) -> str:
-    return f"{now.waiting.said} {'run is' if now.waiting.number == 1 else 'runs are'} queued"
+def _queued_runs(now: Situation) -> str:
+    return f"{now.waiting.count} {'run is' if now.waiting.number == 1 else 'runs are'} queued"
 
 
 def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _no_workspace(now: Situation) -> Iterator[Line]:
-    if now.person.theirs is None and not now.builds and not Workspace.objects.exists():
-        said = "There is no workspace yet. Every document belongs to a workspace."
-        yield Line("warning", "no workspace", said, reverse("console:document_add"), "Create a workspace")
+def missing_workspace(now: Situation) -> Iterator[Line]:
+    if now.person.workspace_ids is None and not now.builds and not Workspace.objects.exists():
+        message = "There is no workspace yet. Every document belongs to a workspace."
+        yield Line("warning", "no workspace", message, reverse("console:document_add"), "Create a workspace")
 
 
-def _pause(now: Situation) -> Iterator[Line]:
+def paused_queue(now: Situation) -> Iterator[Line]:
     if now.queue and now.queue.paused_at:
         reason = f": {now.queue.pause_reason}" if now.queue.pause_reason else ", without a reason"
-        held = f" {_are_queued(now)}." if now.waiting.number else ""
-        said = f"The run queue was paused by {now.queue.paused_by}{reason}.{held}"
-        yield Line("paused", "paused", said, "#queue", "Go to the queue", now.queue.paused_at, "Paused")
+        queued = f" {_queued_runs(now)}." if now.waiting.number else ""
+        message = f"The run queue was paused by {now.queue.paused_by}{reason}.{queued}"
+        yield Line("paused", "paused", message, "#queue", "Go to the queue", now.queue.paused_at, "Paused")
 
 
-def _disk(now: Situation) -> Iterator[Line]:
+def low_disk_space(now: Situation) -> Iterator[Line]:
     if now.free_bytes >= FEW_FREE_BYTES:
         return
-    left = filesizeformat(now.free_bytes).replace("\xa0", " ")
     is_full = now.free_bytes < LEAST_FREE_BYTES
-    then = "Writing the next file or row may fail" if is_full else "Free some space soon"
     if now.free_bytes < FULL_BYTES:
-        said = "The disk that holds ADE's files on this machine is full. Uploads and changes are refused."
-        yield Line("broken", "disk", said, reverse("console:promises"), "See all checks")
-        return
-    said = f"Only {left} is free on the disk that holds ADE's files on this machine. {then}."
-    yield Line("broken" if is_full else "warning", "disk", said, reverse("console:promises"), "See all checks")
+        message = "The disk that holds ADE's files on this machine is full. Uploads and changes are refused."
+    else:
+        free = filesizeformat(now.free_bytes).replace("\xa0", " ")
+        then = "Writing the next file or row may fail" if is_full else "Free some space soon"
+        message = f"Only {free} is free on the disk that holds ADE's files on this machine. {then}."
+    yield Line("broken" if is_full else "warning", "disk", message, reverse("console:promises"), "See all checks")
 
 
-def _builds(now: Situation) -> Iterator[Line]:
-    newest: dict[int, Build] = {}
+def failed_builds(now: Situation) -> Iterator[Line]:
+    latest: dict[int, Build] = {}
     for build in sorted(now.builds, key=lambda build: (build.queued_at, build.pk)):
-        newest[build.configuration_id] = build
-    failed = [each for each in newest.values() if each.status == "failed" and _is_of_late(now, each.finished_at)]
-    failed.sort(key=lambda build: build.pk, reverse=True)
-    yield from _few(map(_of_build, failed), "build failed", "builds failed", reverse("console:builds"))
-
-
-def _is_of_late(now: Situation, moment: datetime | None) -> bool:
-    return moment is not None and moment > now.now - LATELY
-
-
-def _of_build(build: Build) -> Line:
-    why = _cut(build.error_message) or build.failure_type
-    said = f"The build of {build.configuration.name} failed: {why}"
-    return Line("failed", "build", said, reverse("console:build", args=[build.pk]), "See the build", build.finished_at)
-
-
-def _waits(now: Situation) -> Iterator[Line]:
-    if not now.waiting.long or now.is_paused or not now.slots:
-        return
-    long = now.waiting.long
-    have = "has" if long == 1 else "have"
-    said = f"{formatting.number(long, 'run')} {have} been waiting for over {_minutes(LONG_WAIT)}."
-    oldest = now.waiting.oldest
-    url = reverse("console:run", args=[oldest]) if oldest else _listed("queued")
-    link = "See why the oldest is waiting" if oldest else "See the queued runs"
-    yield Line("waiting", "waiting", said, url, link, now.waiting.since, "The oldest was submitted")
-
-
-def _over_time(now: Situation) -> Iterator[Line]:
-    most = timedelta(seconds=settings.ADE_RUN_TIMEOUT_SECONDS)
-    late = [each for each in now.running if each.started_at and each.started_at < now.now - most - GRACE]
-    mine = (_of_late_run(run, now, most) for run in late if now.person.sees(run))
-    yield from _few(mine, "run has exceeded its time limit", "runs have exceeded their time limit", _listed("running"))
-    most = timedelta(seconds=settings.ADE_BUILD_TIMEOUT)
-    for build in now.builds:
-        if build.status == "building" and build.started_at and build.started_at < now.now - most - GRACE:
-            said = f"The build of {build.configuration.name} has exceeded its time limit of {_minutes(most)}."
+        latest[build.configuration_id] = build
+    lines = []
+    for build in sorted(latest.values(), key=lambda build: build.pk, reverse=True):
+        ended_at = build.finished_at
+        if build.status == Build.Status.FAILED and ended_at is not None and ended_at > now.now - LATELY:
+            reason = _shorten(build.error_message) or build.failure_type
+            message = f"The build of {build.configuration.name} failed: {reason}"
             url = reverse("console:build", args=[build.pk])
-            yield Line("overdue", "over time", said, url, "See the build", build.started_at, "It started")
+            lines.append(Line("failed", "build", message, url, "See the build", ended_at))
+    yield from _few(lines, "build failed", "builds failed", reverse("console:builds"))
 
 
-def _of_late_run(run: Run, now: Situation, most: timedelta) -> Line:
-    assert run.started_at
-    length = formatting.length((now.now - run.started_at).total_seconds())
-    said = (
-        f"Run {run.pk} of {run.configuration.name} has been running for {length}; its time limit is {_minutes(most)}."
-    )
-    url = reverse("console:run", args=[run.pk])
-    return Line("overdue", "over time", said, url, "See the run")
-
-
-def _jobs(now: Situation) -> Iterator[Line]:
-    for turns in now.turns:
-        if turns.wrong and not (turns.row and turns.row.paused_at):
-            yield _of_job(turns)
-
-
-def _of_job(turns: Turns) -> Line:
-    wrong = Counter(state for _, state in turns.wrong)
-    last, state = turns.wrong[-1]
-    counted = " and ".join(f"{number} {_state(each)}" for each, number in wrong.items())
-    error = f" “{_cut(turns.errors[last])}”" if last in turns.errors else ""
-    number = "1 slot" if len(turns.wrong) == 1 else f"{len(turns.wrong)} slots"
-    said = f"{turns.job.name}: {number} went wrong in the last day ({counted}), the last at {last:%H:%M} UTC.{error}"
-    like = "missed" if state in NOT_RUN else "failed"
-    return Line(like, "job", said, turns.url, "See the job")
-
-
-def _state(state: State) -> str:
-    return formatting.plain(state)
-
-
-def _families(now: Situation) -> Iterator[Line]:
-    """Yield causes of failures that have become more frequent in the last hour, compared with the hours before."""
-    turn = now.failed.turn
-    newer, older = now.failed.until - turn, turn - now.failed.since
-    found: dict[str, tuple[Cause, Counter[bool]]] = {}
-    for run in now.failed.runs:
-        cause = cause_of(RUN_STATES.kind, run.failure_type, run.said)
-        found.setdefault(cause.key, (cause, Counter()))[1][run.finished_at >= turn] += 1
-    usual = TIMES * (newer / older) if older else 0.0
-    rising = [each for each in found.values() if each[1][True] >= max(LEAST_RISING, usual * each[1][False])]
-    rising.sort(key=lambda each: -each[1][True])
-    lines = (_of_family(cause, counts, newer, older) for cause, counts in rising)
-    yield from _few(
-        lines, "cause has become more frequent", "causes have become more frequent", reverse("console:failures")
-    )
-
-
-def _of_family(cause: Cause, counts: "Counter[bool]", newer: timedelta, older: timedelta) -> Line:
-    times = f"in the last {_minutes(newer)}"
-    if older:
-        times += f" ({counts[False]:,} in the {_minutes(older)} before)"
-    said = f"{_cut(cause.words) or cause.key}: {formatting.number(counts[True], 'run')} failed this way {times}."
-    return Line("rising", "rising", said, reverse("console:failure", args=[cause.key]), "See these failures")
-
-
-def _feeds(now: Situation) -> Iterator[Line]:
-    found = list(now.silent_feeds)
-    long = formatting.length(SILENCE.total_seconds())
-    if len(found) > FEW:
-        many = f"Over {MOST_FEEDS}" if len(found) > MOST_FEEDS else str(len(found))
-        said = f"{many} feeds have not answered for over {long}."
-        yield Line("warning", "feeds", said, reverse("console:feeds"), "See the feeds")
+def long_waits(now: Situation) -> Iterator[Line]:
+    long, oldest = now.waiting.long, now.waiting.oldest
+    if not long or now.is_paused or not now.concurrency:
         return
-    for feed in found:
-        said = f"The feed {_cut(str(feed))} has not answered for over {long}: {_cut(feed.last_error)}"
-        since, then = feed.succeeded_at or feed.created_at, "It last answered" if feed.succeeded_at else "It was added"
-        yield Line("warning", "feed", said, reverse("console:feed", args=[feed.pk]), "See the feed", since, then)
+    have = "has" if long == 1 else "have"
+    message = f"{formatting.number(long, 'run')} {have} been waiting for over {_length(LONG_WAIT)}."
+    url = reverse("console:run", args=[oldest]) if oldest else _runs_url(Run.Status.QUEUED)
+    link = "See why the oldest is waiting" if oldest else "See the queued runs"
+    yield Line("waiting", "waiting", message, url, link, now.waiting.since, "The oldest was submitted")
 
 
-def _listed(outcome: str) -> str:
+def exceeded_time_limits(now: Situation) -> Iterator[Line]:
+    limit, lines = timedelta(seconds=settings.ADE_RUN_TIMEOUT_SECONDS), []
+    for run in now.running:
+        if run.started_at and run.started_at < now.now - limit - GRACE and now.person.sees(run):
+            name, length = f"Run {run.pk} of {run.configuration.name}", _length(now.now - run.started_at)
+            message = f"{name} has been running for {length}; its time limit is {_length(limit)}."
+            lines.append(Line("overdue", "over time", message, reverse("console:run", args=[run.pk]), "See the run"))
+    one, many = "run has exceeded its time limit", "runs have exceeded their time limit"
+    yield from _few(lines, one, many, _runs_url(Run.Status.RUNNING))
+    limit = timedelta(seconds=settings.ADE_BUILD_TIMEOUT)
+    for build in now.builds:
+        is_building = build.status == Build.Status.BUILDING
+        if is_building and build.started_at and build.started_at < now.now - limit - GRACE:
+            message = f"The build of {build.configuration.name} has exceeded its time limit of {_length(limit)}."
+            url = reverse("console:build", args=[build.pk])
+            yield Line("overdue", "over time", message, url, "See the build", build.started_at, "It started")
+
+
+def failed_jobs(now: Situation) -> Iterator[Line]:
+    for job in now.job_slots:
+        if not job.failures or (job.row and job.row.paused_at):
+            continue
+        counts = Counter(state for _, state in job.failures)
+        last, state = job.failures[-1]
+        states = " and ".join(f"{number} {formatting.plain(each)}" for each, number in counts.items())
+        error = f" “{_shorten(job.errors[last])}”" if last in job.errors else ""
+        number = "1 slot" if len(job.failures) == 1 else f"{len(job.failures)} slots"
+        message = (
+            f"{job.job.name}: {number} went wrong in the last day ({states}), the last at {last:%H:%M} UTC.{error}"
+        )
+        yield Line("missed" if state in NOT_RUN else "failed", "job", message, job.url, "See the job")
+
+
+def rising_failures(now: Situation) -> Iterator[Line]:
+    """Yield causes of failures that have become more frequent in the last hour, compared with the hours before."""
+    recent_since = now.failed.recent_since
+    newer, older = now.failed.until - recent_since, recent_since - now.failed.since
+    by_key: dict[str, tuple[Cause, Counter[bool]]] = {}
+    for run in now.failed.runs:
+        cause = cause_of(RUN_STATES.kind, run.failure_type, run.message)
+        by_key.setdefault(cause.key, (cause, Counter()))[1][run.finished_at >= recent_since] += 1
+    usual = TIMES * (newer / older) if older else 0.0
+    rising = [each for each in by_key.values() if each[1][True] >= max(LEAST_RISING, usual * each[1][False])]
+    lines = []
+    for cause, counts in sorted(rising, key=lambda each: -each[1][True]):
+        before = f" ({counts[False]:,} in the {_length(older)} before)" if older else ""
+        runs = formatting.number(counts[True], "run")
+        name = _shorten(cause.words) or cause.key
+        message = f"{name}: {runs} failed this way in the last {_length(newer)}{before}."
+        url = reverse("console:failure", args=[cause.key])
+        lines.append(Line("rising", "rising", message, url, "See these failures"))
+    one, many = "cause has become more frequent", "causes have become more frequent"
+    yield from _few(lines, one, many, reverse("console:failures"))
+
+
+def silent_feeds(now: Situation) -> Iterator[Line]:
+    feeds, length = now.silent_feeds, _length(SILENCE)
+    if len(feeds) > FEW:
+        many = f"Over {MOST_FEEDS}" if len(feeds) > MOST_FEEDS else str(len(feeds))
+        message = f"{many} feeds have not answered for over {length}."
+        yield Line("warning", "feeds", message, reverse("console:feeds"), "See the feeds")
+        return
+    for feed in feeds:
+        message = f"The feed {_shorten(str(feed))} has not answered for over {length}: {_shorten(feed.last_error)}"
+        since, event = feed.succeeded_at or feed.created_at, "It last answered" if feed.succeeded_at else "It was added"
+        yield Line("warning", "feed", message, reverse("console:feed", args=[feed.pk]), "See the feed", since, event)
+
+
+def weak_hardening(now: Situation) -> Iterator[Line]:
+    for weakness, message in hardening.SAID.items():
+        workers = [worker for worker in now.workers.alive if weakness in worker.weaknesses]
+        if workers:
+            one = f"{workers[0].name} on {workers[0].host}"
+            names = one if len(workers) == 1 else formatting.number(len(workers), "worker")
+            look, word = ("broken", "no sandbox") if weakness == hardening.NO_SANDBOX else ("warning", "root")
+            message = f"{message} {hardening.ADVICE[weakness]} Affected: {names}."
+            yield Line(look, word, message, reverse("console:workers"), "See the workers")
+
+
+CHECKS: tuple[Callable[[Situation], Iterator[Line]], ...] = (
+    workers_without_capacity,
+    missing_workspace,
+    paused_queue,
+    low_disk_space,
+    failed_builds,
+    failed_jobs,
+    rising_failures,
+    exceeded_time_limits,
+    long_waits,
+    silent_feeds,
+    weak_hardening,
+)
+
+
+def _runs_url(outcome: str) -> str:
     return f"{reverse('console:runs')}?outcome={outcome}"
 
 
-def _few(found: Iterable[Line], one: str, many: str, url: str) -> Iterator[Line]:
+def _few(lines: Sequence[Line], one: str, many: str, url: str) -> Iterator[Line]:
     """Yield the first lines, and one line that counts the rest."""
-    rows = list(found)
-    yield from rows[:FEW]
-    if more := len(rows) - FEW if len(rows) > FEW else 0:
-        yield Line(rows[0].like, rows[0].word, f"{more} more {one if more == 1 else many}.", url, "See all")
+    yield from lines[:FEW]
+    if len(lines) > FEW:
+        more = len(lines) - FEW
+        yield Line(lines[0].look, lines[0].word, f"{more} more {one if more == 1 else many}.", url, "See all")
 
 
-def _minutes(length: timedelta) -> str:
+def _length(length: timedelta) -> str:
     return formatting.length(length.total_seconds())
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return the first line of the text, shortened to fit into a sentence."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return first if len(first) <= LONGEST else f"{first[: LONGEST - 1]}…"
-
-
-def _weaknesses(now: Situation) -> Iterator[Line]:
-    for weakness, said in hardening.SAID.items():
-        those = [worker for worker in now.crew.alive if weakness in worker.weaknesses]
-        if those:
-            who = f"{those[0].name} on {those[0].host}" if len(those) == 1 else formatting.number(len(those), "worker")
-            like, word = ("broken", "no sandbox") if weakness == hardening.NO_SANDBOX else ("warning", "root")
-            sentence = f"{said} {hardening.ADVICE[weakness]} Affected: {who}."
-            yield Line(like, word, sentence, reverse("console:workers"), "See the workers")
-
-
-_LOOKED_FOR: tuple[Callable[[Situation], Iterator[Line]], ...] = (
-    _workers,
-    _no_workspace,
-    _pause,
-    _disk,
-    _builds,
-    _jobs,
-    _families,
-    _over_time,
-    _waits,
-    _feeds,
-    _weaknesses,
-)

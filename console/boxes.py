@@ -1,6 +1,5 @@
 """The fields of a document as pages show them: uncertain ones first, each with its box on the page image."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -46,8 +45,8 @@ class Line:
     @property
     def is_unsure(self) -> bool:
         """Return whether the confidence is low and no person has corrected or confirmed the value."""
-        sure = self.row.confidence
-        return self.row.correction is None and sure is not None and sure < UNSURE_BELOW
+        confidence = self.row.confidence
+        return self.row.correction is None and confidence is not None and confidence < UNSURE_BELOW
 
     @property
     def tone(self) -> str:
@@ -58,7 +57,7 @@ class Line:
         return len(self.row.value) > LONG or "\n" in self.row.value
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """Label of the box for screen readers."""
         return f"{self.row.name}: {self.row.value[:LONG] or 'empty'}"
 
@@ -70,22 +69,16 @@ def lines_of(document_id: int) -> list[Line]:
     return sorted(lines, key=lambda line: not line.is_unsure)
 
 
-def on_page(lines: Sequence[Line], page: int) -> list[Line]:
-    return [line for line in lines if line.box and line.row.page == page]
-
-
 def box_of(shares: Any) -> Box | None:
     """Return the box of a field, or None if the stored value is not valid."""
-    if not isinstance(shares, list) or len(shares) != 4 or not all(map(_is_share, shares)):
+    if not isinstance(shares, list) or len(shares) != 4:
+        return None
+    if not all(isinstance(share, int | float) and isfinite(share) and 0 <= share <= 1 for share in shares):
         return None
     left, top, right, bottom = shares
     x, width = _along(min(left, right), max(left, right))
     y, height = _along(min(top, bottom), max(top, bottom))
     return Box(x, y, width, height)
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, int | float) and isfinite(value) and 0 <= value <= 1
 
 
 def _along(first: float, last: float) -> tuple[str, str]:

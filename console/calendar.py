@@ -48,7 +48,7 @@ SIGNS = {
     State.MISSED: "!",
 }
 # States of slots that have not run and can still be run.
-ASKABLE = frozenset({State.MISSED, State.MISFIRED, State.COALESCED, State.PASSED_OVER})
+RUNNABLE = frozenset({State.MISSED, State.MISFIRED, State.COALESCED, State.PASSED_OVER})
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Square:
     sign: str
     look: str
     # For example: 12:15 missed: the scheduler did not run in time
-    says: str
+    label: str
     # The page of its run, or the form to run it; empty if there is neither.
     href: str
 
@@ -70,8 +70,8 @@ class Square:
         return self.entry.words
 
     @property
-    def is_askable(self) -> bool:
-        return is_askable(self.entry)
+    def can_run(self) -> bool:
+        return can_run(self.entry)
 
     @property
     def is_well(self) -> bool:
@@ -134,16 +134,16 @@ class Calendar:
     is_cut: bool
 
 
-def calendar_of(row: ScheduledJob, asked: str, chosen: str, *, each: bool = False) -> Calendar:
-    """Return the calendar up to the requested moment, or to the end of today. With `each`, every run gets its own
-    row.
+def calendar_of(row: ScheduledJob, last: str, slot: str, *, each: bool = False) -> Calendar:
+    """Return the calendar up to the moment `last`, or to the end of today, and the chosen slot. With `each`, every run
+    gets its own row.
     """
-    window = window_of(row, moment_of(asked) or clock.now())
+    window = window_of(row, moment_of(last) or clock.now())
     entries = ledger.of(row, since=window.since, until=window.until - INSTANT, most=MOST) if row.pk else []
     squares = [_square(entry, row.name) for entry in entries]
     columns = [] if window.is_of_hours else sorted({f"{square.entry.slot:%H}" for square in squares})
     lines = _stretches(squares, each=each)
-    wanted = moment_of(chosen)
+    chosen = moment_of(slot)
     return Calendar(
         window=window,
         columns=columns,
@@ -151,7 +151,7 @@ def calendar_of(row: ScheduledJob, asked: str, chosen: str, *, each: bool = Fals
         counts={state.replace("_", " "): (SIGNS[state], n) for state, n in ledger.counts(entries).items()},
         lines=lines[:LINES],
         older=lines[LINES].newest.entry.slot if len(lines) > LINES else None,
-        chosen=next((square for square in squares if square.entry.slot == wanted), None),
+        chosen=next((square for square in squares if square.entry.slot == chosen), None),
         is_cut=len(entries) == MOST,
     )
 
@@ -179,57 +179,53 @@ def slots_of_a_day(times: str, time_zone: str) -> int:
     return len(list(cron.slots_between(times, time_zone, ANY_DAY - INSTANT, ANY_DAY + DAY - INSTANT)))
 
 
-def is_askable(entry: Entry) -> bool:
-    return entry.state in ASKABLE and entry.is_scheduled
+def can_run(entry: Entry) -> bool:
+    return entry.state in RUNNABLE and entry.is_scheduled
 
 
 def _square(entry: Entry, name: str) -> Square:
     by_hand = "" if entry.is_scheduled else ", outside the schedule"
     reason = f": {entry.reason}" if entry.reason else ""
-    says = f"{entry.slot:%H:%M} {entry.words}{by_hand}{reason}"[:LONGEST]
+    label = f"{entry.slot:%H:%M} {entry.words}{by_hand}{reason}"[:LONGEST]
     look = f"is-{tone(entry.state)} of-{entry.state.replace('_', '-')}"
-    return Square(entry, SIGNS[entry.state], look, says, _href(entry, name))
-
-
-def _href(entry: Entry, name: str) -> str:
+    href, slot = "", entry.slot.isoformat()
     if entry.job_run:
-        return reverse("console:job_run", args=[name, entry.job_run])
-    slot = entry.slot.isoformat()
-    return f"?{urlencode({'slot': slot, 'until': slot})}" if is_askable(entry) else ""
+        href = reverse("console:job_run", args=[name, entry.job_run])
+    elif can_run(entry):
+        href = f"?{urlencode({'slot': slot, 'until': slot})}"
+    return Square(entry, SIGNS[entry.state], look, label, href)
 
 
 def _rows_by_day(squares: Sequence[Square], columns: Sequence[str]) -> list[Row]:
-    days = groupby(squares, lambda square: square.entry.slot.date())
-    return [_day(list(of_it), columns) for _, of_it in days]
-
-
-def _day(squares: Sequence[Square], columns: Sequence[str]) -> Row:
-    by_hour: dict[str, list[Square]] = {hour: [] for hour in columns}
-    for square in reversed(squares):
-        by_hour[f"{square.entry.slot:%H}"].append(square)
-    slot = squares[0].entry.slot
-    return Row(f"{slot:%a %d %b}", slot, [Cell(hour, of_it) for hour, of_it in by_hour.items()])
+    rows = []
+    for _, group in groupby(squares, lambda square: square.entry.slot.date()):
+        of_day = list(group)
+        by_hour: dict[str, list[Square]] = {hour: [] for hour in columns}
+        for square in reversed(of_day):
+            by_hour[f"{square.entry.slot:%H}"].append(square)
+        slot = of_day[0].entry.slot
+        rows.append(Row(f"{slot:%a %d %b}", slot, [Cell(hour, each) for hour, each in by_hour.items()]))
+    return rows
 
 
 def _rows_by_hour(squares: Sequence[Square]) -> list[Row]:
-    hours = groupby(squares, lambda square: f"{square.entry.slot:%a %H}:00")
-    return [_hour(label, list(of_it)) for label, of_it in hours]
-
-
-def _hour(label: str, squares: list[Square]) -> Row:
-    return Row(label, squares[0].entry.slot, [Cell("", squares[::-1])])
+    rows = []
+    for label, group in groupby(squares, lambda square: f"{square.entry.slot:%a %H}:00"):
+        of_hour = list(group)
+        rows.append(Row(label, of_hour[0].entry.slot, [Cell("", of_hour[::-1])]))
+    return rows
 
 
 def _stretches(squares: Sequence[Square], *, each: bool) -> list[Stretch]:
-    alike = groupby(squares, lambda square: _what_is_said(square.entry, each=each))
-    return [_stretch(list(of_it)) for _, of_it in alike]
+    def words(square: Square) -> tuple[object, ...]:
+        entry = square.entry
+        job_run = entry.job_run if each or entry.state != State.SUCCEEDED else None
+        return (entry.state, job_run, entry.is_scheduled, entry.asked_by, entry.covers, entry.into, entry.reason)
 
-
-def _stretch(squares: Sequence[Square]) -> Stretch:
-    rows = [square.entry.rows_processed for square in squares if square.entry.rows_processed is not None]
-    return Stretch(squares[0], squares[-1].entry.slot, len(squares), sum(rows) if rows else None)
-
-
-def _what_is_said(entry: Entry, *, each: bool) -> tuple[object, ...]:
-    job_run = entry.job_run if each or entry.state != State.SUCCEEDED else None
-    return (entry.state, job_run, entry.is_scheduled, entry.asked_by, entry.covers, entry.into, entry.reason)
+    stretches = []
+    for _, group in groupby(squares, words):
+        alike = list(group)
+        counts = [square.entry.rows_processed for square in alike if square.entry.rows_processed is not None]
+        rows = sum(counts) if counts else None
+        stretches.append(Stretch(alike[0], alike[-1].entry.slot, len(alike), rows))
+    return stretches

@@ -12,8 +12,8 @@ from django.db.models import Count, Max
 
 from builds.models import Build
 from console import latest
-from console.latest import Brief, Ended
-from console.slots import page_of_job
+from console.latest import Brief, EndedRuns
+from console.subjects import url_of_job
 from console.visits import Absence
 from documents.models import Document
 from feeds.models import FeedSource
@@ -31,114 +31,91 @@ OUTAGE = timedelta(days=3)
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """The slots of one job that failed."""
-
+class FailedJob:
     job: str
+    # The number of slots that failed, and the last one of them.
     number: int
     last: datetime
 
     @property
     def url(self) -> str:
-        return page_of_job(self.job)
+        return url_of_job(self.job)
 
 
 @dataclass(frozen=True)
 class Changes:
     absence: Absence
-    ended: Ended
+    ended: EndedRuns
     builds: Sequence[Build]
     # Statuses of the documents that were added since then.
     documents: Mapping[str, int]
-    wrong: Sequence[Wrong]
+    failed_jobs: Sequence[FailedJob]
     feeds: Sequence[FeedSource]
     queue: Sequence[Event]
     workers: Sequence[Worker]
 
     @property
     def outcomes(self) -> Mapping[str, int]:
-        return _counted(run.outcome for run in self.ended.runs)
-
-    @property
-    def failures(self) -> Sequence[Brief]:
-        return self.ended.failures
+        return count(run.outcome for run in self.ended.runs)
 
     @property
     def first_failures(self) -> Sequence[Brief]:
-        return self.failures[:MOST_SHOWN]
+        return self.ended.failures[:MOST_SHOWN]
 
     @property
-    def built(self) -> Mapping[str, int]:
-        return _counted(build.status for build in self.builds)
+    def build_statuses(self) -> Mapping[str, int]:
+        return count(build.status for build in self.builds)
 
     @property
     def failed_builds(self) -> Sequence[Build]:
-        return [build for build in self.builds if build.status == "failed"]
+        return [build for build in self.builds if build.status == Build.Status.FAILED]
 
     @property
-    def documents_counted(self) -> int:
+    def document_count(self) -> int:
         return sum(self.documents.values())
 
     @property
     def are_documents_cut(self) -> bool:
-        return self.documents_counted > MOST_COUNTED
+        return self.document_count > MOST_COUNTED
 
     @property
     def is_nothing(self) -> bool:
-        told = (self.ended.runs, self.builds, self.documents, self.wrong, self.feeds, self.queue, self.workers)
-        return not any(told)
+        parts = (self.ended.runs, self.builds, self.documents, self.failed_jobs, self.feeds, self.queue, self.workers)
+        return not any(parts)
 
 
-def since(person: AbstractUser, absence: Absence) -> Changes:
+def count(words: Iterable[str]) -> Mapping[str, int]:
+    # A plain dict: in a template, `.items` of a Counter would return the count of "items".
+    return dict(Counter(words).most_common())
+
+
+def changes_since(person: AbstractUser, absence: Absence) -> Changes:
+    since = absence.since
+    columns = ("status", "configuration__name", "finished_at", "failure_type", "error_message")
+    builds = Build.objects.for_user(person).select_related("configuration").only(*columns).order_by("-pk")
+    documents = Document.objects.for_user(person).filter(created_at__gte=since).order_by()
+    queue = Event.objects.about(QUEUE_STATES.kind, Queue.ONLY).order_by("-sequence")[:MOST_SHOWN]
+    workers = Worker.objects.order_by("-heartbeat_at")[:MOST_WORKERS]
+    new = [each for each in workers if each.state == "alive" and each.started_at >= since]
+    gone = [each for each in workers if each.state != "alive" and (each.stopped_at or each.heartbeat_at) >= since]
     return Changes(
         absence=absence,
-        ended=latest.ended(person, absence.since),
-        builds=_builds(person, absence.since),
-        documents=_documents(person, absence.since),
-        wrong=_wrong(absence.since),
+        ended=latest.ended(person, since),
+        builds=[build for build in builds[:MOST_BUILDS] if build.finished_at and build.finished_at >= since],
+        documents=count(documents.values_list("status", flat=True)[: MOST_COUNTED + 1]),
+        failed_jobs=_failed_jobs(since),
         # Feeds that fail now but did not fail then.
-        feeds=list(FeedSource.objects.failing_from(absence.since).order_by("pk")[:MOST_SHOWN]),
-        queue=_queue(absence.since),
-        workers=_workers(absence.since),
+        feeds=list(FeedSource.objects.failing_from(since).order_by("pk")[:MOST_SHOWN]),
+        queue=[event for event in queue if event.at >= since and event.kind in ("QUEUE_PAUSED", "QUEUE_RESUMED")],
+        workers=[*new, *gone][:MOST_SHOWN],
     )
 
 
-def _builds(person: AbstractUser, since: datetime) -> Sequence[Build]:
-    """Return the builds that have ended, among the newest ones."""
-    shown = ("status", "configuration__name", "finished_at", "failure_type", "error_message")
-    builds = Build.objects.for_user(person).select_related("configuration").only(*shown).order_by("-pk")
-    return [build for build in builds[:MOST_BUILDS] if build.finished_at and build.finished_at >= since]
-
-
-def _documents(person: AbstractUser, since: datetime) -> Mapping[str, int]:
-    added = Document.objects.for_user(person).filter(created_at__gte=since).order_by()
-    return _counted(added.values_list("status", flat=True)[: MOST_COUNTED + 1])
-
-
-def _wrong(since: datetime) -> Sequence[Wrong]:
-    bad = [JobRun.Status.FAILED, JobRun.Status.SKIPPED_TIMEOUT]
+def _failed_jobs(since: datetime) -> Sequence[FailedJob]:
+    failed = [JobRun.Status.FAILED, JobRun.Status.SKIPPED_TIMEOUT]
     # There is an index on the start, but none on the end.
-    begun = since - OUTAGE - max((job.stale_after for job in all_jobs()), default=timedelta())
-    ended = JobRun.objects.filter(started_at__gte=begun, finished_at__gte=since, status__in=bad)
-    of_jobs = ended.order_by().values("job_name")
-    found = of_jobs.annotate(number=Count("pk"), last=Max("scheduled_for")).order_by("job_name")
-    return [Wrong(*row) for row in found.values_list("job_name", "number", "last")]
-
-
-def _queue(since: datetime) -> Sequence[Event]:
-    """Return the latest pauses and resumes of the queue, latest first."""
-    events = Event.objects.about(QUEUE_STATES.kind, Queue.ONLY).order_by("-sequence")[:MOST_SHOWN]
-    return [event for event in events if event.at >= since and event.kind in ("QUEUE_PAUSED", "QUEUE_RESUMED")]
-
-
-def _workers(since: datetime) -> Sequence[Worker]:
-    """Return workers that have started, stopped or become silent."""
-    known = Worker.objects.order_by("-heartbeat_at")[:MOST_WORKERS]
-    gone = [each for each in known if each.state != "alive" and (each.stopped_at or each.heartbeat_at) >= since]
-    new = [each for each in known if each.state == "alive" and each.started_at >= since]
-    return [*new, *gone][:MOST_SHOWN]
-
-
-def _counted(words: Iterable[str]) -> Mapping[str, int]:
-    # A plain dict: in a template, `.items` of a Counter would return the count of "items".
-    return dict(Counter(words).most_common())
+    started = since - OUTAGE - max((job.stale_after for job in all_jobs()), default=timedelta())
+    ended = JobRun.objects.filter(started_at__gte=started, finished_at__gte=since, status__in=failed)
+    by_job = ended.order_by().values("job_name")
+    rows = by_job.annotate(number=Count("pk"), last=Max("scheduled_for")).order_by("job_name")
+    return [FailedJob(*row) for row in rows.values_list("job_name", "number", "last")]

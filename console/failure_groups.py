@@ -3,7 +3,7 @@ however many runs there are; "all" on the page means all of these.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -13,7 +13,8 @@ from django.db.models.functions import Left
 
 from builds.lifecycle import BUILD_STATES
 from builds.models import Build, Configuration
-from console.causes import MOST_READ, cause_of
+from console.causes import MOST_READ, Cause, cause_of
+from console.latest import FAILED
 from console.models import FailureNote
 from runs import listing
 from runs.lifecycle import RUN_STATES
@@ -24,7 +25,6 @@ from workspaces.models import User
 
 # Runs and failed builds that are read, and how many of the latest builds are searched for failed ones.
 MOST_RUNS, MOST_BUILDS, LAST_BUILDS = 1000, 200, 2000
-FAILED = ("failed", "timed_out")
 HOUR = timedelta(hours=1)
 # A family is rising with at least so many failures in the last hour (fewer may be chance), and so many times the
 # earlier rate.
@@ -42,6 +42,10 @@ class Failure(NamedTuple):
     at: datetime
     configuration_id: int
     workspace_id: int
+
+    @property
+    def cause(self) -> Cause:
+        return cause_of(self.kind, self.failure_type, self.message)
 
 
 @dataclass(frozen=True)
@@ -126,77 +130,56 @@ class Families:
         return next((family for family in self.all if family.key == key), None)
 
 
-def families_of(user: User, wanted: Wanted | None = None) -> Families:
+def families_of(user: User, filters: Wanted | None = None) -> Families:
     """Return the families that this user may see. With filters, only runs are included."""
-    wanted = wanted or Wanted()
-    runs = _failed_runs(user, wanted)
-    builds = _failed_builds(user) if wanted == Wanted() else []
-    grouped = _grouped([*runs[:MOST_RUNS], *builds])
-    named = _configurations(user, {id for of_one in grouped.values() for id in _ids(of_one)})
-    notes = _notes(user, grouped)
-    now, since = clock.now(), {RUN_STATES.kind: _since(runs[:MOST_RUNS]), BUILD_STATES.kind: _since(builds)}
-    found = [
-        Family(
-            *(key, of_one[0].kind, of_one[0].failure_type, cause_of(*_words(of_one[0])).words, of_one),
-            *(_counted(of_one, named), notes.get(key, []), now, since[of_one[0].kind]),
+    filters = filters or Wanted()
+    runs = _failed_runs(user, filters)
+    builds = _failed_builds(user) if filters == Wanted() else []
+    by_key: dict[str, list[Failure]] = {}
+    for failure in (*runs[:MOST_RUNS], *builds):
+        by_key.setdefault(failure.cause.key, []).append(failure)
+    ids = {failure.configuration_id for failures in by_key.values() for failure in failures}
+    names = dict(Configuration.objects.for_user(user).filter(pk__in=ids).values_list("pk", "name"))
+    notes: dict[str, list[FailureNote]] = {}
+    rows = FailureNote.objects.for_user(user).filter(cause__in=list(by_key)).select_related("workspace")
+    for note in rows.order_by("workspace__name"):
+        notes.setdefault(note.cause, []).append(note)
+    now, families = clock.now(), []
+    since = {RUN_STATES.kind: _first_at(runs[:MOST_RUNS], now), BUILD_STATES.kind: _first_at(builds, now)}
+    for key, failures in by_key.items():
+        counts = Counter(failure.configuration_id for failure in failures)
+        family = Family(
+            key=key,
+            kind=failures[0].kind,
+            failure_type=failures[0].failure_type,
+            cause=failures[0].cause.words,
+            failures=failures,
+            configurations=[(names.get(id, str(id)), id, number) for id, number in counts.most_common()],
+            notes=notes.get(key, []),
+            now=now,
+            since=since[failures[0].kind],
         )
-        for key, of_one in grouped.items()
-    ]
-    found.sort(key=lambda family: (not family.is_rising, -family.count, -family.last_at.timestamp()))
-    return Families(found, min(len(runs), MOST_RUNS), len(builds), is_cut=len(runs) > MOST_RUNS)
+        families.append(family)
+    families.sort(key=lambda family: (not family.is_rising, -family.count, -family.last_at.timestamp()))
+    return Families(families, min(len(runs), MOST_RUNS), len(builds), is_cut=len(runs) > MOST_RUNS)
 
 
-def _failed_runs(user: User, wanted: Wanted) -> list[Failure]:
-    columns = ("pk", "failure_type", "said", "finished_at", "configuration_id", "workspace_id")
-    found: Any = listing.runs(user, _that_failed(wanted), Piece(MOST_RUNS + 1)).order_by("-pk")
-    rows = found.annotate(said=Left("error_message", MOST_READ)).values_list(*columns)[: MOST_RUNS + 1]
+def _failed_runs(user: User, filters: Wanted) -> list[Failure]:
+    columns = ("pk", "failure_type", "text", "finished_at", "configuration_id", "workspace_id")
+    failed = Wanted(filters.workspace_id, filters.configuration_id, outcomes=FAILED)
+    runs: Any = listing.runs(user, failed, Piece(MOST_RUNS + 1)).order_by("-pk")
+    rows = runs.annotate(text=Left("error_message", MOST_READ)).values_list(*columns)[: MOST_RUNS + 1]
     return [Failure(RUN_STATES.kind, *row) for row in rows]
 
 
-def _that_failed(wanted: Wanted) -> Wanted:
-    return Wanted(wanted.workspace_id, wanted.configuration_id, outcomes=FAILED)
-
-
 def _failed_builds(user: User) -> list[Failure]:
-    columns = ("pk", "failure_type", "said", "finished_at", "configuration_id", "configuration__workspace_id")
+    columns = ("pk", "failure_type", "text", "finished_at", "configuration_id", "configuration__workspace_id")
     # There is no index on failed builds, so only the latest builds are searched.
     last = Build.objects.order_by("-pk").values_list("pk", flat=True)[LAST_BUILDS : LAST_BUILDS + 1].first()
-    found: Any = Build.objects.for_user(user).filter(status="failed", pk__gt=last or 0).order_by("-pk")
-    rows = found.annotate(said=Left("error_message", MOST_READ)).values_list(*columns)[:MOST_BUILDS]
+    builds: Any = Build.objects.for_user(user).filter(status=Build.Status.FAILED, pk__gt=last or 0).order_by("-pk")
+    rows = builds.annotate(text=Left("error_message", MOST_READ)).values_list(*columns)[:MOST_BUILDS]
     return [Failure(BUILD_STATES.kind, *row) for row in rows]
 
 
-def _grouped(failures: Iterable[Failure]) -> dict[str, list[Failure]]:
-    grouped: dict[str, list[Failure]] = {}
-    for failure in failures:
-        grouped.setdefault(cause_of(*_words(failure)).key, []).append(failure)
-    return grouped
-
-
-def _words(failure: Failure) -> tuple[str, str, str]:
-    return failure.kind, failure.failure_type, failure.message
-
-
-def _ids(failures: Iterable[Failure]) -> set[int]:
-    return {failure.configuration_id for failure in failures}
-
-
-def _configurations(user: User, ids: set[int]) -> Mapping[int, str]:
-    return dict(Configuration.objects.for_user(user).filter(pk__in=ids).values_list("pk", "name"))
-
-
-def _counted(failures: Iterable[Failure], named: Mapping[int, str]) -> list[tuple[str, int, int]]:
-    counts = Counter(failure.configuration_id for failure in failures)
-    return [(named.get(id, str(id)), id, number) for id, number in counts.most_common()]
-
-
-def _notes(user: User, keys: Iterable[str]) -> dict[str, list[FailureNote]]:
-    found: dict[str, list[FailureNote]] = {}
-    notes = FailureNote.objects.for_user(user).filter(cause__in=list(keys)).select_related("workspace")
-    for note in notes.order_by("workspace__name"):
-        found.setdefault(note.cause, []).append(note)
-    return found
-
-
-def _since(failures: Sequence[Failure]) -> datetime:
-    return min((failure.at for failure in failures), default=clock.now())
+def _first_at(failures: Sequence[Failure], now: datetime) -> datetime:
+    return min((failure.at for failure in failures), default=now)

@@ -1,11 +1,11 @@
-"""Runs all failures of a family again: first a rehearsal, then the action with an outcome for each run."""
+"""Runs all failures of a family again: first a preview, then the action with an outcome for each run."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
-from django.db.models import Exists, Model, OuterRef
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
 from console.failure_groups import Family
@@ -17,24 +17,25 @@ from work.operations.previews import Operation, OperationResult, Preview, RowRes
 from workspaces.models import Workspace
 
 
-def rehearsed(person: AbstractUser, family: Family) -> Preview:
-    return preview(_runs(family), _wish(), _is_theirs(person))
+def preview_again(person: AbstractUser, family: Family) -> Preview:
+    return preview(_runs(family), _operation(), _is_theirs(person))
 
 
-def carry_out_once(person: AbstractUser, family: Family, key: str, until: int) -> list[RowResult]:
+def run_again_once(person: AbstractUser, family: Family, key: str, until: int) -> list[RowResult]:
     """Run the failures up to this ID again. The outcomes are stored under the key; a second request with the same key
     does nothing and returns an empty list.
     """
-    ended: list[RowResult] = []
+    results: list[RowResult] = []
     if not once.begin(person, key):
-        return ended
+        return results
     runs = _runs(family).filter(pk__lte=until).order_by("pk")
     try:
-        apply(runs, _wish(), _is_theirs(person), ended, actor=person.get_username(), reason="")
+        apply(runs, _operation(), _is_theirs(person), results, actor=person.get_username(), reason="")
     finally:
         # Also after an error: what was done before the error stays done.
-        once.keep(person, key, {"family": family.key, "cause": family.cause, "rows": told(ended, _page_of)})
-    return ended
+        rows = told(results, lambda run: reverse("console:run", args=[run.pk]))
+        once.keep(person, key, {"family": family.key, "cause": family.cause, "rows": rows})
+    return results
 
 
 def _runs(family: Family) -> Any:
@@ -47,23 +48,19 @@ def _runs(family: Family) -> Any:
     return runs.annotate(backwards=BACKWARDS).annotate(has_newer=Exists(newer))
 
 
-def _wish() -> Operation:
+def _operation() -> Operation:
     """Run each document once: if there is a newer run of the same configuration, the document was already run again."""
     again = operations.again()
 
     def do(run: Any, *, actor: str) -> Outcome | OperationResult:
         return Outcome.HAS_NEWER if run.has_newer else again.do(run, actor=actor)
 
-    def ahead(run: Any) -> Outcome:
+    def predict(run: Any) -> Outcome:
         return Outcome.HAS_NEWER if run.has_newer else again.foreseen(run)
 
-    return replace(again, do=do, foreseen=ahead)
+    return replace(again, do=do, foreseen=predict)
 
 
 def _is_theirs(person: AbstractUser) -> Callable[[Any], bool]:
     mine = set(Workspace.objects.operated_by(person).values_list("pk", flat=True))
     return lambda run: run.workspace_id in mine
-
-
-def _page_of(row: Model) -> str:
-    return reverse("console:run", args=[row.pk])

@@ -38,7 +38,8 @@ class Finding:
         return "warn" if self.confidence is not None and self.confidence < UNSURE_BELOW else "busy"
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
+        """Label of the box for screen readers."""
         return f"{self.name}: {self.short[: boxes.LONG]}"
 
 
@@ -52,34 +53,36 @@ class Sheet:
     why_not: str
     lines: Sequence[Finding]
     # Whether the user chose this page, which is then shown at once.
-    is_asked: bool
+    is_chosen: bool
 
 
 def findings_of(fields: Sequence[RunField]) -> list[Finding]:
-    return [_finding(number, field) for number, field in enumerate(fields, 1)]
+    return [
+        Finding(number, field.name, *_short_and_whole(field), field.confidence, field.page, boxes.box_of(field.box))
+        for number, field in enumerate(fields, 1)
+    ]
 
 
-def sheet_of(request: HttpRequest, run: Run, found: Sequence[Finding]) -> Sheet | None:
+def sheet_of(request: HttpRequest, run: Run, findings: Sequence[Finding]) -> Sheet | None:
     """Return None if no field has a box, or if the document has no page images."""
-    pages = sorted({each.page for each in found if each.page and each.box})
+    pages = sorted({each.page for each in findings if each.page and each.box})
     document = run.input_document
     if not pages or not (document.purged_at or previews.has_looks(document)):
         return None
-    asked = lists.number(request.GET.get("page"))
-    number = asked if asked in pages else pages[0]
+    chosen = lists.number(request.GET.get("page"))
+    number = chosen if chosen in pages else pages[0]
     is_gone = f"The document was {purged_on(document)}." if document.purged_at else ""
-    why_not = is_gone or previews.why_not(document, number)
-    lines = [each for each in found if each.box and each.page == number]
-    picture = reverse("console:document_page", args=[document.pk, number])
-    return Sheet(number, pages, picture, why_not, lines, asked is not None)
+    return Sheet(
+        number=number,
+        pages=pages,
+        picture=reverse("console:document_page", args=[document.pk, number]),
+        why_not=is_gone or previews.why_not(document, number),
+        lines=[each for each in findings if each.box and each.page == number],
+        is_chosen=chosen is not None,
+    )
 
 
-def _finding(number: int, field: RunField) -> Finding:
-    short, whole = _shown(field)
-    return Finding(number, field.name, short, whole, field.confidence, field.page, boxes.box_of(field.box))
-
-
-def _shown(field: RunField) -> tuple[str, str]:
+def _short_and_whole(field: RunField) -> tuple[str, str]:
     if field.value is None:
         return "–", ""
     if isinstance(field.value, str):

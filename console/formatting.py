@@ -1,6 +1,7 @@
 """Times, durations and numbers in words."""
 
 from datetime import datetime
+from typing import Any
 
 from runs.models import Run
 from work import clock
@@ -28,8 +29,8 @@ def length(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole, parts = round(seconds), []
-    for unit, of_it in _UNITS:
-        number, whole = divmod(whole, of_it)
+    for unit, size in _UNITS:
+        number, whole = divmod(whole, size)
         if number:
             parts.append(f"{number} {unit}")
         if len(parts) == 2 or (parts and not number):
@@ -41,8 +42,8 @@ def ago(value: datetime) -> str:
     seconds = (clock.now() - value).total_seconds()
     if abs(seconds) < MOMENTS:
         return "just now" if seconds >= 0 else "in a moment"
-    unit, of_it = next((unit, of_it) for unit, of_it in _UNITS if abs(seconds) >= of_it)
-    number = f"{int(abs(seconds) // of_it)} {unit}"
+    unit, size = next((unit, size) for unit, size in _UNITS if abs(seconds) >= size)
+    number = f"{int(abs(seconds) // size)} {unit}"
     return f"{number} ago" if seconds > 0 else f"in {number}"
 
 
@@ -67,16 +68,21 @@ def seconds_of(work: Work) -> float:
 
 def of_run(run: Run) -> str:
     """Return the rest of the sentence that starts with the status."""
-    if run.status == "queued":
+    if run.status == Run.Status.QUEUED:
         return f"waiting for {since(run.created_at)}."
-    if run.status == "running":
-        asked = f" Cancel requested by {run.cancel_requested_by}." if run.cancel_requested_at else ""
-        return f"for {length(seconds_of(run))}.{asked}"
-    ended = ago(run.finished_at) if run.finished_at else ""
-    if run.started_at is None:
+    reason = run.Failure(run.failure_type).label if run.failure_type else ""
+    return of_work(run, reason, is_running=run.status == Run.Status.RUNNING)
+
+
+def of_work(work: Any, reason: str, *, is_running: bool) -> str:
+    """Return the rest of the sentence for a run or a build that is not queued. `reason` says why it failed."""
+    if is_running:
+        cancel = f" Cancel requested by {work.cancel_requested_by}." if work.cancel_requested_at else ""
+        return f"for {length(seconds_of(work))}.{cancel}"
+    ended = ago(work.finished_at) if work.finished_at else ""
+    if work.started_at is None:
         return f"{ended}, before it started."
-    kind = f": {run.Failure(run.failure_type).label}" if run.failure_type else ""
-    return f"{ended}, after {length(seconds_of(run))}{kind}."
+    return f"{ended}, after {length(seconds_of(work))}{f': {reason}' if reason else ''}."
 
 
 def number(count: int, one: str, many: str = "") -> str:

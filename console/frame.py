@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractUser
 from django.core.exceptions import PermissionDenied
@@ -16,6 +17,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_safe
 
 from api.audit import record_of
+from work.operations.outcomes import DONE, Outcome
 from workspaces.models import Workspace
 
 View = Callable[..., HttpResponseBase]
@@ -31,12 +33,12 @@ def page(view: View) -> View:
 
 def act(view: View) -> View:
     """Decorate an action for signed-in users. The view must check the permission for the row."""
-    pressed = login_required(view)
+    action = login_required(view)
 
     @wraps(view)
-    def answer(request: HttpRequest, *args: Any, **named: Any) -> HttpResponseBase:
+    def answer(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
         if request.method == "POST":
-            return pressed(request, *args, **named)
+            return action(request, *args, **options)
         # Opened directly or with the browser's back button, instead of by submitting the form.
         page = render(request, "405.html", {"title": "Use the button on the page"}, status=405)
         page["Allow"] = "POST"
@@ -49,12 +51,12 @@ def for_members(view: View) -> View:
     """Let only members of a workspace (and superusers) see what all workspaces share."""
 
     @wraps(view)
-    def checked(request: HttpRequest, *args: Any, **named: Any) -> HttpResponseBase:
+    def answer(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
         if not (is_superuser(request) or Workspace.objects.for_user(request.user).exists()):
             raise PermissionDenied("Only members of a workspace can see this. You are not a member of any.")
-        return view(request, *args, **named)
+        return view(request, *args, **options)
 
-    return checked
+    return answer
 
 
 def show(
@@ -73,6 +75,11 @@ def show(
 def person_of(request: HttpRequest) -> AbstractUser:
     assert isinstance(request.user, AbstractUser)
     return request.user
+
+
+def actor_of(request: HttpRequest) -> str:
+    """Return the name of the user for histories."""
+    return person_of(request).get_username()
 
 
 def is_superuser(request: HttpRequest) -> bool:
@@ -112,12 +119,17 @@ def reason_of(request: HttpRequest) -> str:
 
 def back(request: HttpRequest, otherwise: str) -> HttpResponseRedirect:
     """Redirect to the page that had the button, if it is on this site."""
-    there = request.POST.get("back", "")
-    is_ours = url_has_allowed_host_and_scheme(there, allowed_hosts={request.get_host()}, require_https=False)
-    return HttpResponseRedirect(there if is_ours and there.startswith("/") else otherwise)
+    url = request.POST.get("back", "")
+    is_ours = url_has_allowed_host_and_scheme(url, allowed_hosts={request.get_host()}, require_https=False)
+    return HttpResponseRedirect(url if is_ours and url.startswith("/") else otherwise)
 
 
-def query(asked: QueryDict | Mapping[str, Any], **changed: Any) -> str:
+def report(request: HttpRequest, outcome: Outcome, message: str) -> None:
+    """Show the outcome of an action on the next page."""
+    messages.add_message(request, messages.SUCCESS if outcome in DONE else messages.WARNING, message)
+
+
+def query(parameters: QueryDict, **changes: Any) -> str:
     """Return the current query with changes; empty values are left out."""
-    merged = {**{name: asked[name] for name in asked}, **changed}
+    merged = {**parameters.dict(), **changes}
     return urlencode({name: value for name, value in merged.items() if value not in (None, "")})

@@ -1,8 +1,8 @@
 """Checks the invariants of the database on request, and stores the results.
 
-A check reads whole tables, so it runs only when a person presses the button. Each promise and the whole round have a
-time limit. The least recently tried promises come first, so that pressing the button again continues where the time
-ran out. Two people don't check the same promise at once.
+A check reads whole tables, so it runs only when a person presses the button. Each invariant and the whole round have a
+time limit. The least recently tried ones come first, so that pressing the button again continues where the time ran
+out. Two people don't check the same invariant at once.
 """
 
 import time
@@ -34,9 +34,9 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Promise:
+class Result:
     invariant: Invariant
-    # None: the promise was never checked.
+    # None: the invariant was never checked.
     check: PromiseCheck | None
 
     @property
@@ -58,80 +58,71 @@ class Promise:
 
 @dataclass(frozen=True)
 class Round:
-    """The result of one round of checks."""
+    """The numbers of one round of checks."""
 
     checked: int
     broken: int
-    troubled: int
+    failed: int
     # Not checked, because time ran out or another user is checking them.
     left: int
 
     def __str__(self) -> str:
-        said = [f"Checked {self.checked} of {self.checked + self.troubled + self.left} invariants"]
-        said.append(f"{self.broken} broken" if self.broken else "none is broken" if self.checked else "")
-        said.append(f"{self.troubled} could not be checked" if self.troubled else "")
-        said.append(f"{self.left} left for the next check" if self.left else "")
-        return f"{'; '.join(filter(None, said))}."
+        parts = [f"Checked {self.checked} of {self.checked + self.failed + self.left} invariants"]
+        parts.append(f"{self.broken} broken" if self.broken else "none is broken" if self.checked else "")
+        parts.append(f"{self.failed} could not be checked" if self.failed else "")
+        parts.append(f"{self.left} left for the next check" if self.left else "")
+        return f"{'; '.join(filter(None, parts))}."
 
 
-def promises() -> Sequence[Promise]:
-    """Return all promises: broken ones first, then those without a result."""
+def all_results() -> Sequence[Result]:
+    """Return the last results of all invariants: broken ones first, then those without a result."""
     checks = {check.name: check for check in PromiseCheck.objects.all()}
-    found = [Promise(invariant, checks.get(invariant.name)) for invariant in all_invariants()]
+    results = [Result(invariant, checks.get(invariant.name)) for invariant in all_invariants()]
     order = ("broken", "unknown", "never", "holds")
-    return sorted(found, key=lambda promise: order.index(promise.state))
+    return sorted(results, key=lambda result: order.index(result.state))
 
 
 def check_all(actor: str, seconds: float = SECONDS) -> Round:
     until = time.monotonic() + seconds
-    found = [_check(invariant, actor, until) for invariant in _stalest_first(all_invariants())]
-    done = [check for check in found if check is not None]
-    troubled = sum(bool(check.trouble) for check in done)
-    broken = sum(bool(check.offenders) and not check.trouble for check in done)
-    return Round(len(done) - troubled, broken, troubled, len(found) - len(done))
+    results = [_check(invariant, actor, until) for invariant in _stalest_first(all_invariants())]
+    checks = [check for check in results if check is not None]
+    failed = sum(bool(check.trouble) for check in checks)
+    broken = sum(bool(check.offenders) and not check.trouble for check in checks)
+    return Round(len(checks) - failed, broken, failed, len(results) - len(checks))
 
 
 def _stalest_first(invariants: Iterable[Invariant]) -> list[Invariant]:
     """Sort by the time of the last attempt, also if it failed."""
-    tried = dict(PromiseCheck.objects.values_list("name", "tried_at"))
-    return sorted(invariants, key=lambda invariant: tried.get(invariant.name) or _NEVER)
+    tried_at = dict(PromiseCheck.objects.values_list("name", "tried_at"))
+    return sorted(invariants, key=lambda invariant: tried_at.get(invariant.name) or _NEVER)
 
 
 def _check(invariant: Invariant, actor: str, until: float) -> PromiseCheck | None:
-    """Check one promise. Return None if there is no time left, or if another user is checking it."""
+    """Check one invariant. Return None if there is no time left, or if another user is checking it."""
     seconds = min(SECONDS_OF_ONE, until - time.monotonic())
-    if seconds <= 0 or not _begin(invariant.name):
+    if seconds <= 0:
+        return None
+    now = clock.now()
+    PromiseCheck.objects.get_or_create(name=invariant.name)
+    free = Q(began_at=None) | Q(began_at__lt=now - FORGOTTEN)
+    if not PromiseCheck.objects.filter(free, name=invariant.name).update(began_at=now):
         return None
     began = time.monotonic()
     try:
-        with _within(seconds):
+        with LIMITS[connection.vendor](seconds):
             offenders = invariant.breaches(MOST_OFFENDERS + 1)
     except DatabaseError as error:
-        return _end(invariant.name, trouble=_in_words(error, time.monotonic() - began, seconds))
-    found = {"offenders": offenders, "seconds": time.monotonic() - began}
-    return _end(invariant.name, trouble="", checked_at=clock.now(), checked_by=actor, **found)
-
-
-def _begin(name: str) -> bool:
-    """Claim the check. Return False if another user has claimed it."""
-    now = clock.now()
-    PromiseCheck.objects.get_or_create(name=name)
-    free = Q(began_at=None) | Q(began_at__lt=now - FORGOTTEN)
-    return bool(PromiseCheck.objects.filter(free, name=name).update(began_at=now))
-
-
-def _end(name: str, **found: Any) -> PromiseCheck:
-    """Store the result. After a failed attempt, the previous result stays."""
-    PromiseCheck.objects.filter(name=name).update(began_at=None, tried_at=clock.now(), **found)
-    return PromiseCheck.objects.get(name=name)
-
-
-@contextmanager
-def _within(seconds: float) -> Iterator[None]:
-    """Limit the time of statements; one that takes longer raises a DatabaseError."""
-    limits = {"postgresql": _postgresql, "sqlite": _sqlite, "microsoft": _microsoft}
-    with limits[connection.vendor](seconds):
-        yield
+        trouble = clean(" ".join(str(error).split()))[:LONGEST_TROUBLE]
+        # The error messages of databases for this differ, so the time decides.
+        if time.monotonic() - began >= seconds * 0.9:
+            trouble = f"The check was stopped after {seconds:.0f} s. `manage.py doctor` has no time limit."
+        # The previous result stays.
+        result: dict[str, Any] = {"trouble": trouble}
+    else:
+        result = {"trouble": "", "offenders": offenders, "seconds": time.monotonic() - began}
+        result |= {"checked_at": clock.now(), "checked_by": actor}
+    PromiseCheck.objects.filter(name=invariant.name).update(began_at=None, tried_at=clock.now(), **result)
+    return PromiseCheck.objects.get(name=invariant.name)
 
 
 @contextmanager
@@ -166,8 +157,5 @@ def _microsoft(seconds: float) -> Iterator[None]:
         connection.connection.timeout = before
 
 
-def _in_words(error: DatabaseError, took: float, seconds: float) -> str:
-    # The error messages of databases for this differ, so the time decides.
-    if took >= seconds * 0.9:
-        return f"The check was stopped after {seconds:.0f} s. `manage.py doctor` has no time limit."
-    return clean(" ".join(str(error).split()))[:LONGEST_TROUBLE]
+# Limits of the time of statements, by database: a statement that takes longer raises a DatabaseError.
+LIMITS = {"postgresql": _postgresql, "sqlite": _sqlite, "microsoft": _microsoft}

@@ -64,41 +64,34 @@ class Line:
 
 def all_lines() -> Sequence[Line]:
     """Return the declared jobs in their order, then the jobs that are no longer declared."""
-    jobs = {job.name: job for job in all_jobs()}
-    rows = {row.name: row for row in _asked(ScheduledJob.objects.order_by("name"))}
-    stored = [rows.get(name) or _unseen(job) for name, job in jobs.items()]
-    return _lines([*stored, *(row for name, row in rows.items() if name not in jobs)], jobs)
+    return _lines(ScheduledJob.objects.order_by("name"), {job.name: job for job in all_jobs()})
 
 
 def line_of(name: str) -> Line | None:
     """Return None if the job is neither declared nor stored."""
     jobs = {job.name: job for job in all_jobs() if job.name == name}
-    row = _asked(ScheduledJob.objects.filter(name=name)).first()
-    rows = [row] if row else [_unseen(job) for job in jobs.values()]
-    return next(iter(_lines(rows, jobs)), None)
+    return next(iter(_lines(ScheduledJob.objects.filter(name=name), jobs)), None)
 
 
-def _asked(rows: "QuerySet[ScheduledJob]") -> "QuerySet[Any]":
+def _lines(stored: "QuerySet[ScheduledJob]", jobs: dict[str, Job]) -> Sequence[Line]:
     runs = JobRun.objects.filter(job_name=OuterRef("name"))
     ended = runs.filter(status__in=sorted(JobRun.TERMINAL)).order_by("-scheduled_for")
     due = DueSlot.objects.filter(job_name=OuterRef("name")).order_by().values("job_name")
-    return rows.annotate(
+    annotated: Any = stored.annotate(
         running_id=Subquery(runs.filter(status=JobRun.CLAIMED).values("pk")[:1]),
         last_id=Subquery(ended.values("pk")[:1]),
         waiting=Coalesce(Subquery(due.annotate(number=Count("pk")).values("number")), 0),
     )
-
-
-def _unseen(job: Job) -> ScheduledJob:
-    row: Any = ScheduledJob(name=job.name, cron=job.cron, time_zone=job.time_zone)
-    row.running_id = row.last_id = None
-    row.waiting = 0
-    return row  # type: ignore[no-any-return]  # has the annotations of `_asked`
-
-
-def _lines(rows: Sequence[Any], jobs: dict[str, Job]) -> Sequence[Line]:
-    ids = {id for row in rows for id in (row.running_id, row.last_id) if id}
-    found = JobRun.objects.in_bulk(ids) if ids else {}
-    return [
-        Line(row, jobs.get(row.name), found.get(row.running_id), found.get(row.last_id), row.waiting) for row in rows
-    ]
+    rows = {row.name: row for row in annotated}
+    ids = {id for row in rows.values() for id in (row.running_id, row.last_id) if id}
+    job_runs = JobRun.objects.in_bulk(ids) if ids else {}
+    lines = []
+    for name in dict.fromkeys((*jobs, *rows)):
+        job, row = jobs.get(name), rows.get(name)
+        if row:
+            last = job_runs.get(row.last_id)
+            lines.append(Line(row, job, job_runs.get(row.running_id), last, row.waiting))
+        elif job:
+            unsaved = ScheduledJob(name=job.name, cron=job.cron, time_zone=job.time_zone)
+            lines.append(Line(unsaved, job, None, None, 0))
+    return lines

@@ -27,7 +27,7 @@ MOST = 1000
 # Submitted runs are only counted, not loaded.
 MOST_COUNTED = 50_000
 DAY = timedelta(days=1)
-FAILED = frozenset({"failed", "timed_out"})
+FAILED = (Run.Status.FAILED, "timed_out")
 # The failures of the last hour are compared with the failures of the hours before.
 HOUR = timedelta(hours=1)
 BY_END, BY_ID = ("-finished_at", "-pk"), ("-pk",)
@@ -39,7 +39,7 @@ class Brief(NamedTuple):
     pk: int
     status: str
     failure_type: str
-    said: str
+    message: str
     created_at: datetime
     # None if the run was cancelled before it started.
     started_at: datetime | None
@@ -53,12 +53,12 @@ class Brief(NamedTuple):
         return "timed_out" if self.failure_type == Run.Failure.TIMED_OUT else self.status
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         return self.outcome in FAILED
 
 
 @dataclass(frozen=True)
-class Submitted:
+class SubmittedRuns:
     minutes: Sequence[Minute]
     # The period.
     since: datetime
@@ -72,7 +72,7 @@ class Submitted:
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedRuns:
     # The latest end first.
     runs: Sequence[Brief]
     # The period.
@@ -83,7 +83,7 @@ class Ended:
 
     @cached_property
     def failures(self) -> Sequence[Brief]:
-        return [run for run in self.runs if run.failed]
+        return [run for run in self.runs if run.has_failed]
 
     def after(self, moment: datetime) -> Sequence[Brief]:
         return [run for run in self.runs if run.finished_at >= moment]
@@ -94,7 +94,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedRuns:
     # The latest end first.
     runs: Sequence[Brief]
     # The period.
@@ -102,65 +102,63 @@ class Failed:
     until: datetime
 
     @property
-    def turn(self) -> datetime:
+    def recent_since(self) -> datetime:
         """Return the start of the recent period, normally the last hour. If the failures cover hardly more than an
         hour, there is nothing to compare with and all of them are recent.
         """
         return self.since if self.since > self.until - 2 * HOUR else self.until - HOUR
 
 
-def submitted(person: AbstractUser, theirs: Collection[int] | None = None) -> Submitted:
+def submitted(person: AbstractUser, theirs: Collection[int] | None = None) -> SubmittedRuns:
     """Count submitted runs in the database. `theirs` are the workspaces of the user; None means all."""
     now = clock.now()
     minutes = counting.by_minute(person, now - DAY, MOST_COUNTED, theirs)
     if sum(minute.runs for minute in minutes) < MOST_COUNTED:
-        return Submitted(minutes, now - DAY, now, is_cut=False)
-    return Submitted(minutes, min(minute.first for minute in minutes), now, is_cut=True)
+        return SubmittedRuns(minutes, now - DAY, now, is_cut=False)
+    return SubmittedRuns(minutes, min(minute.first for minute in minutes), now, is_cut=True)
 
 
-def ended(person: AbstractUser, since: datetime) -> Ended:
+def ended(person: AbstractUser, since: datetime) -> EndedRuns:
     """Return the runs that ended since then, whenever they were submitted."""
     return _ended(_briefs(listing.ended(person, since, MOST + 1), BY_END), since, clock.now())
 
 
-def of_the_day(person: AbstractUser, theirs: Collection[int] | None = None) -> tuple[Ended, Failed]:
+def of_the_day(person: AbstractUser, theirs: Collection[int] | None = None) -> tuple[EndedRuns, FailedRuns]:
     """Return the latest ended runs, and separately the failed ones, which may be missing among many successes. The
     failures are the latest submitted ones, plus any among the latest ended runs.
     """
     now = clock.now()
     since = now - DAY
-    of_all = listing.ended(person, since, MOST + 1), BY_END
-    of_failed = listing.failed(person, MOST + 1, theirs), BY_ID
+    latest = listing.ended(person, since, MOST + 1), BY_END
+    failed = listing.failed(person, MOST + 1, theirs), BY_ID
     if connection.vendor == "postgresql":
-        found: Sequence[Brief] = [*_briefs(*of_all), *_briefs(*of_failed)]
+        briefs: Sequence[Brief] = [*_briefs(*latest), *_briefs(*failed)]
     else:
         # One query for both. On PostgreSQL the planner would read all runs for it.
-        first, second = (rows.order_by(*order).values("pk")[: MOST + 1] for rows, order in (of_all, of_failed))
-        found = _briefs(Run.objects.filter(Q(pk__in=first) | Q(pk__in=second)), BY_END, 2 * (MOST + 1))
-    runs = sorted({run.pk: run for run in found}.values(), key=lambda run: (run.finished_at, run.pk), reverse=True)
-    return _ended([run for run in runs if run.finished_at >= since], since, now), _failed(runs, since, now)
+        first, second = (rows.order_by(*order).values("pk")[: MOST + 1] for rows, order in (latest, failed))
+        briefs = _briefs(Run.objects.filter(Q(pk__in=first) | Q(pk__in=second)), BY_END, 2 * (MOST + 1))
+    runs = sorted({run.pk: run for run in briefs}.values(), key=lambda run: (run.finished_at, run.pk), reverse=True)
+    failures = [run for run in runs if run.has_failed]
+    failed_since = since
+    if len(failures) > MOST:
+        # Failures that were submitted before this one are missing.
+        failed_since = max(since, sorted(failures, key=lambda run: run.pk, reverse=True)[MOST].finished_at)
+    recent = [run for run in failures if run.finished_at >= failed_since]
+    return _ended([run for run in runs if run.finished_at >= since], since, now), FailedRuns(recent, failed_since, now)
 
 
-def _ended(runs: Sequence[Brief], since: datetime, now: datetime) -> Ended:
+def _ended(runs: Sequence[Brief], since: datetime, now: datetime) -> EndedRuns:
     if len(runs) > MOST:
-        return Ended(runs[:MOST], runs[MOST - 1].finished_at, now, is_cut=True)
-    return Ended(runs, since, now, is_cut=False)
+        return EndedRuns(runs[:MOST], runs[MOST - 1].finished_at, now, is_cut=True)
+    return EndedRuns(runs, since, now, is_cut=False)
 
 
-def _failed(runs: Sequence[Brief], since: datetime, now: datetime) -> Failed:
-    failures = [run for run in runs if run.failed]
-    by_id = sorted(failures, key=lambda run: run.pk, reverse=True)
-    if len(by_id) > MOST and by_id[MOST].finished_at >= since:
-        since = by_id[MOST].finished_at
-    return Failed([run for run in failures if run.finished_at >= since], since, now)
-
-
-def _briefs(found: Any, order: Sequence[str], most: int | None = None) -> Sequence[Brief]:
+def _briefs(runs: Any, order: Sequence[str], most: int | None = None) -> Sequence[Brief]:
     names = {
         # Subqueries instead of joins: SQLite might start with all documents and look up the runs of each.
         "of_configuration": Configuration.objects.filter(pk=OuterRef("configuration_id")).values("name"),
         "of_document": Document.objects.filter(pk=OuterRef("input_document_id")).values("name"),
     }
-    rows = found.annotate(said=Left("error_message", MOST_READ), **{name: Subquery(of) for name, of in names.items()})
+    rows = runs.annotate(message=Left("error_message", MOST_READ), **{name: Subquery(of) for name, of in names.items()})
     columns = (*Brief._fields[: -len(names)], *names)
     return [Brief(*row) for row in rows.order_by(*order).values_list(*columns)[: most or MOST + 1]]

@@ -28,25 +28,26 @@ def number(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch("[0-9]{1,19}", text) and int(text) <= LARGEST_ID else None
 
 
-def behind(request: HttpRequest) -> int | None:
+def starts_after(request: HttpRequest) -> int | None:
     """Return the ID after which the page starts."""
     return number(request.GET.get("before"))
 
 
-def slice_of(request: HttpRequest, rows: Any, most: int = ROWS) -> Slice:
+def slice_of(request: HttpRequest, rows: Any) -> Slice:
     """Return one page of an unordered queryset that has its filters applied."""
-    before = behind(request)
-    found = rows if before is None else rows.filter(pk__lt=before)
-    return sliced(request, list(found.order_by("-pk")[: most + 1]), most)
+    before = starts_after(request)
+    rows = rows if before is None else rows.filter(pk__lt=before)
+    return sliced(request, list(rows.order_by("-pk")[: ROWS + 1]))
 
 
-def sliced(request: HttpRequest, found: Sequence[Any], most: int = ROWS) -> Slice:
-    """Return a page from loaded rows. `found` must have one row more than is shown, if there is one."""
-    shown, more = found[:most], len(found) > most
-    is_first = behind(request) is None
-    return Slice(
-        rows=shown,
-        newer="" if is_first else f"?{query(request.GET, before=None)}",
-        older=f"?{query(request.GET, before=shown[-1].pk)}" if more else "",
-        is_first=is_first,
-    )
+def sliced(request: HttpRequest, rows: Sequence[Any]) -> Slice:
+    """Return a page from loaded rows. `rows` must have one row more than is shown, if there is one."""
+    last = rows[ROWS - 1].pk if len(rows) > ROWS else None
+    return slice_before(request, rows[:ROWS], last)
+
+
+def slice_before(request: HttpRequest, rows: Sequence[Any], last: int | None) -> Slice:
+    """Return a page of these rows. The next page starts after the ID `last`; None means that there is none."""
+    is_first = starts_after(request) is None
+    newer = "" if is_first else f"?{query(request.GET, before=None)}"
+    return Slice(rows, newer, f"?{query(request.GET, before=last)}" if last else "", is_first)

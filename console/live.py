@@ -29,26 +29,26 @@ from workspaces.models import User, Workspace
 
 CHANGED = "news"
 # How often a web process checks for silent workers, who write no event; this doesn't depend on the number of streams.
-CREW_SECONDS = 5.0
+WORKERS_SECONDS = 5.0
 ROWS: dict[str, Any] = {"run": Run.objects, "build": Build.objects, "document": Document.objects}
 
 
-class Crew:
+class AliveWorkers:
     """The IDs of alive workers, queried once for all streams of a process."""
 
     def __init__(self) -> None:
-        self._lock, self._asked_at = Lock(), float("-inf")
-        self._alive: tuple[int, ...] = ()
+        self._lock, self._read_at = Lock(), float("-inf")
+        self._ids: tuple[int, ...] = ()
 
-    def alive(self) -> tuple[int, ...]:
+    def ids(self) -> tuple[int, ...]:
         with self._lock:
-            if time.monotonic() - self._asked_at > CREW_SECONDS:
-                self._alive = tuple(Worker.objects.alive().order_by("pk").values_list("pk", flat=True))
-                self._asked_at = time.monotonic()
-            return self._alive
+            if time.monotonic() - self._read_at > WORKERS_SECONDS:
+                self._ids = tuple(Worker.objects.alive().order_by("pk").values_list("pk", flat=True))
+                self._read_at = time.monotonic()
+            return self._ids
 
 
-CREW = Crew()
+WORKERS = AliveWorkers()
 
 
 class Ticks:
@@ -62,33 +62,31 @@ class Ticks:
         """
         self.topic, self.with_log = topic, with_log
         self.is_behind = False
-        self._user, self._theirs = user, frozenset[int]()
-        self._crew: tuple[int, ...] = ()
+        self._user, self._workspace_ids = user, frozenset[int]()
+        self._workers: tuple[int, ...] = ()
 
     def begin(self, position: Position) -> str:
         if self._user is not None:
-            self._theirs = frozenset(Workspace.objects.for_user(self._user).values_list("pk", flat=True))
-        self._crew = CREW.alive()
+            self._workspace_ids = frozenset(Workspace.objects.for_user(self._user).values_list("pk", flat=True))
+        self._workers = WORKERS.ids()
         # Something may have changed between loading the page and opening the stream.
         return _tick()
 
     def read(self) -> str:
         self.is_behind = False
-        before, self._crew = self._crew, CREW.alive()
-        return _tick() if self._crew != before else ""
+        before, self._workers = self._workers, WORKERS.ids()
+        return _tick() if self._workers != before else ""
 
     def take(self, items: Sequence[Item]) -> str:
-        return _tick() if any(self._concerns(item) for item in items) else ""
+        visible = {None, *self._workspace_ids}
+        is_for_all = self._user is None or self.topic != EVERYTHING
+        return _tick() if any(is_for_all or item.workspace in visible for item in items) else ""
 
     def mark(self, passed: str) -> str:
         # Called at each heartbeat. Setting `is_behind` makes the stream call `read`, in a thread, which checks the
         # workers.
         self.is_behind = True
         return ""
-
-    def _concerns(self, item: Item) -> bool:
-        is_theirs = self._user is None or item.workspace is None or item.workspace in self._theirs
-        return is_theirs or self.topic != EVERYTHING
 
 
 def _tick() -> str:
@@ -98,20 +96,19 @@ def _tick() -> str:
 @page
 def everything(request: HttpRequest) -> HttpResponseBase:
     user = None if is_superuser(request) else request.user
-    return _followed(request, Ticks(EVERYTHING, user, with_log=False), Workspace.objects, None)
+    return _stream(request, Ticks(EVERYTHING, user, with_log=False), Workspace.objects)
 
 
 @page
 def one(request: HttpRequest, kind: str, id: int) -> HttpResponseBase:
     if not ROWS[kind].for_user(request.user).filter(pk=id).exists():
         raise Http404
-    return _followed(request, Ticks(Topic(kind, id), None, with_log=True), ROWS[kind], id)
+    return _stream(request, Ticks(Topic(kind, id), None, with_log=True), ROWS[kind], pk=id)
 
 
-def _followed(request: HttpRequest, source: Ticks, rows: Any, id: int | None) -> HttpResponseBase:
+def _stream(request: HttpRequest, source: Ticks, rows: Any, **filters: int) -> HttpResponseBase:
     caller = Caller(person_of(request))
-    of_one = {} if id is None else {"pk": id}
-    access = Access.of(request, caller, lambda user: rows.for_user(user).filter(**of_one))
+    access = Access.of(request, caller, lambda user: rows.for_user(user).filter(**filters))
     try:
         return Stream(source, access, PLACES.take(caller.key))
     except Problem as problem:

@@ -1,8 +1,9 @@
 """The log of a run or a build for pages: its last lines, or the lines that contain a text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -37,37 +38,32 @@ class Log:
 
 def log_page(request: HttpRequest, kind: str, id: int, title: str, back: str) -> HttpResponseBase:
     """Return the page of a log. The caller must have checked that the row is visible."""
+    events = Event.objects.about(kind, id).filter(kind=LOG)
     if request.GET.get("format") == "text":
         headers = {"Content-Disposition": f'attachment; filename="{kind}-{id}.log"'}
-        return HttpResponse(_as_text(kind, id), "text/plain; charset=utf-8", headers=headers)
-    wanted = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_LINE]
-    context = {"log": log_of(kind, id, wanted), "wanted": wanted, "back": back, "about": title}
+        messages = events.order_by("sequence").values_list("message", flat=True).iterator(LINES)
+        lines = (f"{message}\n" for message in messages)
+        return HttpResponse(lines, "text/plain; charset=utf-8", headers=headers)
+    text = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_LINE]
+    if text:
+        events = events.filter(message__icontains=text)
+    context = {"log": _log(events, MOST_LINES), "text": text, "back": back, "about": title}
     live = reverse("console:live_one", args=[kind, id])
     return show(request, "console/log.html", f"Log of {title.lower()}", context, live=live)
 
 
 def last_lines(kind: str, id: int, most: int = LINES) -> Log:
-    return log_of(kind, id, "", most)
+    return _log(Event.objects.about(kind, id).filter(kind=LOG), most)
 
 
-def log_of(kind: str, id: int, wanted: str, most: int = MOST_LINES) -> Log:
-    """Return the last lines, or the last lines that contain this text, oldest first."""
-    events = Event.objects.about(kind, id).filter(kind=LOG)
-    if wanted:
-        events = events.filter(message__icontains=wanted)
-    found = list(events.order_by("-sequence").only("sequence", "at", "message", "data")[: most + 1])
-    lines = [_line(event) for event in reversed(found[:most])]
-    return Log(lines, len(found) > most)
-
-
-def _as_text(kind: str, id: int) -> Iterator[str]:
-    events = Event.objects.about(kind, id).filter(kind=LOG).order_by("sequence")
-    return (f"{message}\n" for message in events.values_list("message", flat=True).iterator(LINES))
-
-
-def _line(event: Event) -> Line:
-    data = event.data if isinstance(event.data, dict) else {}
-    stream, step = str(data.get("stream", "log")), str(data.get("step") or "")
-    # Escape control characters, which a terminal would interpret if the text is pasted.
-    text = clean(event.message.expandtabs())[:LONGEST_LINE]
-    return Line(event.sequence, event.at, stream, clean(step), text)
+def _log(events: Any, most: int) -> Log:
+    """Return the last of these events, oldest first."""
+    rows = list(events.order_by("-sequence").only("sequence", "at", "message", "data")[: most + 1])
+    lines = []
+    for event in reversed(rows[:most]):
+        data = event.data if isinstance(event.data, dict) else {}
+        stream, step = str(data.get("stream", "log")), str(data.get("step") or "")
+        # Escape control characters, which a terminal would interpret if the text is pasted.
+        text = clean(event.message.expandtabs())[:LONGEST_LINE]
+        lines.append(Line(event.sequence, event.at, stream, clean(step), text))
+    return Log(lines, len(rows) > most)

@@ -7,8 +7,8 @@ from documents import previews
 from documents.models import Document
 
 # The image never changes, but the user's access may end.
-KEPT_SECONDS = 300
-COME_AGAIN_SECONDS = 3
+CACHE_SECONDS = 300
+RETRY_SECONDS = 3
 # Limit for documents whose number of pages is not known yet. No document has more pages.
 LAST_PAGE = 20_000
 _HEADERS = {
@@ -28,33 +28,27 @@ NO_PICTURE = (
 log = structlog.get_logger(__name__)
 
 
-def answer(document: Document, number: int) -> HttpResponse:
-    if not previews.has_looks(document) or not 1 <= number <= last_page(document):
+def document_response(document: Document, number: int) -> HttpResponse:
+    last = LAST_PAGE if document.pages is None else document.pages
+    if not previews.has_looks(document) or not 1 <= number <= last:
         raise Http404("No such page, or this file type has no page images.")
-    return drawn(document, number)
+    return response(document, number)
 
 
-def drawn(stored: previews.Stored, number: int) -> HttpResponse:
+def response(stored: previews.Stored, number: int) -> HttpResponse:
     """Return the image of a page. The file must be of a type that has page images."""
     if not 1 <= number <= LAST_PAGE:
         raise Http404("No such page.")
     try:
-        return _image(previews.picture(stored, number), "image/png", f"private, max-age={KEPT_SECONDS}")
+        content = previews.picture(stored, number)
+        content_type, cache = "image/png", f"private, max-age={CACHE_SECONDS}"
     except previews.Busy:
-        headers = {"Retry-After": str(COME_AGAIN_SECONDS), "Cache-Control": "no-store"}
-        return HttpResponse(
-            "Other pages are being drawn. Try again in a few seconds.\n", "text/plain", 503, headers=headers
-        )
+        headers = {"Retry-After": str(RETRY_SECONDS), "Cache-Control": "no-store"}
+        message = "Other pages are being drawn. Try again in a few seconds.\n"
+        return HttpResponse(message, "text/plain", 503, headers=headers)
     except previews.NoSuchPage as error:
         raise Http404(str(error)) from error
     except previews.NotDrawn as error:
         log.info("page_images.not_drawn", file=str(stored.file), page=number, reason=str(error))
-        return _image(NO_PICTURE, "image/svg+xml", "no-store")
-
-
-def last_page(document: Document) -> int:
-    return LAST_PAGE if document.pages is None else document.pages
-
-
-def _image(content: bytes, content_type: str, keep: str) -> HttpResponse:
-    return HttpResponse(content, content_type, headers=_HEADERS | {"Cache-Control": keep})
+        content, content_type, cache = NO_PICTURE, "image/svg+xml", "no-store"
+    return HttpResponse(content, content_type, headers=_HEADERS | {"Cache-Control": cache})

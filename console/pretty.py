@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from itertools import accumulate
 
 from documents.names import JOINERS
 
@@ -16,7 +16,7 @@ _UNUSUAL = re.compile("[^\n\t -~]")
 
 def plain(text: str) -> str:
     """Escape control characters, and characters that change the direction of the surrounding text."""
-    return _UNUSUAL.sub(_seen, text.replace("\r\n", "\n"))
+    return _UNUSUAL.sub(_visible, text.replace("\r\n", "\n"))
 
 
 def indented(text: str, most: int) -> str | None:
@@ -24,42 +24,20 @@ def indented(text: str, most: int) -> str | None:
     text is not converted to objects and back: duplicate keys are kept, and 1.10 stays 1.10.
     """
     tokens = _TOKEN.findall(text)
-    if _depth(tokens) > DEEPEST or not _is_json(text):
+    depths = accumulate((token in _OPENING) - (token in _CLOSING) for token in tokens)
+    if max(depths, default=0) > DEEPEST:
         return None
-    return _written(tokens, most)
-
-
-def _seen(found: re.Match[str]) -> str:
-    c = found[0]
-    if c.isprintable() or c in JOINERS or unicodedata.category(c) == "Zs":
-        return c
-    return c.encode("unicode_escape", "surrogatepass").decode()
-
-
-def _depth(tokens: Sequence[str]) -> int:
-    depth = deepest = 0
-    for token in tokens:
-        depth += (token in _OPENING) - (token in _CLOSING)
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def _is_json(text: str) -> bool:
     try:
         # Numbers may have any length, so they are not converted.
         json.loads(text, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _written(tokens: Sequence[str], most: int) -> str:
+        return None
     parts: list[str] = []
     depth = length = 0
     before = ""
     for token in tokens:
         depth -= token in _CLOSING
-        part = _between(before, token, depth) + token
+        part = _space(before, token, depth) + token
         parts.append(part)
         length += len(part)
         if length > most:
@@ -69,7 +47,15 @@ def _written(tokens: Sequence[str], most: int) -> str:
     return "".join(parts)
 
 
-def _between(before: str, token: str, depth: int) -> str:
+def _visible(match: re.Match[str]) -> str:
+    c = match[0]
+    if c.isprintable() or c in JOINERS or unicodedata.category(c) == "Zs":
+        return c
+    return c.encode("unicode_escape", "surrogatepass").decode()
+
+
+def _space(before: str, token: str, depth: int) -> str:
+    """Return what separates two tokens."""
     if before == ":":
         return " "
     is_empty = before in _OPENING and token in _CLOSING

@@ -1,11 +1,9 @@
 """Counts waiting and running work of each kind, at a cost that does not grow with the amount of work."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from django.db.models import CharField, QuerySet, Value
+from django.db.models import CharField, Value
 
 from work.models import Work
 from work.state_machine import By
@@ -31,55 +29,58 @@ class Queue:
     # Whether more are waiting than were counted; `oldest_since` is then the oldest of those counted.
     is_over: bool
     oldest_since: datetime | None
-    at_work: int
-    # Work in slots of active workers. Other work belongs to workers that drain or are lost.
-    in_slots: int
-    slots: int
+    running: int
+    # Work of active workers. Other work belongs to workers that drain or are lost.
+    active: int
+    # The number of threads of active workers.
+    concurrency: int
 
     @property
     def is_full(self) -> bool:
-        return self.in_slots >= self.slots
+        return self.active >= self.concurrency
 
     @property
     def is_stuck(self) -> bool:
-        return bool(self.waiting) and not self.slots
+        return bool(self.waiting) and not self.concurrency
 
 
 def queues(crew: Crew) -> list[Queue]:
     """Return the queues. Costs one query per kind, and one for all running work."""
     kinds = [kind for kind in all_work_types() if kind.handler and kind.states.initial != kind.states.claimed]
-    at_work = list(_at_work(kinds)) if kinds else []
-    return [_queue(kind, [owner for name, owner in at_work if name == kind.name], crew) for kind in kinds]
-
-
-def _queue(kind: WorkType, owners: list[str | None], crew: Crew) -> Queue:
-    slots = crew.slots(kind.name)
-    column, order = _IN_LINE.get(kind.name, ("created_at", ()))
-    waiting = kind.states.rows.filter(status__in=list(_origins(kind))).order_by(*order)
-    moments = list(waiting.values_list(column, flat=True)[: MOST_COUNTED + 1])
-    counted = moments[:MOST_COUNTED]
-    name = str(kind.states.model._meta.verbose_name_plural)
-    is_over = len(moments) > MOST_COUNTED
-    in_slots = sum(owner in slots for owner in owners)
-    return Queue(
-        kind.name, name, len(counted), is_over, min(counted, default=None), len(owners), in_slots, slots.total()
-    )
-
-
-def _origins(kind: WorkType) -> Iterator[str]:
-    """Yield the statuses from which a worker can claim a row of this kind."""
-    for verb in kind.states:
-        move = kind.states[verb]
-        if move.by is By.WORKER and issubclass(kind.states.model, Work) and move.target == kind.states.claimed:
-            yield from move.origins
-
-
-def _at_work(kinds: list[WorkType]) -> "QuerySet[Any, Any]":
-    """Return kind and owner of each claimed row; there are at most as many as slots."""
-    first, *others = (
+    owners: dict[str, list[str | None]] = {kind.name: [] for kind in kinds}
+    # There are at most as many claimed rows as threads.
+    claimed = [
         kind.states.rows.filter(status=kind.states.claimed)
         .order_by()
         .values_list(Value(kind.name, output_field=CharField()), "lease_owner")
         for kind in kinds
+    ]
+    for name, owner in claimed[0].union(*claimed[1:], all=True) if claimed else ():
+        owners[name].append(owner)
+    return [_queue(kind, owners[kind.name], crew) for kind in kinds]
+
+
+def _queue(kind: WorkType, owners: list[str | None], crew: Crew) -> Queue:
+    concurrency = crew.slots(kind.name)
+    column, order = _IN_LINE.get(kind.name, ("created_at", ()))
+    transitions = [kind.states[verb] for verb in kind.states]
+    # The statuses from which a worker can claim a row of this kind.
+    origins = [
+        origin
+        for each in transitions
+        if each.by is By.WORKER and issubclass(kind.states.model, Work) and each.target == kind.states.claimed
+        for origin in each.origins
+    ]
+    waiting = kind.states.rows.filter(status__in=origins).order_by(*order)
+    times = list(waiting.values_list(column, flat=True)[: MOST_COUNTED + 1])
+    counted = times[:MOST_COUNTED]
+    return Queue(
+        kind=kind.name,
+        name=str(kind.states.model._meta.verbose_name_plural),
+        waiting=len(counted),
+        is_over=len(times) > MOST_COUNTED,
+        oldest_since=min(counted, default=None),
+        running=len(owners),
+        active=sum(owner in concurrency for owner in owners),
+        concurrency=concurrency.total(),
     )
-    return first.union(*others, all=True)

@@ -10,30 +10,25 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import reverse_lazy
 
-from work import clock
-
 
 class SignIn(LoginView):
     template_name = "console/sign_in.html"
     redirect_authenticated_user = True
-
-    def get_context_data(self, **named: Any) -> dict[str, Any]:
-        around = {"title": "Sign in", "as_of": clock.now(), "here": self.request.get_full_path()}
-        return super().get_context_data(**named) | around
+    extra_context = {"title": "Sign in"}
 
 
 class OwnPasswordForm(PasswordChangeForm):
     """Counts a wrong old password as a failed sign-in, so that it cannot be guessed with a stolen session."""
 
-    def __init__(self, user: User, *args: Any, request: HttpRequest, **named: Any) -> None:
-        super().__init__(user, *args, **named)
+    def __init__(self, user: User, *args: Any, request: HttpRequest, **options: Any) -> None:
+        super().__init__(user, *args, **options)
         self._request = request
 
     def clean_old_password(self) -> str:
-        typed: str = self.cleaned_data["old_password"]
-        if authenticate(self._request, username=self.user.get_username(), password=typed) is None:
+        old_password: str = self.cleaned_data["old_password"]
+        if authenticate(self._request, username=self.user.get_username(), password=old_password) is None:
             raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
-        return typed
+        return old_password
 
 
 class ChangePassword(PasswordChangeView):
@@ -42,26 +37,17 @@ class ChangePassword(PasswordChangeView):
     """
 
     template_name = "console/password.html"
+    title = "Change password"
     form_class = OwnPasswordForm
     success_url = reverse_lazy("console:password_changed")
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | {"request": self.request}
 
-    def get_context_data(self, **named: Any) -> dict[str, Any]:
-        around = {"title": "Change password", "as_of": clock.now(), "here": self.request.get_full_path()}
-        return super().get_context_data(**named) | around
-
-
-class PasswordChanged(PasswordChangeDoneView):
-    template_name = "console/password_changed.html"
-
-    def get_context_data(self, **named: Any) -> dict[str, Any]:
-        around = {"title": "Password changed", "as_of": clock.now(), "here": self.request.get_full_path()}
-        return super().get_context_data(**named) | around
-
 
 sign_in = SignIn.as_view()
 sign_out = LogoutView.as_view(next_page="console:sign_in")
 change_password = ChangePassword.as_view()
-password_changed = PasswordChanged.as_view()
+password_changed = PasswordChangeDoneView.as_view(
+    template_name="console/password_changed.html", title="Password changed"
+)

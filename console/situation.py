@@ -13,13 +13,13 @@ from statistics import median
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser, Permission
-from django.db.models import Count, Exists, Min, Q, QuerySet
+from django.db.models import Count, Exists, Min, Q
 
 from builds.models import Build
 from console import latest, slots, worker_status
-from console.latest import Ended, Failed, Submitted
-from console.slots import Turns
-from console.worker_status import Crew, Hand
+from console.latest import EndedRuns, FailedRuns, SubmittedRuns
+from console.slots import JobSlots
+from console.worker_status import Workers, WorkerStatus
 from feeds.models import FeedSource
 from runs import queue
 from runs.lifecycle import RUN_STATES
@@ -39,15 +39,15 @@ SOON = timedelta(minutes=5)
 class Person:
     user: AbstractUser
     # IDs of the user's workspaces; None means all.
-    theirs: frozenset[int] | None
+    workspace_ids: frozenset[int] | None
     may_change_queue: bool
 
     @property
     def is_stranger(self) -> bool:
-        return self.theirs == frozenset()
+        return self.workspace_ids == frozenset()
 
     def sees(self, run: Run) -> bool:
-        return self.theirs is None or run.workspace_id in self.theirs
+        return self.workspace_ids is None or run.workspace_id in self.workspace_ids
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Waiting:
     oldest: int | None
 
     @property
-    def said(self) -> str:
+    def count(self) -> str:
         return f"over {MOST_QUEUED:,}" if self.number > MOST_QUEUED else f"{self.number:,}"
 
 
@@ -84,13 +84,13 @@ class Situation:
     waiting: Waiting
     # The runs of all workspaces, longest-running first.
     running: Sequence[Run]
-    crew: Crew
-    submitted: Submitted
-    ended: Ended
-    failed: Failed
+    workers: Workers
+    submitted: SubmittedRuns
+    ended: EndedRuns
+    failed: FailedRuns
     # Newest first.
     builds: Sequence[Build]
-    turns: Sequence[Turns]
+    job_slots: Sequence[JobSlots]
     silent_feeds: Sequence[FeedSource]
     free_bytes: int
 
@@ -99,8 +99,8 @@ class Situation:
         return bool(self.queue and self.queue.paused_at)
 
     @property
-    def slots(self) -> int:
-        return self.crew.slots(RUN_STATES.kind)
+    def concurrency(self) -> int:
+        return self.workers.concurrency(RUN_STATES.kind)
 
     @property
     def limit(self) -> int | None:
@@ -111,85 +111,73 @@ class Situation:
         return None if self.limit is None else max(0, self.limit - self.waiting.number - len(self.running))
 
     @property
-    def running_said(self) -> str:
+    def running_count(self) -> str:
         return f"over {MOST_RUNNING}" if len(self.running) > MOST_RUNNING else str(len(self.running))
 
     @property
     def throughput(self) -> Throughput:
         hour, soon = self.now - latest.HOUR, self.now - SOON
         ended = self.ended.after(hour)
-        begun = [run for run in ended if run.started_at]
+        waits = [run.started_at - run.created_at for run in ended if run.started_at]
+        lengths = [run.finished_at - run.started_at for run in ended if run.started_at]
         return Throughput(
             hour=len(ended),
             is_hour_cut=self.ended.is_cut_after(hour),
             soon=len(self.ended.after(soon)),
             is_soon_cut=self.ended.is_cut_after(soon),
-            wait_seconds=_median([run.started_at - run.created_at for run in begun if run.started_at]),
-            work_seconds=_median([run.finished_at - run.started_at for run in begun if run.started_at]),
+            wait_seconds=median(wait.total_seconds() for wait in waits) if waits else None,
+            work_seconds=median(length.total_seconds() for length in lengths) if lengths else None,
         )
 
     @cached_property
-    def hands(self) -> Sequence[Hand]:
+    def worker_states(self) -> Sequence[WorkerStatus]:
         building = [build for build in self.builds if build.status == Build.CLAIMED]
-        job_runs = [job_run for turns in self.turns for job_run in turns.running]
-        return worker_status.at_work(self.crew, self.running, building, job_runs, self.person.sees)
+        job_runs = [job_run for job_slots in self.job_slots for job_run in job_slots.running]
+        return worker_status.status_of(self.workers, self.running, building, job_runs, self.person.sees)
 
 
 def person_of(user: AbstractUser) -> Person:
     """Load the user's workspaces and permission in one query; `has_perm` would need two more."""
     if user.is_superuser and user.is_active:
         return Person(user, None, may_change_queue=True)
-    mine = Workspace.objects.for_user(user).annotate(may=Exists(_permission(user))).values_list("pk", "may")
-    found = list(mine)
-    return Person(user, frozenset(id for id, _ in found), may_change_queue=any(may for _, may in found))
+    permissions = Permission.objects.filter(Q(user=user.pk) | Q(group__user=user.pk))
+    permission = permissions.filter(content_type__app_label="runs", codename="change_queue")
+    rows = list(Workspace.objects.for_user(user).annotate(may=Exists(permission)).values_list("pk", "may"))
+    return Person(user, frozenset(id for id, _ in rows), may_change_queue=any(may for _, may in rows))
 
 
-def of(person: Person) -> Situation:
+def situation_of(person: Person) -> Situation:
     now = clock.now()
-    ended, failed = latest.of_the_day(person.user, person.theirs)
+    ended, failed = latest.of_the_day(person.user, person.workspace_ids)
+    columns = ("status", "configuration__name", "lease_owner", "started_at", "finished_at", "queued_at")
+    builds = Build.objects.for_user(person.user).select_related("configuration")
     return Situation(
         now=now,
         person=person,
         queue=queue.now(),
         waiting=_waiting(now, person),
         running=_running(now),
-        crew=worker_status.now(),
-        submitted=latest.submitted(person.user, person.theirs),
+        workers=worker_status.now(),
+        submitted=latest.submitted(person.user, person.workspace_ids),
         ended=ended,
         failed=failed,
-        builds=_builds(person.user),
-        turns=slots.of_all(),
+        builds=list(builds.only(*columns, "failure_type", "error_message").order_by("-pk")[:MOST_BUILDS]),
+        job_slots=slots.of_all(),
         silent_feeds=list(FeedSource.objects.silent_since(now - SILENCE).order_by("pk")[: MOST_FEEDS + 1]),
         free_bytes=shutil.disk_usage(settings.VAR_DIR).free,
     )
 
 
-def _permission(user: AbstractUser) -> "QuerySet[Permission]":
-    theirs = Permission.objects.filter(Q(user=user.pk) | Q(group__user=user.pk))
-    return theirs.filter(content_type__app_label="runs", codename="change_queue")
-
-
 def _waiting(now: datetime, person: Person) -> Waiting:
-    some = Run.objects.filter(status="queued").order_by()[: MOST_QUEUED + 1]
+    queued = Run.objects.filter(status=Run.Status.QUEUED).order_by()[: MOST_QUEUED + 1]
     long = Q(created_at__lt=now - LONG_WAIT)
-    seen = long if person.theirs is None else long & Q(workspace_id__in=sorted(person.theirs))
-    of_those = {"long": Count("pk", filter=long), "oldest": Min("pk", filter=seen)}
-    found = some.aggregate(number=Count("pk"), since=Min("created_at"), **of_those)
-    return Waiting(**found)
+    visible = long if person.workspace_ids is None else long & Q(workspace_id__in=sorted(person.workspace_ids))
+    counts = {"long": Count("pk", filter=long), "oldest": Min("pk", filter=visible)}
+    return Waiting(**queued.aggregate(number=Count("pk"), since=Min("created_at"), **counts))
 
 
 def _running(now: datetime) -> Sequence[Run]:
-    running = Run.objects.filter(status="running").select_related("configuration", "input_document")
-    shown = ("workspace_id", "lease_owner", "started_at", "configuration__name", "input_document__name")
-    found = running.only(*shown).order_by()[: MOST_RUNNING + 1]
-    return sorted(found, key=lambda run: (run.started_at or now, run.pk))
-
-
-def _builds(user: AbstractUser) -> Sequence[Build]:
-    shown = ("status", "configuration__name", "lease_owner", "started_at", "finished_at", "queued_at")
-    builds = Build.objects.for_user(user).select_related("configuration")
-    return list(builds.only(*shown, "failure_type", "error_message").order_by("-pk")[:MOST_BUILDS])
-
-
-def _median(lengths: Sequence[timedelta]) -> float | None:
-    return median(length.total_seconds() for length in lengths) if lengths else None
+    running = Run.objects.filter(status=Run.Status.RUNNING).select_related("configuration", "input_document")
+    columns = ("workspace_id", "lease_owner", "started_at", "configuration__name", "input_document__name")
+    rows = running.only(*columns).order_by()[: MOST_RUNNING + 1]
+    return sorted(rows, key=lambda run: (run.started_at or now, run.pk))

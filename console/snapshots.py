@@ -1,6 +1,6 @@
 """Compares the packages of two builds, file by file and line by line."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import islice
@@ -40,7 +40,7 @@ class Text:
     change: str
     lines: Sequence[Line]
     # Why lines are missing, if some are.
-    said: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,27 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differenc
         if (before.get(key) or "") != (after.get(key) or "")
     ]
     old, new = _texts(before), _texts(after)
-    changed = [path for path in sorted({*old, *new}, key=_requirements_first) if old.get(path) != new.get(path)]
-    pairs = ((path, old.get(path), new.get(path)) for path in changed[:MOST_TEXTS])
-    return Difference(settings, list(_compared(pairs)), max(0, len(changed) - MOST_TEXTS))
+    changed = [path for path in {*old, *new} if old.get(path) != new.get(path)]
+    changed.sort(key=lambda path: (path != REQUIREMENTS, path))
+    texts, room, effort = [], MOST_LINES, MOST_COMPARED
+    for path in changed[:MOST_TEXTS]:
+        change = "added" if path not in old else "removed" if path not in new else "changed"
+        old_lines, new_lines = old.get(path, "").splitlines(), new.get(path, "").splitlines()
+        number = len(old_lines) + len(new_lines)
+        if number > effort:
+            note = f"{len(old_lines):,} and {len(new_lines):,} lines: too many to be compared here."
+            texts.append(Text(path, change, (), note))
+            continue
+        effort -= number
+        # Without the two header lines of the diff.
+        diff = islice(unified_diff(old_lines, new_lines, n=2, lineterm=""), 2, 2 + room + 1)
+        lines = [Line(_TONES.get(line[0], "same"), clean(line.expandtabs(4)[:LONGEST_LINE])) for line in diff]
+        note = "" if lines else "Only the line endings differ."
+        if len(lines) > room:
+            note = "More lines differ than are shown here."
+        texts.append(Text(path, change, lines[:room], note))
+        room -= len(lines[:room])
+    return Difference(settings, texts, max(0, len(changed) - MOST_TEXTS))
 
 
 def _texts(snapshot: Mapping[str, Any]) -> dict[str, str]:
@@ -72,29 +90,3 @@ def _texts(snapshot: Mapping[str, Any]) -> dict[str, str]:
     requirements = str(snapshot.get("requirements") or "")
     files = {str(path): str(text) for path, text in (snapshot.get("files") or {}).items()}
     return files | ({REQUIREMENTS: requirements} if requirements else {})
-
-
-def _requirements_first(path: str) -> tuple[bool, str]:
-    return path != REQUIREMENTS, path
-
-
-def _compared(pairs: Iterator[tuple[str, str | None, str | None]]) -> Iterator[Text]:
-    room, effort = MOST_LINES, MOST_COMPARED
-    for path, before, after in pairs:
-        change = "added" if before is None else "removed" if after is None else "changed"
-        old, new = (before or "").splitlines(), (after or "").splitlines()
-        if len(old) + len(new) > effort:
-            yield Text(path, change, (), f"{len(old):,} and {len(new):,} lines: too many to be compared here.")
-            continue
-        effort -= len(old) + len(new)
-        found = list(islice(_lines(old, new), room + 1))
-        said = "Only the line endings differ." if not found else ""
-        said = "More lines differ than are shown here." if len(found) > room else said
-        yield Text(path, change, found[:room], said)
-        room -= len(found[:room])
-
-
-def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
-    """Yield the diff without its two header lines."""
-    for line in islice(unified_diff(old, new, n=2, lineterm=""), 2, None):
-        yield Line(_TONES.get(line[0], "same"), clean(line.expandtabs(4)[:LONGEST_LINE]))

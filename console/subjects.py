@@ -1,6 +1,6 @@
 """Rows that events and workers refer to by kind and ID: which of them a user may know, and which page shows each."""
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -27,13 +27,6 @@ _PAGES = {
     "feed": "console:feed",
     "cluster": "console:cluster",
 }
-# Kinds without a page of their own: the column that leads to another row, and the page of that row.
-_ON_OTHERS: dict[str, tuple[Any, str, str]] = {
-    "job": (DocumentProcessingJob, "document_id", "console:document"),
-    "stage": (Stage, "job__document_id", "console:document"),
-    "job_run": (JobRun, "job_name", "console:job"),
-    "due_slot": (DueSlot, "job_name", "console:job"),
-}
 
 
 @dataclass(frozen=True)
@@ -54,9 +47,9 @@ def named(request: HttpRequest, subjects: Iterable[Subject]) -> Mapping[Subject,
     """
     wanted = set(subjects)
     known = known_to(request, wanted)
-    pages = _pages(known)
+    urls = _urls(known)
     return {
-        (kind, id): Named(kind, id, pages.get((kind, id), "")) if (kind, id) in known else Named(kind, None)
+        (kind, id): Named(kind, id, urls.get((kind, id), "")) if (kind, id) in known else Named(kind, None)
         for kind, id in wanted
     }
 
@@ -66,17 +59,30 @@ def known_to(request: HttpRequest, subjects: Set[Subject]) -> Set[Subject]:
     return subjects if is_superuser(request) else visible(request.user, subjects, SHARED)
 
 
-def _pages(subjects: Collection[Subject]) -> dict[Subject, str]:
-    found = {(kind, id): reverse(_PAGES[kind], args=[id]) for kind, id in subjects if kind in _PAGES and id > 0}
-    for kind, (model, column, page) in _ON_OTHERS.items():
+def url_of_job(name: str) -> str:
+    """Return the URL of a job, or "" if the name can't be in a URL because it is none of ours."""
+    with suppress(NoReverseMatch):
+        return reverse("console:job", args=[name])
+    return ""
+
+
+def _urls(subjects: Collection[Subject]) -> dict[Subject, str]:
+    urls = {(kind, id): reverse(_PAGES[kind], args=[id]) for kind, id in subjects if kind in _PAGES and id > 0}
+    for kind, (model, column, url_of) in _ON_OTHERS.items():
         if ids := [id for each, id in subjects if each == kind]:
             rows = model._base_manager.filter(pk__in=ids).values_list("pk", column)
-            found |= {(kind, pk): _address(page, value) for pk, value in rows}
-    return found
+            urls |= {(kind, pk): url_of(value) for pk, value in rows}
+    return urls
 
 
-def _address(page: str, value: Any) -> str:
-    """Return "" if the name of a job can't be in a URL because it is none of ours."""
-    with suppress(NoReverseMatch):
-        return reverse(page, args=[value])
-    return ""
+def _url_of_document(id: int) -> str:
+    return reverse("console:document", args=[id])
+
+
+# Kinds without a page of their own: the column that leads to another row, and the page of that row.
+_ON_OTHERS: dict[str, tuple[Any, str, Callable[[Any], str]]] = {
+    "job": (DocumentProcessingJob, "document_id", _url_of_document),
+    "stage": (Stage, "job__document_id", _url_of_document),
+    "job_run": (JobRun, "job_name", url_of_job),
+    "due_slot": (DueSlot, "job_name", url_of_job),
+}

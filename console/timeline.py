@@ -14,26 +14,29 @@ from work.models import Event
 WIDTH = 1000
 NARROWEST = 3
 MOST_BARS = 60
-_ENDS = {"STEP_SUCCEEDED": "good", "STEP_FAILED": "bad", "STEP_RETRIED": "warn"}
+_TONES = {"STEP_SUCCEEDED": "good", "STEP_FAILED": "bad", "STEP_RETRIED": "warn"}
+_BUILD_TONES: dict[str, str] = {Build.Status.READY: "good", Build.Status.FAILED: "bad", Build.Status.BUILDING: "busy"}
 
 
 @dataclass(frozen=True)
 class Bar:
     name: str
     tone: str
-    began: datetime
-    ended: datetime
+    began_at: datetime
+    ended_at: datetime
     # Shown next to the duration.
-    said: str = ""
+    note: str = ""
     is_open: bool = False
 
     @property
     def seconds(self) -> float:
-        return (self.ended - self.began).total_seconds()
+        return (self.ended_at - self.began_at).total_seconds()
 
 
 @dataclass(frozen=True)
-class Placed:
+class Row:
+    """A bar with its place on the scale."""
+
     bar: Bar
     x: float
     width: float
@@ -44,7 +47,7 @@ class Part:
     """Bars on one scale. Each part has its own, because a run may wait for minutes and then work for milliseconds."""
 
     title: str
-    rows: Sequence[Placed]
+    rows: Sequence[Row]
     seconds: float
     # Number of further bars.
     left_out: int
@@ -52,54 +55,46 @@ class Part:
 
 def timeline_of(run: Run, events: Any) -> Sequence[Part]:
     until = run.finished_at or clock.now()
-    before = _part("Waiting", [_wait(run, until), *_build(run, until)], run.created_at)
+    started_at, build = run.started_at or until, run.build
+    bars = [Bar("wait", "wait", run.created_at, started_at, is_open=run.status == Run.Status.QUEUED)]
+    ended_at = build.finished_at
+    # The build has a bar only if the run waited for it.
+    if build.started_at and build.started_at < started_at and (ended_at is None or ended_at > run.created_at):
+        tone = _BUILD_TONES.get(build.status, "off")
+        began_at = max(build.started_at, run.created_at)
+        bars.append(Bar("build", tone, began_at, min(ended_at or until, until), is_open=ended_at is None))
+    waiting = _part("Waiting", bars, run.created_at)
     if run.started_at is None:
-        return [before]
-    steps = events.filter(kind__in=["STEP_STARTED", *_ENDS]).order_by("sequence")[: MOST_BARS * 2]
-    return [before, _part("Running", _steps(list(steps), run, until), run.started_at, until)]
+        return [waiting]
+    steps = events.filter(kind__in=["STEP_STARTED", *_TONES]).order_by("sequence")[: MOST_BARS * 2]
+    is_open = run.finished_at is None
+    bars = _steps(list(steps), run.started_at, until, is_open=is_open)
+    engine = Bar("engine", "busy" if is_open else "off", run.started_at, until)
+    return [waiting, _part("Running", bars or [engine], run.started_at, until)]
 
 
 def _part(title: str, bars: Sequence[Bar], first: datetime, last: datetime | None = None) -> Part:
-    seconds = max((max(last or first, *(bar.ended for bar in bars)) - first).total_seconds(), 1e-6)
-    placed = [_placed(bar, first, seconds) for bar in bars[:MOST_BARS]]
-    return Part(title, placed, seconds, len(bars) - len(placed))
+    seconds = max((max(last or first, *(bar.ended_at for bar in bars)) - first).total_seconds(), 1e-6)
+    rows = []
+    for bar in bars[:MOST_BARS]:
+        x = (bar.began_at - first).total_seconds() / seconds * WIDTH
+        width = max(bar.seconds / seconds * WIDTH, NARROWEST)
+        rows.append(Row(bar, round(min(x, WIDTH - width), 1), round(width, 1)))
+    return Part(title, rows, seconds, len(bars) - len(rows))
 
 
-def _wait(run: Run, until: datetime) -> Bar:
-    return Bar("wait", "wait", run.created_at, run.started_at or until, is_open=run.status == "queued")
-
-
-def _build(run: Run, until: datetime) -> list[Bar]:
-    """Return the bar of the build, only if the run waited for it."""
-    build: Build = run.build
-    began, ended = build.started_at, build.finished_at
-    if began is None or (ended and ended <= run.created_at) or began >= (run.started_at or until):
-        return []
-    tone = {"ready": "good", "failed": "bad", "building": "busy"}.get(build.status, "off")
-    return [Bar("build", tone, max(began, run.created_at), min(ended or until, until), is_open=ended is None)]
-
-
-def _steps(events: Sequence[Event], run: Run, until: datetime) -> list[Bar]:
-    if run.started_at is None:
-        return []
+def _steps(events: Sequence[Event], began_at: datetime, until: datetime, *, is_open: bool) -> list[Bar]:
     bars: list[Bar] = []
-    began, attempt = run.started_at, 1
-    open_step = ""
+    attempt, open_step = 1, ""
     for event in events:
         step = str((event.data or {}).get("step", ""))
         if event.kind == "STEP_STARTED":
-            began, attempt, open_step = event.at, 1, step
+            began_at, attempt, open_step = event.at, 1, step
             continue
-        bars.append(Bar(step, _ENDS[event.kind], began, event.at, f"attempt {attempt}" if attempt > 1 else ""))
-        began, attempt = event.at, attempt + 1
+        note = f"attempt {attempt}" if attempt > 1 else ""
+        bars.append(Bar(step, _TONES[event.kind], began_at, event.at, note))
+        began_at, attempt = event.at, attempt + 1
         open_step = step if event.kind == "STEP_RETRIED" else ""
     if open_step:
-        tone = "busy" if run.finished_at is None else "bad"
-        bars.append(Bar(open_step, tone, began, until, is_open=run.finished_at is None))
-    return bars or [Bar("engine", "busy" if run.finished_at is None else "off", run.started_at, until)]
-
-
-def _placed(bar: Bar, first: datetime, whole: float) -> Placed:
-    x = (bar.began - first).total_seconds() / whole * WIDTH
-    width = max(bar.seconds / whole * WIDTH, NARROWEST)
-    return Placed(bar, round(min(x, WIDTH - width), 1), round(width, 1))
+        bars.append(Bar(open_step, "busy" if is_open else "bad", began_at, until, is_open=is_open))
+    return bars

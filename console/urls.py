@@ -1,8 +1,8 @@
 from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
 from console import live, signing_in
 from console.pages import (
-    artifacts,
     builds,
     clusters,
     compare,
@@ -10,29 +10,22 @@ from console.pages import (
     documents,
     failures,
     feeds,
+    invariants,
     jobs,
     late_writes,
     news,
-    promises,
-    queue,
     runs,
     workers,
 )
 
 
-class Followed:
-    """Converter for the kinds of rows that have a stream of their own."""
+class LiveKind(StringConverter):
+    """The kinds of rows that have a stream of their own."""
 
     regex = "|".join(live.ROWS)
 
-    def to_python(self, value: str) -> str:
-        return value
 
-    def to_url(self, value: str) -> str:
-        return value
-
-
-register_converter(Followed, "followed")
+register_converter(LiveKind, "live_kind")
 
 app_name = "console"
 urlpatterns = [
@@ -42,19 +35,19 @@ urlpatterns = [
     path("password/", signing_in.change_password, name="change_password"),
     path("password/changed/", signing_in.password_changed, name="password_changed"),
     path("live/", live.everything, name="live"),
-    path("live/<followed:kind>/<int:id>/", live.one, name="live_one"),
+    path("live/<live_kind:kind>/<int:id>/", live.one, name="live_one"),
     path("news/", news.news, name="news"),
-    path("news/seen/", news.seen, name="seen"),
-    path("queue/pause/", queue.pause, name="pause_queue"),
-    path("queue/resume/", queue.resume, name="resume_queue"),
+    path("news/seen/", news.mark_as_seen, name="seen"),
+    path("queue/pause/", dashboard.pause_queue, name="pause_queue"),
+    path("queue/resume/", dashboard.resume_queue, name="resume_queue"),
     path("runs/", runs.runs, name="runs"),
     path("runs/<int:id>/", runs.run, name="run"),
     path("runs/<int:id>/log/", runs.log, name="run_log"),
     path("runs/<int:id>/compare/", compare.compare, name="run_compare"),
     path("runs/<int:id>/cancel/", runs.cancel, name="cancel_run"),
     path("runs/<int:id>/again/", runs.again, name="run_again"),
-    path("artifacts/<int:id>/", artifacts.artifact, name="artifact"),
-    path("artifacts/<int:id>/pages/<int:number>.png", artifacts.page_image, name="artifact_page"),
+    path("artifacts/<int:id>/", runs.artifact, name="artifact"),
+    path("artifacts/<int:id>/pages/<int:number>.png", runs.artifact_page, name="artifact_page"),
     path("builds/", builds.builds, name="builds"),
     path("builds/<int:id>/", builds.build, name="build"),
     path("builds/<int:id>/log/", builds.log, name="build_log"),
@@ -84,7 +77,7 @@ urlpatterns = [
     path("jobs/<str:name>/backfill/", jobs.backfill, name="backfill_job"),
     path("feeds/", feeds.feeds, name="feeds"),
     path("feeds/add/", feeds.add, name="add_feed"),
-    path("feeds/import/", feeds.take_in, name="import_feeds"),
+    path("feeds/import/", feeds.import_feeds, name="import_feeds"),
     path("feeds/export/", feeds.export, name="export_feeds"),
     path("feeds/<int:id>/", feeds.feed, name="feed"),
     path("feeds/<int:id>/check/", feeds.check, name="check_feed"),
@@ -95,7 +88,7 @@ urlpatterns = [
     path("workers/", workers.workers, name="workers"),
     path("workers/<int:id>/", workers.worker, name="worker"),
     path("workers/<int:id>/drain/", workers.drain, name="drain_worker"),
-    path("promises/", promises.promises, name="promises"),
-    path("promises/check/", promises.check, name="check_promises"),
+    path("promises/", invariants.invariants, name="promises"),
+    path("promises/check/", invariants.check, name="check_promises"),
     path("late-writes/", late_writes.late_writes, name="late_writes"),
 ]

@@ -46,7 +46,7 @@ def absence_of(person: AbstractUser) -> Absence:
     return Absence(max(min(looked_until, now), now - LONGEST), now, looked_until)
 
 
-def has_looked(person: AbstractUser, until: datetime) -> bool:
+def mark_as_seen(person: AbstractUser, until: datetime) -> bool:
     """Save that the user has seen the news up to then. Return False if they had already confirmed this or more, for
     example in another tab.
     """
@@ -55,13 +55,13 @@ def has_looked(person: AbstractUser, until: datetime) -> bool:
     with suppress(IntegrityError), transaction.atomic():
         Visit.objects.create(person_id=person.pk, looked_until=until, last_seen_at=now)
         return True
-    behind = Visit.objects.filter(person_id=person.pk, looked_until__lt=until)
-    return bool(behind.update(looked_until=until, last_seen_at=now))
+    visit = Visit.objects.filter(person_id=person.pk, looked_until__lt=until)
+    return bool(visit.update(looked_until=until, last_seen_at=now))
 
 
 def moment_of(text: str) -> datetime | None:
     """Parse a moment that a page sent; None if it is not valid."""
     with suppress(ValueError):
-        found = parse_datetime(text)
-        return found if found and found.tzinfo else None
+        moment = parse_datetime(text)
+        return moment if moment and moment.tzinfo else None
     return None

@@ -1,21 +1,19 @@
 """The list of builds, and the page of one with waiting runs, saved time and changes."""
 
 from collections import Counter
-from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from builds import lifecycle, why
 from builds.lifecycle import BUILD_STATES
-from builds.models import Build, BuildQuerySet, Configuration
-from console import building, lists
-from console.frame import act, back, find, must_operate, operates, page, person_of, reason_of, show
+from builds.models import Build, Configuration
+from console import build_details, lists
+from console.frame import act, actor_of, back, find, must_operate, operates, page, reason_of, report, show
 from console.logs import Log, last_lines, log_page
 from work.models import Event
-from work.operations.outcomes import DONE, Outcome, of_cancel, sentence
+from work.operations.outcomes import Outcome, of_cancel, sentence
 
 LATEST_EVENTS = 30
 # Events that are searched for failures.
@@ -24,39 +22,45 @@ MOST_EVENTS = 100
 
 @page
 def builds(request: HttpRequest) -> HttpResponseBase:
-    status, configuration = request.GET.get("status", ""), lists.number(request.GET.get("configuration"))
-    rows = _narrowed(Build.objects.for_user(request.user).listed(), status, configuration)
-    mine = Configuration.objects.for_user(request.user)
+    status, configuration_id = request.GET.get("status", ""), lists.number(request.GET.get("configuration"))
+    rows = Build.objects.for_user(request.user).listed()
+    if configuration_id is not None:
+        rows = rows.filter(configuration=configuration_id)
+    if status in Build.Status:
+        rows = rows.filter(status=status)
+    configurations = Configuration.objects.for_user(request.user).listed()
     context = {
         "slice": lists.slice_of(request, rows),
         "statuses": Build.Status.values,
         "status": status if status in Build.Status else "",
-        "is_narrowed": configuration is not None,
-        "configuration": mine.listed().filter(pk=configuration).first() if configuration is not None else None,
+        "has_filter": configuration_id is not None,
+        "configuration": configurations.filter(pk=configuration_id).first() if configuration_id is not None else None,
     }
     return show(request, "console/builds.html", "Builds", context, live=reverse("console:live"))
 
 
 @page
 def build(request: HttpRequest, id: int) -> HttpResponseBase:
-    found: Build = find(request, _whole(), id, "build")
+    large = ("configuration__files", "configuration__requirements")
+    rows = Build.objects.select_related("configuration__workspace").defer(*large)
+    build: Build = find(request, rows, id, "build")
     events = Event.objects.about(BUILD_STATES.kind, id).exclude(kind="LOG")
     latest = list(events.order_by("-sequence")[:MOST_EVENTS])
     context = {
-        "build": found,
-        "said": building.in_words(found),
-        "waited": building.seconds_waited(found),
-        "may": operates(request, found.configuration.workspace_id),
-        "explanation": why.explain(found, user=request.user) if found.status == "queued" else None,
-        "waiting": building.waiting_for(found, request.user),
-        "served": building.served_by(found),
-        "changes": building.changes_of(found),
-        "mishaps": building.mishaps(found, latest),
+        "build": build,
+        "sentence": build_details.in_words(build),
+        "waited": build_details.seconds_waited(build),
+        "may": operates(request, build.configuration.workspace_id),
+        "explanation": why.explain(build, user=request.user) if build.status == Build.Status.QUEUED else None,
+        "waiting": build_details.waiting_for(build, request.user),
+        "served": build_details.served_by(build),
+        "changes": build_details.changes_of(build),
+        "failures": build_details.earlier_failures(build, latest),
         # Without a claim there is no output yet.
-        "log": last_lines(BUILD_STATES.kind, id) if found.claim_token else Log((), False),
+        "log": last_lines(BUILD_STATES.kind, id) if build.claim_token else Log((), False),
         "events": latest[:LATEST_EVENTS],
     }
-    live = reverse("console:live_one", args=["build", id]) if found.status not in Build.TERMINAL else ""
+    live = reverse("console:live_one", args=["build", id]) if build.status not in Build.TERMINAL else ""
     return show(request, "console/build.html", f"Build {id}", context, live=live)
 
 
@@ -69,35 +73,24 @@ def log(request: HttpRequest, id: int) -> HttpResponseBase:
 
 @act
 def cancel(request: HttpRequest, id: int) -> HttpResponseBase:
-    found = _operated(request, id)
-    after = lifecycle.cancel(found, actor=person_of(request).get_username(), reason=reason_of(request))
-    return _told(request, found, of_cancel(BUILD_STATES, found.status, after))
+    build = _operated_build(request, id)
+    after = lifecycle.cancel(build, actor=actor_of(request), reason=reason_of(request))
+    return _report(request, id, of_cancel(BUILD_STATES, build.status, after))
 
 
 @act
 def again(request: HttpRequest, id: int) -> HttpResponseBase:
-    found = _operated(request, id)
-    queued = lifecycle.again(id, actor=person_of(request).get_username())
-    return _told(request, found, Outcome.MADE if queued else Outcome.NOT_ENDED)
+    _operated_build(request, id)
+    is_queued = lifecycle.again(id, actor=actor_of(request))
+    return _report(request, id, Outcome.MADE if is_queued else Outcome.NOT_ENDED)
 
 
-def _whole() -> BuildQuerySet:
-    large = ("configuration__files", "configuration__requirements")
-    return Build.objects.select_related("configuration__workspace").defer(*large)
+def _operated_build(request: HttpRequest, id: int) -> Build:
+    build: Build = find(request, Build.objects.listed(), id, "build")
+    must_operate(request, build.configuration.workspace_id)
+    return build
 
 
-def _narrowed(rows: BuildQuerySet, status: str, configuration: int | None) -> BuildQuerySet:
-    chosen: dict[str, Any] = {} if configuration is None else {"configuration": configuration}
-    return rows.filter(**chosen, **({"status": status} if status in Build.Status else {}))
-
-
-def _operated(request: HttpRequest, id: int) -> Build:
-    found: Build = find(request, Build.objects.listed(), id, "build")
-    must_operate(request, found.configuration.workspace_id)
-    return found
-
-
-def _told(request: HttpRequest, build: Build, outcome: Outcome) -> HttpResponseBase:
-    said = sentence(Build, Counter([outcome]), BUILD_STATES.claimed)
-    messages.add_message(request, messages.SUCCESS if outcome in DONE else messages.WARNING, said)
-    return back(request, reverse("console:build", args=[build.pk]))
+def _report(request: HttpRequest, id: int, outcome: Outcome) -> HttpResponseBase:
+    report(request, outcome, sentence(Build, Counter([outcome]), BUILD_STATES.claimed))
+    return back(request, reverse("console:build", args=[id]))

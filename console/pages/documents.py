@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console import boxes, formatting, lists, page_images
-from console.frame import act, back, find, is_superuser, must_operate, page, person_of, show
-from console.opened import opened
-from console.processing import processing_of, said_of
+from console.document_page import page_of
+from console.frame import act, actor_of, back, find, is_superuser, must_operate, page, report, show
+from console.processing import in_words, processing_of
 from documents import corrections, listing, reprocessing, why
 from documents.corrections import NotTaken
 from documents.fields import LONGEST_NAME, LONGEST_VALUE
@@ -24,7 +24,7 @@ from documents.listing import Wanted
 from documents.models import Document
 from runs import listing as run_listing
 from work.models import Event
-from work.operations.outcomes import DONE, sentence
+from work.operations.outcomes import sentence
 from workspaces.models import Workspace
 
 LATEST_RUNS = 10
@@ -35,14 +35,14 @@ LATEST_EVENTS = 30
 def documents(request: HttpRequest) -> HttpResponseBase:
     status, workspace_id = request.GET.get("status", ""), lists.number(request.GET.get("workspace"))
     wanted = Wanted(workspace_id, status if status in Document.Status.values else None)
-    found = listing.documents(request.user, wanted, lists.ROWS + 1, behind=lists.behind(request))
+    rows = listing.documents(request.user, wanted, lists.ROWS + 1, behind=lists.starts_after(request))
     workspaces = Workspace.objects.for_user(request.user)
     context = {
-        "slice": lists.sliced(request, found),
+        "slice": lists.sliced(request, rows),
         "statuses": Document.Status.values,
         "status": wanted.status,
         "workspace": workspaces.filter(pk=workspace_id).first() if workspace_id is not None else None,
-        "is_narrowed": workspace_id is not None,
+        "has_filter": workspace_id is not None,
         "may": Workspace.objects.operated_by(request.user).exists(),
     }
     return show(request, "console/documents.html", "Documents", context, live=reverse("console:live"))
@@ -52,12 +52,14 @@ def documents(request: HttpRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponseBase:
     """Add a document. As in the admin, the file is stored first, outside of a transaction."""
+    is_sent = request.method == "POST"
     if not Workspace.objects.operated_by(request.user).exists():
         if is_superuser(request):
             # A superuser operates every workspace, so none exists.
-            return show(request, "console/no_workspace.html", "No workspace yet", {}, status=_nothing_done(request))
+            status = 409 if is_sent else 200
+            return show(request, "console/no_workspace.html", "No workspace yet", {}, status=status)
         raise PermissionDenied("You must be an operator of a workspace to add a document.")
-    is_again, is_sent = "again" in request.POST, request.method == "POST"
+    is_again = "again" in request.POST
     upload = UploadForm(request, is_sent=is_sent and not is_again)
     form = AgainForm(request, is_sent=True) if is_again else upload
     if is_sent and (document := form.made()):
@@ -67,31 +69,28 @@ def add(request: HttpRequest) -> HttpResponseBase:
     return show(request, "console/document_add.html", "Add a document", context, status=form.answer_code)
 
 
-def _nothing_done(request: HttpRequest) -> int:
-    return 409 if request.method == "POST" else 200
-
-
 @page
 def document(request: HttpRequest, id: int) -> HttpResponseBase:
     operated = Workspace.objects.operated_by(request.user).filter(pk=OuterRef("workspace_id"))
-    found: Document = find(request, Document.objects.listed().annotate(may=Exists(operated)), id, "document")
-    processing, is_processing = processing_of(found), found.status == Document.Status.PROCESSING
+    document: Document = find(request, Document.objects.listed().annotate(may=Exists(operated)), id, "document")
+    processing, is_processing = processing_of(document), document.status == Document.Status.PROCESSING
     lines = boxes.lines_of(id)
     shown = lines if "fields" in request.GET else lines[: boxes.MOST_SHOWN]
-    of_it, latest = run_listing.Wanted(input_document_id=id), run_listing.Piece(LATEST_RUNS)
-    events = Event.objects.about(DOCUMENT_STATES.kind, id)
+    runs = run_listing.runs(
+        request.user, run_listing.Wanted(input_document_id=id), run_listing.Piece(LATEST_RUNS)
+    ).listed()
     context = {
-        "document": found,
-        "said": said_of(found, processing),
-        "may": getattr(found, "may", False) and found.purged_at is None,
-        "explanation": why.explain(found) if is_processing else None,
+        "document": document,
+        "sentence": in_words(document, processing),
+        "may": getattr(document, "may", False) and document.purged_at is None,
+        "explanation": why.explain(document) if is_processing else None,
         "processing": processing,
         "lines": shown,
         "left_out": len(lines) - len(shown),
         "unsure": sum(line.is_unsure for line in lines),
-        "opened": opened(request, found, shown),
-        "runs": run_listing.runs(request.user, of_it, latest).listed().order_by("-pk")[:LATEST_RUNS],
-        "events": events.order_by("-sequence")[:LATEST_EVENTS],
+        "page": page_of(request, document, shown),
+        "runs": runs.order_by("-pk")[:LATEST_RUNS],
+        "events": Event.objects.about(DOCUMENT_STATES.kind, id).order_by("-sequence")[:LATEST_EVENTS],
         "longest": {"name": LONGEST_NAME, "value": LONGEST_VALUE},
     }
     # Its stages write their own events, so the page follows everything while the document is being processed.
@@ -101,30 +100,30 @@ def document(request: HttpRequest, id: int) -> HttpResponseBase:
 
 @page
 def page_image(request: HttpRequest, id: int, number: int) -> HttpResponseBase:
-    found: Document = find(request, Document.objects.listed(), id, "document")
-    return page_images.answer(found, number)
+    document: Document = find(request, Document.objects.listed(), id, "document")
+    return page_images.document_response(document, number)
 
 
 @act
 def correct(request: HttpRequest, id: int) -> HttpResponseBase:
-    _operated(request, id)
+    _operated_document(request, id)
     name, value = request.POST.get("name", ""), request.POST.get("value", "")
     try:
-        made = corrections.correct(id, name, value, actor=person_of(request).get_username())
-    except NotTaken as refused:
-        messages.error(request, formatting.after("The correction was not saved", str(refused)))
+        correction = corrections.correct(id, name, value, actor=actor_of(request))
+    except NotTaken as error:
+        messages.error(request, formatting.after("The correction was not saved", str(error)))
     else:
-        if made is None:
+        if correction is None:
             raise Http404("This document no longer exists.")
-        messages.success(request, str(made))
+        messages.success(request, str(correction))
     return back(request, reverse("console:document", args=[id]))
 
 
 @act
 def withdraw(request: HttpRequest, id: int) -> HttpResponseBase:
-    _operated(request, id)
+    _operated_document(request, id)
     name = request.POST.get("name", "")
-    if corrections.withdraw(id, name, actor=person_of(request).get_username()):
+    if corrections.withdraw(id, name, actor=actor_of(request)):
         messages.success(request, f"Withdrew the correction of {corrections.shown(name)}.")
     else:
         messages.warning(request, f"There is no correction of {corrections.shown(name)} to withdraw.")
@@ -133,13 +132,12 @@ def withdraw(request: HttpRequest, id: int) -> HttpResponseBase:
 
 @act
 def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
-    outcome = reprocessing.again(_operated(request, id), actor=person_of(request).get_username(), in_bulk=False)
-    level = messages.SUCCESS if outcome in DONE else messages.WARNING
-    messages.add_message(request, level, sentence(Document, Counter([outcome])))
+    outcome = reprocessing.again(_operated_document(request, id), actor=actor_of(request), in_bulk=False)
+    report(request, outcome, sentence(Document, Counter([outcome])))
     return back(request, reverse("console:document", args=[id]))
 
 
-def _operated(request: HttpRequest, id: int) -> Document:
-    found: Document = find(request, Document.objects.listed(), id, "document")
-    must_operate(request, found.workspace_id)
-    return found
+def _operated_document(request: HttpRequest, id: int) -> Document:
+    document: Document = find(request, Document.objects.listed(), id, "document")
+    must_operate(request, document.workspace_id)
+    return document

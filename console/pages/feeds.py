@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -13,15 +14,14 @@ from django.views.decorators.http import require_http_methods
 
 from api.audit import record_of
 from console import formatting, lists
-from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
+from console.frame import act, actor_of, back, for_members, must_have, page, person_of, reason_of, report, show
 from feeds import feed_status, opml, sources
 from feeds.forms import FeedForm
 from feeds.lifecycle import FEED_STATES
 from feeds.models import FeedSource
 from feeds.opml import MOST_BYTES, BadOpml
-from feeds.sources import Imported
 from work.models import Event
-from work.operations.outcomes import DONE, Outcome, sentence
+from work.operations.outcomes import Outcome, sentence
 
 # The same permissions as in the admin and the API.
 ADD, CHANGE = "feeds.add_feedsource", "feeds.change_feedsource"
@@ -37,14 +37,15 @@ MOST_AT_ONCE = 1000
 @page
 @for_members
 def feeds(request: HttpRequest) -> HttpResponseBase:
-    asked = request.GET.get("state", "")
-    state, rows = (asked, getattr(FeedSource.objects, asked)()) if asked in STATES else ("", FeedSource.objects.all())
-    found = lists.slice_of(request, rows)
+    state, rows = request.GET.get("state", ""), FeedSource.objects.all()
+    if state in STATES:
+        rows = getattr(FeedSource.objects, state)()
+    slice = lists.slice_of(request, rows)
     context = {
-        "slice": found,
-        "standings": [(feed, feed_status.how(feed), feed_status.when(feed)) for feed in found.rows],
+        "slice": slice,
+        "feeds": [(feed, feed_status.how(feed), feed_status.when(feed)) for feed in slice.rows],
         "states": STATES,
-        "state": state,
+        "state": state if state in STATES else "",
         "may_add": person_of(request).has_perm(ADD),
     }
     return show(request, "console/feeds.html", "Feeds", context, live=reverse("console:live"))
@@ -53,13 +54,13 @@ def feeds(request: HttpRequest) -> HttpResponseBase:
 @page
 @for_members
 def feed(request: HttpRequest, id: int) -> HttpResponseBase:
-    found = _feed(request, id)
-    number = found.articles.order_by()[: MOST_COUNTED + 1].count()
-    articles = found.articles.defer("embedding", "original_url", "summary").order_by("-pk")
+    feed = _find(request, id)
+    number = feed.articles.order_by()[: MOST_COUNTED + 1].count()
+    articles = feed.articles.defer("embedding", "original_url", "summary").order_by("-pk")
     context = {
-        "feed": found,
-        "how": feed_status.how(found),
-        "when": feed_status.when(found),
+        "feed": feed,
+        "how": feed_status.how(feed),
+        "when": feed_status.when(feed),
         "may": person_of(request).has_perm(CHANGE),
         "number": f"over {MOST_COUNTED:,}" if number > MOST_COUNTED else formatting.number(number, "article"),
         "articles": articles[:LATEST_ARTICLES],
@@ -71,20 +72,19 @@ def feed(request: HttpRequest, id: int) -> HttpResponseBase:
 @act
 @for_members
 def check(request: HttpRequest, id: int) -> HttpResponseBase:
-    return _done(request, id, lambda feed, actor: sources.make_due(feed, actor=actor))
+    return _change(request, id, sources.make_due)
 
 
 @act
 @for_members
 def pause(request: HttpRequest, id: int) -> HttpResponseBase:
-    reason = reason_of(request)
-    return _done(request, id, lambda feed, actor: sources.pause(feed, actor=actor, reason=reason))
+    return _change(request, id, partial(sources.pause, reason=reason_of(request)))
 
 
 @act
 @for_members
 def resume(request: HttpRequest, id: int) -> HttpResponseBase:
-    return _done(request, id, lambda feed, actor: sources.resume(feed, actor=actor))
+    return _change(request, id, sources.resume)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -94,25 +94,32 @@ def add(request: HttpRequest) -> HttpResponseBase:
     """Add a feed. If it is refused, the form shows the error and keeps the input."""
     must_have(request, ADD)
     form = FeedForm(request.POST if request.method == "POST" else None)
-    if made := form.made(person_of(request).get_username()):
-        messages.success(request, f"Added feed {made.pk}, {made}. It is checked when the job runs next.")
-        return redirect("console:feed", made.pk)
+    if feed := form.made(actor_of(request)):
+        messages.success(request, f"Added feed {feed.pk}, {feed}. It is checked when the job runs next.")
+        return redirect("console:feed", feed.pk)
     return show(request, "console/add_feed.html", "Add feeds", {"form": form})
 
 
 @act
 @for_members
-def take_in(request: HttpRequest) -> HttpResponseBase:
+def import_feeds(request: HttpRequest) -> HttpResponseBase:
     """Add all feeds of a list, or only show what would happen to each."""
     must_have(request, ADD)
-    rehearse = "rehearse" in request.POST
+    is_preview = "rehearse" in request.POST
     try:
-        done = _taken_in(request, rehearse=rehearse)
-    except BadOpml as bad:
-        messages.warning(request, formatting.after("No feed was added", str(bad)))
+        file = request.FILES.get("file")
+        if file is None:
+            raise BadOpml("No file was sent. Choose a file.")
+        entries = opml.read(file.read(MOST_BYTES + 1))
+        if len(entries) > MOST_AT_ONCE:
+            limit = f"at most {MOST_AT_ONCE} can be added at once"
+            raise BadOpml(f"The list has {len(entries)} feeds, but {limit}. Split the list.")
+        results = list(sources.take_in(entries, actor=actor_of(request), rehearse=is_preview))
+    except BadOpml as error:
+        messages.warning(request, formatting.after("No feed was added", str(error)))
         return redirect("console:add_feed")
-    counts = Counter(each.result.replace("_", " ") for each in done)
-    context = {"done": done, "counts": dict(counts), "rehearse": rehearse}
+    counts = Counter(each.result.replace("_", " ") for each in results)
+    context = {"results": results, "counts": dict(counts), "is_preview": is_preview}
     return show(request, "console/imported_feeds.html", "Feed import", context)
 
 
@@ -123,30 +130,17 @@ def export(request: HttpRequest) -> HttpResponseBase:
     return HttpResponse(opml.write(sources.entries()), "application/xml; charset=utf-8", headers=headers)
 
 
-def _feed(request: HttpRequest, id: int) -> FeedSource:
-    found = FeedSource.objects.filter(pk=id).first()
-    if found is None:
+def _find(request: HttpRequest, id: int) -> FeedSource:
+    feed = FeedSource.objects.filter(pk=id).first()
+    if feed is None:
         raise Http404("No such feed.")
     if record := record_of(request):
         record.saw(FEED_STATES.kind, id, None)
-    return found
+    return feed
 
 
-def _done(request: HttpRequest, id: int, verb: Callable[[FeedSource, str], Outcome]) -> HttpResponseBase:
+def _change(request: HttpRequest, id: int, verb: Callable[..., Outcome]) -> HttpResponseBase:
     must_have(request, CHANGE)
-    outcome = verb(_feed(request, id), person_of(request).get_username())
-    said = sentence(FeedSource, Counter([outcome]))
-    messages.add_message(request, messages.SUCCESS if outcome in DONE else messages.WARNING, said)
+    outcome = verb(_find(request, id), actor=actor_of(request))
+    report(request, outcome, sentence(FeedSource, Counter([outcome])))
     return back(request, reverse("console:feed", args=[id]))
-
-
-def _taken_in(request: HttpRequest, *, rehearse: bool) -> list[Imported]:
-    file = request.FILES.get("file")
-    if file is None:
-        raise BadOpml("No file was sent. Choose a file.")
-    entries = opml.read(file.read(MOST_BYTES + 1))
-    if len(entries) > MOST_AT_ONCE:
-        raise BadOpml(
-            f"The list has {len(entries)} feeds, but at most {MOST_AT_ONCE} can be added at once. Split the list."
-        )
-    return list(sources.take_in(entries, actor=person_of(request).get_username(), rehearse=rehearse))

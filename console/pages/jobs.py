@@ -14,21 +14,21 @@ from django.utils.html import format_html
 from api.audit import record_of
 from console import formatting
 from console.calendar import SQUARES, calendar_of, moment_of
-from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
+from console.frame import act, actor_of, back, for_members, must_have, page, person_of, reason_of, show
 from console.job_status import Line, all_lines, line_of
 from schedules import asking, history, why
 from schedules.asking import NotASlot, SlotTaken
 from schedules.history import SCHEDULED_JOB_STATES
 from schedules.job_runs import JOB_RUN_STATES
 from schedules.jobs import Job, UnknownJob, is_declared, job_named
-from schedules.models import DueSlot, JobRun
+from schedules.models import JobRun
 from work.models import Event
 from work.operations.commands import clean
 
 # The same permission as in the admin and the API.
 CHANGE = "schedules.change_scheduledjob"
 LATEST_EVENTS = 100
-# How many slots a rehearsal lists.
+# How many slots a preview lists.
 MOST_NAMED = 200
 
 
@@ -42,17 +42,16 @@ def jobs(request: HttpRequest) -> HttpResponseBase:
 @page
 @for_members
 def job(request: HttpRequest, name: str) -> HttpResponseBase:
-    line, asked = _line(name), request.GET
-    each = "each" in asked
+    line, each = _line(name), "each" in request.GET
+    until, slot = request.GET.get("until", ""), request.GET.get("slot", "")
+    events = Event.objects.about(SCHEDULED_JOB_STATES.kind, line.row.pk or 0)
     context = {
         "line": line,
-        "may": line.job is not None and _may(request),
-        "calendar": calendar_of(line.row, asked.get("until", ""), asked.get("slot", ""), each=each),
+        "may": line.job is not None and person_of(request).has_perm(CHANGE),
+        "calendar": calendar_of(line.row, until, slot, each=each),
         "each": each,
         "most": SQUARES,
-        "events": Event.objects.about(SCHEDULED_JOB_STATES.kind, line.row.pk or 0).order_by("-sequence")[
-            :LATEST_EVENTS
-        ],
+        "events": events.order_by("-sequence")[:LATEST_EVENTS],
     }
     return show(request, "console/job.html", name, context, live=reverse("console:live"))
 
@@ -68,15 +67,16 @@ def show_why(request: HttpRequest, name: str) -> HttpResponseBase:
 @page
 @for_members
 def job_run(request: HttpRequest, name: str, id: int) -> HttpResponseBase:
-    found = JobRun.objects.filter(job_name=name, pk=id).first()
-    if found is None:
+    run = JobRun.objects.filter(job_name=name, pk=id).first()
+    if run is None:
         raise Http404("No such job run.")
+    can_repeat = run.finished_at and run.status != JobRun.Status.SUCCESS and is_declared(name)
     context = {
-        "run": found,
-        "may": found.finished_at and found.status != JobRun.Status.SUCCESS and is_declared(name) and _may(request),
+        "run": run,
+        "may": can_repeat and person_of(request).has_perm(CHANGE),
         "events": Event.objects.about(JOB_RUN_STATES.kind, id).order_by("-sequence")[:LATEST_EVENTS],
     }
-    live = "" if found.finished_at else reverse("console:live")
+    live = "" if run.finished_at else reverse("console:live")
     return show(request, "console/job_run.html", f"Job run {id}", context, live=live)
 
 
@@ -84,78 +84,76 @@ def job_run(request: HttpRequest, name: str, id: int) -> HttpResponseBase:
 @for_members
 def trigger(request: HttpRequest, name: str) -> HttpResponseBase:
     """Run the job now, or a slot of its schedule, or now in place of a slot that has already run."""
-    job, actor, asked = _declared(request, name), person_of(request).get_username(), request.POST
+    job, actor = _changeable_job(request, name), actor_of(request)
     with _refusals(request, job):
-        if slot := asked.get("slot"):
-            due = asking.run_slot(job, _meant(slot), actor=actor)
+        if slot := request.POST.get("slot"):
+            due = asking.run_slot(job, _moment(slot), actor=actor)
         else:
-            covers = asked.get("in_stead_of")
-            due = asking.run_now(job, actor=actor, covers=_meant(covers) if covers else None)
-        _tell(request, due)
-    return _to(name)
+            covers = request.POST.get("in_stead_of")
+            due = asking.run_now(job, actor=actor, covers=_moment(covers) if covers else None)
+        explanation = why.explain_due(due)
+        level = messages.WARNING if explanation.holding else messages.SUCCESS
+        messages.add_message(request, level, explanation.message)
+    return redirect("console:job", name)
 
 
 @act
 @for_members
 def pause(request: HttpRequest, name: str) -> HttpResponseBase:
-    actor = person_of(request).get_username()
-    row = history.introduce(_declared(request, name), actor=actor)
+    actor = actor_of(request)
+    row = history.introduce(_changeable_job(request, name), actor=actor)
     if history.pause(row, actor=actor, reason=reason_of(request)):
         messages.success(request, f"Paused {name}. Its slots are passed over until it is resumed.")
     else:
         messages.warning(request, f"{name} is already paused. Nothing was changed.")
-    return back(request, _path(name))
+    return back(request, reverse("console:job", args=[name]))
 
 
 @act
 @for_members
 def resume(request: HttpRequest, name: str) -> HttpResponseBase:
-    actor = person_of(request).get_username()
-    row = history.introduce(_declared(request, name), actor=actor)
+    actor = actor_of(request)
+    row = history.introduce(_changeable_job(request, name), actor=actor)
     if history.resume(row, actor=actor):
         messages.success(request, f"Resumed {name}. It continues with its next slot.")
     else:
         messages.warning(request, f"{name} is not paused. Nothing was changed.")
-    return back(request, _path(name))
+    return back(request, reverse("console:job", args=[name]))
 
 
 @page
 @for_members
 def rehearse_backfill(request: HttpRequest, name: str) -> HttpResponseBase:
     """Show which slots a backfill would run, without running them."""
-    job = _declared(request, name)
+    job = _changeable_job(request, name)
     with _refusals(request, job):
         first, last = _range(request.GET)
-        found = asking.rehearse(job, first, last)
-        context = {"name": name, "first": first, "last": last, "found": found, "free": found.free[:MOST_NAMED]}
+        slots = asking.rehearse(job, first, last)
+        context = {"name": name, "first": first, "last": last, "slots": slots, "free": slots.free[:MOST_NAMED]}
         return show(request, "console/backfill.html", f"Backfill {name}", context)
-    return _to(name)
+    return redirect("console:job", name)
 
 
 @act
 @for_members
 def backfill(request: HttpRequest, name: str) -> HttpResponseBase:
-    job, actor = _declared(request, name), person_of(request).get_username()
+    job = _changeable_job(request, name)
     with _refusals(request, job):
-        found = asking.backfill(job, *_range(request.POST), actor=actor)
-        said = f"Requested {formatting.number(len(found.free), 'slot')}, to run one after the other, the oldest first."
-        skipped = f"Skipped {formatting.number(len(found.taken), 'slot')} of the range: already run or waiting."
-        messages.success(request, f"{said} {skipped}")
-    return _to(name)
+        slots = asking.backfill(job, *_range(request.POST), actor=actor_of(request))
+        number = formatting.number(len(slots.free), "slot")
+        skipped = f"Skipped {formatting.number(len(slots.taken), 'slot')} of the range: already run or waiting."
+        messages.success(request, f"Requested {number}, to run one after the other, the oldest first. {skipped}")
+    return redirect("console:job", name)
 
 
 def _line(name: str) -> Line:
-    found = line_of(name)
-    if found is None:
+    line = line_of(name)
+    if line is None:
         raise Http404("No such job.")
-    return found
+    return line
 
 
-def _may(request: HttpRequest) -> bool:
-    return person_of(request).has_perm(CHANGE)
-
-
-def _declared(request: HttpRequest, name: str) -> Job:
+def _changeable_job(request: HttpRequest, name: str) -> Job:
     must_have(request, CHANGE)
     try:
         job = job_named(name)
@@ -167,44 +165,25 @@ def _declared(request: HttpRequest, name: str) -> Job:
     return job
 
 
-def _range(asked: QueryDict) -> tuple[datetime, datetime]:
-    return _meant(asked.get("from", "")), _meant(asked.get("to", ""))
+def _range(parameters: QueryDict) -> tuple[datetime, datetime]:
+    return _moment(parameters.get("from", "")), _moment(parameters.get("to", ""))
 
 
-def _meant(text: str) -> datetime:
-    found = moment_of(text)
-    if found is None:
-        wrong = f"The time {clean(text)[:40]} is not valid" if text else "The time is missing"
-        raise NotASlot(f"{wrong}. Use a time in UTC, for example 2026-03-01T06:00.")
-    return found
+def _moment(text: str) -> datetime:
+    moment = moment_of(text)
+    if moment is None:
+        problem = f"The time {clean(text)[:40]} is not valid" if text else "The time is missing"
+        raise NotASlot(f"{problem}. Use a time in UTC, for example 2026-03-01T06:00.")
+    return moment
 
 
 @contextmanager
 def _refusals(request: HttpRequest, job: Job) -> Iterator[None]:
     try:
         yield
-    except SlotTaken as taken:
-        messages.warning(request, _said_of(taken, job))
-    except NotASlot as error:
-        messages.warning(request, formatting.after("No run was requested", str(error)))
-
-
-def _said_of(taken: SlotTaken, job: Job) -> str:
-    if taken.job_run is None:
-        return formatting.after("No run was requested", str(taken))
-    path = reverse("console:job_run", args=[job.name, taken.job_run.pk])
-    said = formatting.after("No run was requested", str(taken))
-    return format_html('{} <a href="{}">See job run {}</a>', said, path, taken.job_run.pk)
-
-
-def _tell(request: HttpRequest, due: DueSlot) -> None:
-    found = why.explain_due(due)
-    messages.add_message(request, messages.WARNING if found.holding else messages.SUCCESS, found.message)
-
-
-def _path(name: str) -> str:
-    return reverse("console:job", args=[name])
-
-
-def _to(name: str) -> HttpResponseBase:
-    return redirect(_path(name))
+    except (SlotTaken, NotASlot) as error:
+        message = formatting.after("No run was requested", str(error))
+        if isinstance(error, SlotTaken) and error.job_run:
+            path = reverse("console:job_run", args=[job.name, error.job_run.pk])
+            message = format_html('{} <a href="{}">See job run {}</a>', message, path, error.job_run.pk)
+        messages.warning(request, message)

@@ -13,18 +13,18 @@ from console.frame import act, for_members, page, person_of, show
 @for_members
 def news(request: HttpRequest) -> HttpResponseBase:
     person = person_of(request)
-    found = changes.since(person, visits.absence_of(person))
+    context = {"changes": changes.changes_since(person, visits.absence_of(person)), "most": changes.MOST_SHOWN}
     # Not live: the user confirms exactly what the page shows.
-    return show(request, "console/news.html", "Since your last visit", {"changes": found, "most": changes.MOST_SHOWN})
+    return show(request, "console/news.html", "Since your last visit", context)
 
 
 @act
 @for_members
-def seen(request: HttpRequest) -> HttpResponseBase:
+def mark_as_seen(request: HttpRequest) -> HttpResponseBase:
     until = visits.moment_of(request.POST.get("until", ""))
     if until is None:
         messages.warning(request, "Nothing was changed: the form did not contain a valid time.")
-    elif visits.has_looked(person_of(request), until):
+    elif visits.mark_as_seen(person_of(request), until):
         messages.success(request, f"Marked everything up to {until:%H:%M:%S} UTC as seen.")
     else:
         messages.warning(request, "Nothing was changed: you had already marked this as seen.")

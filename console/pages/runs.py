@@ -1,67 +1,85 @@
-"""The list of runs, and the page of one with what it waits for, does, found and made."""
+"""The list of runs, the page of one with what it waits for, does, found and made, and a page for each of its files."""
 
 from collections import Counter
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from builds.models import Build, Configuration
-from console import lists
+from console import artifact_previews, lists, page_images
 from console.findings import findings_of, sheet_of
-from console.frame import act, back, find, must_operate, operates, page, person_of, reason_of, show
+from console.frame import act, actor_of, back, find, must_operate, operates, page, reason_of, report, show
 from console.logs import last_lines, log_page
 from console.timeline import timeline_of
 from documents.models import Document
 from runs import forecast, lifecycle, listing, why
 from runs.lifecycle import RUN_STATES, Purged, QueueFull
-from runs.models import Run
+from runs.models import Artifact, Run
 from work.models import Event
-from work.operations.outcomes import DONE, Outcome, of_cancel, sentence
+from work.operations.outcomes import of_cancel, sentence
 from workspaces.models import Workspace
 
 MOST_SHOWN = 100
 LATEST_EVENTS = 30
+# The parameters of the list that filter by another row.
+FILTERS: dict[str, Any] = {
+    "workspace": Workspace,
+    "configuration": Configuration,
+    "build": Build,
+    "document": Document,
+}
 
 
 @page
 def runs(request: HttpRequest) -> HttpResponseBase:
-    wanted = _wanted(request)
-    piece = listing.Piece(lists.ROWS + 1, lists.behind(request))
-    found = listing.runs(request.user, wanted, piece).listed()
-    if piece.after is not None:
-        found = found.filter(pk__lt=piece.after)
+    outcome = request.GET.get("outcome", "")
+    outcome = outcome if outcome in Run.OUTCOMES else ""
+    ids = {name: lists.number(request.GET.get(name)) for name in FILTERS}
+    wanted = listing.Wanted(
+        workspace_id=ids["workspace"],
+        configuration_id=ids["configuration"],
+        build_id=ids["build"],
+        input_document_id=ids["document"],
+        outcomes=(outcome,) if outcome else None,
+    )
+    rows = listing.runs(request.user, wanted, listing.Piece(lists.ROWS + 1, lists.starts_after(request)))
     context = {
-        "slice": lists.sliced(request, list(found.order_by("-pk")[: piece.most])),
+        "slice": lists.slice_of(request, rows.listed()),
         "outcomes": Run.OUTCOMES,
-        "outcome": (wanted.outcomes or ("",))[0],
-        "narrowed": _narrowed(request, wanted),
+        "outcome": outcome,
+        # With their rows; None for rows that the user may not see.
+        "filters": [
+            (name, FILTERS[name].objects.for_user(request.user).filter(pk=id).first())
+            for name, id in ids.items()
+            if id is not None
+        ],
     }
     return show(request, "console/runs.html", "Runs", context, live=reverse("console:live"))
 
 
 @page
 def run(request: HttpRequest, id: int) -> HttpResponseBase:
-    found: Run = find(request, Run.objects.listed().select_related("build").defer("build__lock"), id, "run")
-    explanation = why.explain(found, user=request.user) if found.status == "queued" else None
-    has_found = found.status == "succeeded"
-    fields = findings_of(list(found.fields.order_by("position")[:MOST_SHOWN])) if has_found else []
+    run: Run = find(request, Run.objects.listed().select_related("build").defer("build__lock"), id, "run")
+    explanation = why.explain(run, user=request.user) if run.status == Run.Status.QUEUED else None
+    has_succeeded = run.status == Run.Status.SUCCEEDED
+    fields = findings_of(list(run.fields.order_by("position")[:MOST_SHOWN])) if has_succeeded else []
     events = Event.objects.about(RUN_STATES.kind, id)
     context = {
-        "run": found,
-        "may": operates(request, found.workspace_id),
+        "run": run,
+        "may": operates(request, run.workspace_id),
         "explanation": explanation,
-        "forecast": forecast.of_explained(found, explanation) if explanation and explanation.gates else None,
-        "timeline": timeline_of(found, events),
+        "forecast": forecast.of_explained(run, explanation) if explanation and explanation.gates else None,
+        "timeline": timeline_of(run, events),
         "fields": fields,
-        "sheet": sheet_of(request, found, fields),
-        "artifacts": found.artifacts.order_by("pk")[:MOST_SHOWN] if has_found else (),
+        "sheet": sheet_of(request, run, fields),
+        "artifacts": run.artifacts.order_by("pk")[:MOST_SHOWN] if has_succeeded else (),
         "log": last_lines(RUN_STATES.kind, id),
         "events": events.exclude(kind="LOG").order_by("-sequence")[:LATEST_EVENTS],
     }
-    live = reverse("console:live_one", args=["run", id]) if found.finished_at is None else ""
+    live = reverse("console:live_one", args=["run", id]) if run.finished_at is None else ""
     return show(request, "console/run.html", f"Run {id}", context, live=live)
 
 
@@ -74,53 +92,43 @@ def log(request: HttpRequest, id: int) -> HttpResponseBase:
 
 @act
 def cancel(request: HttpRequest, id: int) -> HttpResponseBase:
-    found = _operated(request, id)
-    after = lifecycle.cancel(found, actor=person_of(request).get_username(), reason=reason_of(request))
-    _tell(request, of_cancel(RUN_STATES, found.status, after))
+    run = _operated_run(request, id)
+    after = lifecycle.cancel(run, actor=actor_of(request), reason=reason_of(request))
+    outcome = of_cancel(RUN_STATES, run.status, after)
+    report(request, outcome, sentence(Run, Counter([outcome]), RUN_STATES.claimed))
     return back(request, reverse("console:run", args=[id]))
 
 
 @act
 def again(request: HttpRequest, id: int) -> HttpResponseBase:
-    found = _operated(request, id)
+    run = _operated_run(request, id)
     try:
-        new = lifecycle.run_again(found, actor=person_of(request).get_username())
-    except (QueueFull, Purged) as refused:
-        messages.warning(request, str(refused))
+        new = lifecycle.run_again(run, actor=actor_of(request))
+    except (QueueFull, Purged) as error:
+        messages.warning(request, str(error))
         return back(request, reverse("console:run", args=[id]))
     messages.success(request, f"Started run {new.pk}, a repeat of run {id}.")
     return back(request, reverse("console:run", args=[new.pk]))
 
 
-def _operated(request: HttpRequest, id: int) -> Run:
-    found: Run = find(request, Run.objects.listed(), id, "run")
-    must_operate(request, found.workspace_id)
-    return found
+@page
+def artifact(request: HttpRequest, id: int) -> HttpResponseBase:
+    file: Artifact = find(request, Artifact.objects.listed(), id, "artifact")
+    look = artifact_previews.preview_of(file, max(1, lists.number(request.GET.get("page")) or 1))
+    return show(request, "console/artifact.html", f"File {id}", {"artifact": file, "look": look})
 
 
-def _tell(request: HttpRequest, outcome: Outcome) -> None:
-    said = sentence(Run, Counter([outcome]), RUN_STATES.claimed)
-    messages.add_message(request, messages.SUCCESS if outcome in DONE else messages.WARNING, said)
+@page
+def artifact_page(request: HttpRequest, id: int, number: int) -> HttpResponseBase:
+    file: Artifact = find(request, Artifact.objects.listed(), id, "artifact")
+    try:
+        source = artifact_previews.image_source(file)
+    except artifact_previews.NotShown as error:
+        raise Http404(str(error)) from error
+    return page_images.response(source, number)
 
 
-def _wanted(request: HttpRequest) -> listing.Wanted:
-    asked = request.GET
-    outcome = asked.get("outcome", "")
-    return listing.Wanted(
-        workspace_id=lists.number(asked.get("workspace")),
-        configuration_id=lists.number(asked.get("configuration")),
-        build_id=lists.number(asked.get("build")),
-        input_document_id=lists.number(asked.get("document")),
-        outcomes=(outcome,) if outcome in Run.OUTCOMES else None,
-    )
-
-
-def _narrowed(request: HttpRequest, wanted: listing.Wanted) -> list[tuple[str, Any]]:
-    """Return the filters with their rows; None for rows that the user may not see."""
-    chosen: tuple[tuple[str, Any, int | None], ...] = (
-        ("workspace", Workspace.objects, wanted.workspace_id),
-        ("configuration", Configuration.objects, wanted.configuration_id),
-        ("build", Build.objects, wanted.build_id),
-        ("document", Document.objects, wanted.input_document_id),
-    )
-    return [(name, rows.for_user(request.user).filter(pk=id).first()) for name, rows, id in chosen if id is not None]
+def _operated_run(request: HttpRequest, id: int) -> Run:
+    run: Run = find(request, Run.objects.listed(), id, "run")
+    must_operate(request, run.workspace_id)
+    return run

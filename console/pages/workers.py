@@ -3,8 +3,6 @@
 from typing import Any
 
 from django.conf import settings
-from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -12,13 +10,12 @@ from django.urls import reverse
 from api.audit import record_of
 from api.sight import doing
 from console import lists
-from console.frame import act, back, for_members, must_have, page, person_of, reason_of, show
+from console.frame import act, actor_of, back, for_members, must_have, page, person_of, reason_of, report, show
 from console.queues import queues
 from console.subjects import Named, named
 from work import clock, draining
 from work.boots import WORKER_STATES
 from work.models import Event, Worker
-from work.operations.outcomes import DONE
 from work.why import Crew
 
 # The filters of the list; "" means all that have not stopped.
@@ -30,12 +27,18 @@ LATEST_EVENTS = 50
 @for_members
 def workers(request: HttpRequest) -> HttpResponseBase:
     state = request.GET.get("state", "")
-    state = state if state in STATES else ""
-    piece = lists.slice_of(request, _narrowed(state))
-    crew = _crew(piece, state)
+    state, rows = state if state in STATES else "", Worker.objects.all()
+    if state == "":
+        rows = rows.filter(stopped_at=None)
+    elif state != "all":
+        rows = getattr(Worker.objects, state)()
+    slice = lists.slice_of(request, rows)
+    # Usually all alive workers are on the page and need no further query.
+    is_complete = not (state or slice.newer or slice.older)
+    crew = Crew(tuple(worker for worker in slice.rows if worker.state == "alive")) if is_complete else Crew.now()
     context = {
-        "slice": piece,
-        "workers": _with_what_they_do(request, list(piece.rows)),
+        "slice": slice,
+        "workers": _with_current_work(request, list(slice.rows)),
         "states": STATES,
         "chosen": state,
         "alive": len(crew.workers),
@@ -49,54 +52,40 @@ def workers(request: HttpRequest) -> HttpResponseBase:
 @page
 @for_members
 def worker(request: HttpRequest, id: int) -> HttpResponseBase:
-    found = _worker(id)
+    worker = _find(id)
     clock.keep_measured()
-    ((_, does),) = _with_what_they_do(request, [found])
+    ((_, work),) = _with_current_work(request, [worker])
     context = {
-        "worker": found,
-        "doing": does,
-        "silence": (clock.now() - found.heartbeat_at).total_seconds(),
-        "may": found.state == "alive" and person_of(request).has_perm(draining.PERMISSION),
+        "worker": worker,
+        "work": work,
+        "silence": (clock.now() - worker.heartbeat_at).total_seconds(),
+        "may": worker.state == "alive" and person_of(request).has_perm(draining.PERMISSION),
         "drain_seconds": settings.ADE_DRAIN_SECONDS,
         "version": settings.ADE_VERSION,
         "events": Event.objects.about(WORKER_STATES.kind, id).order_by("-sequence")[:LATEST_EVENTS],
     }
-    return show(request, "console/worker.html", f"Worker {found.name}", context, live=reverse("console:live"))
+    return show(request, "console/worker.html", f"Worker {worker.name}", context, live=reverse("console:live"))
 
 
 @act
 @for_members
 def drain(request: HttpRequest, id: int) -> HttpResponseBase:
     must_have(request, draining.PERMISSION)
-    found = _worker(id)
+    worker = _find(id)
     if record := record_of(request):
         record.saw(WORKER_STATES.kind, id, None)
-    outcome = draining.drain(found, actor=person_of(request).get_username(), reason=reason_of(request))
-    level = messages.SUCCESS if outcome in DONE else messages.WARNING
-    messages.add_message(request, level, draining.said(found, outcome))
+    outcome = draining.drain(worker, actor=actor_of(request), reason=reason_of(request))
+    report(request, outcome, draining.said(worker, outcome))
     return back(request, reverse("console:worker", args=[id]))
 
 
-def _worker(id: int) -> Worker:
-    found = Worker.objects.filter(pk=id).first()
-    if found is None:
+def _find(id: int) -> Worker:
+    worker = Worker.objects.filter(pk=id).first()
+    if worker is None:
         raise Http404("No such worker.")
-    return found
+    return worker
 
 
-def _narrowed(state: str) -> "QuerySet[Worker]":
-    if state == "":
-        return Worker.objects.filter(stopped_at=None)
-    return Worker.objects.all() if state == "all" else getattr(Worker.objects, state)()
-
-
-def _crew(piece: lists.Slice, state: str) -> Crew:
-    """Return the alive workers. Usually all of them are on the page and need no further query."""
-    if state or piece.newer or piece.older:
-        return Crew.now()
-    return Crew(tuple(worker for worker in piece.rows if worker.state == "alive"))
-
-
-def _with_what_they_do(request: HttpRequest, workers: list[Worker]) -> list[tuple[Worker, list[Named]]]:
-    known: Any = named(request, [subject for worker in workers for subject in doing(worker)])
-    return [(worker, [known[subject] for subject in doing(worker)]) for worker in workers]
+def _with_current_work(request: HttpRequest, workers: list[Worker]) -> list[tuple[Worker, list[Named]]]:
+    names: Any = named(request, [subject for worker in workers for subject in doing(worker)])
+    return [(worker, [names[subject] for subject in doing(worker)]) for worker in workers]

@@ -1,4 +1,4 @@
-"""Template tags: statuses as icon, word and colour; times, durations and sizes in words."""
+"""Template tags: statuses as icon, word and colour; times, durations and sizes in words; untrusted text of feeds."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -11,6 +11,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console import formatting
 from console.frame import query
+from documents import sniffing
+from feeds.briefs import words
 from runs.models import Run
 
 register = template.Library()
@@ -46,11 +48,11 @@ def icon(name: str) -> SafeString:
 
 
 @register.simple_tag
-def state(word: Any, said: str = "") -> SafeString:
-    """Return a status. `said` replaces the shown word; `word` still decides the look."""
+def state(word: Any, label: str = "") -> SafeString:
+    """Return a status. `label` replaces the shown word; `word` still decides the look."""
     plain = formatting.plain(str(word))
     tone = TONES.get(plain, "off")
-    return format_html('<span class="state is-{}">{}{}</span>', CLASSES.get(tone, tone), icon(tone), said or plain)
+    return format_html('<span class="state is-{}">{}{}</span>', CLASSES.get(tone, tone), icon(tone), label or plain)
 
 
 @register.filter
@@ -60,8 +62,8 @@ def plain(word: Any) -> str:
 
 @register.filter
 def tone(word: Any) -> str:
-    found = TONES.get(formatting.plain(str(word)), "off")
-    return CLASSES.get(found, found)
+    tone = TONES.get(formatting.plain(str(word)), "off")
+    return CLASSES.get(tone, tone)
 
 
 @register.filter
@@ -86,8 +88,8 @@ def moment(value: datetime | None) -> SafeString | str:
 
 @register.filter
 def clock_time(value: datetime) -> SafeString:
-    said = f"{value:%H:%M:%S}"
-    return format_html('<time datetime="{}" title="{}">{}</time>', value.isoformat(), formatting.moment(value), said)
+    time = f"{value:%H:%M:%S}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', value.isoformat(), formatting.moment(value), time)
 
 
 @register.filter
@@ -125,6 +127,29 @@ def percent(share: float | None) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def link_with(context: Mapping[str, Any], **changed: Any) -> str:
+def link_with(context: Mapping[str, Any], **changes: Any) -> str:
     """Return a link to the first page of this list with other filters."""
-    return f"?{query(context['request'].GET, **{'before': None, **changed})}"
+    return f"?{query(context['request'].GET, **{'before': None, **changes})}"
+
+
+@register.filter
+def file_type(content_type: str) -> str:
+    """Return the common name of a content type, or the content type itself if it has none."""
+    return sniffing.LABELS.get(content_type, content_type).removeprefix("a ").removeprefix("an ")
+
+
+@register.filter
+def one_line(text: str, most: int = 300) -> str:
+    return words.line(text, most)
+
+
+@register.filter
+def safe_url(url: str) -> str:
+    """Return the URL if it is safe to follow, else ""."""
+    return words.link(url)
+
+
+@register.filter
+def feed_look(state: str) -> str:
+    """Map the state of a feed to a status word that has a look of its own."""
+    return {"ok": "done", "failing": "failed"}.get(state, state)

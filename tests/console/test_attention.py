@@ -54,7 +54,7 @@ def told(seen_by, olga):
     """Return a function that returns the attention lines of Olga, each as word, sentence and link."""
 
     def told(person=olga):
-        return [(line.word, line.said, line.url) for line in seen_by(person, "/").context["attention"]]
+        return [(line.word, line.message, line.url) for line in seen_by(person, "/").context["attention"]]
 
     return told
 
@@ -353,7 +353,7 @@ def test_a_disk_that_is_nearly_full(seen_by, olga, worker, monkeypatch, free, li
 
     found = seen_by(olga, "/").context["attention"]
 
-    assert [line.like for line in found] == ([like] if like else [])
+    assert [line.look for line in found] == ([like] if like else [])
 
 
 def test_the_worst_comes_first(told, run_of, configuration):

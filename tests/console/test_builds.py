@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from builds.lifecycle import BUILD_STATES
 from builds.models import Build
-from console import building
+from console import build_details
 from runs.models import Run
 from tests.factories import (
     BuildFactory,
@@ -94,7 +94,7 @@ def test_somebody_who_asked_a_build_to_stop_is_named(build_of):
     build = build_of(status="building")
     write(build, cancel_requested_at=clock.now(), cancel_requested_by="olga")
 
-    assert "Cancel requested by olga." in building.in_words(build)
+    assert "Cancel requested by olga." in build_details.in_words(build)
 
 
 def test_the_queued_runs_that_wait_for_it_are_linked(seen_by, ravi, build_of):
@@ -108,7 +108,7 @@ def test_the_queued_runs_that_wait_for_it_are_linked(seen_by, ravi, build_of):
 
 
 def test_of_many_that_wait_some_are_named(seen_by, ravi, build_of, monkeypatch):
-    monkeypatch.setattr("console.building.MOST_WAITING", 1)
+    monkeypatch.setattr("console.build_details.MOST_WAITING", 1)
     build = build_of()
     runs_of(build, 2)
 
@@ -124,13 +124,13 @@ def test_what_a_build_saved_is_counted_by_the_runs_that_used_it(ravi, build_of):
     (without,) = runs_of(build, 1, status="failed")
     write(without, failure_type=Run.Failure.BUILD_FAILED)
 
-    served = building.served_by(build)
+    served = build_details.served_by(build)
 
     assert (str(served), served.saved_seconds) == ("1 build served 3 runs", 120)
 
 
 def test_what_it_saved_is_counted_to_a_bound(seen_by, ravi, build_of, monkeypatch):
-    monkeypatch.setattr("console.building.MOST_SERVED", 2)
+    monkeypatch.setattr("console.build_details.MOST_SERVED", 2)
     build = build_of(status="ready")
     runs_of(build, 3, status="succeeded")
 
@@ -174,7 +174,7 @@ def test_its_earlier_failures_are_told(seen_by, olga, pressed_by, build_of):
 
     page = seen_by(olga, at(build))
 
-    assert [event.kind for event in page.context["mishaps"]] == ["BUILD_FAILED"]
+    assert [event.kind for event in page.context["failures"]] == ["BUILD_FAILED"]
     assert "Earlier failures" in page.content.decode()
 
 

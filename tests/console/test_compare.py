@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from console import comparing
+from console import comparison
 from runs.lifecycle import RUN_STATES
 from tests.factories import BuildFactory, DocumentFactory, RunFactory, RunFieldFactory, write
 from work import lifecycle
@@ -49,7 +49,6 @@ def test_a_document_with_one_run_says_what_to_do(seen_by, ravi, run_of):
 
 def test_others_come_page_by_page(seen_by, ravi, run_of, monkeypatch):
     monkeypatch.setattr("console.lists.ROWS", 1)
-    monkeypatch.setattr("console.lists.sliced.__defaults__", (1,))
     run, *others = (run_of() for _ in range(3))
 
     first = seen_by(ravi, f"/runs/{run.pk}/compare/")
@@ -71,7 +70,7 @@ def test_what_they_found_is_compared_field_by_field(seen_by, ravi, run_of):
 
     page = seen_by(ravi, compare(right, left))
 
-    assert pairs(page.context["found"].fields) == {
+    assert pairs(page.context["comparison"].fields) == {
         "total": "different",
         "line (2)": "missing",
         "date": "missing",
@@ -87,12 +86,12 @@ def test_what_they_found_is_compared_field_by_field(seen_by, ravi, run_of):
 
 
 def test_only_so_many_fields_are_compared(run_of, monkeypatch):
-    monkeypatch.setattr(comparing, "MOST_FIELDS", 1)
+    monkeypatch.setattr(comparison, "MOST_FIELDS", 1)
     left, right = run_of(), run_of()
     field(left, "a", 1)
     field(left, "b", 1)
 
-    found = comparing.compared(left, right).fields
+    found = comparison.compare(left, right).fields
 
     assert (pairs(found), found.is_cut) == ({"a": "missing"}, True)
 
@@ -106,7 +105,7 @@ def test_their_settings_and_packages_are_compared(seen_by, ravi, configuration, 
 
     page = seen_by(ravi, compare(left, right))
 
-    found = page.context["found"]
+    found = page.context["comparison"]
     assert [setting.name for setting in found.settings if not setting.is_same] == ["Fingerprint"]
     assert [text.path for text in found.package.texts] == ["main.py"]
     assert "+&lt;script&gt;alert(1)&lt;/script&gt;" in page.content.decode()
@@ -115,7 +114,7 @@ def test_their_settings_and_packages_are_compared(seen_by, ravi, configuration, 
 def test_runs_of_one_build_have_one_package(seen_by, ravi, run_of):
     page = seen_by(ravi, compare(run_of(), run_of()))
 
-    assert page.context["found"].package is None
+    assert page.context["comparison"].package is None
     assert "both runs used" in page.content.decode()
 
 
@@ -126,7 +125,7 @@ def test_their_durations_are_compared_step_by_step(run_of):
     lifecycle.record(RUN_STATES, left.pk, "STEP_STARTED", data={"step": "read"})
     lifecycle.record(RUN_STATES, left.pk, "STEP_SUCCEEDED", data={"step": "read"})
 
-    found = {(each.part, each.name): each for each in comparing.compared(left, right).durations}
+    found = {(each.part, each.name): each for each in comparison.compare(left, right).durations}
 
     assert list(found) == [("Waiting", "wait"), ("Running", "total"), ("Running", "read")]
     assert found["Waiting", "wait"].right == 3
@@ -137,7 +136,7 @@ def test_their_durations_are_compared_step_by_step(run_of):
 
 def test_the_difference_of_two_durations_is_said_in_words():
     def change(left, right):
-        return comparing.Duration("Running", "read", left, right, 0, 0).change
+        return comparison.Duration("Running", "read", left, right, 0, 0).change
 
     assert [change(1, 3), change(3, 1.5), change(1, 1)] == ["2.0 s longer", "1.5 s less", "the same"]
 

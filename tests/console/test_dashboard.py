@@ -87,7 +87,7 @@ def test_the_queue_is_told_of_with_its_places_and_slots(seen_by, olga, run_of, w
 
     now = seen_by(olga, "/").context["now"]
 
-    assert (now.waiting.number, len(now.running), now.free, now.slots) == (2, 1, 2, 2)
+    assert (now.waiting.number, len(now.running), now.free, now.concurrency) == (2, 1, 2, 2)
 
 
 def test_how_fast_it_goes_is_told(seen_by, olga, run_of):
@@ -155,9 +155,9 @@ def test_workers_say_what_they_do(seen_by, olga, run_of, worker):
     write(worker, doing=[f"run {run.pk}", f"run {theirs.pk}", f"job_run {job_run.pk}", "stage 7"])
 
     page = seen_by(olga, "/")
-    (hand,) = page.context["now"].hands
+    (status,) = page.context["now"].worker_states
 
-    assert [doing.url for doing in hand.doing if doing.url] == [f"/runs/{run.pk}/", "/jobs/rss_ingestion/"]
+    assert [work.url for work in status.works if work.url] == [f"/runs/{run.pk}/", "/jobs/rss_ingestion/"]
     assert "a run of another workspace" in page.content.decode()
     assert "secret.pdf" not in page.content.decode()
     assert "1 stage" in page.content.decode()
@@ -166,12 +166,12 @@ def test_workers_say_what_they_do(seen_by, olga, run_of, worker):
 def test_a_worker_that_fell_silent_is_shown_until_it_is_started_again(seen_by, olga, worker):
     write(worker, heartbeat_at=clock.now() - 10 * MINUTE)
 
-    silent = [hand.state for hand in seen_by(olga, "/").context["now"].hands]
+    silent = [status.state for status in seen_by(olga, "/").context["now"].worker_states]
     again = {field: getattr(worker, field) for field in ("name", "host", "machine", "pid", "pid_started", "version")}
     Worker.objects.create(**again, boot_id="boot2", started_at=clock.now(), heartbeat_at=clock.now())
 
     assert silent == ["silent"]
-    assert [hand.state for hand in seen_by(olga, "/").context["now"].hands] == ["alive"]
+    assert [status.state for status in seen_by(olga, "/").context["now"].worker_states] == ["alive"]
 
 
 def test_the_latest_failures_are_those_that_ended_last(seen_by, olga, run_of):
@@ -251,8 +251,8 @@ def test_slots_of_today_are_told_by_job(seen_by, olga):
     ran = JobRunFactory(job_name=row.name, scheduled_for=minute, created_at=max(minute, now - MINUTE))
     force_status(ran, "success")
 
-    turns = next(each for each in seen_by(olga, "/").context["now"].turns if each.job.name == row.name)
-    states = dict(turns.slots)
+    job_slots = next(each for each in seen_by(olga, "/").context["now"].job_slots if each.job.name == row.name)
+    states = dict(job_slots.slots)
 
     assert states[minute] == "succeeded"
     assert states[minute + MINUTE] == "expected" or (minute + MINUTE).date() != now.date()
@@ -269,8 +269,8 @@ def test_what_was_decided_of_slots_is_no_miss(seen_by, olga):
         **{"kind": "SLOTS_COALESCED", "data": data},
     )
 
-    turns = next(each for each in seen_by(olga, "/").context["now"].turns if each.job.name == row.name)
-    states = dict(turns.slots)
+    job_slots = next(each for each in seen_by(olga, "/").context["now"].job_slots if each.job.name == row.name)
+    states = dict(job_slots.slots)
 
     assert {states[minute - n * MINUTE] for n in range(60, 91)} == {"coalesced"}
     assert states[minute - 91 * MINUTE] == states[minute - 59 * MINUTE] == "missed"
@@ -279,9 +279,9 @@ def test_what_was_decided_of_slots_is_no_miss(seen_by, olga):
 def test_slots_before_a_job_was_declared_are_none(seen_by, olga):
     row = ScheduledJobFactory(name="rss_ingestion", cron="* * * * *")
 
-    turns = next(each for each in seen_by(olga, "/").context["now"].turns if each.job.name == row.name)
+    job_slots = next(each for each in seen_by(olga, "/").context["now"].job_slots if each.job.name == row.name)
 
-    assert all(slot > row.created_at for slot, _ in turns.slots)
+    assert all(slot > row.created_at for slot, _ in job_slots.slots)
 
 
 def test_it_says_how_fresh_it_is_and_follows_what_happens(seen_by, olga):

@@ -99,7 +99,6 @@ def test_the_latest_document_comes_first(seen_by, ravi, workspace):
 
 def test_a_list_goes_on_behind_the_last_row_of_a_page(seen_by, ravi, workspace, monkeypatch):
     monkeypatch.setattr("console.lists.ROWS", 2)
-    monkeypatch.setattr("console.lists.sliced.__defaults__", (2,))
     made = [DocumentFactory(workspace=workspace, name=str(n)) for n in range(5)]
     # Both have the same timestamp.
     write(made[2], created_at=made[1].created_at)
@@ -289,11 +288,11 @@ def test_another_page_can_be_chosen(seen_by, ravi, read):
 
     page = seen_by(ravi, page_of(document) + "?page=2")
 
-    assert page.context["opened"].number == 2
+    assert page.context["page"].number == 2
     assert "two" in text_of(page)
     assert f'<img src="{image_of(document, 2)}"' in page.content.decode()
     for asked, number in (("99", 3), ("0", 1), ("x", 1), ("9" * 30, 1)):
-        assert seen_by(ravi, page_of(document) + f"?page={asked}").context["opened"].number == number
+        assert seen_by(ravi, page_of(document) + f"?page={asked}").context["page"].number == number
 
 
 def test_what_is_text_is_shown_as_text(seen_by, ravi, read):

@@ -347,7 +347,9 @@ def test_a_rehearsal_tells_what_would_become_of_each_and_does_nothing(seen_by, o
 
     page = seen_by(olga, f"{PAGE}rehearse/")
 
-    assert page.context["said"] == ("Of 4 runs, 2 will be queued again, 1 has a newer run, 1 cannot be changed by you.")
+    assert page.context["sentence"] == (
+        "Of 4 runs, 2 will be queued again, 1 has a newer run, 1 cannot be changed by you."
+    )
     assert "Run 2 again" in text_of(page)
     assert Run.objects.count() == before
 
@@ -408,7 +410,7 @@ def test_a_full_queue_is_foreseen_and_told(seen_by, pressed_by, olga, failed, se
     page = seen_by(olga, f"{PAGE}rehearse/")
     after = pressed_by(olga, f"{PAGE}again/", **form_of(page))
 
-    assert "1 will not fit in the queue" in page.context["said"]
+    assert "1 will not fit in the queue" in page.context["sentence"]
     assert after.said == ["Queued 1 run again. Skipped 1 because the queue is full."]
 
 
@@ -438,7 +440,7 @@ def test_a_form_that_is_made_up_leads_to_the_rehearsal(pressed_by, olga, failed,
 
     page = pressed_by(olga, f"{PAGE}again/", **sent)
 
-    assert page.context["rehearsal"]
+    assert page.context["preview"]
     assert not Run.objects.queued().exists()
 
 

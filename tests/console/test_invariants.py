@@ -45,15 +45,15 @@ NOTHING = "SELECT 'run', id FROM runs WHERE id < 0"
 
 
 def states():
-    return {promise.invariant.name: promise.state for promise in invariants.promises()}
+    return {result.invariant.name: result.state for result in invariants.all_results()}
 
 
 def test_a_promise_that_nobody_has_checked_says_so(seen_by, ravi):
     page = seen_by(ravi, "/promises/")
     text = page.content.decode()
 
-    assert {promise.state for promise, _ in page.context["promises"]} == {"never"}
-    assert len(page.context["promises"]) == len(list(all_invariants()))
+    assert {result.state for result, _ in page.context["results"]} == {"never"}
+    assert len(page.context["results"]) == len(list(all_invariants()))
     assert "A document has at most one running run." in text
     assert "Run a check to see whether they hold." in text
 
@@ -107,7 +107,7 @@ def test_one_that_takes_too_long_is_given_up(promised, monkeypatch, transactiona
     done = invariants.check_all("olga")
 
     assert time.monotonic() - began < 60
-    assert (done.checked, done.troubled) == (1, 1)
+    assert (done.checked, done.failed) == (1, 1)
     assert states() == {"endless": "unknown", "good": "holds"}
     assert "The check was stopped after" in PromiseCheck.objects.get(name="endless").trouble
 

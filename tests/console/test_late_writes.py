@@ -1,7 +1,7 @@
 import pytest
 from django.db import connection
 
-from console import late_writes
+from console.pages import late_writes
 from tests.factories import JobRunFactory, MembershipFactory, RunFactory, UserFactory, claim_of
 from work import lifecycle
 from work.models import Event
@@ -71,7 +71,7 @@ def test_they_come_page_by_page(seen_by, ravi, mine, monkeypatch):
 
 
 def test_so_many_are_looked_at_for_a_page(seen_by, ravi, mine, monkeypatch):
-    monkeypatch.setattr(late_writes, "LOOKED_AT", 2)
+    monkeypatch.setattr(late_writes, "MOST_READ", 2)
     event = refuse(mine)
     for _ in range(2):
         refuse(RunFactory(status="running"))

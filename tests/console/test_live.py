@@ -28,7 +28,7 @@ EVERYTHING = "/live/"
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(monkeypatch):
-    monkeypatch.setattr(live, "CREW", live.Crew())
+    monkeypatch.setattr(live, "WORKERS", live.AliveWorkers())
     yield
     gc.collect()
     until(lambda: len(PLACES) == 0)
@@ -110,7 +110,7 @@ def test_the_page_of_a_run_is_told_of_its_log_too(ravi, run):
 
 def test_a_worker_that_falls_silent_is_told_of_without_an_event(ravi, run, monkeypatch):
     monkeypatch.setattr(following, "HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr(live, "CREW_SECONDS", 0.0)
+    monkeypatch.setattr(live, "WORKERS_SECONDS", 0.0)
     now = clock.now()
     known = {"host": "here", "machine": "m", "pid": 1, "pid_started": 1, "version": "1"}
     worker = Worker.objects.create(name="w1", boot_id="b1", started_at=now, heartbeat_at=now, **known)
@@ -121,10 +121,10 @@ def test_a_worker_that_falls_silent_is_told_of_without_an_event(ravi, run, monke
 
 
 def test_who_is_alive_is_asked_once_for_all(django_assert_num_queries):
-    crew = live.Crew()
+    workers = live.AliveWorkers()
 
     with django_assert_num_queries(1):
-        assert crew.alive() == crew.alive() == ()
+        assert workers.ids() == workers.ids() == ()
 
 
 def test_rows_of_others_have_no_stream(ravi, zed, run):

@@ -74,9 +74,9 @@ def test_a_slot_that_began_before_somebody_looked_is_told_when_it_ends(seen_by, 
     force_status(long, status, created_at=now - 2 * HOUR, started_at=now - 2 * HOUR, finished_at=now - HOUR / 2)
     force_status(before, status, created_at=now - 3 * HOUR, started_at=now - 3 * HOUR, finished_at=now - 2 * HOUR)
 
-    (wrong,) = seen_by(olga, "/news/").context["changes"].wrong
+    (failed,) = seen_by(olga, "/news/").context["changes"].failed_jobs
 
-    assert (wrong.job, wrong.number) == ("retention_cleanup", 1)
+    assert (failed.job, failed.number) == ("retention_cleanup", 1)
 
 
 def test_feeds_that_began_to_fail_since_are_told_whenever_they_last_answered(seen_by, olga):

@@ -54,7 +54,6 @@ def test_the_newest_run_comes_first(seen_by, olga, run_of):
 
 def test_a_list_goes_on_behind_the_last_row_of_a_page(seen_by, olga, run_of, monkeypatch):
     monkeypatch.setattr("console.lists.ROWS", 2)
-    monkeypatch.setattr("console.lists.sliced.__defaults__", (2,))
     runs = [run_of().pk for _ in range(5)]
 
     first = seen_by(olga, "/runs/")
@@ -234,7 +233,7 @@ def test_a_page_has_the_steps_of_a_run_with_their_attempts(seen_by, olga, run_of
 
     parts = seen_by(olga, f"/runs/{run.pk}/").context["timeline"]
 
-    bars = [(row.bar.name, row.bar.tone, row.bar.said, row.bar.is_open) for row in parts[1].rows]
+    bars = [(row.bar.name, row.bar.tone, row.bar.note, row.bar.is_open) for row in parts[1].rows]
     assert bars == [
         ("read", "warn", "", False),
         ("read", "good", "attempt 2", False),

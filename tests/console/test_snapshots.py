@@ -42,7 +42,7 @@ def test_settings_that_differ_are_told():
 def test_what_differs_behind_its_lines_is_said():
     (text,) = difference(package({"a.py": "1\n"}), package({"a.py": "1\r\n"})).texts
 
-    assert (text.lines, text.said) == ([], "Only the line endings differ.")
+    assert (text.lines, text.note) == ([], "Only the line endings differ.")
 
 
 def test_files_that_are_too_long_are_named_only():
@@ -50,7 +50,7 @@ def test_files_that_are_too_long_are_named_only():
 
     first, second = difference(package({"a.py": long, "b.py": "1"}), package({"a.py": f"{long}\n0", "b.py": "2"})).texts
 
-    assert (first.lines, "too many to be compared here" in first.said) == ((), True)
+    assert (first.lines, "too many to be compared here" in first.note) == ((), True)
     assert len(second.lines) == 3
 
 
@@ -59,7 +59,7 @@ def test_no_more_lines_are_shown_than_have_room():
 
     first, second = difference(package({}), package({"a.py": text, "b.py": text})).texts
 
-    assert (len(first.lines), first.said) == (snapshots.MOST_LINES, "More lines differ than are shown here.")
+    assert (len(first.lines), first.note) == (snapshots.MOST_LINES, "More lines differ than are shown here.")
     assert second.lines == []
 
 

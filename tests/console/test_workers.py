@@ -103,9 +103,9 @@ def test_the_queue_of_each_kind_is_told(seen_by, ravi, worker):
     found = {queue.kind: queue for queue in seen_by(ravi, "/workers/").context["queues"]}
 
     run = found["run"]
-    assert (run.waiting, run.at_work, run.slots, run.oldest_since) == (1, 1, 2, waiting.created_at)
-    assert (found["build"].waiting, found["build"].at_work) == (1, 0)
-    assert (found["stage"].waiting, found["stage"].slots, found["stage"].is_stuck) == (1, 0, True)
+    assert (run.waiting, run.running, run.concurrency, run.oldest_since) == (1, 1, 2, waiting.created_at)
+    assert (found["build"].waiting, found["build"].running) == (1, 0)
+    assert (found["stage"].waiting, found["stage"].concurrency, found["stage"].is_stuck) == (1, 0, True)
     assert at_work.status == "running"
 
 
@@ -265,9 +265,9 @@ def test_what_a_worker_that_drains_still_does_is_in_no_slot(seen_by, ravi, worke
     def found():
         return next(each for each in seen_by(ravi, "/workers/").context["queues"] if each.kind == "run")
 
-    assert (found().at_work, found().slots, found().is_full) == (1, 1, False)
+    assert (found().running, found().concurrency, found().is_full) == (1, 1, False)
     RunFactory(status="running", owner=other.owner)
-    assert (found().at_work, found().slots, found().is_full) == (2, 1, True)
+    assert (found().running, found().concurrency, found().is_full) == (2, 1, True)
 
 
 def test_a_hostile_reason_of_a_drain_stays_text(pressed_by, in_charge, worker):

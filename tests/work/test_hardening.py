@@ -75,12 +75,12 @@ def test_a_worker_writes_down_what_is_weak_and_the_overview_says_it(monkeypatch,
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     boots.register("w1", "boot1", {"run": 1})
 
-    lines = attention.lines(situation.of(situation.person_of(UserFactory())))
+    lines = attention.lines(situation.situation_of(situation.person_of(UserFactory())))
 
     assert Worker.objects.get().weaknesses == ["no_sandbox", "root"]
-    said = {line.word: line.said for line in lines}
-    assert "Configurations run without a sandbox" in said["no sandbox"]
-    assert "It runs as root" in said["root"]
+    messages = {line.word: line.message for line in lines}
+    assert "Configurations run without a sandbox" in messages["no sandbox"]
+    assert "It runs as root" in messages["root"]
 
 
 @pytest.mark.django_db
@@ -88,7 +88,7 @@ def test_the_overview_says_nothing_of_a_worker_that_is_well_kept(monkeypatch):
     monkeypatch.setattr(hardening, "weaknesses", lambda: [])
     boots.register("w1", "boot1", {"run": 1})
 
-    words = {line.word for line in attention.lines(situation.of(situation.person_of(UserFactory())))}
+    words = {line.word for line in attention.lines(situation.situation_of(situation.person_of(UserFactory())))}
 
     assert not words & {"no sandbox", "root"}
 

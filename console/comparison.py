@@ -1,10 +1,9 @@
 """Compares two runs of one document: how they were configured, how long they took, and what each found."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from console import formatting
 from console.snapshots import Difference, difference
@@ -47,14 +46,14 @@ class Duration:
         if self.left is None or self.right is None:
             return ""
         more = self.right - self.left
-        return (
-            f"{formatting.length(abs(more))} {'longer' if more > 0 else 'less'}" if abs(more) >= 0.001 else "the same"
-        )
+        if abs(more) < 0.001:
+            return "the same"
+        return f"{formatting.length(abs(more))} {'longer' if more > 0 else 'less'}"
 
 
 @dataclass(frozen=True)
-class Found:
-    value: str
+class FieldValue:
+    text: str
     confidence: float | None
     page: int | None
 
@@ -66,14 +65,14 @@ class Pair:
     """
 
     name: str
-    left: Found | None
-    right: Found | None
+    left: FieldValue | None
+    right: FieldValue | None
 
     @property
     def state(self) -> str:
         if self.left is None or self.right is None:
             return "missing"
-        return "same" if self.left.value == self.right.value else "different"
+        return "same" if self.left.text == self.right.text else "different"
 
 
 @dataclass(frozen=True)
@@ -93,13 +92,8 @@ class Comparison:
     fields: Fields
 
 
-def compared(left: Run, right: Run) -> Comparison:
-    package = None if left.build_id == right.build_id else difference(left.build.snapshot, right.build.snapshot)
-    return Comparison(_settings(left, right), package, _durations(left, right), _fields(left, right))
-
-
-def _settings(left: Run, right: Run) -> list[Setting]:
-    told: tuple[tuple[str, Callable[[Run], object]], ...] = (
+def compare(left: Run, right: Run) -> Comparison:
+    settings: tuple[tuple[str, Callable[[Run], object]], ...] = (
         ("Configuration", lambda run: run.configuration.name),
         ("Fingerprint", lambda run: run.build.fingerprint[:12]),
         ("Entry point", lambda run: run.build.snapshot.get("entry_point")),
@@ -107,64 +101,64 @@ def _settings(left: Run, right: Run) -> list[Setting]:
         ("Files", lambda run: len(run.build.snapshot.get("files") or ())),
         ("Failure", lambda run: run.error_message[:LONGEST_VALUE] or "none"),
     )
-    return [Setting(name, str(of(left)), str(of(right))) for name, of in told]
+    return Comparison(
+        settings=[Setting(name, str(of(left)), str(of(right))) for name, of in settings],
+        package=None if left.build_id == right.build_id else difference(left.build.snapshot, right.build.snapshot),
+        durations=_durations(left, right),
+        fields=_fields(left, right),
+    )
 
 
 def _durations(left: Run, right: Run) -> list[Duration]:
     """Return the durations. Each part has its own scale, because a run may wait for minutes and then work for
     milliseconds.
     """
-    of_left, of_right = _seconds(left), _seconds(right)
+    sides = _seconds(left), _seconds(right)
     longest: dict[str, float] = defaultdict(float)
-    for (part, _), seconds in (*of_left.items(), *of_right.items()):
+    for (part, _), seconds in (*sides[0].items(), *sides[1].items()):
         longest[part] = max(longest[part], seconds)
-    return [
-        Duration(*key, of_left.get(key), of_right.get(key), *(_width(key, of, longest) for of in (of_left, of_right)))
-        for key in dict.fromkeys((*of_left, *of_right))
-    ]
+    durations = []
+    for key in dict.fromkeys((*sides[0], *sides[1])):
+        whole = max(longest[key[0]], 1e-6)
+        widths = [round(max(side.get(key, 0.0) / whole * WIDTH, NARROWEST), 1) for side in sides]
+        durations.append(Duration(*key, sides[0].get(key), sides[1].get(key), *widths))
+    return durations
 
 
 def _seconds(run: Run) -> dict[tuple[str, str], float]:
     """Return the seconds of each step by part. The attempts of a step are added up."""
-    found: dict[tuple[str, str], float] = defaultdict(float)
+    totals: dict[tuple[str, str], float] = defaultdict(float)
     events = Event.objects.about(RUN_STATES.kind, run.pk)
     for part in timeline_of(run, events):
         if part.title == AT_WORK:
-            found[part.title, "total"] = part.seconds
+            totals[part.title, "total"] = part.seconds
         for row in part.rows:
-            found[part.title, row.bar.name] += row.bar.seconds
+            totals[part.title, row.bar.name] += row.bar.seconds
     # Without steps, the timeline has one bar for the whole part, which is listed already.
-    return {key: seconds for key, seconds in found.items() if key[1] != NO_STEP}
-
-
-def _width(key: tuple[str, str], seconds: dict[tuple[str, str], float], longest: dict[str, float]) -> float:
-    return round(max(seconds.get(key, 0.0) / max(longest[key[0]], 1e-6) * WIDTH, NARROWEST), 1)
+    return {key: seconds for key, seconds in totals.items() if key[1] != NO_STEP}
 
 
 def _fields(left: Run, right: Run) -> Fields:
     of_left, of_right = ([*run.fields.order_by("position")[: MOST_FIELDS + 1]] for run in (left, right))
     first, second = _by_turn(of_left[:MOST_FIELDS]), _by_turn(of_right[:MOST_FIELDS])
-    pairs = [Pair(_label(key), first.get(key), second.get(key)) for key in dict.fromkeys((*first, *second))]
+    pairs = [
+        Pair(name if turn == 1 else f"{name} ({turn})", first.get((name, turn)), second.get((name, turn)))
+        for name, turn in dict.fromkeys((*first, *second))
+    ]
     differing = [pair for pair in pairs if pair.state != "same"]
     is_cut = max(len(of_left), len(of_right)) > MOST_FIELDS
     return Fields(differing, [pair for pair in pairs if pair.state == "same"], is_cut)
 
 
-def _by_turn(fields: Iterable[RunField]) -> dict[tuple[str, int], Found]:
-    found: dict[tuple[str, int], Found] = {}
-    turns: dict[str, int] = defaultdict(int)
+def _by_turn(fields: Iterable[RunField]) -> dict[tuple[str, int], FieldValue]:
+    values: dict[tuple[str, int], FieldValue] = {}
+    turns: Counter[str] = Counter()
     for field in fields:
+        text = field.value
+        if text is None:
+            text = "none"
+        elif not isinstance(text, str):
+            text = json.dumps(text, ensure_ascii=False, sort_keys=True)
         turns[field.name] += 1
-        found[field.name, turns[field.name]] = Found(_as_text(field.value), field.confidence, field.page)
-    return found
-
-
-def _label(key: tuple[str, int]) -> str:
-    name, turn = key
-    return name if turn == 1 else f"{name} ({turn})"
-
-
-def _as_text(value: Any) -> str:
-    if value is None:
-        return "none"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        values[field.name, turns[field.name]] = FieldValue(text, field.confidence, field.page)
+    return values

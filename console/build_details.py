@@ -16,9 +16,9 @@ from workspaces.models import User
 
 MOST_WAITING, MOST_NAMED = 1000, 20
 MOST_SERVED = 10_000
-USED_IT = ("succeeded", "failed", "timed_out", "running")
+USED_IT = (Run.Status.SUCCEEDED, Run.Status.FAILED, "timed_out", Run.Status.RUNNING)
 # Events that record a failure after which the build continued.
-MISHAPS = frozenset({"BUILD_FAILED", "BUILD_RELEASED"})
+FAILURES = frozenset({"BUILD_FAILED", "BUILD_RELEASED"})
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,10 @@ class Changes:
 
 def in_words(build: Build) -> str:
     """Return the rest of the sentence that starts with the status."""
-    if build.status == "queued":
+    if build.status == Build.Status.QUEUED:
         return f"waiting for {formatting.since(build.queued_at)}."
-    if build.status == "building":
-        asked = f" Cancel requested by {build.cancel_requested_by}." if build.cancel_requested_at else ""
-        return f"for {formatting.length(formatting.seconds_of(build))}.{asked}"
-    ended = formatting.ago(build.finished_at) if build.finished_at else ""
-    if build.started_at is None:
-        return f"{ended}, before it started."
-    kind = f": {formatting.plain(build.failure_type)}" if build.failure_type not in ("", "BUILD_FAILED") else ""
-    return f"{ended}, after {formatting.length(formatting.seconds_of(build))}{kind}."
+    reason = formatting.plain(build.failure_type) if build.failure_type != "BUILD_FAILED" else ""
+    return formatting.of_work(build, reason, is_running=build.status == Build.Status.BUILDING)
 
 
 def seconds_waited(build: Build) -> float:
@@ -71,7 +65,7 @@ def waiting_for(build: Build, user: User) -> Waiting:
     """Return the queued runs of a build that has not ended, oldest first."""
     if build.status in build.TERMINAL:
         return Waiting((), 0, is_over=False)
-    queued = _runs_of(build, "queued").for_user(user).order_by("-backwards")
+    queued = _runs_of(build, Run.Status.QUEUED).for_user(user).order_by("-backwards")
     ids = list(queued.values_list("pk", flat=True)[: MOST_WAITING + 1])
     first = Run.objects.filter(pk__in=ids[:MOST_NAMED]).select_related("input_document").defer("input_document__text")
     return Waiting(list(first.order_by("pk")), min(len(ids), MOST_WAITING), len(ids) > MOST_WAITING)
@@ -79,26 +73,26 @@ def waiting_for(build: Build, user: User) -> Waiting:
 
 def served_by(build: Build) -> Served | None:
     """Return how many runs used the build. Runs that failed because the build was missing don't count."""
-    if build.status != "ready":
+    if build.status != Build.Status.READY:
         return None
-    found = list(_runs_of(build, *USED_IT).order_by().values_list("failure_type", flat=True)[: MOST_SERVED + 1])
-    counted = found[:MOST_SERVED]
+    failures = list(_runs_of(build, *USED_IT).order_by().values_list("failure_type", flat=True)[: MOST_SERVED + 1])
+    counted = failures[:MOST_SERVED]
     runs = len(counted) - counted.count(Run.Failure.BUILD_FAILED)
-    return Served(runs, len(found) > MOST_SERVED, max(0, runs - 1) * formatting.seconds_of(build))
+    return Served(runs, len(failures) > MOST_SERVED, max(0, runs - 1) * formatting.seconds_of(build))
 
 
 def changes_of(build: Build) -> Changes | None:
     """Return the changes since the previous ready build of the same configuration, or None if there is none."""
-    older = Build.objects.filter(configuration_id=build.configuration_id, status="ready", pk__lt=build.pk)
+    older = Build.objects.filter(configuration_id=build.configuration_id, status=Build.Status.READY, pk__lt=build.pk)
     before = older.defer("lock").order_by("-pk").first()
     return Changes(before, difference(before.snapshot, build.snapshot)) if before else None
 
 
-def mishaps(build: Build, events: Sequence[Event]) -> list[Event]:
+def earlier_failures(build: Build, events: Sequence[Event]) -> list[Event]:
     """Return earlier failures of the build, latest first. `events` must be sorted the same way."""
-    found = [event for event in events if event.kind in MISHAPS]
+    failures = [event for event in events if event.kind in FAILURES]
     # The page already shows the latest failure at the top.
-    return found[1:] if build.status == "failed" else found
+    return failures[1:] if build.status == Build.Status.FAILED else failures
 
 
 def _runs_of(build: Build, *outcomes: str) -> Any:

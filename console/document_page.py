@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from console import boxes, lists
+from console import lists
 from console.boxes import Line
 from documents import previews
 from documents.models import Document, DocumentChunk
@@ -16,7 +15,7 @@ MOST_CHUNKS = 40
 
 
 @dataclass(frozen=True)
-class Opened:
+class DocumentPage:
     number: int
     # None: not known yet.
     last: int | None
@@ -38,27 +37,19 @@ class Opened:
         return self.number + 1 if self.number < (self.last or 1) else 0
 
 
-def opened(request: HttpRequest, document: Document, lines: Sequence[Line]) -> Opened:
-    number = _asked(request, document)
+def page_of(request: HttpRequest, document: Document, lines: Sequence[Line]) -> DocumentPage:
+    """Return the requested page. The number is limited to the pages that exist."""
+    requested = lists.number(request.GET.get("page")) or 1
+    number = max(1, min(requested, document.pages or 1))
     why_not = previews.why_not(document, number) if (has_looks := previews.has_looks(document)) else ""
-    chunks = _chunks(document, number)
-    return Opened(
+    rows = DocumentChunk.objects.filter(document=document.pk, page=number).order_by("position")
+    chunks = list(rows.only("position", "page", "text", "embedding_model")[: MOST_CHUNKS + 1])
+    return DocumentPage(
         number=number,
         last=document.pages,
         picture=reverse("console:document_page", args=[document.pk, number]) if has_looks and not why_not else "",
         why_not=why_not,
-        lines=boxes.on_page(lines, number),
+        lines=[line for line in lines if line.box and line.row.page == number],
         chunks=chunks[:MOST_CHUNKS],
         has_more=len(chunks) > MOST_CHUNKS,
     )
-
-
-def _asked(request: HttpRequest, document: Document) -> int:
-    """Return the requested page number, limited to the pages that exist."""
-    asked = lists.number(request.GET.get("page")) or 1
-    return max(1, min(asked, document.pages or 1))
-
-
-def _chunks(document: Document, number: int) -> list[Any]:
-    chunks = DocumentChunk.objects.filter(document=document.pk, page=number).order_by("position")
-    return list(chunks.only("position", "page", "text", "embedding_model")[: MOST_CHUNKS + 1])
