@@ -6,9 +6,12 @@ from pathlib import Path
 import psycopg
 from django.conf import settings
 from django.db import connection
+from django.db.migrations.exceptions import InconsistentMigrationHistory
 from django.db.utils import Error
+from django.utils.text import capfirst
 
 from api.outages import is_full_disk
+from work import schema
 
 # By prefix of SQLite's error names. Any other error is a defect of ADE.
 _SQLITE_PROBLEMS = {
@@ -35,6 +38,9 @@ def sentence(error: BaseException) -> str | None:
         cause = cause.__cause__ or cause.__context__
     if cause is None:
         return None
+    if isinstance(cause, InconsistentMigrationHistory):
+        # Django's check comes before the one of ADE. Only a database of the first version has such a history.
+        return f"{capfirst(schema.REFUSAL)}. Nothing was changed."
     text = " ".join(str(cause).split())
     if is_full_disk(cause):
         advice = f"Free disk space for the database and for {settings.VAR_DIR} (ADE_VAR_DIR), then start again."

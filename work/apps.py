@@ -4,9 +4,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
-from django.db.models.signals import pre_migrate
 
-from work import schema
 from work.processes import supervise
 
 
@@ -15,7 +13,6 @@ class WorkConfig(AppConfig):
 
     def ready(self) -> None:
         connection_created.connect(read_committed)
-        pre_migrate.connect(schema.refuse_too_old, sender=self)
         supervise.policy = settings.ADE_SANDBOX  # type: ignore[assignment]  # the settings allow only these values
 
 

@@ -2,14 +2,11 @@
 
 import time
 from collections.abc import Container
-from typing import Any
 
 import structlog
 from django.conf import settings
-from django.core.management.base import CommandError
-from django.db import Error, connection, connections
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.recorder import MigrationRecorder
 from django.utils.text import capfirst
 
 from work import outages
@@ -37,12 +34,6 @@ def behind() -> str:
 
 def is_too_old(applied: Container[tuple[str, str]]) -> bool:
     return OLD in applied and NEW not in applied
-
-
-def refuse_too_old(using: str, **_: Any) -> None:
-    """Keep `migrate` from reporting that an old database is up to date. A receiver of pre_migrate."""
-    if is_too_old(MigrationRecorder(connections[using]).applied_migrations()):
-        raise CommandError(f"{capfirst(REFUSAL)}. Nothing was changed.")
 
 
 def await_schema() -> None:

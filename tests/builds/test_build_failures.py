@@ -50,7 +50,7 @@ def test_an_error_deep_inside_is_told_with_the_place_in_the_configuration(host):
     assert build.error_message.endswith("(char 1) (rules/words.py, line 4)")
     traceback = "\n".join(log_of(build))
     assert "rules/words.py" in traceback
-    assert "programs/ade_engine/runner.py" not in traceback
+    assert "ade_engine/runner.py" not in traceback
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_package_in_the_place_of_the_engine(index):
     put_wheel(
         index,
         "trojan",
-        more={"programs/ade_engine/__init__.py": "", "programs/ade_engine/__main__.py": "print('gotcha')"},
+        more={"ade_engine/__init__.py": "", "ade_engine/__main__.py": "print('gotcha')"},
     )
 
     build = built(requirements="trojan")
