@@ -5,6 +5,7 @@ from collections.abc import Container
 
 import structlog
 from django.conf import settings
+from django.core.management.base import CommandError
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils.text import capfirst
