@@ -31,7 +31,7 @@ def test_nothing_of_ours_runs_code_between_fork_and_exec():
 
     assert sources
     assert [path for path in sources if "preexec_fn" in path.read_text() or "os.fork()" in path.read_text()] == [
-        django_settings.BASE_DIR / "work" / "children" / "launch.py"
+        django_settings.BASE_DIR / "work" / "processes" / "spawner.py"
     ]
 
 
