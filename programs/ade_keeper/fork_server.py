@@ -41,7 +41,7 @@ def serve(
     loaded = load()
     if threading.active_count() > 1:
         # A fork has none of the threads, and the locks that they held stay locked.
-        sys.exit("This program starts threads when it is imported, so it cannot be keep warm.")
+        sys.exit("This program starts threads when it is imported, so it cannot be kept warm.")
     gc.collect()
     gc.freeze()
     # A collection would write to the memory pages that all forks share, and so copy them.
@@ -55,7 +55,7 @@ def serve(
     files = _files_to_reopen(opened_by_imports)
     if shared := _shared_between_forks(opened_by_imports - files.keys()):
         # One piece of work could leave data there for the next.
-        sys.exit(f"This program shares {', '.join(shared)} between processes, so it cannot be keep warm.")
+        sys.exit(f"This program shares {', '.join(shared)} between processes, so it cannot be kept warm.")
 
     def turn_into(order: dict[str, Any], _writing: int) -> NoReturn:
         proc.prctl(proc.PR_SET_DUMPABLE, 1)

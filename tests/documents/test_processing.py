@@ -394,7 +394,7 @@ def test_what_a_fork_fails_at_later_is_judged_by_a_fresh_one(slot, forks, monkey
 
     def kill_and_run(session, *args, **options):
         if session._child is forks[0]:
-            signal.pidfd_send_signal(forks[0]._started.pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(forks[0]._answer.pidfd, signal.SIGKILL)
         return run(session, *args, **options)
 
     document = processed_after(slot, lambda: monkeypatch.setattr(ReaderSession, "run", kill_and_run))
@@ -409,7 +409,7 @@ def test_a_segment_that_takes_too_long_ends_its_fork(slot, forks, monkeypatch):
 
     def begun_and_stopped(session, *args):
         child = begun(session, *args)
-        signal.pidfd_send_signal(child._started.pidfd, signal.SIGSTOP)
+        signal.pidfd_send_signal(child._answer.pidfd, signal.SIGSTOP)
         return child
 
     monkeypatch.setattr(ReaderSession, "_start", begun_and_stopped)

@@ -93,11 +93,7 @@ class Pool:
             return None
         with ExitStack() as opened:
             try:
-                with ExitStack() as held:
-                    folder = self.desk().place()
-                    held.callback(scratch.remove, folder)
-                    started = self._start(name, folder, held)
-                    warm = Warm(name, owner, folder, started, held.pop_all())
+                warm = self._spawn(name, owner)
             except CannotStart as error:
                 # This may be the machine's fault, so the next call tries again.
                 log.warning("warm.not_started", name=name[:12], error=str(error))
@@ -158,6 +154,13 @@ class Pool:
             if self._desk is not None:
                 self._desk.close()
                 self._desk = None
+
+    def _spawn(self, name: str, owner: int | None) -> Warm:
+        with ExitStack() as held:
+            folder = self.desk().place()
+            held.callback(scratch.remove, folder)
+            started = self._start(name, folder, held)
+            return Warm(name, owner, folder, started, held.pop_all())
 
 
 def _is_idle(warm: Warm) -> bool:

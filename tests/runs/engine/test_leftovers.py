@@ -141,14 +141,14 @@ def test_a_run_whose_processes_cannot_be_killed_ends_and_says_so(lane, level, wa
     lane.assert_well()
     warm = idle()
     settings.ADE_RUN_TIMEOUT_SECONDS = 1 if deeds == ["hang"] else 60
-    finish = Child._finish
+    finish = Child._result_of
 
     def finish_with_a_rest(child, report):
         report |= {"left_behind": [4711], "keeper_is_free": False}
         return finish(child, report)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Child, "_finish", finish_with_a_rest)
+        patched.setattr(Child, "_result_of", finish_with_a_rest)
         run = lane.execute(*deeds)
 
     assert run.outcome == ("timed_out" if deeds == ["hang"] else "succeeded")

@@ -297,7 +297,7 @@ def test_what_cannot_be_kept_warm_starts_cold_and_is_not_tried_again(lane, level
     assert way_of(run) == "cold"
     assert set(engines.POOL._hopeless) == {fingerprint}
     with monkeypatch.context() as patched:
-        patched.setattr(Pool, "_spawned", None)
+        patched.setattr(Pool, "_spawn", None)
         assert way_of(lane.execute("", configuration=configuration)) == "cold"
 
 
@@ -306,8 +306,8 @@ def test_what_could_not_be_kept_warm_is_tried_again_after_a_while(lane, monkeypa
     monkeypatch.setattr(warm, "HOPELESS_SECONDS", 0.0)
     configuration, _ = lane.configure({"main.py": "import sys\nif 'serve' in sys.argv: sys.exit()\n" + STEP})
     spawned = []
-    spawn = Pool._spawned
-    monkeypatch.setattr(Pool, "_spawned", lambda pool, *rest: spawned.append(rest) or spawn(pool, *rest))
+    spawn = Pool._spawn
+    monkeypatch.setattr(Pool, "_spawn", lambda pool, *rest: spawned.append(rest) or spawn(pool, *rest))
 
     ways = [way_of(lane.execute("", configuration=configuration)) for _ in range(2)]
 
