@@ -81,7 +81,17 @@ class Readers:
                 warm.close()
             # Loading the models takes longer than reading a page, so the warm process loads them once.
             models = ("ade_extractor.rapid",) if RAPIDOCR not in without and ocr_engine() == RAPIDOCR else ()
-            command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", program(without, models), str(ROOT), "serve"]
+            command = [
+                sys.executable,
+                "-I",
+                "-B",
+                "-X",
+                "utf8",
+                "-c",
+                program(without, models),
+                str(ROOT / "programs"),
+                "serve",
+            ]
             options = {"env": children.VARIABLES, "readable": children._code()}
             warm = self._warm[tuple(without)] = ForkServer(command, cwd=self.folder, **options)
             assert warm.wait(lambda: None) is None

@@ -123,12 +123,7 @@ class ForkServer:
         limits = limits or Limits()
         pipes = limits.pipes(on_output, on_event)
         guard, self._guard, self.forked = self._guard, None, self.forked + 1
-        with (
-            ExitStack() as undo,
-            ExitStack() as ours,
-            ExitStack() as theirs,
-            explain_failure("a fork", directory),
-        ):
+        with ExitStack() as undo, ExitStack() as ours, ExitStack() as theirs, explain_failure("a fork", directory):
             # From here on the child closes the guard, or gives it back.
             undo.callback(guard.close)
             wires = Wires(ours, theirs, ())
@@ -144,14 +139,9 @@ class ForkServer:
             }
             answer = guard.start(order | times, wires)
             # Measure the warm process too, because it may use as much as its fork.
-            usage = Usage(
-                self._child.guard_pid,
-                [self._folder],
-                limits.most(),
-                victim=self._root,
-                walled_off=self.is_walled_off,
-                own_network=self.is_walled_off,
-            )
+            measured = (self._child.guard_pid, [self._folder], limits.most())
+            walled_off = self.is_walled_off
+            usage = Usage(*measured, victim=self._root, walled_off=walled_off, own_network=walled_off)
             # Recovery ends the fork server to end its forks: pids inside a sandbox mean nothing here.
             child = Child(
                 "a fork",
